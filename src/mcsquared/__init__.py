@@ -1,0 +1,40 @@
+"""Clusters of groups and topics of their content together, guided by the groups' contexts.
+
+Names are loaded when they are first used, so that ``import mcsquared`` costs nothing.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Corpus": "corpus",
+    "MC2": "estimator",
+    "Gamma": "priors",
+    "Priors": "priors",
+    "Posterior": "posterior",
+    "ConjugateFamily": "families",
+    "Gaussian": "families",
+    "MultivariateGaussian": "families",
+    "Categorical": "families",
+    "Bag": "families",
+    "Bernoulli": "families",
+    "Poisson": "families",
+    "InputError": "errors",
+    "ModelFileError": "errors",
+}
+_MODULES = ("corpus", "datasets", "evaluation", "families")
+
+__all__ = [*_HOME, *_MODULES, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
