@@ -1,0 +1,50 @@
+# Every target sets up what it needs, so that each works on a fresh clone.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+CHECKED := src tests $(wildcard benchmarks examples experiments)
+
+.PHONY: help setup demo test lint format calibrate bench clean
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY)  ## make .venv with the package and every extra that needs no GPU
+
+# The stamp depends on pyproject.toml alone: set up once, and again when a requirement changes.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "mcsquared needs Python 3.11 or later: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[all,dev]'
+	@touch $@
+
+demo: $(READY)  ## start to result on the letters of the paper
+	$(BIN)/mc2 demo letters
+
+# Two workers share two cores: one thread each for linear algebra. Compiled kernels are cached.
+test: $(READY)  ## the tests, without the long ones
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
+
+lint: $(READY)  ## ruff, the type check and the import contract
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)  ## let ruff lay out the code
+	$(BIN)/ruff format $(CHECKED)
+	$(BIN)/ruff check --fix $(CHECKED)
+
+calibrate: $(READY)  ## the long exactness tests of the samplers
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m calibrate $(TESTS)
+
+bench: $(READY)  ## speed and memory beside other packages
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove the environment and every cache
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
