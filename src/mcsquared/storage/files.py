@@ -229,7 +229,7 @@ def _digest(kind: str, text: str, tensors: Tensors) -> str:
 
 def _bytes(array: NDArray[Any]) -> memoryview:
     """Return the array's bytes without copying them."""
-    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")
+    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
 
 
 def _write_all(stream: BinaryIO, header: bytes, arrays: Tensors) -> None:
