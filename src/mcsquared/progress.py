@@ -1,0 +1,198 @@
+"""How far a run is: a bar on a terminal, a few plain lines elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO
+
+from mcsquared.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+__all__ = ["Progress"]
+
+N_LINES = 10  # plain lines per run
+QUIET_SECONDS = 2.0  # a run shorter than this prints no plain line unless asked to
+WINDOW = 50  # sweeps over which the speed is measured
+
+
+class Sweep(Protocol):
+    """What is read of a sweep's report."""
+
+    @property
+    def chain(self) -> int: ...
+    @property
+    def sweep(self) -> int: ...
+    @property
+    def n_clusters(self) -> int: ...
+    @property
+    def n_topics(self) -> int: ...
+
+
+class Progress:
+    """Callback of a run that shows how far it is, how fast, and how long it will take.
+
+    Parameters
+    ----------
+    n_sweeps : int
+        Sweeps of each chain, burn-in included.
+    n_chains : int
+    n_tokens : int
+        Tokens visited by one sweep of one chain; the speed is in tokens per second.
+    mode : "auto", True or False
+        "auto" draws a bar on a terminal and prints a few lines elsewhere if the run is not over
+        at once; True prints them however short the run is; False shows nothing.
+    stream : text file, optional
+        Where to write; standard error unless given.
+
+    Examples
+    --------
+    >>> with Progress(n_sweeps=600, n_chains=1, n_tokens=20_000) as progress:
+    ...     run(callbacks=[progress])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        n_sweeps: int,
+        n_chains: int = 1,
+        n_tokens: int = 0,
+        mode: Literal["auto"] | bool = "auto",
+        stream: TextIO | None = None,
+    ) -> None:
+        if mode not in ("auto", True, False):
+            raise InputError(f"progress is {mode!r}, but 'auto', True or False is wanted")
+        self.n_sweeps = n_sweeps
+        self.n_chains = n_chains
+        self.n_tokens = n_tokens
+        self.mode = mode
+        self.stream = stream
+        self._display: _Bars | _Lines | None = None
+        self._done: dict[int, int] = {}
+        self._times: deque[float] = deque(maxlen=WINDOW + 1)
+        self._lock = threading.Lock()  # chains may report from threads of their own
+
+    def __enter__(self) -> Progress:
+        if self.mode is False:
+            return self
+        stream = self.stream if self.stream is not None else sys.stderr
+        if _is_terminal(stream):
+            self._display = _Bars(stream, self.n_sweeps, self.n_chains)
+        else:
+            patience = QUIET_SECONDS if self.mode == "auto" else 0.0
+            self._display = _Lines(stream, self.n_sweeps * self.n_chains, patience)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        display, self._display = self._display, None
+        if display is not None:
+            display.close()
+
+    def __call__(self, info: Sweep) -> None:
+        """Show one sweep; returns None, so that the run goes on."""
+        with self._lock:
+            if self._display is None:
+                return
+            # A resumed chain starts in the middle: what it did before is done, but says nothing
+            # about the speed of this run.
+            self._done[info.chain] = info.sweep
+            self._times.append(time.monotonic())
+            done = sum(self._done.values())
+            self._display.show(info, done, self._times[-1], self._summary(info, done))
+
+    def _summary(self, info: Sweep, done: int) -> str:
+        parts = [f"{info.n_clusters} clusters", f"{info.n_topics} topics"]
+        elapsed = self._times[-1] - self._times[0]
+        if elapsed > 0:
+            sweeps_per_second = (len(self._times) - 1) / elapsed
+            if self.n_tokens:
+                parts.append(f"{_short(sweeps_per_second * self.n_tokens)} tokens/s")
+            left = (self.n_sweeps * self.n_chains - done) / sweeps_per_second
+            parts.append(f"{_clock(left)} left")
+        return ", ".join(parts)
+
+
+class _Bars:
+    """One bar per chain, drawn by rich."""
+
+    def __init__(self, stream: TextIO, n_sweeps: int, n_chains: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        self.n_sweeps = n_sweeps
+        self.n_chains = n_chains
+        self.tasks: dict[int, TaskID] = {}
+        self.bars = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[summary]}"),
+            console=Console(file=stream),
+        )
+        self.bars.start()
+
+    def show(self, info: Sweep, done: int, now: float, summary: str) -> None:
+        if info.chain not in self.tasks:
+            label = "sweeps" if self.n_chains == 1 else f"chain {info.chain + 1}"
+            self.tasks[info.chain] = self.bars.add_task(label, total=self.n_sweeps, summary="")
+        self.bars.update(self.tasks[info.chain], completed=info.sweep, summary=summary)
+
+    def close(self) -> None:
+        self.bars.stop()
+
+
+class _Lines:
+    """A plain line for every tenth of the run, for logs and pipes."""
+
+    def __init__(self, stream: TextIO, n_total: int, patience: float) -> None:
+        self.stream = stream
+        self.n_total = n_total
+        self.patience = patience
+        self.last_time = time.monotonic()
+        self.last_tenth = 0
+
+    def show(self, info: Sweep, done: int, now: float, summary: str) -> None:
+        tenth = done * N_LINES // max(self.n_total, 1)
+        if tenth > self.last_tenth and now - self.last_time >= self.patience:
+            self.last_tenth, self.last_time = tenth, now
+            print(f"sweep {done} of {self.n_total}: {summary}", file=self.stream, flush=True)
+
+    def close(self) -> None:
+        pass
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return bool(getattr(stream, "isatty", lambda: False)())
+
+
+def _short(number: float) -> str:
+    """Write a rate with three digits and a unit.
+
+    >>> _short(1_234_567.0), _short(950.0)
+    ('1.23 M', '950')
+    """
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"
+
+
+def _clock(seconds: float) -> str:
+    """Write a duration as hours, minutes and seconds.
+
+    >>> _clock(75), _clock(3700)
+    ('1:15', '1:01:40')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

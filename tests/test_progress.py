@@ -1,0 +1,102 @@
+"""Progress shows a bar, lines or nothing, and never stops a run."""
+
+import io
+from dataclasses import dataclass
+
+import pytest
+
+from mcsquared import progress as module
+from mcsquared.errors import InputError
+from mcsquared.progress import Progress
+
+
+@dataclass
+class Info:
+    chain: int
+    sweep: int
+    n_clusters: int = 4
+    n_topics: int = 13
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    """A clock that moves on by a fixed step at each look."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def shown(stream, n_sweeps=100, n_chains=1, first=1, **options) -> str:
+    with Progress(n_sweeps, n_chains, 1000, stream=stream, **options) as progress:
+        for chain in range(n_chains):
+            for sweep in range(first, n_sweeps + 1):
+                assert progress(Info(chain, sweep)) is None
+    return stream.getvalue()
+
+
+def test_a_pipe_gets_ten_lines_with_what_was_found():
+    lines = shown(io.StringIO(), mode=True).splitlines()
+    assert len(lines) == 10
+    assert lines[-1].startswith("sweep 100 of 100: 4 clusters, 13 topics")
+
+
+def test_a_short_run_prints_nothing_on_a_pipe():
+    assert shown(io.StringIO(), mode="auto") == ""
+
+
+def test_a_long_run_prints_lines_on_a_pipe(monkeypatch):
+    monkeypatch.setattr(module.time, "monotonic", Clock(step=0.5))
+    assert len(shown(io.StringIO(), mode="auto").splitlines()) == 10
+
+
+def test_lines_count_the_sweeps_of_all_chains():
+    assert "sweep 300 of 300" in shown(io.StringIO(), n_chains=3, mode=True)
+
+
+def test_speed_and_time_left_are_those_of_this_run_also_when_it_was_resumed(monkeypatch):
+    monkeypatch.setattr(module.time, "monotonic", Clock(step=2.0))
+    stream = io.StringIO()
+    with Progress(100, 1, 1000, mode=True, stream=stream) as progress:
+        for sweep in range(61, 71):
+            progress(Info(0, sweep))
+    # Two seconds a sweep, 30 to go.
+    assert stream.getvalue().splitlines()[-1].endswith("500 tokens/s, 1:00 left")
+
+
+def test_false_shows_nothing_on_a_terminal_either():
+    assert shown(Terminal(), mode=False) == ""
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_a_terminal_gets_a_bar_per_chain(n_chains, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    text = shown(Terminal(), n_chains=n_chains)
+    assert "100/100" in text
+    assert "4 clusters, 13 topics" in text
+    assert ("chain 2" in text) == (n_chains == 2)
+
+
+def test_the_bar_is_closed_when_the_run_fails():
+    progress = Progress(10, stream=Terminal())
+    with pytest.raises(KeyboardInterrupt), progress:
+        raise KeyboardInterrupt
+    assert progress(Info(0, 1)) is None
+
+
+def test_another_mode_is_refused():
+    with pytest.raises(InputError, match="progress is 'loud', but 'auto', True or False is wanted"):
+        Progress(10, mode="loud")
+
+
+def test_durations_and_rates_are_written_shortly():
+    assert [module._clock(s) for s in (5, 75, 3700)] == ["0:05", "1:15", "1:01:40"]
+    assert [module._short(n) for n in (950.0, 1.5e3, 1234567.0)] == ["950", "1.5 k", "1.23 M"]
