@@ -1,0 +1,237 @@
+"""What a conjugate family is: additive statistics, and everything that follows from them.
+
+A family is a likelihood ``F(x | φ)`` with its conjugate prior ``H(φ)``. All families are
+exponential, so that three functions say everything: the sufficient statistics ``T(x)``, the
+log-normaliser ``log Z`` of the posterior after statistics ``s``, and the base measure ``h(x)``:
+
+    log p(x | s)  =  log Z(s + T(x)) − log Z(s) + log h(x)
+"""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from mcsquared.errors import InputError
+from mcsquared.families.types import Floats, Observations
+
+__all__ = ["ConjugateFamily", "checked_labels", "n_observations"]
+
+# Floats that one temporary array of an inherited method may hold (32 MiB).
+_ENTRIES_PER_CHUNK = 2**22
+
+
+def n_observations(x: Observations) -> int:
+    """Return the number of observations, for arrays, sparse matrices and lists alike."""
+    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+
+
+def checked_labels(x: Observations, labels: ArrayLike, n_clusters: int) -> np.ndarray:
+    """Return ``labels`` as int64 (n,), each below ``n_clusters``, or say what is wrong."""
+    checked = np.asarray(labels)
+    n = n_observations(x)
+    if checked.shape != (n,):
+        raise InputError(f"labels has shape {checked.shape}, but there are {n} observations")
+    if n and checked.dtype.kind not in "iu":
+        raise InputError(f"labels holds {checked.dtype} values, but whole numbers are wanted")
+    if n and (checked.min() < 0 or checked.max() >= n_clusters):
+        raise InputError(
+            f"labels runs from {checked.min()} to {checked.max()}, "
+            f"but it must stay within 0 and {n_clusters - 1}"
+        )
+    return checked.astype(np.int64)
+
+
+class ConjugateFamily(ABC):
+    """A likelihood and its conjugate prior, seen through additive statistics.
+
+    Statistics are rows of one float64 array: an observation joins a cluster by ``+=``, leaves
+    it by ``-=``, workers are merged by a sum, and a missing observation is a row of zeros.
+    A family never changes once it is made.
+
+    A family of your own defines `n_stats`, `statistics` and `log_normaliser`, and `log_base`
+    where the base measure is not 1; the rest is inherited. Make it a frozen dataclass, and
+    ``to_dict`` and ``from_dict`` work too.
+
+    Attributes
+    ----------
+    name : str
+        What the family is called in files and on the command line; the class name unless set.
+    kernel : str or None
+        The compiled kernels that know this family. None: samplers take the generic path.
+    """
+
+    name: ClassVar[str]
+    kernel: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+        # A subclass that changes the mathematics must not be handed its parent's kernels.
+        if "kernel" not in cls.__dict__:
+            cls.kernel = None
+
+    @property
+    @abstractmethod
+    def n_stats(self) -> int:
+        """Number of statistics of an observation; a plain class attribute serves as well."""
+
+    @abstractmethod
+    def statistics(self, x: Observations) -> Floats:
+        """Return ``T(x)``, one row per observation: float64 (n, n_stats)."""
+
+    @abstractmethod
+    def log_normaliser(self, stats: Floats) -> Floats:
+        """Return ``log Z`` of the posterior after statistics (..., n_stats): float64 (...)."""
+
+    def log_base(self, x: Observations) -> Floats:
+        """Return ``log h(x)``, float64 (n,): zero unless the family says otherwise."""
+        return np.zeros(n_observations(x))
+
+    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+        """Return the log-density of each observation in each cluster, parameters integrated out.
+
+        Parameters
+        ----------
+        x : n observations
+            In the numeric form of the family, without missing values.
+        stats : float64 (n_clusters, n_stats)
+            Statistics of what each cluster holds already. A row of zeros gives the prior
+            predictive, which is the "new cluster" term of the Gibbs step.
+
+        Returns
+        -------
+        float64 (n, n_clusters)
+        """
+        stats = np.atleast_2d(np.asarray(stats, np.float64))
+        before = self.log_normaliser(stats)
+        result = np.empty((n_observations(x), len(stats)))
+        for part in self._chunks(x, stats.size):
+            joined = stats + self.statistics(x[part])[:, None, :]
+            result[part] = self.log_normaliser(joined) - before
+        return result + self.log_base(x)[:, None]
+
+    def log_marginal(self, stats: Floats) -> Floats:
+        """Return the log marginal likelihood of what statistics (..., n_stats) hold: float64 (...).
+
+        The base measure is left out: add ``log_base(x).sum()`` for the density of the data.
+        """
+        return self.log_normaliser(stats) - self.log_normaliser(np.zeros((1, self.n_stats)))[0]
+
+    def statistics_by_cluster(self, x: Observations, labels: ArrayLike, n_clusters: int) -> Floats:
+        """Return the sum of ``T(x)`` over the observations of each cluster.
+
+        Parameters
+        ----------
+        x : n observations
+        labels : int (n,)
+            The cluster of each observation, 0 to ``n_clusters - 1``.
+        n_clusters : int
+
+        Returns
+        -------
+        float64 (n_clusters, n_stats)
+        """
+        labels = checked_labels(x, labels, n_clusters)
+        total = np.zeros((n_clusters, self.n_stats))
+        for part in self._chunks(x, self.n_stats):
+            total += membership(labels[part], n_clusters) @ self.statistics(x[part])
+        return total
+
+    def filled(self, x: Observations) -> Self:
+        """Return the family with every field that is None set from the data ``x``."""
+        return self
+
+    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+        """Draw the parameters ``φ`` of each cluster from their posterior.
+
+        Parameters
+        ----------
+        stats : float64 (n_clusters, n_stats)
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        float64 (n_clusters, n_parameters)
+            The layout is the family's own; `log_likelihood` takes it.
+        """
+        raise self._missing("sample_parameters")
+
+    def mean_parameters(self, stats: Floats) -> Floats:
+        """Return the posterior mean of the parameters, in the layout of `sample_parameters`."""
+        raise self._missing("mean_parameters")
+
+    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+        """Return ``log F(x | φ)``, base measure included.
+
+        Parameters
+        ----------
+        x : n observations
+        parameters : float64 (n_clusters, n_parameters)
+            From `sample_parameters` or `mean_parameters`.
+
+        Returns
+        -------
+        float64 (n, n_clusters)
+        """
+        raise self._missing("log_likelihood")
+
+    def kernel_parameters(self) -> Floats:
+        """Return the prior as the one flat array that compiled kernels take, float64."""
+        return np.zeros(0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the family as plain values that JSON can hold."""
+        if not dataclasses.is_dataclass(self):
+            raise self._missing("to_dict")
+        fields = {
+            field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)
+        }
+        return {"family": self.name, **fields}
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Self:
+        """Return the family that `to_dict` described."""
+        if not isinstance(values, Mapping):
+            raise InputError(
+                f"a family must be given as a mapping, but {type(values).__name__} was found"
+            )
+        if values.get("family") != cls.name:
+            raise InputError(f"the family is {values.get('family')!r}, but {cls.name!r} is wanted")
+        fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+        known = {field.name for field in fields}
+        given = {field: value for field, value in values.items() if field != "family"}
+        unknown = [str(field) for field in given if field not in known]
+        if unknown:
+            raise InputError(f"the family {cls.name!r} has no field {unknown[0]!r}")
+        return cls(**given)
+
+    def _chunks(self, x: Observations, entries_each: int) -> Iterator[slice]:
+        """Cut the observations into parts that depend on sizes alone, never on threads."""
+        step = max(1, _ENTRIES_PER_CHUNK // max(1, entries_each))
+        for first in range(0, n_observations(x), step):
+            yield slice(first, first + step)
+
+    def _missing(self, method: str) -> InputError:
+        return InputError(f"the family {type(self).__name__} does not define {method}, needed here")
+
+
+def membership(labels: np.ndarray, n_clusters: int) -> sparse.csr_matrix:
+    """Return the sparse matrix whose product with rows sums them by label.
+
+    Sparse products add in the order of the rows and call no BLAS, so that the sums are the same
+    on every machine.
+    """
+    n = len(labels)
+    return sparse.csr_matrix((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -1,0 +1,249 @@
+"""Categories with a symmetric Dirichlet prior, one at a time or in bags: words, authors, tags."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.special import gammaln, logsumexp
+
+from mcsquared.errors import InputError
+from mcsquared.families.base import ConjugateFamily, checked_labels, membership
+from mcsquared.families.checks import known, positive_number, whole_number
+from mcsquared.families.special import log_gamma_ratio, log_standard_gamma
+from mcsquared.families.types import Floats, Observations
+
+__all__ = ["Bag", "Categorical"]
+
+# Entries (count, cluster) whose log-gamma ratios are computed in one go.
+_ENTRIES_PER_CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class _Dirichlet(ConjugateFamily):
+    """What one category and a bag of categories share: counts per category as statistics."""
+
+    concentration: float = 0.1
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        kind, put = type(self).__name__, object.__setattr__
+        put(self, "concentration", positive_number(f"concentration of {kind}", self.concentration))
+        if self.size is not None:
+            put(self, "size", whole_number(f"size of {kind}", self.size, least=1))
+
+    @property
+    def n_stats(self) -> int:
+        """Return the number of categories."""
+        return int(known(self, "size"))
+
+    def log_normaliser(self, stats: Floats) -> Floats:
+        """Return Σ_w ln Γ(concentration + count_w) − ln Γ of their sum."""
+        weights = self.concentration + _dense(stats)
+        return gammaln(weights).sum(axis=-1) - gammaln(weights.sum(axis=-1))
+
+    def log_marginal(self, stats: Floats) -> Floats:
+        """Return log Z(stats) − log Z(0), from the categories that occur: float64 (...).
+
+        ``stats`` may be a sparse matrix.
+        """
+        if sparse.issparse(stats):
+            counts = sparse.csr_matrix(stats)
+            gains = counts.astype(np.float64)
+            gains.data = log_gamma_ratio(self.concentration, gains.data)
+            gain, total = _row_sums(gains), _row_sums(counts)
+        else:
+            stats = np.asarray(stats, np.float64)
+            gains = np.zeros(stats.shape)
+            gains[stats > 0] = log_gamma_ratio(self.concentration, stats[stats > 0])
+            gain, total = gains.sum(axis=-1), stats.sum(axis=-1)
+        return gain - log_gamma_ratio(self.concentration * self.n_stats, total)
+
+    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+        """Draw the log-probabilities of the categories: float64 (n_clusters, size)."""
+        logs = log_standard_gamma(self.concentration + np.atleast_2d(_dense(stats)), rng)
+        return logs - logsumexp(logs, axis=-1, keepdims=True)
+
+    def mean_parameters(self, stats: Floats) -> Floats:
+        """Return the logarithms of the mean probabilities: float64 (n_clusters, size)."""
+        weights = self.concentration + np.atleast_2d(_dense(stats))
+        return np.log(weights) - np.log(weights.sum(axis=-1, keepdims=True))
+
+    def kernel_parameters(self) -> Floats:
+        """Return (concentration, size)."""
+        return np.array([self.concentration, self.n_stats], np.float64)
+
+
+@dataclass(frozen=True)
+class Categorical(_Dirichlet):
+    """One category of several, the probabilities being Dir(c, ..., c).
+
+    Observations are int codes (n,), 0 to ``size - 1``. Parameters, float64 (k, size): the
+    logarithms of the probabilities.
+
+    Parameters
+    ----------
+    concentration : float
+        The prior is worth this many observations of each category.
+    size : int, optional
+        The number of categories. Codes alone do not tell it, so it must be given before use.
+    """
+
+    name: ClassVar[str] = "categorical"
+    kernel: ClassVar[str | None] = "dirichlet"
+
+    def filled(self, x: Observations) -> Self:
+        """Return the family itself, once its size is known and the codes lie below it."""
+        if self.size is None:
+            raise InputError("size of Categorical is None, but the number of categories is wanted")
+        self._codes(x)
+        return self
+
+    def statistics(self, x: Observations) -> Floats:
+        """Return a row with a single 1 for each observation: float64 (n, size)."""
+        codes = self._codes(x)
+        rows = np.zeros((len(codes), self.n_stats))
+        rows[np.arange(len(codes)), codes] = 1.0
+        return rows
+
+    def statistics_by_cluster(self, x: Observations, labels: ArrayLike, n_clusters: int) -> Floats:
+        """Return how often each category occurs in each cluster: float64 (n_clusters, size)."""
+        codes, labels = self._codes(x), checked_labels(x, labels, n_clusters)
+        cells = np.bincount(labels * self.n_stats + codes, minlength=n_clusters * self.n_stats)
+        return cells.reshape(n_clusters, self.n_stats).astype(np.float64)
+
+    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+        """Return ln of (concentration + count) over their sum: float64 (n, n_clusters)."""
+        weights = self.concentration + np.atleast_2d(_dense(stats))
+        return np.log(weights[:, self._codes(x)]).T - np.log(weights.sum(axis=-1))
+
+    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+        """Return the log-probability of each observed category: float64 (n, n_clusters)."""
+        return np.atleast_2d(parameters)[:, self._codes(x)].T
+
+    def _codes(self, x: Observations) -> np.ndarray:
+        codes = np.asarray(x)
+        if codes.size == 0:
+            return np.zeros(0, np.int64)
+        if codes.ndim != 1 or codes.dtype.kind not in "iu":
+            raise InputError(
+                f"x holds {codes.dtype} values in shape {codes.shape}, "
+                "but Categorical takes a vector of whole codes"
+            )
+        if codes.min() < 0 or codes.max() >= self.n_stats:
+            raise InputError(
+                f"x holds codes from {codes.min()} to {codes.max()}, "
+                f"but Categorical takes 0 to {self.n_stats - 1}"
+            )
+        return codes.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Bag(_Dirichlet):
+    """A bag of categories: authors, tags, title words; probabilities Dir(c, ..., c).
+
+    Observations are a sparse CSR matrix of whole counts (n, size); an empty row has probability
+    1, as a missing one. Parameters, float64 (k, size): the logarithms of the probabilities.
+
+    Parameters
+    ----------
+    concentration : float
+        The prior is worth this many occurrences of each category.
+    size : int, optional
+        The number of categories. None: the number of columns of the data.
+
+    Notes
+    -----
+    A bag is unordered: its probability holds the multinomial coefficient, in `log_base`.
+    """
+
+    name: ClassVar[str] = "bag"
+    kernel: ClassVar[str | None] = "dirichlet"
+
+    def filled(self, x: Observations) -> Self:
+        """Return the family with as many categories as the data have columns."""
+        family = self if self.size is not None else replace(self, size=max(1, x.shape[1]))
+        family._counts(x)
+        return family
+
+    def statistics(self, x: Observations) -> Floats:
+        """Return the counts as they are: float64 (n, size)."""
+        return self._counts(x).toarray()
+
+    def statistics_by_cluster(self, x: Observations, labels: ArrayLike, n_clusters: int) -> Floats:
+        """Return how often each category occurs in each cluster: float64 (n_clusters, size)."""
+        labels = checked_labels(x, labels, n_clusters)
+        return (membership(labels, n_clusters) @ self._counts(x)).toarray()
+
+    def log_base(self, x: Observations) -> Floats:
+        """Return the logarithm of the multinomial coefficient of each bag."""
+        counts = self._counts(x)
+        factorials = counts.copy()
+        factorials.data = gammaln(counts.data + 1.0)
+        return gammaln(_row_sums(counts) + 1.0) - _row_sums(factorials)
+
+    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+        """Return the log-probability of a Dirichlet-multinomial: float64 (n, n_clusters).
+
+        Only the categories that occur in ``x`` are looked at.
+        """
+        counts = self._counts(x)
+        stats = np.atleast_2d(_dense(stats))
+        weights = self.concentration + stats
+        totals = log_gamma_ratio(weights.sum(axis=-1), _row_sums(counts)[:, None])
+        return _rising_log_products(counts, weights) - totals + self.log_base(counts)[:, None]
+
+    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+        """Return the multinomial log-probability of each bag: float64 (n, n_clusters)."""
+        counts = self._counts(x)
+        return counts @ np.atleast_2d(parameters).T + self.log_base(counts)[:, None]
+
+    def _counts(self, x: Observations) -> sparse.csr_matrix:
+        """Return the observations as canonical CSR float64 without explicit zeros."""
+        counts = sparse.csr_matrix(x, dtype=np.float64, copy=True)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        if counts.shape[1] == 0:
+            counts.resize(counts.shape[0], self.n_stats)
+        if counts.shape[1] != self.n_stats:
+            raise InputError(
+                f"x has {counts.shape[1]} columns, but Bag has {self.n_stats} categories"
+            )
+        wrong = counts.data[~((counts.data > 0) & (counts.data == np.floor(counts.data)))]
+        if wrong.size:
+            raise InputError(f"x holds {float(wrong[0])!r}, but Bag takes whole counts from 0 on")
+        return counts
+
+
+def _dense(stats: Any) -> Floats:
+    return (
+        stats.toarray().astype(np.float64)
+        if sparse.issparse(stats)
+        else np.asarray(stats, np.float64)
+    )
+
+
+def _row_sums(matrix: sparse.csr_matrix) -> Floats:
+    return np.asarray(matrix.sum(axis=1), np.float64).ravel()
+
+
+def _rising_log_products(counts: sparse.csr_matrix, weights: Floats) -> Floats:
+    """Return Σ_w ln Γ(weight_kw + count_nw) − ln Γ(weight_kw): float64 (n, n_clusters).
+
+    A count of 1 contributes ln weight, so that the bulk of a bag is one sparse product.
+    """
+    columns, position = np.unique(counts.indices, return_inverse=True)
+    single = sparse.csr_matrix(
+        ((counts.data == 1.0).astype(np.float64), position, counts.indptr),
+        shape=(counts.shape[0], len(columns)),
+    )
+    result = single @ np.log(weights[:, columns]).T
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    several = np.flatnonzero(counts.data > 1.0)
+    step = max(1, _ENTRIES_PER_CHUNK // max(1, len(weights)))
+    for first in range(0, len(several), step):
+        part = several[first : first + step]
+        ratios = log_gamma_ratio(weights[:, counts.indices[part]].T, counts.data[part, None])
+        result += membership(row[part], counts.shape[0]) @ ratios
+    return result

@@ -1,0 +1,159 @@
+"""Univariate Gaussian with unknown mean and precision: timestamps, ages, ratings."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.special import gammaln
+
+from mcsquared.families.base import ConjugateFamily, n_observations
+from mcsquared.families.checks import finite_number, known, positive_number
+from mcsquared.families.moments import center_and_variance
+from mcsquared.families.special import log_gamma_ratio, log_standard_gamma
+from mcsquared.families.types import Floats, Observations
+
+__all__ = ["Gaussian"]
+
+_LOG_TWO_PI = float(np.log(2.0 * np.pi))
+
+
+class _NormalGamma(NamedTuple):
+    """The fields after some data, one entry per row of statistics; the mean is centred."""
+
+    mean: Floats
+    strength: Floats
+    shape: Floats
+    rate: Floats
+
+
+@dataclass(frozen=True)
+class Gaussian(ConjugateFamily):
+    """Univariate Gaussian with a Normal-Gamma prior of its mean and precision.
+
+    Observations are float64 (n,). Parameters, float64 (k, 2): mean, precision, in the data's
+    own units.
+
+    Parameters
+    ----------
+    mean : float, optional
+        Prior mean, in the data's own units. None: the mean of the data.
+    strength : float
+        How many observations the prior mean is worth.
+    shape, rate : float
+        Gamma prior of the precision. A rate of None is the variance of the data.
+    origin : float
+        The value that statistics are counted from; set by `filled`, and of no effect but on
+        rounding.
+
+    Notes
+    -----
+    Statistics are ``T(x) = (1, x − origin, (x − origin)²)``: squares of years would lose six
+    digits, squares of deviations from their mean lose none.
+    """
+
+    mean: float | None = None
+    strength: float = 0.1
+    shape: float = 2.0
+    rate: float | None = None
+    origin: float = 0.0
+
+    name: ClassVar[str] = "gaussian"
+    kernel: ClassVar[str | None] = "gaussian"
+    n_stats: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        if self.mean is not None:
+            put(self, "mean", finite_number("mean of Gaussian", self.mean))
+        if self.rate is not None:
+            put(self, "rate", positive_number("rate of Gaussian", self.rate))
+        put(self, "strength", positive_number("strength of Gaussian", self.strength))
+        put(self, "shape", positive_number("shape of Gaussian", self.shape))
+        put(self, "origin", finite_number("origin of Gaussian", self.origin))
+
+    def filled(self, x: Observations) -> Self:
+        """Return the family with mean, rate and origin taken from the data where not given."""
+        found = center_and_variance("Gaussian", np.asarray(x, np.float64))
+        center, variance = float(found[0]), float(found[1])
+        return replace(
+            self,
+            mean=center if self.mean is None else self.mean,
+            rate=(variance or 1.0) if self.rate is None else self.rate,
+            origin=center,
+        )
+
+    def statistics(self, x: Observations) -> Floats:
+        """Return (1, x − origin, (x − origin)²): float64 (n, 3)."""
+        centred = np.asarray(x, np.float64) - self.origin
+        return np.stack([np.ones_like(centred), centred, centred * centred], axis=-1)
+
+    def log_normaliser(self, stats: Floats) -> Floats:
+        """Return ln Γ(shape) − shape ln rate − ½ ln strength, of the posterior."""
+        after = self._after(stats)
+        return (
+            gammaln(after.shape) - after.shape * np.log(after.rate) - 0.5 * np.log(after.strength)
+        )
+
+    def log_base(self, x: Observations) -> Floats:
+        """Return −½ ln 2π for each observation."""
+        return np.full(n_observations(x), -0.5 * _LOG_TWO_PI)
+
+    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+        """Return the log-density of a Student-t, float64 (n, n_clusters).
+
+        The inherited difference of normalisers loses digits in clusters of millions.
+        """
+        after = self._after(np.atleast_2d(stats))
+        centred = np.asarray(x, np.float64)[:, None] - self.origin
+        shrunk = after.strength / (after.strength + 1.0)
+        distance = shrunk * (centred - after.mean) ** 2 / (2.0 * after.rate)
+        constant = log_gamma_ratio(after.shape, 0.5) + 0.5 * (
+            np.log(shrunk) - np.log(after.rate) - _LOG_TWO_PI
+        )
+        return constant - (after.shape + 0.5) * np.log1p(distance)
+
+    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+        """Draw (mean, precision) of each cluster: float64 (n_clusters, 2)."""
+        after = self._after(np.atleast_2d(stats))
+        log_precision = log_standard_gamma(after.shape, rng) - np.log(after.rate)
+        # A precision below the smallest float would be a zero, whose logarithm is no number.
+        precision = np.maximum(np.exp(log_precision), np.finfo(np.float64).tiny)
+        spread = rng.standard_normal(len(precision)) / np.sqrt(after.strength * precision)
+        return np.stack([self.origin + (after.mean + spread), precision], axis=-1)
+
+    def mean_parameters(self, stats: Floats) -> Floats:
+        """Return the posterior means of (mean, precision): float64 (n_clusters, 2)."""
+        after = self._after(np.atleast_2d(stats))
+        return np.stack([self.origin + after.mean, after.shape / after.rate], axis=-1)
+
+    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+        """Return the Gaussian log-density: float64 (n, n_clusters)."""
+        mean, precision = np.moveaxis(np.atleast_2d(parameters), -1, 0)
+        deviation = np.asarray(x, np.float64)[:, None] - mean
+        return 0.5 * (np.log(precision) - _LOG_TWO_PI - precision * deviation**2)
+
+    def kernel_parameters(self) -> Floats:
+        """Return (mean − origin, strength, shape, rate)."""
+        mean = known(self, "mean") - self.origin
+        return np.array([mean, self.strength, self.shape, known(self, "rate")])
+
+    def _after(self, stats: Floats) -> _NormalGamma:
+        """Return the Normal-Gamma fields after the statistics.
+
+        With x̄ and S the mean and the sum of squared deviations of n observations,
+
+            rate  +  ½ S  +  ½ n strength / (n + strength) (x̄ − mean)²
+
+        which cancels only inside S, and not at all in a prior mean far from the data.
+        """
+        prior_mean, strength, shape, rate = self.kernel_parameters()
+        n, total, squares = np.moveaxis(np.asarray(stats, np.float64), -1, 0)
+        average = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
+        scatter = np.where(n > 0, np.maximum(squares - total * average, 0.0), 0.0)
+        weight = n / (n + strength)
+        return _NormalGamma(
+            mean=prior_mean + weight * (average - prior_mean),
+            strength=strength + n,
+            shape=shape + 0.5 * n,
+            rate=rate + 0.5 * (scatter + strength * weight * (average - prior_mean) ** 2),
+        )

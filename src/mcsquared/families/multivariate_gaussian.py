@@ -1,0 +1,283 @@
+"""Multivariate Gaussian with unknown mean and covariance: places, embeddings, measurements."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import multigammaln
+
+from mcsquared.errors import InputError
+from mcsquared.families.base import ConjugateFamily, n_observations
+from mcsquared.families.checks import finite_vector, known, positive_number, symmetric_matrix
+from mcsquared.families.moments import center_and_variance
+from mcsquared.families.special import log_gamma_ratio
+from mcsquared.families.types import Floats, Observations
+
+__all__ = ["MultivariateGaussian"]
+
+_LOG_TWO_PI = float(np.log(2.0 * np.pi))
+
+
+class _NormalInverseWishart(NamedTuple):
+    """The fields after some data, one entry per row of statistics; the mean is centred."""
+
+    mean: Floats  # (..., d)
+    strength: Floats  # (...)
+    degrees: Floats  # (...)
+    scale: Floats  # (..., d, d)
+
+
+@dataclass(frozen=True)
+class MultivariateGaussian(ConjugateFamily):
+    """Multivariate Gaussian with a Normal-inverse-Wishart prior of its mean and covariance.
+
+    Observations are float64 (n, d). Parameters, float64 (k, d + d²): mean, then the precision
+    matrix row by row, in the data's own units. (The precision has a mean whatever the degrees
+    are; the covariance has not.)
+
+    Parameters
+    ----------
+    mean : vector of d floats, optional
+        Prior mean, in the data's own units. None: the mean of the data.
+    strength : float
+        How many observations the prior mean is worth.
+    degrees : float, optional
+        Degrees of freedom, more than d − 1. None: d + 2, which puts the prior mean of the
+        covariance at ``scale``.
+    scale : d × d matrix, optional
+        Scale of the inverse Wishart. None: the diagonal of the variances of the data.
+    origin : vector of d floats, optional
+        The point that statistics are counted from, None being zero; set by `filled`, and of no
+        effect but on rounding.
+
+    Notes
+    -----
+    Statistics are ``T(x) = (1, y, y yᵀ)`` with ``y = x − origin``, the outer product row by row.
+    """
+
+    mean: Any = None
+    strength: float = 0.1
+    degrees: float | None = None
+    scale: Any = None
+    origin: Any = None
+
+    name: ClassVar[str] = "multivariate_gaussian"
+    kernel: ClassVar[str | None] = "multivariate_gaussian"
+
+    def __post_init__(self) -> None:
+        # Tuples, unlike arrays, can be compared, hashed and written as JSON.
+        put, of = object.__setattr__, "of MultivariateGaussian"
+        if self.mean is not None:
+            put(self, "mean", finite_vector(f"mean {of}", self.mean))
+        if self.scale is not None:
+            put(self, "scale", symmetric_matrix(f"scale {of}", self.scale))
+        if self.origin is not None:
+            put(self, "origin", finite_vector(f"origin {of}", self.origin))
+        put(self, "strength", positive_number(f"strength {of}", self.strength))
+        if self.degrees is not None:
+            put(self, "degrees", positive_number(f"degrees {of}", self.degrees))
+        self._check_widths()
+
+    @property
+    def width(self) -> int:
+        """The number of dimensions, d."""
+        for field in ("mean", "scale", "origin"):
+            if getattr(self, field) is not None:
+                return len(getattr(self, field))
+        return len(known(self, "mean"))
+
+    @property
+    def n_stats(self) -> int:
+        """Return 1 + d + d²."""
+        return 1 + self.width + self.width**2
+
+    def filled(self, x: Observations) -> Self:
+        """Return the family with whatever is not given taken from the data (n, d)."""
+        x = np.asarray(x, np.float64)
+        if x.ndim != 2 or x.shape[1] == 0:
+            raise InputError(
+                f"x has shape {x.shape}, but MultivariateGaussian takes rows of numbers"
+            )
+        width = x.shape[1]
+        for field in ("mean", "scale"):
+            given = getattr(self, field)
+            if given is not None and len(given) != width:
+                raise InputError(
+                    f"{field} of MultivariateGaussian has {len(given)} dimensions, "
+                    f"but x has {width}"
+                )
+        center, variances = center_and_variance("MultivariateGaussian", x)
+        return replace(
+            self,
+            mean=center if self.mean is None else self.mean,
+            degrees=width + 2.0 if self.degrees is None else self.degrees,
+            scale=np.diag(np.where(variances > 0, variances, 1.0))
+            if self.scale is None
+            else self.scale,
+            origin=center,
+        )
+
+    def statistics(self, x: Observations) -> Floats:
+        """Return (1, y, y yᵀ) with y = x − origin: float64 (n, 1 + d + d²)."""
+        centred = self._centred(x)
+        n, width = centred.shape
+        outer = (centred[:, :, None] * centred[:, None, :]).reshape(n, width**2)
+        return np.concatenate([np.ones((n, 1)), centred, outer], axis=1)
+
+    def log_normaliser(self, stats: Floats) -> Floats:
+        """Return ln Γ_d(½ν) + ½νd ln 2 − ½ν ln|scale| − ½d ln strength, of the posterior."""
+        after, width = self._after(stats), self.width
+        half = 0.5 * after.degrees
+        log_det = _log_determinant(_cholesky(after.scale))
+        wishart = _log_multigamma(half, width) + half * (width * np.log(2.0) - log_det)
+        return wishart - 0.5 * width * np.log(after.strength)
+
+    def log_base(self, x: Observations) -> Floats:
+        """Return −½ d ln 2π for each observation."""
+        return np.full(n_observations(x), -0.5 * self.width * _LOG_TWO_PI)
+
+    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+        """Return the log-density of a multivariate Student-t: float64 (n, n_clusters).
+
+        One factorisation per cluster, where the inherited one needs one per pair.
+        """
+        after, width = self._after(np.atleast_2d(stats)), self.width
+        centred, root = self._centred(x), _cholesky(after.scale)
+        shrunk = after.strength / (after.strength + 1.0)
+        constant = log_gamma_ratio(0.5 * (after.degrees + 1.0 - width), 0.5 * width) + 0.5 * (
+            width * (np.log(shrunk) - np.log(np.pi)) - _log_determinant(root)
+        )
+        result = np.empty((len(centred), len(root)))
+        for k, triangle in enumerate(root):
+            solved = solve_triangular(triangle, (centred - after.mean[k]).T, lower=True)
+            distance = shrunk[k] * np.einsum("dn,dn->n", solved, solved)
+            result[:, k] = constant[k] - 0.5 * (after.degrees[k] + 1.0) * np.log1p(distance)
+        return result
+
+    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+        """Draw (mean, precision matrix) of each cluster: float64 (n_clusters, d + d²).
+
+        Bartlett's decomposition: with C Cᵀ the scale and A lower triangular, A_ii² chi-squared
+        with ν − i degrees and normal below, R = C⁻ᵀ A gives the precision R Rᵀ.
+        """
+        after, width = self._after(np.atleast_2d(stats)), self.width
+        root, n_rows = _cholesky(after.scale), len(np.atleast_2d(stats))
+        bartlett = np.tril(rng.standard_normal((n_rows, width, width)), -1)
+        diagonal = np.sqrt(rng.chisquare(after.degrees[:, None] - np.arange(width)))
+        bartlett[:, np.arange(width), np.arange(width)] = diagonal
+        half = np.linalg.solve(np.swapaxes(root, 1, 2), bartlett)
+        noise = rng.standard_normal((n_rows, width, 1)) / np.sqrt(after.strength)[:, None, None]
+        spread = root @ np.linalg.solve(np.swapaxes(bartlett, 1, 2), noise)
+        mean = self._origin + (after.mean + spread[:, :, 0])
+        return _flat(mean, half @ np.swapaxes(half, 1, 2))
+
+    def mean_parameters(self, stats: Floats) -> Floats:
+        """Return the posterior means of (mean, precision matrix): float64 (n_clusters, d + d²)."""
+        after = self._after(np.atleast_2d(stats))
+        inverse: Floats = np.linalg.inv(after.scale)
+        precision = after.degrees[:, None, None] * inverse
+        return _flat(self._origin + after.mean, 0.5 * (precision + np.swapaxes(precision, 1, 2)))
+
+    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+        """Return the Gaussian log-density: float64 (n, n_clusters)."""
+        parameters, width = np.atleast_2d(parameters), self.width
+        root = _cholesky(parameters[:, width:].reshape(-1, width, width))
+        constant = 0.5 * (_log_determinant(root) - width * _LOG_TWO_PI)
+        x = np.asarray(x, np.float64)
+        result = np.empty((len(x), len(parameters)))
+        for k, triangle in enumerate(root):
+            turned = (x - parameters[k, :width]) @ triangle
+            result[:, k] = constant[k] - 0.5 * np.einsum("nd,nd->n", turned, turned)
+        return result
+
+    def kernel_parameters(self) -> Floats:
+        """Return (d, strength, degrees, mean − origin (d), scale (d², row by row))."""
+        scale = np.asarray(known(self, "scale"))
+        centred = np.asarray(known(self, "mean")) - self._origin
+        first = [len(scale), self.strength, known(self, "degrees")]
+        return np.concatenate([first, centred, scale.ravel()])
+
+    @cached_property
+    def _origin(self) -> Floats:
+        return np.zeros(self.width) if self.origin is None else np.asarray(self.origin)
+
+    def _centred(self, x: Observations) -> Floats:
+        x = np.asarray(x, np.float64)
+        if x.ndim != 2 or x.shape[1] != self.width:
+            raise InputError(
+                f"x has shape {x.shape}, "
+                f"but MultivariateGaussian takes rows of {self.width} numbers"
+            )
+        return x - self._origin
+
+    def _after(self, stats: Floats) -> _NormalInverseWishart:
+        """Return the fields after the statistics, in the form that does not cancel (Gaussian)."""
+        prior_mean = np.asarray(known(self, "mean"), np.float64) - self._origin
+        prior_scale = np.asarray(known(self, "scale"), np.float64)
+        stats, width = np.asarray(stats, np.float64), self.width
+        n, total = stats[..., 0], stats[..., 1 : 1 + width]
+        squares = stats[..., 1 + width :].reshape(*n.shape, width, width)
+        occupied = n > 0
+        average = np.divide(
+            total, n[..., None], out=np.zeros_like(total), where=occupied[..., None]
+        )
+        scatter = squares - total[..., :, None] * average[..., None, :]
+        scatter = np.where(
+            occupied[..., None, None], 0.5 * (scatter + np.swapaxes(scatter, -1, -2)), 0.0
+        )
+        weight, apart = n / (n + self.strength), average - prior_mean
+        between = (self.strength * weight)[..., None, None] * (
+            apart[..., :, None] * apart[..., None, :]
+        )
+        return _NormalInverseWishart(
+            mean=prior_mean + weight[..., None] * apart,
+            strength=self.strength + n,
+            degrees=known(self, "degrees") + n,
+            scale=prior_scale + scatter + between,
+        )
+
+    def _check_widths(self) -> None:
+        widths = {
+            field: len(getattr(self, field))
+            for field in ("mean", "scale", "origin")
+            if getattr(self, field) is not None
+        }
+        if len(set(widths.values())) > 1:
+            shown = ", ".join(f"{field} {width}" for field, width in widths.items())
+            raise InputError(f"the dimensions of MultivariateGaussian must agree, but are {shown}")
+        if widths and self.degrees is not None and self.degrees <= self.width - 1:
+            raise InputError(
+                f"degrees of MultivariateGaussian is {self.degrees!r}, "
+                f"but it must be more than {self.width - 1}, the dimensions less one"
+            )
+
+
+def _cholesky(matrices: Floats) -> Floats:
+    """Return lower triangular roots (..., d, d), also where rounding left a value below zero."""
+    root: Floats
+    try:
+        root = np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(matrices)
+        floor = 1e-14 * np.abs(values).max(axis=-1, keepdims=True)
+        scaled = vectors * np.sqrt(np.maximum(values, floor))[..., None, :]
+        triangle = np.swapaxes(np.linalg.qr(np.swapaxes(scaled, -1, -2))[1], -1, -2)
+        signs = np.sign(np.diagonal(triangle, axis1=-2, axis2=-1))
+        root = triangle * signs[..., None, :]
+    return root
+
+
+def _log_determinant(root: Floats) -> Floats:
+    """Return ln|A| from the triangular root of A."""
+    return 2.0 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+def _log_multigamma(half: Floats, width: int) -> Floats:
+    """Return ln Γ_d for each entry; SciPy's takes arrays but no empty ones."""
+    return multigammaln(half, width) if np.size(half) else np.zeros(np.shape(half))
+
+
+def _flat(mean: Floats, precision: Floats) -> Floats:
+    return np.concatenate([mean, precision.reshape(len(mean), -1)], axis=1)

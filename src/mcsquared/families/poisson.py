@@ -1,0 +1,102 @@
+"""Counts of events, with a gamma prior of their rate."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import gammaln
+
+from mcsquared.errors import InputError
+from mcsquared.families.base import ConjugateFamily
+from mcsquared.families.checks import known, positive_number
+from mcsquared.families.special import log_gamma_ratio, log_standard_gamma
+from mcsquared.families.types import Floats, Observations
+
+__all__ = ["Poisson"]
+
+
+@dataclass(frozen=True)
+class Poisson(ConjugateFamily):
+    """Whole numbers from zero on, Poisson with a Gamma(shape, rate) prior of their mean.
+
+    Observations are float64 (n,), whole and not negative. Parameters, float64 (k, 1): the
+    logarithm of the Poisson mean.
+
+    Parameters
+    ----------
+    shape, rate : float
+        The prior mean is shape / rate, worth ``rate`` observations. A rate of None puts the
+        prior mean at the mean of the data.
+    """
+
+    shape: float = 1.0
+    rate: float | None = None
+
+    name: ClassVar[str] = "poisson"
+    kernel: ClassVar[str | None] = "poisson"
+    n_stats: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", positive_number("shape of Poisson", self.shape))
+        if self.rate is not None:
+            object.__setattr__(self, "rate", positive_number("rate of Poisson", self.rate))
+
+    def filled(self, x: Observations) -> Self:
+        """Return the family whose prior mean is that of the data, where no rate was given."""
+        x = np.asarray(x, np.float64)
+        wrong = x[~(np.isfinite(x) & (x >= 0.0) & (x == np.floor(x)))]
+        if wrong.size:
+            raise InputError(
+                f"x holds {float(wrong[0])!r}, but Poisson takes whole numbers from 0 on"
+            )
+        if self.rate is not None:
+            return self
+        average = float(x.mean()) if x.size else 0.0
+        return replace(self, rate=self.shape / average if average > 0.0 else 1.0)
+
+    def statistics(self, x: Observations) -> Floats:
+        """Return (1, x): float64 (n, 2)."""
+        x = np.asarray(x, np.float64)
+        return np.stack([np.ones_like(x), x], axis=-1)
+
+    def log_normaliser(self, stats: Floats) -> Floats:
+        """Return ln Γ(shape) − shape ln rate, of the posterior."""
+        shape, rate = self._after(stats)
+        return gammaln(shape) - shape * np.log(rate)
+
+    def log_base(self, x: Observations) -> Floats:
+        """Return −ln x! for each observation."""
+        return -gammaln(np.asarray(x, np.float64) + 1.0)
+
+    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+        """Return the log-probability of a negative binomial: float64 (n, n_clusters)."""
+        shape, rate = self._after(np.atleast_2d(stats))
+        count = np.asarray(x, np.float64)[:, None]
+        gain = log_gamma_ratio(shape, count) - shape * np.log1p(1.0 / rate) - count * np.log1p(rate)
+        return gain + self.log_base(x)[:, None]
+
+    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+        """Draw the logarithm of the mean: float64 (n_clusters, 1)."""
+        shape, rate = self._after(np.atleast_2d(stats))
+        return (log_standard_gamma(shape, rng) - np.log(rate))[:, None]
+
+    def mean_parameters(self, stats: Floats) -> Floats:
+        """Return the logarithm of the posterior mean of the mean: float64 (n_clusters, 1)."""
+        shape, rate = self._after(np.atleast_2d(stats))
+        return np.log(shape / rate)[:, None]
+
+    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+        """Return the Poisson log-probability: float64 (n, n_clusters)."""
+        log_mean = np.atleast_2d(parameters)[:, 0]
+        count = np.asarray(x, np.float64)[:, None]
+        return count * log_mean - np.exp(log_mean) + self.log_base(x)[:, None]
+
+    def kernel_parameters(self) -> Floats:
+        """Return (shape, rate)."""
+        return np.array([self.shape, known(self, "rate")])
+
+    def _after(self, stats: Floats) -> tuple[Floats, Floats]:
+        """Return shape and rate of the gamma after the statistics."""
+        shape, rate = self.kernel_parameters()
+        n, total = np.moveaxis(np.asarray(stats, np.float64), -1, 0)
+        return shape + total, rate + n
