@@ -1,0 +1,136 @@
+"""Agreement of two clusterings of the same groups: a known one and a found one.
+
+Labels may be of any kind that can be compared for equality, and only the partitions matter:
+every score is the same under any renaming of the labels.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from mcsquared.errors import InputError
+
+__all__ = [
+    "PairwiseScores",
+    "adjusted_rand_index",
+    "nmi",
+    "pairwise_f_score",
+    "pairwise_scores",
+    "purity",
+    "rand_index",
+    "variation_of_information",
+]
+
+
+class PairwiseScores(NamedTuple):
+    """Precision, recall and F-score of the pairs of groups that are put together."""
+
+    precision: float
+    recall: float
+    f_score: float
+
+
+def purity(truth: ArrayLike, found: ArrayLike) -> float:
+    """Return the share of groups whose known class is the commonest one of their found cluster.
+
+    It grows with the number of clusters, and is 1 when each group is a cluster of its own.
+    """
+    table = _contingency(truth, found)
+    return float(table.max(axis=0).sum() / table.sum())
+
+
+def nmi(truth: ArrayLike, found: ArrayLike, average: str = "arithmetic") -> float:
+    """Return the normalised mutual information, between 0 and 1.
+
+    Parameters
+    ----------
+    truth, found : array-like of shape (n_groups,)
+    average : "arithmetic", "geometric", "min" or "max"
+        The mean of the two entropies that the mutual information is divided by.
+    """
+    from sklearn.metrics import normalized_mutual_info_score
+
+    kinds = ("arithmetic", "geometric", "min", "max")
+    if average not in kinds:
+        raise InputError(f"average is {average!r}; one of {', '.join(kinds)} is wanted")
+    return float(normalized_mutual_info_score(*_labels(truth, found), average_method=average))
+
+
+def rand_index(truth: ArrayLike, found: ArrayLike) -> float:
+    """Return the share of pairs of groups that both clusterings treat alike."""
+    from sklearn.metrics import rand_score
+
+    return float(rand_score(*_labels(truth, found)))
+
+
+def adjusted_rand_index(truth: ArrayLike, found: ArrayLike) -> float:
+    """Return the Rand index scaled so that independent clusterings have expectation 0."""
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(*_labels(truth, found)))
+
+
+def pairwise_scores(truth: ArrayLike, found: ArrayLike) -> PairwiseScores:
+    """Return precision, recall and F-score over pairs of groups.
+
+    A pair is found when both groups are in one found cluster, and true when both are in one
+    known class. Where there is no pair to find or none was found, the share that would be 0/0
+    is 1: nothing was missed, or nothing was claimed in vain.
+    """
+    table = _contingency(truth, found)
+    both = _pairs(table.data)
+    claimed = _pairs(np.asarray(table.sum(axis=0)).ravel())
+    true = _pairs(np.asarray(table.sum(axis=1)).ravel())
+    precision = both / claimed if claimed else 1.0
+    recall = both / true if true else 1.0
+    if precision + recall == 0.0:
+        return PairwiseScores(precision, recall, 0.0)
+    return PairwiseScores(precision, recall, 2.0 * precision * recall / (precision + recall))
+
+
+def pairwise_f_score(truth: ArrayLike, found: ArrayLike) -> float:
+    """Return the harmonic mean of pairwise precision and recall (see `pairwise_scores`)."""
+    return pairwise_scores(truth, found).f_score
+
+
+def variation_of_information(truth: ArrayLike, found: ArrayLike) -> float:
+    """Return H(truth | found) + H(found | truth) in nats: 0 for equal partitions, a metric."""
+    table = _contingency(truth, found).tocoo()
+    rows = np.asarray(table.sum(axis=1)).ravel()
+    columns = np.asarray(table.sum(axis=0)).ravel()
+    # Cell by cell, log(row/cell) and log(column/cell) are each at least 0, so that the sum has
+    # no cancellation and equal partitions give exactly 0.
+    spread = np.log(rows[table.row] / table.data) + np.log(columns[table.col] / table.data)
+    return float((table.data * spread).sum() / table.data.sum())
+
+
+def _labels(truth: ArrayLike, found: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return both labellings as whole numbers, checked."""
+    coded = []
+    for name, labels in (("truth", truth), ("found", found)):
+        array = np.asarray(labels)
+        if array.ndim != 1:
+            raise InputError(f"{name} has shape {array.shape}; one label per group is wanted")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise InputError(f"{name} holds NaN; leave groups without a label out of both")
+        if array.dtype.kind == "O":
+            array = np.array([str(label) for label in array], dtype=str)
+        coded.append(np.unique(array, return_inverse=True)[1].reshape(-1))
+    if coded[0].size != coded[1].size:
+        raise InputError(f"found has {coded[1].size} labels, but truth has {coded[0].size}")
+    if coded[0].size == 0:
+        raise InputError("truth and found are empty; at least one label is wanted")
+    return coded[0], coded[1]
+
+
+def _contingency(truth: ArrayLike, found: ArrayLike) -> sparse.csr_matrix:
+    """Count groups by known class (rows) and found cluster (columns): int64."""
+    rows, columns = _labels(truth, found)
+    ones = np.ones(rows.size, dtype=np.int64)
+    return sparse.csr_matrix((ones, (rows, columns)))
+
+
+def _pairs(sizes: NDArray[np.int64]) -> int:
+    return int((sizes * (sizes - 1) // 2).sum())
