@@ -1,0 +1,89 @@
+"""Which cluster a new group belongs to, and whether to one never seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from mcsquared.prediction.alignment import aligned
+from mcsquared.prediction.likelihood import log_cluster_prior, log_group_given_cluster
+from mcsquared.prediction.parameters import Globals, draws_of_globals
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Corpus
+    from mcsquared.posterior import ParameterDraw, Posterior
+
+__all__ = ["cluster_probabilities", "draw_cluster_probabilities", "share_of_consensus"]
+
+Floats = NDArray[np.float64]
+
+
+def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats, Floats]:
+    """Return each group's probability of every consensus cluster, and of a new cluster.
+
+    The mean over the kept parameter draws of p(z_j = k | contents and contexts of j), where cluster
+    k of a draw counts for consensus cluster c by the share of its groups that are in c.
+
+    Returns
+    -------
+    probabilities : float64 (n_groups, n_consensus_clusters)
+        Given that the cluster is not new; rows sum to 1.
+    new : float64 (n_groups,)
+        The probability that the cluster is new.
+    """
+    corpus = aligned(posterior, corpus)
+    n_groups = corpus.n_groups
+    total = np.zeros((n_groups, posterior.n_clusters))
+    log_scale = np.full(n_groups, -np.inf)
+    new = np.zeros(n_groups)
+    for draw, parameters in draws_of_globals(posterior):
+        log_joint = _log_joint(posterior, draw, parameters, corpus)
+        log_known = logsumexp(log_joint[:, : parameters.n_clusters], axis=1)
+        log_known -= logsumexp(log_joint, axis=1)
+        new += np.clip(-np.expm1(log_known), 0.0, 1.0)
+        known = softmax(log_joint[:, : parameters.n_clusters], axis=1)
+        # Scaled by the largest so far: a group that is almost surely new has a row that sums to 1.
+        scale = np.maximum(log_scale, log_known)
+        total *= np.exp(log_scale - scale)[:, None]
+        total += np.exp(log_known - scale)[:, None] * (known @ share_of_consensus(posterior, draw))
+        log_scale = scale
+    total /= total.sum(axis=1, keepdims=True)
+    return total, new / len(posterior.parameters)
+
+
+def draw_cluster_probabilities(
+    posterior: Posterior,
+    draw: ParameterDraw,
+    parameters: Globals,
+    corpus: Corpus,
+    leave_out: str | None = None,
+) -> Floats:
+    """Return p(z_j = k | j) in one draw, shape (n_groups, n_clusters + 1); the last is new."""
+    probability = softmax(_log_joint(posterior, draw, parameters, corpus, leave_out), axis=1)
+    n_clusters = parameters.n_clusters
+    new = probability[:, n_clusters:].sum(axis=1, keepdims=True)
+    return np.hstack([probability[:, :n_clusters], new])
+
+
+def share_of_consensus(posterior: Posterior, draw: ParameterDraw) -> Floats:
+    """Return |k and c| / |k| of a draw's clusters k and the consensus clusters c."""
+    labels = posterior.cluster_of_group[draw.draw]
+    shape = (draw.topics_in_cluster.shape[0], posterior.n_clusters)
+    both = np.zeros(shape)
+    np.add.at(both, (labels, posterior.labels), 1.0)
+    return both / both.sum(axis=1, keepdims=True)
+
+
+def _log_joint(
+    posterior: Posterior,
+    draw: ParameterDraw,
+    parameters: Globals,
+    corpus: Corpus,
+    leave_out: str | None = None,
+) -> Floats:
+    log_prior = log_cluster_prior(posterior, draw, parameters, corpus, leave_out=leave_out)
+    log_content = log_group_given_cluster(corpus, parameters, posterior.priors.content)
+    return log_prior + log_content

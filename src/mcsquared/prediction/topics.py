@@ -1,0 +1,116 @@
+"""Which topics a new group is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import softmax
+
+from mcsquared.corpus import Words
+from mcsquared.prediction.alignment import aligned
+from mcsquared.prediction.clusters import draw_cluster_probabilities
+from mcsquared.prediction.likelihood import sum_by_group, token_blocks
+from mcsquared.prediction.parameters import GLOBALS, globals_of_draw, stream
+from mcsquared.priors import vector_observations
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Corpus
+    from mcsquared.families import ConjugateFamily
+    from mcsquared.posterior import ParameterDraw, Posterior
+
+__all__ = ["topic_proportions"]
+
+Floats = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-9  # a cluster this improbable for a group adds nothing to its topics
+
+
+def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
+    """Return each group's share of every topic of the representative draw.
+
+    The sum over clusters of p(z_j = k | j) times the mean over the group's tokens of
+
+        p(l = m | z_j = k, w)  ∝  (c_km + v ε_m) p(w | tokens of m)
+
+    which is exact for one token with τ and ψ integrated out. Topics never seen are left out. A
+    group without tokens gets its clusters' topic weights.
+
+    Returns
+    -------
+    float64 (n_groups, n_topics)
+        In the public order of the topics; rows sum to 1.
+    """
+    corpus = aligned(posterior, corpus)
+    draw = posterior.parameters[posterior.representative]
+    n_clusters, n_topics = draw.topics_in_cluster.shape
+    if n_topics == 0:
+        return np.zeros((corpus.n_groups, 0))
+    rng = stream(posterior.seed, GLOBALS, int(posterior.representative), 0)
+    parameters = globals_of_draw(posterior, draw, rng)
+    cluster = draw_cluster_probabilities(posterior, draw, parameters, corpus)
+
+    weights = np.tile(draw.v * draw.topic_weights, (n_clusters + 1, 1))
+    weights[:n_clusters] += draw.topics_in_cluster.toarray()
+    topic_given_cluster = weights / weights.sum(axis=1, keepdims=True)
+
+    family = posterior.priors.content
+    if isinstance(corpus.content, Words):
+        result = _topics_of_words(corpus.content, draw, family, cluster, topic_given_cluster)
+    else:
+        result = _topics_of_vectors(corpus, draw, family, cluster, topic_given_cluster)
+    empty = corpus.content.tokens_per_group == 0
+    result[empty] = cluster[empty] @ topic_given_cluster
+    result /= result.sum(axis=1, keepdims=True)
+    return result[:, posterior.topic_order]
+
+
+def _topics_of_words(
+    words: Words,
+    draw: ParameterDraw,
+    family: ConjugateFamily,
+    cluster: Floats,
+    topic_given_cluster: Floats,
+) -> Floats:
+    counts = draw.content_statistics
+    log_psi = family.mean_parameters(
+        counts.toarray().astype(np.float64) if sparse.issparse(counts) else counts
+    )
+    result = np.zeros((words.n_groups, len(log_psi)))
+    for k, log_tau in enumerate(np.log(topic_given_cluster)):
+        rows = np.flatnonzero((cluster[:, k] > NEGLIGIBLE) & (words.tokens_per_group > 0))
+        if len(rows) == 0:
+            continue
+        part = words.counts[rows].astype(np.float64)
+        used = np.unique(part.indices)  # the table below is only as wide as these groups' words
+        table = softmax(log_psi[:, used].T + log_tau, axis=1)
+        share = cluster[rows, k] / words.tokens_per_group[rows]
+        result[rows] += share[:, None] * (part[:, used] @ table)
+    return result
+
+
+def _topics_of_vectors(
+    corpus: Corpus,
+    draw: ParameterDraw,
+    family: ConjugateFamily,
+    cluster: Floats,
+    topic_given_cluster: Floats,
+) -> Floats:
+    tokens_per_group = corpus.content.tokens_per_group
+    group_of_token = np.repeat(np.arange(corpus.n_groups), tokens_per_group)
+    observations = vector_observations(corpus, family)
+    statistics, log_tau = draw.content_statistics, np.log(topic_given_cluster)
+    result = np.zeros((corpus.n_groups, len(statistics)))
+    for block in token_blocks(len(observations), statistics.size):
+        log_psi = family.log_predictive(observations[block], statistics)
+        groups = group_of_token[block]
+        share = cluster[groups] / tokens_per_group[groups][:, None]
+        topics = np.zeros_like(log_psi)
+        for k in np.flatnonzero((cluster[groups] > NEGLIGIBLE).any(axis=0)):
+            rows = cluster[groups, k] > NEGLIGIBLE
+            topics[rows] += share[rows, k, None] * softmax(log_psi[rows] + log_tau[k], axis=1)
+        touched, sums = sum_by_group(groups, topics)
+        result[touched] += sums
+    return result
