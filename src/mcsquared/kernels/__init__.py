@@ -1,0 +1,1 @@
+"""Compiled kernels: arrays in, arrays out. Nothing above this room knows a compiler."""

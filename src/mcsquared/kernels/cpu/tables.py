@@ -1,0 +1,53 @@
+"""Sums over all counts of a state: table counts of a franchise, and the words' joint density."""
+
+import numpy as np
+from numba import njit
+
+from mcsquared.kernels.cpu.special import crt, log_gamma
+from mcsquared.kernels.rng import Step
+
+__all__ = ["draw_table_counts", "log_joint_of_words"]
+
+TABLES = int(Step.TABLES)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_table_counts(customers, concentration, seed, chain, sweep):
+    """Draw q_km ~ CRT(c_km, a_m) for every cell.
+
+    Parameters
+    ----------
+    customers : int32 (n_restaurants, n_dishes)
+    concentration : float64 (n_dishes,)
+
+    Returns
+    -------
+    int32 (n_restaurants, n_dishes)
+    """
+    n_rows, n_columns = customers.shape
+    tables = np.zeros((n_rows, n_columns), np.int32)
+    for k in range(n_rows):
+        for m in range(n_columns):
+            if customers[k, m] > 0:
+                # 2²⁰ dishes at most: the index of a cell must not change when slots are added
+                index = (k << 20) + m
+                tables[k, m] = crt(
+                    customers[k, m], concentration[m], seed, chain, sweep, TABLES, index
+                )
+    return tables
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_joint_of_words(words_in_topic, beta):
+    """Return Σ_m Σ_w [ln Γ(β + n_mw) − ln Γ(β)] over the cells that hold something."""
+    known = np.empty(1024)
+    base = log_gamma(beta)
+    for n in range(known.size):
+        known[n] = log_gamma(beta + n) - base
+    total = 0.0
+    for w in range(words_in_topic.shape[0]):
+        for m in range(words_in_topic.shape[1]):
+            n = words_in_topic[w, m]
+            if n > 0:
+                total += known[n] if n < known.size else log_gamma(beta + n) - base
+    return total

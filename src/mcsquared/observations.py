@@ -1,0 +1,202 @@
+"""A corpus under its families as plain arrays, in the form that samplers read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.corpus import Words
+from mcsquared.kernels.cpu.contexts import Bags, Dense
+from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
+from mcsquared.priors import vector_observations
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Column, Corpus
+    from mcsquared.families import ConjugateFamily
+    from mcsquared.priors import Priors
+
+__all__ = ["Generic", "Observations", "observe"]
+
+
+@dataclass(frozen=True)
+class Generic:
+    """Observations of a family without a kernel: a user's own.
+
+    ``statistics`` is float64 (n, n_stats), a row of zeros where nothing was observed.
+    """
+
+    family: ConjugateFamily
+    statistics: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What was observed, as arrays. Nothing here ever changes.
+
+    Attributes
+    ----------
+    group_start : int64 (n_groups + 1,)
+        Tokens of group ``j`` are ``group_start[j]:group_start[j + 1]``.
+    word : int32 (n_tokens,)
+        Words; empty for other content.
+    n_words : int
+        0 for other content.
+    values : float64 (n_tokens, width)
+        Content other than words, relative to its family's origin; (0, 0) for words.
+    content_kind : int
+        The kernel's kind of the content; -1 for words and for a family without a kernel.
+    content_parameters : float64
+    generic_content : Generic or None
+    dense, bags
+        Contexts, see `mcsquared.kernels.cpu.contexts`.
+    generic_contexts : list of Generic
+    families
+        The families of ``dense``, then of ``bags``, in their order.
+    """
+
+    group_start: NDArray[np.int64]
+    word: NDArray[np.int32]
+    n_words: int
+    values: NDArray[np.float64]
+    content_kind: int
+    content_parameters: NDArray[np.float64]
+    generic_content: Generic | None
+    dense: Dense
+    bags: Bags
+    generic_contexts: list[Generic]
+    dense_families: list[ConjugateFamily]
+    bag_families: list[ConjugateFamily]
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.group_start) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        return int(self.group_start[-1])
+
+    @property
+    def n_content_statistics(self) -> int:
+        """Float statistics of a topic: 0 for words, whose counts are whole numbers."""
+        if self.generic_content is not None:
+            return self.generic_content.statistics.shape[1]
+        if self.content_kind < 0:
+            return 0
+        width = self.values.shape[1]
+        return {0: 3, 1: 1 + width + width * width}.get(self.content_kind, 2)
+
+    @property
+    def n_categories(self) -> int:
+        return sum(family.n_stats for family in self.bag_families)
+
+
+def observe(corpus: Corpus, priors: Priors) -> Observations:
+    """Return the corpus as the arrays that samplers read under these priors."""
+    columns = priors.columns(corpus)
+    chosen = [(columns[name], family) for name, family in priors.contexts.items()]
+    dense = [(c, f) for c, f in chosen if f.kernel in KINDS]
+    bags = [(c, f) for c, f in chosen if f.kernel == "dirichlet"]
+    generic = [(c, f) for c, f in chosen if f.kernel is None]
+    return Observations(
+        **_content(corpus, priors.content),
+        dense=_dense(dense, corpus.n_groups),
+        bags=_bags(bags, corpus.n_groups),
+        generic_contexts=[_generic_context(column, family) for column, family in generic],
+        dense_families=[family for _, family in dense],
+        bag_families=[family for _, family in bags],
+    )
+
+
+def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
+    content = corpus.content
+    arrays: dict[str, Any] = {
+        "word": np.zeros(0, np.int32),
+        "n_words": 0,
+        "values": np.zeros((0, 0)),
+        "content_kind": -1,
+        "content_parameters": np.zeros(0),
+        "generic_content": None,
+    }
+    if isinstance(content, Words):
+        start = np.zeros(content.n_groups + 1, np.int64)
+        np.cumsum(content.tokens_per_group, out=start[1:])
+        word = np.repeat(content.counts.indices, content.counts.data).astype(np.int32, copy=False)
+        return arrays | {"group_start": start, "word": word, "n_words": content.n_words}
+    arrays["group_start"] = content.start
+    x = vector_observations(corpus, family)
+    if family.kernel is None:
+        return arrays | {"generic_content": Generic(family, np.asarray(family.statistics(x)))}
+    values = np.ascontiguousarray(content.values - _origin(family))
+    return arrays | {
+        "values": values,
+        "content_kind": KINDS[family.kernel],
+        "content_parameters": family.kernel_parameters(),
+    }
+
+
+def _origin(family: ConjugateFamily) -> NDArray[np.float64]:
+    origin = getattr(family, "origin", None)
+    return np.asarray(0.0 if origin is None else origin, dtype=np.float64)
+
+
+def _starts(sizes: list[int]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Dense:
+    values, observed, parameters, n_prepared, n_stats = [], [], [], [], []
+    for column, family in contexts:
+        matrix = np.asarray(column.values, np.float64).reshape(n_groups, -1) - _origin(family)
+        values.append(np.where(column.observed[:, None], matrix, 0.0))
+        observed.append(column.observed)
+        parameters.append(family.kernel_parameters())
+        n_prepared.append(prepared_size(KINDS[str(family.kernel)], parameters[-1]))
+        n_stats.append(family.n_stats)
+    return Dense(
+        kind=np.array([KINDS[str(family.kernel)] for _, family in contexts], np.int64),
+        parameters=np.concatenate([np.zeros(0), *parameters]),
+        parameter_start=_starts([p.size for p in parameters]),
+        values=np.ascontiguousarray(np.hstack([np.zeros((n_groups, 0)), *values])),
+        value_start=_starts([v.shape[1] for v in values]),
+        observed=np.column_stack([np.zeros((n_groups, 0), bool), *observed]),
+        stat_start=_starts(n_stats),
+        prepared_start=_starts(n_prepared),
+    )
+
+
+def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Bags:
+    start = np.zeros((len(contexts), n_groups + 1), np.int64)
+    category, count = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    concentration, smoothing = [], []
+    n_entries = n_categories = 0
+    for c, (column, family) in enumerate(contexts):
+        if column.kind == "bag":
+            indptr, codes, counts = column.values.indptr, column.values.indices, column.values.data
+        else:
+            indptr = np.concatenate([[0], np.cumsum(column.observed)])
+            codes = column.values[column.observed]
+            counts = np.ones(len(codes), np.int32)
+        start[c] = indptr.astype(np.int64) + n_entries
+        category.append((codes + n_categories).astype(np.int32))
+        count.append(counts.astype(np.int32))
+        weight, size = family.kernel_parameters()
+        concentration.append(weight)
+        smoothing.append(weight * size)
+        n_entries += len(codes)
+        n_categories += int(size)
+    return Bags(
+        start=start,
+        category=np.concatenate(category),
+        count=np.concatenate(count),
+        concentration=np.array(concentration, np.float64),
+        smoothing=np.array(smoothing, np.float64),
+    )
+
+
+def _generic_context(column: Column, family: ConjugateFamily) -> Generic:
+    statistics = np.zeros((len(column), family.n_stats))
+    statistics[column.observed] = family.statistics(column.observations())
+    return Generic(family, statistics)

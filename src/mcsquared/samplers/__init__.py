@@ -1,0 +1,1 @@
+"""Samplers: each module has ``start`` and ``sweep``; `mcsquared.chain` alone loops."""

@@ -1,0 +1,131 @@
+"""Concentrations and root weights: α, v, η and ε, in an order that leaves the posterior as it is.
+
+MODEL: tables q_km ~ CRT(c_km, v ε_m) first, with the current v and ε; then v from the tables, η from
+the current ε, ε from the tables and the new η, and α from the clusters. The paper's appendix updates α
+and v with other quantities than their conditionals hold; see the errata in the documentation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mcsquared.kernels.cpu.tables import draw_table_counts
+from mcsquared.kernels.rng import Step, generator
+from mcsquared.priors import Concentration, Gamma, Priors
+from mcsquared.state import State
+
+__all__ = [
+    "draw_tables",
+    "draw_topic_weights",
+    "resample_concentration",
+    "resample_concentrations",
+    "resample_eta_given_weights",
+]
+
+
+def resample_concentration(
+    current: float,
+    prior: Concentration,
+    customers: ArrayLike,
+    tables: ArrayLike,
+    rng: np.random.Generator,
+) -> float:
+    """Draw a concentration c from restaurants with N customers at T tables each.
+
+        b ~ Beta(c + 1, N),  s ~ Bernoulli(N / (N + c)),
+        c ~ Gamma(shape + Σ(T − s), rate − Σ log b)
+
+    Restaurants without customers say nothing; if all are empty the draw is from the prior.
+
+    Parameters
+    ----------
+    current : float
+        The value that the tables were drawn with.
+    prior : float or Gamma
+        A number is a fixed concentration and comes back as it is.
+    customers, tables : array of int (n_restaurants,)
+    """
+    if not isinstance(prior, Gamma):
+        return float(prior)
+    customers = np.asarray(customers, np.float64)
+    open_ones = customers > 0
+    customers, tables = customers[open_ones], np.asarray(tables, np.float64)[open_ones]
+    shape, rate = prior.shape, prior.rate
+    if customers.size:
+        log_b = np.log(rng.beta(current + 1.0, customers))
+        s = rng.random(customers.size) * (customers + current) < customers
+        shape += float((tables - s).sum())
+        rate -= float(log_b.sum())
+    return positive_gamma(shape, rate, rng)
+
+
+def positive_gamma(shape: float, rate: float, rng: np.random.Generator) -> float:
+    """Draw from Gamma(shape, rate), in logs so that a small shape does not end in 0."""
+    log_value = math.log(rng.gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape
+    return math.exp(min(max(log_value - math.log(rate), -690.0), 690.0))
+
+
+def resample_eta_given_weights(
+    prior: Concentration, n_topics: int, log_unused_weight: float, rng: np.random.Generator
+) -> float:
+    """Draw η given ε: Gamma(shape + M, rate − log ε_new)."""
+    if not isinstance(prior, Gamma):
+        return float(prior)
+    return positive_gamma(prior.shape + n_topics, prior.rate - log_unused_weight, rng)
+
+
+def draw_tables(
+    customers: NDArray[np.int32],
+    concentration: NDArray[np.float64],
+    seed: int,
+    chain: int,
+    sweep: int,
+) -> NDArray[np.int32]:
+    """Draw q_km ~ CRT(c_km, v ε_m), exactly: shape of ``customers``, (n_clusters, n_topics)."""
+    customers = np.ascontiguousarray(customers, np.int32)
+    concentration = np.ascontiguousarray(concentration, np.float64)
+    return draw_table_counts(customers, concentration, seed, chain, sweep)
+
+
+def draw_topic_weights(
+    tables_of_topic: NDArray[np.int64], eta: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], float]:
+    """Draw ε ~ Dir(u_1, ..., u_M, η); return ε_1..ε_M and log ε_new."""
+    gammas = rng.gamma(tables_of_topic.astype(np.float64))
+    log_rest = math.log(rng.gamma(eta + 1.0)) + math.log(1.0 - rng.random()) / eta
+    log_total = float(np.logaddexp(np.log(gammas.sum()), log_rest)) if gammas.size else log_rest
+    return gammas * math.exp(-log_total), log_rest - log_total
+
+
+def resample_concentrations(state: State, priors: Priors, seed: int, chain: int) -> None:
+    """Draw tables, v, η, ε and α, in this order, for sweep ``state.sweep``."""
+    counts, sweep = state.counts, state.sweep
+
+    def rng(step: Step) -> np.random.Generator:
+        return generator(seed, chain, sweep, int(step))
+
+    prior_weights = state.v * state.topic_weights
+    tables = draw_tables(counts.topics_in_cluster, prior_weights, seed, chain, sweep)
+    state.v = resample_concentration(
+        state.v, priors.v, counts.tokens_in_cluster, tables.sum(axis=1), rng(Step.V)
+    )
+    state.eta = resample_eta_given_weights(
+        priors.eta, state.n_topics, float(state.log_unused[0]), rng(Step.ETA)
+    )
+    active = counts.tokens_in_topic > 0
+    weights, log_unused = draw_topic_weights(
+        tables.sum(axis=0, dtype=np.int64)[active], state.eta, rng(Step.TOPIC_WEIGHTS)
+    )
+    state.topic_weights[:] = 0.0
+    state.topic_weights[active] = weights
+    state.log_unused[0] = log_unused
+    state.alpha = resample_concentration(
+        state.alpha,
+        priors.alpha,
+        [len(state.cluster_of_group)],
+        [state.n_clusters],
+        rng(Step.ALPHA),
+    )

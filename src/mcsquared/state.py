@@ -1,0 +1,210 @@
+"""Where a chain stands: assignments and their counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
+from mcsquared.observations import Observations
+
+__all__ = ["Counts", "State", "recount", "slots_for"]
+
+LANES = 8  # slots come in multiples of what the token kernel takes at a time
+
+
+@dataclass
+class Counts:
+    """Counts derived from assignments. A cache: `recount` rebuilds them from scratch.
+
+    Clusters and topics live in slots, some of them empty; a slot keeps its number while it is
+    occupied, so that births and deaths relabel nothing.
+    """
+
+    groups_in_cluster: NDArray[np.int32]  # n_k (cluster slots,)
+    tokens_in_cluster: NDArray[np.int64]  # c_k (cluster slots,)
+    topics_in_cluster: NDArray[np.int32]  # c_km (cluster slots, topic slots)
+    tokens_in_topic: NDArray[np.int64]  # n_m (topic slots,)
+    words_in_topic: NDArray[np.int32]  # n_mw (n_words, topic slots): a word's row is contiguous
+    topic_statistics: NDArray[np.float64]  # (topic slots, n_stats): content other than words
+    context_statistics: NDArray[np.float64]  # (cluster slots, statistics of dense contexts)
+    category_counts: NDArray[np.int32]  # (cluster slots, categories of all bags)
+    category_totals: NDArray[np.int64]  # (cluster slots, bags)
+
+
+@dataclass
+class State:
+    """The assignments and weights of a chain. Only samplers write to it.
+
+    Attributes
+    ----------
+    cluster_of_group : int32 (n_groups,)
+        z_j, a cluster slot.
+    topic_of_token : int32 (n_tokens,)
+        l_ji, a topic slot.
+    topic_weights : float64 (topic slots,)
+        ε_m; 0 in an empty slot.
+    log_unused : float64 (1,)
+        log ε_new, kept in logs because a small η makes ε_new smaller than any float.
+    alpha, v, eta, lam : float
+    sweep : int
+        Sweeps done.
+    counts : Counts
+    """
+
+    cluster_of_group: NDArray[np.int32]
+    topic_of_token: NDArray[np.int32]
+    topic_weights: NDArray[np.float64]
+    log_unused: NDArray[np.float64]
+    alpha: float
+    v: float
+    eta: float
+    lam: float
+    sweep: int
+    counts: Counts = field(repr=False)
+
+    @property
+    def n_clusters(self) -> int:
+        return int((self.counts.groups_in_cluster > 0).sum())
+
+    @property
+    def n_topics(self) -> int:
+        return int((self.counts.tokens_in_topic > 0).sum())
+
+    def grow_clusters(self) -> None:
+        """Double the cluster slots; what is there keeps its slot."""
+        extra = len(self.counts.groups_in_cluster)
+        for name in (
+            "groups_in_cluster",
+            "tokens_in_cluster",
+            "topics_in_cluster",
+            "context_statistics",
+            "category_counts",
+            "category_totals",
+        ):
+            array = getattr(self.counts, name)
+            setattr(self.counts, name, _padded(array, 0, extra))
+
+    def grow_topics(self) -> None:
+        """Double the topic slots; what is there keeps its slot."""
+        extra = len(self.topic_weights)
+        self.topic_weights = _padded(self.topic_weights, 0, extra)
+        for name, axis in (
+            ("topics_in_cluster", 1),
+            ("tokens_in_topic", 0),
+            ("words_in_topic", 1),
+            ("topic_statistics", 0),
+        ):
+            setattr(self.counts, name, _padded(getattr(self.counts, name), axis, extra))
+
+
+def slots_for(n: int) -> int:
+    """Return a roomy number of slots for ``n`` occupied ones."""
+    return max(2 * LANES, (n + n // 4 + LANES) // LANES * LANES)
+
+
+def recount(state: State, observations: Observations) -> Counts:
+    """Return all counts of a state, from its assignments alone."""
+    n_cluster_slots = len(state.counts.groups_in_cluster)
+    return count(
+        observations,
+        state.cluster_of_group,
+        state.topic_of_token,
+        n_cluster_slots,
+        len(state.topic_weights),
+    )
+
+
+def count(
+    observations: Observations,
+    cluster_of_group: NDArray[np.int32],
+    topic_of_token: NDArray[np.int32],
+    n_cluster_slots: int,
+    n_topic_slots: int,
+) -> Counts:
+    """Count groups, tokens, words and contexts per cluster and topic slot."""
+    tokens_of_group = np.diff(observations.group_start)
+    cluster_of_token = np.repeat(cluster_of_group, tokens_of_group)
+    topics_in_cluster = _cross(cluster_of_token, topic_of_token, n_cluster_slots, n_topic_slots)
+    words = observations.word if observations.n_words else np.zeros(0, np.int32)
+    topics = topic_of_token if observations.n_words else np.zeros(0, np.int32)
+    counts = Counts(
+        groups_in_cluster=np.bincount(cluster_of_group, minlength=n_cluster_slots).astype(np.int32),
+        tokens_in_cluster=topics_in_cluster.sum(axis=1, dtype=np.int64),
+        topics_in_cluster=topics_in_cluster,
+        tokens_in_topic=np.bincount(topic_of_token, minlength=n_topic_slots).astype(np.int64),
+        words_in_topic=_cross(words, topics, observations.n_words, n_topic_slots),
+        topic_statistics=_topic_statistics(observations, topic_of_token, n_topic_slots),
+        context_statistics=np.zeros((n_cluster_slots, int(observations.dense.stat_start[-1]))),
+        category_counts=np.zeros((n_cluster_slots, observations.n_categories), np.int32),
+        category_totals=np.zeros((n_cluster_slots, len(observations.bag_families)), np.int64),
+    )
+    rebuild_contexts(
+        cluster_of_group,
+        counts.groups_in_cluster,
+        observations.dense,
+        observations.bags,
+        context_counts(counts, observations),
+    )
+    return counts
+
+
+def context_counts(counts: Counts, observations: Observations) -> ContextCounts:
+    """Return the counts of contexts as kernels take them, with room for prepared rows."""
+    n_prepared = int(observations.dense.prepared_start[-1])
+    return ContextCounts(
+        statistics=counts.context_statistics,
+        prepared=np.zeros((len(counts.groups_in_cluster), n_prepared)),
+        categories=counts.category_counts,
+        totals=counts.category_totals,
+    )
+
+
+def _topic_statistics(
+    observations: Observations, topic_of_token: NDArray[np.int32], n_slots: int
+) -> NDArray[np.float64]:
+    statistics = np.zeros((n_slots, observations.n_content_statistics))
+    if observations.generic_content is not None:
+        np.add.at(statistics, topic_of_token, observations.generic_content.statistics)
+    elif observations.content_kind >= 0:
+        from mcsquared.kernels.cpu.predictive import add_observations
+
+        add_observations(
+            observations.content_kind, observations.values, topic_of_token, statistics
+        )
+    return statistics
+
+
+def _cross(
+    rows: NDArray[np.int32], columns: NDArray[np.int32], n_rows: int, n_columns: int
+) -> NDArray[np.int32]:
+    """Count pairs, without an array of pairs larger than the table or the tokens."""
+    table = np.zeros((n_rows, n_columns), np.int32)
+    np.add.at(table, (rows, columns), 1)
+    return table
+
+
+def _padded(array: NDArray, axis: int, extra: int) -> NDArray:
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, extra)
+    return np.ascontiguousarray(np.pad(array, widths))
+
+
+def differences(left: Counts, right: Counts) -> list[str]:
+    """Return the names of the counts in which two differ: whole numbers exactly, floats to 1e-9."""
+    found = []
+    for entry in fields(Counts):
+        a, b = getattr(left, entry.name), getattr(right, entry.name)
+        same = np.array_equal(a, b) if a.dtype.kind == "i" else _close(a, b)
+        if not same:
+            found.append(entry.name)
+    return found
+
+
+def _close(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
+    if a.shape != b.shape:
+        return False
+    scale = np.maximum(np.abs(a), np.abs(b))
+    return bool((np.abs(a - b) <= 1e-9 * np.maximum(scale, 1.0)).all())
