@@ -1,0 +1,125 @@
+"""What holds for the package as a whole: light to import, small modules, true README."""
+
+import ast
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import mcsquared
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "mcsquared"
+HEAVY = {"numba", "sklearn", "pandas", "polars", "pyarrow", "scipy", "matplotlib", "anndata"}
+LONGEST_MODULE = 450
+
+
+def modules_loaded_by(code: str) -> set[str]:
+    """Return the top-level modules that a fresh interpreter holds after running ``code``."""
+    report = (
+        "import json, sys; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(result.stdout.splitlines()[-1]))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert not modules_loaded_by("import mcsquared") & HEAVY
+
+
+def test_help_is_shown_without_loading_anything_heavy():
+    code = (
+        "import sys; sys.argv = ['mc2', '--help']\n"
+        "from mcsquared.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code"
+    )
+    loaded = modules_loaded_by(code)
+    assert "typer" in loaded
+    assert not loaded & (HEAVY | {"numpy"})
+
+
+@pytest.mark.parametrize("name", sorted(set(mcsquared.__all__) - {"__version__"}))
+def test_every_public_name_can_be_had(name):
+    assert getattr(mcsquared, name) is not None
+    assert name in dir(mcsquared)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        mcsquared.nothing  # noqa: B018
+
+
+def test_no_module_is_longer_than_a_reader_can_hold():
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for folder in ("src", "tests", "benchmarks", "examples", "experiments")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert lengths
+    assert {path: n for path, n in lengths.items() if n > LONGEST_MODULE} == {}
+
+
+def test_every_module_says_what_it_is():
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in SOURCE.rglob("*.py")
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def test_readme_shows_both_commands_and_says_which_model_is_the_default():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in ("demo", "test"):
+        assert f"make {target}" in readme
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+    first_lines = readme[:1500]
+    assert 'sampler="collapsed"' in first_lines
+    assert "lam=inf" in first_lines
+
+
+def test_pictures_and_files_that_readme_points_to_exist():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", readme)
+    named = re.findall(r"`(\w+\.(?:md|cff))`", readme)
+    assert named
+    assert [path for path in targets + named if not (ROOT / path).exists()] == []
+
+
+def test_python_in_readme_is_python():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        compile(block, "README.md", "exec")
+
+
+def test_version_is_the_same_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {mcsquared.__version__}\n" in citation
+    assert importlib.metadata.version("mcsquared") == mcsquared.__version__
+
+
+def test_all_holds_every_extra_that_needs_no_gpu():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    assert set(extras) >= {"plot", "report", "diagnostics", "baselines", "gpu", "cluster", "dev"}
+    (everything,) = extras["all"]
+    named = everything.removeprefix("mcsquared[").removesuffix("]").split(",")
+    assert set(named) == set(extras) - {"gpu", "all", "dev"}
+
+
+def test_the_base_is_light():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.split("[<>=]", requirement)[0] for requirement in project["dependencies"]}
+    numeric = {"numpy", "scipy", "scikit-learn", "pandas", "numba", "narwhals", "safetensors"}
+    assert names == numeric | {"typer", "rich"}
