@@ -1,0 +1,156 @@
+"""What each command takes: names, options and their help."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcsquared.cli.guard import clear_errors
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="mc2",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `mc2 fit` wrote.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+TextColumn = Annotated[
+    str | None,
+    typer.Option("--text", metavar="COLUMN", help="The text; the column of the fit unless given."),
+]
+
+
+def main() -> None:
+    """Run the command that the arguments name."""
+    app()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from mcsquared import __version__
+
+        typer.echo(f"mcsquared {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Find clusters of groups and topics of their content together, guided by their contexts."""
+
+
+@app.command()
+def demo(
+    name: Annotated[str, typer.Argument(metavar="[letters]", help="Which data.")] = "letters",
+    seed: Seed = 0,
+) -> None:
+    """Go from data to result on the paper's letters, in under a minute."""
+    with clear_errors():
+        from mcsquared.cli import demo as command
+
+        command.run(name, seed)
+
+
+@app.command(
+    help="Fit a model to a file and save it.\n\n"
+    "Until the fast engine is there, every fit is that of the paper's model, corrected: "
+    "--lam inf, with the collapsed sampler. --paper says so explicitly.\n\n"
+    "Ctrl-C keeps what is done; the same command with --resume goes on."
+)
+def fit(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, TSV, JSONL or Parquet.")],
+    text: Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the text.")],
+    out: Annotated[Path, typer.Option(metavar="MODEL", help="Where the model goes.")],
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN[:FAMILY]",
+            help="A context, any number of times: year, year:gaussian, authors:bag (split at ';', "
+            "or at ',' where there is none), authors:bag:|.",
+        ),
+    ] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="The paper's model: --lam inf.")] = False,
+    lam: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="How close groups stay to their cluster; inf: the paper."),
+    ] = None,
+    sweeps: Annotated[int, typer.Option(min=1, help="Sweeps in all.")] = 600,
+    burn_in: Annotated[int, typer.Option(min=0, help="Sweeps before the first kept draw.")] = 100,
+    thin: Annotated[int, typer.Option(min=1, help="Keep every so many-th draw.")] = 5,
+    seed: Seed = 0,
+    chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Cores to use in all."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that stopped.")
+    ] = False,
+) -> None:
+    """Fit a model to a file and save it."""
+    with clear_errors():
+        from mcsquared.cli import fit as command
+
+        settings = command.Settings(
+            lam=command.chosen_lam(paper, lam),
+            n_sweeps=sweeps,
+            burn_in=burn_in,
+            thin=thin,
+            random_state=seed,
+            n_chains=chains,
+            n_jobs=jobs,
+        )
+        command.run(file, text, context or [], out, settings, resume)
+
+
+@app.command()
+def predict(
+    model: ModelFile,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New groups, in any format of fit.")],
+    out: Annotated[Path, typer.Option(metavar="CSV", help="Where the table goes.")],
+    text: TextColumn = None,
+) -> None:
+    """Write the cluster, its probability and the topic shares of each new group to a CSV file."""
+    with clear_errors():
+        from mcsquared.cli import predict as command
+
+        command.run(model, file, out, text)
+
+
+@app.command()
+def evaluate(
+    model: ModelFile,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Held-out groups.")],
+    text: TextColumn = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="completion, exact or printed, any number of times; "
+            "completion and exact unless given.",
+        ),
+    ] = None,
+    given_contexts: Annotated[
+        bool, typer.Option("--given-contexts", help="Let the groups' contexts tell their cluster.")
+    ] = False,
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="True classes, to score the clusters with."),
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Print the perplexity of held-out groups, and clustering scores where labels are known."""
+    with clear_errors():
+        from mcsquared.cli import evaluate as command
+
+        command.run(
+            model, file, text, method or ["completion", "exact"], given_contexts, labels, seed
+        )

@@ -1,0 +1,80 @@
+"""mc2 evaluate: how well a model predicts held-out groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+
+from mcsquared.cli.reading import read_like_training
+from mcsquared.errors import InputError
+from mcsquared.estimator import MC2
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mcsquared.corpus import Corpus
+
+__all__ = ["METHODS", "run"]
+
+METHODS = {
+    "completion": "one half of each group's words given the other",
+    "exact": "all words of each group, clusters and topics summed out",
+    "printed": "the paper's formula; not a probability, only to be put beside its table",
+}
+
+
+def run(
+    model_file: Path,
+    file: Path,
+    text: str | None,
+    methods: list[str],
+    given_contexts: bool,
+    labels: str | None,
+    seed: int,
+) -> None:
+    """Print each perplexity with its name, and the clustering scores where labels are given."""
+    for method in methods:
+        if method not in METHODS:
+            known = ", ".join(METHODS)
+            raise InputError(f"--method is {method!r}, but one of {known} is wanted")
+    model = MC2.load(model_file)
+    corpus = read_like_training(model, file, text, more=(labels,) if labels else ())
+    typer.echo(f"{corpus.n_groups} groups, {corpus.n_tokens} tokens")
+    for method in dict.fromkeys(methods):
+        value = model.perplexity(corpus, method=method, given_contexts=given_contexts)
+        given = ", given the contexts" if given_contexts else ""
+        typer.echo(f"perplexity ({method}{given}): {value:.2f}  [{METHODS[method]}]")
+    if labels:
+        show_scores(class_labels(corpus, labels), np.asarray(model.predict(corpus)))
+
+
+def class_labels(corpus: Corpus, name: str) -> NDArray[Any]:
+    """Return the class of each group as a code, -1 where it is missing."""
+    column = corpus.contexts[name]
+    if column.kind == "bag":
+        raise InputError(f"--labels names {name!r}, a bag, but one class per group is wanted")
+    return np.asarray(column.as_family("categorical").values)
+
+
+def show_scores(truth: NDArray[Any], found: NDArray[Any]) -> None:
+    """Print how far clusters and classes agree, over the groups whose class is known."""
+    from mcsquared import evaluation
+
+    known = truth >= 0
+    if not known.any():
+        raise InputError("--labels names a column without a single value")
+    truth, found = truth[known], found[known]
+    pairs = evaluation.pairwise_scores(truth, found)
+    scores = {
+        "purity": evaluation.purity(truth, found),
+        "NMI": evaluation.nmi(truth, found),
+        "Rand index": evaluation.rand_index(truth, found),
+        "adjusted Rand index": evaluation.adjusted_rand_index(truth, found),
+        "pairwise F-score": pairs.f_score,
+    }
+    typer.echo(f"clusters against {len(np.unique(truth))} classes of {len(truth)} groups:")
+    for score, value in scores.items():
+        typer.echo(f"  {score}: {value:.4f}")

@@ -1,0 +1,135 @@
+"""mc2 fit: from a file to a saved model."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from mcsquared.cli.columns import parse_contexts
+from mcsquared.cli.guard import INTERRUPTED, complain
+from mcsquared.cli.reading import Reading
+from mcsquared.errors import InputError
+from mcsquared.estimator import MC2
+from mcsquared.storage import check_target
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Corpus
+
+__all__ = ["Settings", "chosen_lam", "run"]
+
+N_TOPICS_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of a fit that go to `MC2` under the same names."""
+
+    lam: float
+    n_sweeps: int
+    burn_in: int
+    thin: int
+    random_state: int
+    n_chains: int
+    n_jobs: int | None
+
+
+def chosen_lam(paper: bool, lam: float | None) -> float:
+    """Return λ as ``--paper`` and ``--lam`` give it."""
+    if paper and lam is not None and not math.isinf(lam):
+        raise InputError(f"--paper means --lam inf, but --lam is {lam:g}: give one of the two")
+    return math.inf if lam is None else lam
+
+
+def run(
+    file: Path, text: str, contexts: list[str], out: Path, settings: Settings, resume: bool
+) -> None:
+    """Read, fit and save; everything that can be refused is refused before the long part."""
+    checkpoint = checkpoint_of(out)
+    check_places(file, out, checkpoint, resume)
+    options = parse_contexts(contexts)
+    reading = Reading.of_options(text, options)
+    corpus = reading.read(file)
+    describe(corpus)
+    model = MC2(
+        contexts={option.name: option.family for option in options},
+        checkpoint=str(checkpoint),
+        **asdict(settings),
+    )
+    try:
+        model.fit(corpus)
+    except KeyboardInterrupt:
+        complain(f"interrupted before the first kept draw; {how_to_resume(checkpoint)}")
+        raise typer.Exit(INTERRUPTED) from None
+    reading.remember(model)
+    model.save(out)
+    done = sweeps_done(model)
+    if done < settings.n_sweeps:
+        kept = len(model.posterior_.cluster_of_group)
+        complain(
+            f"interrupted after {done} of {settings.n_sweeps} sweeps; {out} holds the {kept} draws "
+            f"kept so far; {how_to_resume(checkpoint)}"
+        )
+        raise typer.Exit(INTERRUPTED)
+    checkpoint.unlink(missing_ok=True)
+    show(model, out)
+
+
+def checkpoint_of(out: Path) -> Path:
+    """Return where a run saves its state while it goes on."""
+    return out.with_name(f"{out.name}.checkpoint")
+
+
+def check_places(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
+    """Refuse a run whose result could not be written, or would overwrite what is dear."""
+    check_target(out)
+    check_target(checkpoint)
+    if out.exists() and file.exists() and os.path.samefile(file, out):
+        raise InputError(f"--out is {str(out)!r}, the file of data itself; another name is wanted")
+    if resume and not checkpoint.exists():
+        raise InputError(f"--resume: {checkpoint} does not exist; leave --resume out to start anew")
+    if checkpoint.exists() and not resume:
+        raise InputError(
+            f"{checkpoint} is left from a run that stopped: add --resume to go on with it, "
+            "or delete it to start anew"
+        )
+
+
+def describe(corpus: Corpus) -> None:
+    """Say what was read and how each context was understood."""
+    typer.echo(repr(corpus), err=True)
+    for column in corpus.contexts.values():
+        typer.echo(f"  {column.describe()}", err=True)
+
+
+def sweeps_done(model: MC2) -> int:
+    """Return the number of sweeps that every chain has done."""
+    return int(model.posterior_.trace.groupby("chain")["sweep"].max().min())
+
+
+def how_to_resume(checkpoint: Path) -> str:
+    """Say which command goes on with this run."""
+    if not checkpoint.exists():
+        return "no checkpoint was written yet, so start it again"
+    arguments = [argument for argument in sys.argv[1:] if argument != "--resume"]
+    return f"go on with: {shlex.join(['mc2', *arguments, '--resume'])}"
+
+
+def show(model: MC2, out: Path) -> None:
+    """Print what was found: how many of each, and the topics by weight."""
+    typer.echo(f"{model.n_clusters_} clusters, {model.n_topics_} topics, saved in {out}")
+    topics = model.posterior_.topics()
+    for row in topics.head(N_TOPICS_SHOWN).itertuples():
+        typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {_words(row.words)}")
+    if len(topics) > N_TOPICS_SHOWN:
+        typer.echo(f"  and {len(topics) - N_TOPICS_SHOWN} more")
+
+
+def _words(words: object) -> str:
+    return words if isinstance(words, str) else " ".join(map(str, words))  # type: ignore[call-overload]

@@ -1,0 +1,63 @@
+"""mc2 predict: clusters and topic shares of new groups, as a table."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import typer
+
+from mcsquared.cli.output import write_text
+from mcsquared.cli.reading import read_like_training
+from mcsquared.errors import InputError
+from mcsquared.estimator import MC2
+from mcsquared.storage import check_target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mcsquared.corpus import Corpus
+
+__all__ = ["prediction_table", "run"]
+
+
+def run(model_file: Path, file: Path, out: Path, text: str | None) -> None:
+    """Read, predict, and write the table whole or not at all."""
+    check_target(out)
+    for path in (model_file, file):
+        if out.exists() and path.exists() and os.path.samefile(path, out):
+            raise InputError(
+                f"--out is {str(out)!r}, which is read as well; another name is wanted"
+            )
+    model = MC2.load(model_file)
+    corpus = read_like_training(model, file, text)
+    table = prediction_table(model, corpus)
+    write_text(out, table.to_csv(index=False))
+    typer.echo(f"{len(table)} groups in {table['cluster'].nunique()} clusters, written to {out}")
+
+
+def prediction_table(model: MC2, corpus: Corpus) -> pd.DataFrame:
+    """Return one row per group.
+
+    Returns
+    -------
+    DataFrame
+        Columns group, cluster, probability (of that cluster), new_cluster_probability, and
+        topic_0, topic_1, ...: shares that sum to 1.
+    """
+    import pandas as pd
+
+    probability = np.asarray(model.predict_proba(corpus))
+    shares = np.asarray(model.transform(corpus))
+    head = pd.DataFrame(
+        {
+            "group": corpus.group_names,
+            "cluster": probability.argmax(axis=1),
+            "probability": probability.max(axis=1),
+            "new_cluster_probability": np.asarray(model.predict_new_proba(corpus)),
+        }
+    )
+    topics = pd.DataFrame(shares, columns=[f"topic_{m}" for m in range(shares.shape[1])])
+    return pd.concat([head, topics], axis=1)
