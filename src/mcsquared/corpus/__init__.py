@@ -1,0 +1,8 @@
+"""Groups of tokens with contexts; readers; context columns and the families they become."""
+
+from mcsquared.corpus.accept import as_corpus
+from mcsquared.corpus.columns import Column
+from mcsquared.corpus.content import Vectors, Words
+from mcsquared.corpus.corpus import Corpus
+
+__all__ = ["Column", "Corpus", "Vectors", "Words", "as_corpus"]

@@ -1,0 +1,91 @@
+"""Whatever a user hands to ``fit`` or ``predict``, made a corpus."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mcsquared.corpus.content import Vectors, Words, content_from
+from mcsquared.corpus.corpus import Corpus
+from mcsquared.corpus.missing import is_missing
+from mcsquared.corpus.rows import check_same_order
+from mcsquared.corpus.tables import frame_content, is_frame
+from mcsquared.errors import InputError
+
+__all__ = ["as_corpus"]
+
+
+def as_corpus(
+    X: Any, contexts: Any = None, content: str = "auto", vocabulary: Sequence[str] | None = None
+) -> Corpus:
+    """Return the corpus of texts, tokens, a matrix, a list of arrays, a frame of numbers, or of a corpus.
+
+    Parameters
+    ----------
+    X : Corpus, list of str, list of lists of str, sparse or dense matrix, list of arrays, or frame
+    contexts : frame or dict of columns, optional
+        Contexts for all but a corpus, which has its own; given with a corpus they replace those.
+    content : {"auto", "counts", "vectors"}
+        What a matrix holds. "auto": see Corpus.
+    vocabulary : sequence of str, optional
+        The words of a model: texts and tokens are counted in these, and a matrix must have as many columns.
+    """
+    if isinstance(X, Corpus):
+        _check_kind(X.content, content)
+        return X if contexts is None else X.with_contexts(contexts)
+    if isinstance(X, Iterator):
+        X = list(X)
+    sort = _text_or_tokens(X)
+    if sort is not None:
+        if content == "vectors":
+            raise InputError(f"content is 'vectors', but X holds {sort}")
+        make = Corpus.from_texts if sort == "texts" else Corpus.from_tokens
+        return make(X, contexts, vocabulary=vocabulary)
+    if is_frame(X):
+        check_same_order(X, contexts)
+        found, names = frame_content(X, content)
+        return Corpus(found, contexts, names)
+    found = content_from(X, content)
+    if vocabulary is not None and isinstance(found, Words):
+        if found.n_words != len(vocabulary):
+            raise InputError(
+                f"X has {found.n_words} features, but MC2 is expecting {len(vocabulary)} features as input"
+            )
+        found = content_from(found.counts, vocabulary=vocabulary)
+    return Corpus(found, contexts)
+
+
+def _check_kind(found: Words | Vectors, content: str) -> None:
+    if content == "counts" and isinstance(found, Vectors):
+        raise InputError("content is 'counts', but the corpus holds vectors")
+    if content == "vectors" and isinstance(found, Words):
+        raise InputError("content is 'vectors', but the corpus holds counts of words")
+    if content not in ("auto", "counts", "vectors"):
+        raise InputError(f"content is {content!r}, but 'auto', 'counts' or 'vectors' is wanted")
+
+
+def _text_or_tokens(X: Any) -> str | None:
+    """Say whether X holds "texts" or "tokens", by its first entries; None if it holds neither."""
+    if (
+        isinstance(X, str | bytes | Mapping)
+        or sparse.issparse(X)
+        or not isinstance(X, Iterable)
+        or is_frame(X)
+    ):
+        return None
+    if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind not in "OU"):
+        return "tokens" if X.ndim == 2 and X.dtype.kind == "U" else None
+    for entry in X:
+        if isinstance(entry, str):
+            return "texts"
+        if is_missing(entry) or sparse.issparse(entry):
+            continue
+        if not isinstance(entry, Iterable) or isinstance(entry, bytes | Mapping):
+            return None
+        first = next(iter(entry), None)
+        if isinstance(first, str):
+            return "tokens"
+        if first is not None:
+            return None
+    return None

@@ -1,0 +1,237 @@
+"""One context of all groups: a column of numbers, dates, truth values, categories, bags or vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.corpus.content import check_magnitude, count_matrix, names_array
+from mcsquared.errors import InputError
+
+if TYPE_CHECKING:
+    from mcsquared.families import ConjugateFamily
+
+__all__ = ["FAMILY_OF_KIND", "Column", "code_label", "days_to_dates"]
+
+FAMILY_OF_KIND = {
+    "number": "gaussian",
+    "date": "gaussian",
+    "boolean": "bernoulli",
+    "category": "categorical",
+    "bag": "bag",
+    "vector": "multivariate_gaussian",
+    "count": "poisson",
+}
+_FLAT = ("number", "date", "boolean", "count")
+_NANOSECOND_DAYS = 106751.0  # what 64 bits of nanoseconds hold, either side of 1970
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A context: one observation per group, or none where it is missing.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "date", "boolean", "count", "category", "bag", "vector"}
+    values : ndarray or csr_matrix
+        Numbers, dates (days since 1970-01-01 UTC), truth values and counts: float64 (n_groups,), NaN
+        where missing. Categories: int32 codes (n_groups,), -1 where missing. Bags: csr_matrix of int32
+        (n_groups, n_categories), an empty row where missing. Vectors: float64 (n_groups, width), a row
+        of NaN where missing.
+    categories : ndarray of object, optional
+        Names of the categories of a category or a bag.
+    note : str, optional
+        What a reader of the data should know about how the column was understood.
+    """
+
+    name: str
+    kind: str
+    values: Any
+    categories: NDArray[np.object_] | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in FAMILY_OF_KIND:
+            raise InputError(
+                f"context {self.name!r} has kind {self.kind!r}, but one of {', '.join(FAMILY_OF_KIND)} is wanted"
+            )
+        set_field = object.__setattr__  # the one way to normalise a frozen dataclass
+        if self.kind == "bag":
+            set_field(self, "values", _bag_matrix(self.name, self.values))
+            n_categories = self.values.shape[1]
+        elif self.kind == "category":
+            set_field(self, "values", np.ascontiguousarray(self.values, dtype=np.int32))
+            n_categories = 0 if self.categories is None else len(self.categories)
+            if len(self.values) and not -1 <= self.values.min() <= self.values.max() < n_categories:
+                raise InputError(f"context {self.name!r} has a code that no category belongs to")
+        else:
+            set_field(self, "values", _float_values(self.name, self.kind, self.values))
+            set_field(self, "categories", None)
+            return
+        names = range(n_categories) if self.categories is None else self.categories
+        argument = f"the categories of context {self.name!r}"
+        set_field(self, "categories", names_array(names, n_categories, argument, "categories"))
+        if len(set(self.categories)) < n_categories:  # type: ignore[arg-type]
+            raise InputError(f"{argument} hold a name twice, but names must be unique")
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def __getitem__(self, rows: Any) -> "Column":
+        return replace(self, values=self.values[rows])
+
+    def __repr__(self) -> str:
+        return f"Column({self.describe()!r})"
+
+    @property
+    def n_categories(self) -> int:
+        return 0 if self.categories is None else len(self.categories)
+
+    @property
+    def observed(self) -> NDArray[np.bool_]:
+        """Which groups have this context, bool (n_groups,)."""
+        if self.kind == "category":
+            return np.asarray(self.values >= 0)
+        if self.kind == "bag":
+            return np.diff(self.values.indptr) > 0
+        if self.kind == "vector":
+            return ~np.isnan(self.values).any(axis=1)
+        return ~np.isnan(self.values)
+
+    def observations(self) -> Any:
+        """Return the observed values alone, in the numeric form that families take."""
+        return self.values[np.flatnonzero(self.observed)]
+
+    def default_family(self) -> "ConjugateFamily":
+        """Return the family that this kind of column has unless another is declared."""
+        from mcsquared import families
+
+        family = families.by_name(FAMILY_OF_KIND[self.kind])
+        if self.kind in ("category", "bag"):
+            family = replace(family, size=self.n_categories)  # type: ignore[type-var]
+        return family
+
+    def accepts(self, family: Any) -> bool:
+        """Say whether the family takes this column as it is."""
+        name = family if isinstance(family, str) else getattr(family, "name", None)
+        if name not in FAMILY_OF_KIND.values():
+            return True  # a family of the user's own: its author knows what it takes
+        return FAMILY_OF_KIND[self.kind] == name
+
+    def as_family(self, family: Any) -> "Column":
+        """Return the column in the form this family (or family name) takes, or raise `InputError`."""
+        from mcsquared.corpus.conversion import convert
+
+        return self if self.accepts(family) else convert(self, family)
+
+    def align(self, categories: Sequence[str] | NDArray[np.object_]) -> "Column":
+        """Return the column recoded to other categories.
+
+        A value that is not among them becomes missing (category) or is left out (bag).
+        """
+        if self.categories is None:
+            raise InputError(
+                f"context {self.name!r} is a {self.kind} and has no categories to align"
+            )
+        wanted = {str(name): code for code, name in enumerate(categories)}
+        new_code = np.array(
+            [wanted.get(name, -1) for name in self.categories] + [-1], dtype=np.int32
+        )
+        names = np.empty(len(wanted), dtype=object)
+        names[:] = list(wanted)
+        if self.kind == "category":
+            return replace(self, values=new_code[self.values], categories=names)
+        known = np.flatnonzero(new_code[:-1] >= 0)
+        place = sparse.csr_matrix(
+            (np.ones(len(known), np.int32), (known, new_code[known])),
+            shape=(self.n_categories, len(names)),
+        )
+        return replace(self, values=self.values @ place, categories=names)
+
+    def conform(self, reference: "Column") -> "Column":
+        """Return the column in the kind and with the categories of another, that of training."""
+        from mcsquared.corpus.conversion import conform
+
+        return conform(self, reference)
+
+    def display(self, values: Any) -> Any:
+        """Return numbers of this column's scale as a user wrote them: dates as dates."""
+        return days_to_dates(values) if self.kind == "date" else values
+
+    def describe(self) -> str:
+        """Return one line: what the column is taken for, and what it holds."""
+        observed = int(self.observed.sum())
+        line = (
+            f"{self.name}: {self.kind}, family {FAMILY_OF_KIND[self.kind]}, "
+            f"{observed} of {len(self)} observed"
+        )
+        if self.kind in ("category", "bag"):
+            line += f", {self.n_categories} categories"
+        elif self.kind == "vector":
+            line += f", width {self.values.shape[1]}"
+        elif observed:
+            low, high = np.nanmin(self.values), np.nanmax(self.values)
+            if self.kind == "date":
+                first, last = days_to_dates(np.array([low, high])).astype("datetime64[D]")
+                line += f", {first} to {last}"
+            else:
+                line += f", {low:.10g} to {high:.10g}"
+        return f"{line} ({self.note})" if self.note else line
+
+
+def days_to_dates(days: Any) -> NDArray[np.datetime64]:
+    """Return dates of days since 1970-01-01: datetime64[ns], or [us] outside the years 1678-2262."""
+    days = np.asarray(days, dtype=np.float64)
+    missing = np.isnan(days)
+    filled = np.where(missing, 0.0, days)
+    if np.abs(filled).max(initial=0.0) > 1e8:
+        raise InputError(
+            "a date lies more than 270,000 years from now, which no calendar here holds"
+        )
+    # A float of days is good to about a microsecond, so nothing finer is invented.
+    dates = np.round(filled * 86_400e6).astype(np.int64).astype("datetime64[us]")
+    dates[missing] = np.datetime64("NaT")
+    if np.abs(filled).max(initial=0.0) < _NANOSECOND_DAYS:
+        return dates.astype("datetime64[ns]")
+    return dates
+
+
+def code_label(value: Any) -> str:
+    """Return the category name of a scalar; 3 and 3.0 have the same."""
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    return value if type(value) is str else str(value)
+
+
+def _float_values(name: str, kind: str, values: Any) -> NDArray[np.float64]:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    wanted = 1 if kind in _FLAT else 2
+    if array.ndim != wanted:
+        raise InputError(
+            f"context {name!r} ({kind}) has {array.ndim} dimension(s), but {wanted} wanted"
+        )
+    if kind == "vector" and array.shape[1] == 0:
+        raise InputError(f"context {name!r} holds vectors of width 0, but at least 1 is wanted")
+    check_magnitude(array, f"context {name!r}")
+    seen = array[~np.isnan(array)]
+    if kind == "boolean" and not np.isin(seen, (0.0, 1.0)).all():
+        raise InputError(f"context {name!r} is boolean, but holds values other than 0 and 1")
+    if kind == "count" and not ((seen >= 0) & (seen == np.floor(seen))).all():
+        raise InputError(f"context {name!r} holds counts, but not all are whole numbers from 0")
+    return array
+
+
+def _bag_matrix(name: str, values: Any) -> sparse.csr_matrix:
+    canonical = (
+        isinstance(values, sparse.csr_matrix)
+        and values.dtype == np.int32
+        and values.has_canonical_format
+        and (values.data > 0).all()
+    )
+    return values if canonical else count_matrix(values, f"context {name!r}")

@@ -1,0 +1,260 @@
+"""A column used as something else: under another family, or like the column of training."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.corpus.columns import Column, code_label, days_to_dates
+from mcsquared.corpus.content import Vectors, Words
+from mcsquared.errors import InputError
+
+__all__ = ["aligned_content", "all_missing", "conform", "convert"]
+
+_WANTED = {
+    "gaussian": "numbers or dates",
+    "multivariate_gaussian": "vectors of numbers (2-D)",
+    "categorical": "one category per group",
+    "bag": "lists of categories",
+    "bernoulli": "truth values, or numbers 0 and 1",
+    "poisson": "whole numbers from 0",
+}
+_TRUTH = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
+_FAMILY_OF_TARGET = {
+    "number": "gaussian",
+    "boolean": "bernoulli",
+    "count": "poisson",
+    "vector": "multivariate_gaussian",
+}
+
+
+def convert(column: Column, family: Any) -> Column:
+    """Return the column in the form of another family, or raise `InputError`."""
+    name = family if isinstance(family, str) else family.name
+    converted = {
+        "gaussian": _as_number,
+        "multivariate_gaussian": _as_vector,
+        "categorical": _as_category,
+        "bag": _as_bag,
+        "bernoulli": _as_boolean,
+        "poisson": _as_count,
+    }[name](column)
+    if converted is None:
+        raise InputError(
+            f"context {column.name!r} is a {column.kind}, but the family {name} wants {_WANTED[name]}"
+        )
+    return converted
+
+
+def conform(column: Column, reference: Column) -> Column:
+    """Return the column in the kind and with the categories of ``reference``.
+
+    Values that training has not seen become missing. A column without observations fits every kind.
+    """
+    if not column.observed.any():
+        return all_missing(column.name, reference, len(column))
+    if reference.kind == "category":
+        return _with_kind(column, reference, _as_category(column)).align(_names(reference))
+    if reference.kind == "bag":
+        if column.kind == "category":
+            column = _split_like(column, reference)
+        return _with_kind(column, reference, _as_bag(column)).align(_names(reference))
+    if reference.kind == column.kind:
+        conformed = column
+    elif reference.kind == "date":
+        conformed = _with_kind(column, reference, _as_date(column))
+    elif reference.kind == "number" and column.kind == "date":
+        raise InputError(
+            f"context {column.name!r} is a date, but numbers are wanted as in training"
+        )
+    elif (
+        reference.kind == "number"
+        and not reference.observed.any()
+        and column.kind not in ("boolean", "count")
+    ):
+        return all_missing(column.name, reference, len(column))
+    else:
+        conformed = convert(column, _FAMILY_OF_TARGET[reference.kind])
+    if reference.kind == "vector" and conformed.values.shape[1] != reference.values.shape[1]:
+        raise InputError(
+            f"context {column.name!r} has vectors of width {conformed.values.shape[1]}, "
+            f"but the model was trained with width {reference.values.shape[1]}"
+        )
+    return conformed
+
+
+def all_missing(name: str, reference: Column, n_groups: int) -> Column:
+    """Return a column like ``reference`` in which every group is missing."""
+    values: Any
+    if reference.kind == "category":
+        values = np.full(n_groups, -1, np.int32)
+    elif reference.kind == "bag":
+        values = sparse.csr_matrix((n_groups, reference.n_categories), dtype=np.int32)
+    elif reference.kind == "vector":
+        values = np.full((n_groups, reference.values.shape[1]), np.nan)
+    else:
+        values = np.full(n_groups, np.nan)
+    return Column(name, reference.kind, values, reference.categories)
+
+
+def _with_kind(column: Column, reference: Column, converted: Column | None) -> Column:
+    if converted is None:
+        raise InputError(
+            f"context {column.name!r} is a {column.kind}, but a {reference.kind} is wanted as in training"
+        )
+    return converted
+
+
+def _names(column: Column) -> NDArray[np.object_]:
+    return np.empty(0, dtype=object) if column.categories is None else column.categories
+
+
+def _as_number(column: Column) -> Column | None:
+    if column.kind in ("number", "date"):
+        return column
+    if column.kind in ("boolean", "count"):
+        return replace(column, kind="number")
+    if column.kind == "vector" and column.values.shape[1] == 1:
+        return replace(column, kind="number", values=column.values[:, 0])
+    return None
+
+
+def _as_vector(column: Column) -> Column | None:
+    if column.kind in ("number", "date", "boolean", "count"):
+        return replace(column, kind="vector", values=column.values[:, None])
+    return column if column.kind == "vector" else None
+
+
+def _as_category(column: Column) -> Column | None:
+    if column.kind == "category":
+        return column
+    if column.kind == "bag":
+        return _single(column)
+    if column.kind == "vector":
+        return None
+    observed = column.observed
+    distinct, codes = np.unique(column.values[observed], return_inverse=True)
+    if column.kind == "date":
+        labels = [
+            str(date).removesuffix("T00:00:00.000000")
+            for date in days_to_dates(distinct).astype("M8[us]")
+        ]
+    elif column.kind == "boolean":
+        labels = [str(bool(value)) for value in distinct]
+    else:
+        labels = [code_label(value) for value in distinct]
+    values = np.full(len(column), -1, np.int32)
+    values[observed] = codes
+    return replace(
+        column, kind="category", values=values, categories=np.array(labels, dtype=object)
+    )
+
+
+def _single(column: Column) -> Column | None:
+    """Return the category of a bag in which no group holds more than one."""
+    per_group = np.asarray(column.values.sum(axis=1)).ravel()
+    if per_group.max(initial=0) > 1:
+        return None
+    values = np.full(len(column), -1, np.int32)
+    values[per_group == 1] = column.values.indices
+    return replace(column, kind="category", values=values)
+
+
+def _as_bag(column: Column) -> Column | None:
+    if column.kind == "bag":
+        return column
+    category = _as_category(column)
+    if category is None or not category.n_categories:
+        return None
+    rows = np.flatnonzero(category.observed)
+    counts = sparse.csr_matrix(
+        (np.ones(len(rows), np.int32), (rows, category.values[rows])),
+        shape=(len(column), category.n_categories),
+    )
+    return replace(category, kind="bag", values=counts)
+
+
+def _as_boolean(column: Column) -> Column | None:
+    values = None
+    if column.kind in ("number", "count"):
+        values = column.values
+    elif column.kind == "category":
+        table = np.array(
+            [_TRUTH.get(name.strip().lower(), 2.0) for name in _names(column)] + [np.nan]
+        )
+        values = table[column.values]
+    if values is None or not np.isin(values[column.observed], (0.0, 1.0)).all():
+        return None
+    return replace(column, kind="boolean", values=values, categories=None)
+
+
+def _as_count(column: Column) -> Column | None:
+    if column.kind not in ("number", "boolean"):
+        return None
+    seen = column.values[column.observed]
+    broken = seen[(seen < 0) | (seen != np.floor(seen))]
+    if len(broken):
+        raise InputError(
+            f"context {column.name!r} holds {broken[0]:g}, but the family poisson wants {_WANTED['poisson']}"
+        )
+    return replace(column, kind="count")
+
+
+def _as_date(column: Column) -> Column | None:
+    """Return the dates that the labels of a category spell, as a text file has them."""
+    from mcsquared.corpus.spelling import iso_days
+
+    if column.kind != "category":
+        return None
+    days = [iso_days(name) for name in _names(column)]
+    if any(day is None for day in days):
+        return None
+    return replace(
+        column, kind="date", values=np.array([*days, np.nan])[column.values], categories=None
+    )
+
+
+def _split_like(column: Column, reference: Column) -> Column:
+    """Return the bag of strings such as "Ada; Bob", cut where training's categories say so."""
+    from mcsquared.corpus.bags import bag_of_lists
+
+    known = set(_names(reference))
+    parts = []
+    for name in _names(column):
+        pieces = [name]
+        for separator in (";", ",", "|"):
+            if name not in known and separator in name:
+                pieces = [piece.strip() for piece in name.split(separator) if piece.strip()]
+                break
+        parts.append(pieces)
+    bag = bag_of_lists(column.name, [parts[code] if code >= 0 else None for code in column.values])
+    return column if bag is None else bag
+
+
+def aligned_content(
+    content: Words | Vectors, vocabulary: Any, width: int | None
+) -> tuple[Words | Vectors, int, int]:
+    """Return content in the words of training, and how many words and tokens that leaves out."""
+    if isinstance(content, Vectors):
+        if vocabulary is not None:
+            raise InputError("content holds vectors, but the model was trained on words")
+        if width is not None and content.width != width:
+            raise InputError(
+                f"content has vectors of width {content.width}, but the model was trained with width {width}"
+            )
+        return content, 0, 0
+    if vocabulary is None:
+        raise InputError("content holds words, but the model was trained on vectors")
+    if len(vocabulary) == content.n_words and all(
+        content.vocabulary == np.asarray(vocabulary, dtype=object)
+    ):
+        return content, 0, 0
+    # A bag has the same storage as words, and the same rule for what is unseen.
+    bag = Column("content", "bag", content.counts, content.vocabulary).align(vocabulary)
+    words = Words(bag.values, bag.categories)  # type: ignore[arg-type]
+    known = np.isin(content.vocabulary, words.vocabulary)
+    occurring = np.zeros(content.n_words, dtype=bool)
+    occurring[content.counts.indices] = True
+    return words, int((occurring & ~known).sum()), content.n_tokens - words.n_tokens

@@ -1,0 +1,385 @@
+"""Groups of tokens with contexts: what a model is fitted to."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.corpus.columns import Column
+from mcsquared.corpus.content import Vectors, Words, content_from, names_array
+from mcsquared.corpus.conversion import aligned_content, all_missing
+from mcsquared.corpus.fingerprint import fingerprint
+from mcsquared.corpus.rows import check_same_order, generator, number_of_test_groups, row_index
+from mcsquared.corpus.tables import (
+    Table,
+    context_columns,
+    contexts_from,
+    frame_content,
+    index_names,
+    is_frame,
+    numbers_of,
+    table_of,
+    text_of,
+)
+from mcsquared.corpus.text import CountedWords, count_texts, count_tokens
+from mcsquared.errors import InputError
+
+__all__ = ["Corpus"]
+
+_logger = logging.getLogger("mcsquared")
+
+
+class Corpus:
+    """Groups, the content of each, and what is known about each.
+
+    Parameters
+    ----------
+    content : matrix, list of arrays, frame, Words or Vectors
+        A sparse matrix, or a dense one of integers or booleans: counts of words, one row per group. A list of
+        arrays of shape (n_tokens, width): vectors. A dense floating matrix: one vector per group.
+    contexts : frame or dict of columns, optional
+        One row per group. The type of a column decides its family; `describe` says which.
+    group_names : sequence of str, optional
+        By default the index of a pandas frame if it has one worth the name, else "0", "1", ...
+    vocabulary : sequence of str, optional
+        The words: names of the columns of a count matrix.
+
+    Attributes
+    ----------
+    content : Words or Vectors
+    contexts : dict from str to Column
+    group_names : ndarray of object, shape (n_groups,)
+    notes : list of str
+        What was decided or left out while the data were read, one sentence each.
+    dropped_words, dropped_tokens : int
+        Different words that were left out, by frequency or because a model does not know them, and how often
+        they occur.
+    """
+
+    def __init__(
+        self,
+        content: Any,
+        contexts: Any = None,
+        group_names: Iterable[Any] | None = None,
+        vocabulary: Sequence[str] | None = None,
+    ) -> None:
+        notes: list[str] = []
+        self.dropped_words = 0
+        self.dropped_tokens = 0
+        if isinstance(content, CountedWords):
+            self.dropped_words, self.dropped_tokens = content.dropped_words, content.dropped_tokens
+            notes, content = list(content.notes), content.words
+        default_names = index_names(contexts)
+        if is_frame(content):
+            if vocabulary is not None:
+                raise InputError(
+                    "vocabulary is given, but content is a frame, whose columns are the words"
+                )
+            check_same_order(content, contexts)
+            content, row_names = frame_content(content)
+            default_names = row_names or default_names
+        self.content: Words | Vectors = content_from(content, vocabulary=vocabulary)
+        self.contexts: dict[str, Column] = contexts_from(contexts, self.n_groups)
+        names = default_names if group_names is None else group_names
+        names = range(self.n_groups) if names is None else names
+        self.group_names = names_array(names, self.n_groups, "group_names", "groups")
+        notes += [
+            f"context {column.name}: {column.note}"
+            for column in self.contexts.values()
+            if column.note
+        ]
+        self.notes = notes
+        for note in notes:
+            _logger.info("%s", note)
+
+    # ------------------------------------------------------------------ how a corpus is made
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        contexts: Any = None,
+        *,
+        group_names: Iterable[Any] | None = None,
+        vocabulary: Sequence[str] | None = None,
+        **vectorizer: Any,
+    ) -> "Corpus":
+        """Return the corpus of texts, cut and counted by scikit-learn's ``CountVectorizer``.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            None and NaN are groups without content.
+        contexts, group_names : see Corpus
+        vocabulary : sequence of str, optional
+            Count these words alone, those of a model say.
+        **vectorizer
+            Arguments of ``CountVectorizer``. Defaults: lower case, words of two letters and more, ``min_df=2``
+            above 100 texts, ``max_df=0.5``. `notes` says how many words were dropped.
+        """
+        check_same_order(texts, contexts)
+        names = index_names(texts) if group_names is None else group_names
+        return cls(count_texts(texts, vocabulary, **vectorizer), contexts, names)
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Iterable[Iterable[str]],
+        contexts: Any = None,
+        *,
+        group_names: Iterable[Any] | None = None,
+        vocabulary: Sequence[str] | None = None,
+    ) -> "Corpus":
+        """Return the corpus of groups whose words are cut already; an empty list is an empty group."""
+        check_same_order(tokens, contexts)
+        names = index_names(tokens) if group_names is None else group_names
+        return cls(count_tokens(tokens, vocabulary), contexts, names)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        text: str | None = None,
+        contexts: Sequence[str] | str | None = None,
+        *,
+        content: Sequence[str] | str | None = None,
+        bags: Mapping[str, str | None] | Sequence[str] | None = None,
+        group_names: Any = None,
+        vocabulary: Sequence[str] | None = None,
+        **vectorizer: Any,
+    ) -> "Corpus":
+        """Return the corpus of a data frame of pandas, polars or pyarrow, one row per group.
+
+        Parameters
+        ----------
+        frame : data frame
+        text : str, optional
+            The column that holds the texts, or lists of words.
+        contexts : str or list of str, optional
+            Columns that are contexts. None: no contexts.
+        content : list of str, optional
+            Instead of a text: columns of numbers, counts if they are integers, else the coordinates of one
+            vector per group. Without text and content, all columns that have no other part.
+        bags : dict from column to separator, optional
+            Contexts whose strings hold several categories. None as separator: ";", or "," where no
+            value of the column has a ";".
+        group_names : str or sequence of str, optional
+            A column, or the names themselves.
+        vocabulary, **vectorizer : see from_texts
+        """
+        table = table_of(frame)
+        return cls._from_table(
+            table, text, contexts, content, bags, group_names, vocabulary, vectorizer
+        )
+
+    @classmethod
+    def read(
+        cls,
+        path: str | PathLike[str],
+        text: str | None = None,
+        contexts: Sequence[str] | str | None = None,
+        *,
+        content: Sequence[str] | str | None = None,
+        bags: Mapping[str, str | None] | Sequence[str] | None = None,
+        group_names: Any = None,
+        vocabulary: Sequence[str] | None = None,
+        format: str | None = None,
+        encoding: str = "utf-8",
+        **vectorizer: Any,
+    ) -> "Corpus":
+        """Return the corpus of a CSV, TSV, JSONL or Parquet file, one row per group.
+
+        Parameters
+        ----------
+        path : path
+        format : {"csv", "tsv", "jsonl", "parquet"}, optional
+            By default what the name of the file ends in.
+        encoding : str
+            Of a text file.
+        text, contexts, content, bags, group_names, vocabulary, **vectorizer : see from_frame
+        """
+        from mcsquared.corpus.readers import read_table
+
+        table = read_table(path, format=format, encoding=encoding)
+        return cls._from_table(
+            table, text, contexts, content, bags, group_names, vocabulary, vectorizer
+        )
+
+    @classmethod
+    def from_anndata(
+        cls,
+        data: Any,
+        contexts: Sequence[str] | str | None = None,
+        *,
+        layer: str | None = None,
+        content: str = "counts",
+        bags: Mapping[str, str | None] | Sequence[str] | None = None,
+    ) -> "Corpus":
+        """Return the corpus of an AnnData object: cells are groups, genes are words.
+
+        Parameters
+        ----------
+        data : AnnData, or anything with its ``X``, ``obs``, ``var_names`` and ``obs_names``
+        contexts : str or list of str, optional
+            Columns of ``obs``, or keys of ``obsm`` (then vectors).
+        layer : str, optional
+            A layer to take in place of ``X``.
+        content : {"counts", "vectors"}
+        bags : see from_frame
+        """
+        from mcsquared.corpus.annotated import annotated_parts
+
+        found, table, group_names = annotated_parts(data, contexts, layer, content)
+        columns = context_columns(table, list(table.columns), bags, found.n_groups)
+        return cls(found, columns, group_names)
+
+    @classmethod
+    def _from_table(
+        cls,
+        table: Table,
+        text: Any,
+        contexts: Any,
+        content: Any,
+        bags: Any,
+        group_names: Any,
+        vocabulary: Any,
+        vectorizer: dict[str, Any],
+    ) -> "Corpus":
+        if text is not None and content is not None:
+            raise InputError("text and content are both given, but a corpus has one or the other")
+        if table.n_rows == 0:
+            raise InputError(f"{table.source} has zero rows, but at least one group is wanted")
+        columns = context_columns(table, contexts, bags, table.n_rows)
+        names = table.row_names if group_names is None else group_names
+        if isinstance(group_names, str):
+            names = list(table.raw(group_names, "group_names"))
+        found: Any
+        if text is not None:
+            found = text_of(table, text, vocabulary, vectorizer)
+        else:
+            if vectorizer or vocabulary is not None:
+                given = ", ".join(
+                    [*vectorizer, *(["vocabulary"] if vocabulary is not None else [])]
+                )
+                raise InputError(
+                    f"{given} is given, but there is no text column it could be used for"
+                )
+            others = [*columns, *([group_names] if isinstance(group_names, str) else [])]
+            found = numbers_of(table, content, others)
+        return cls(found, columns, names)
+
+    # ------------------------------------------------------------------ what it holds
+
+    @property
+    def n_groups(self) -> int:
+        return self.content.n_groups
+
+    @property
+    def n_tokens(self) -> int:
+        return self.content.n_tokens
+
+    @property
+    def n_words(self) -> int:
+        """Number of different words; 0 where the content is vectors."""
+        return self.content.n_words if isinstance(self.content, Words) else 0
+
+    @property
+    def vocabulary(self) -> NDArray[np.object_] | None:
+        return self.content.vocabulary if isinstance(self.content, Words) else None
+
+    @property
+    def tokens_per_group(self) -> NDArray[np.int64]:
+        return self.content.tokens_per_group
+
+    def __len__(self) -> int:
+        return self.n_groups
+
+    def __repr__(self) -> str:
+        return f"Corpus({self._content_line()}, contexts: {', '.join(self.contexts) or 'none'})"
+
+    def _content_line(self) -> str:
+        if isinstance(self.content, Words):
+            return f"{self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words"
+        return f"{self.n_groups} groups, {self.n_tokens} vectors of width {self.content.width}"
+
+    def describe(self) -> str:
+        """Return a line on the content and one on each context: its kind, its family, what is observed."""
+        lines = [self._content_line(), *(column.describe() for column in self.contexts.values())]
+        of_columns = {f"context {column.name}: {column.note}" for column in self.contexts.values()}
+        return "\n".join([*lines, *(note for note in self.notes if note not in of_columns)])
+
+    def fingerprint(self) -> str:
+        """Return a SHA-256 of content, contexts and names: two corpora with the same one are the same."""
+        return fingerprint(self.content, self.contexts, self.group_names)
+
+    # ------------------------------------------------------------------ parts of it
+
+    def __getitem__(self, rows: Any) -> "Corpus":
+        """Return the corpus of some groups: a slice, a mask, or an array of indices."""
+        index = row_index(rows, self.n_groups)
+        contexts = {name: column[index] for name, column in self.contexts.items()}
+        return self._with(self.content[index], contexts, self.group_names[index])
+
+    def split(self, test_size: float = 0.2, random_state: Any = None) -> tuple["Corpus", "Corpus"]:
+        """Return (train, test), groups drawn at random and kept in their order.
+
+        Parameters
+        ----------
+        test_size : float or int
+            A share between 0 and 1, or a number of groups.
+        random_state : int, Generator, RandomState or None
+        """
+        n_test = number_of_test_groups(test_size, self.n_groups)
+        in_test = np.zeros(self.n_groups, dtype=bool)
+        in_test[generator(random_state).permutation(self.n_groups)[:n_test]] = True
+        return self[~in_test], self[in_test]
+
+    def with_contexts(self, contexts: Any) -> "Corpus":
+        """Return the same content with these contexts (a frame or a dict of columns) in place of its own."""
+        return self._with(self.content, contexts_from(contexts, self.n_groups), self.group_names)
+
+    def aligned_to(
+        self,
+        vocabulary: Sequence[str] | NDArray[np.object_] | None,
+        contexts: Mapping[str, Column] | None = None,
+        width: int | None = None,
+    ) -> "Corpus":
+        """Return the corpus in the words and categories of another, that of training.
+
+        Parameters
+        ----------
+        vocabulary : sequence of str, or None
+            The words of training; others are dropped and counted in `dropped_words`. None: vectors.
+        contexts : dict from str to Column, optional
+            The columns of training. The result has exactly these; a category unseen there is missing, and a
+            context that the corpus does not have is missing in every group.
+        width : int, optional
+            Width of the vectors of training.
+        """
+        content, dropped_words, dropped_tokens = aligned_content(self.content, vocabulary, width)
+        notes = []
+        if dropped_words:
+            notes.append(
+                f"{dropped_words} words unseen in training were dropped ({dropped_tokens} tokens)"
+            )
+        columns = {}
+        for name, reference in (contexts or {}).items():
+            if name in self.contexts:
+                columns[name] = self.contexts[name].conform(reference)
+            else:
+                columns[name] = all_missing(name, reference, self.n_groups)
+                notes.append(f"context {name} is not in the data: missing in every group")
+        aligned = self._with(content, columns, self.group_names)
+        aligned.notes += notes
+        aligned.dropped_words, aligned.dropped_tokens = dropped_words, dropped_tokens
+        return aligned
+
+    def _with(self, content: Words | Vectors, contexts: dict[str, Column], names: Any) -> "Corpus":
+        made = Corpus.__new__(Corpus)
+        made.content, made.contexts, made.group_names = content, contexts, names
+        made.notes = list(self.notes)
+        made.dropped_words, made.dropped_tokens = self.dropped_words, self.dropped_tokens
+        return made

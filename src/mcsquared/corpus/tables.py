@@ -1,0 +1,338 @@
+"""Tables: the columns of a data frame or a file, and the part each of them plays."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.corpus.bags import bag_of_lists, split_strings
+from mcsquared.corpus.columns import Column
+from mcsquared.corpus.content import Vectors, Words, content_from
+from mcsquared.corpus.inference import column_from, nothing_observed
+from mcsquared.corpus.missing import is_missing
+from mcsquared.corpus.text import CountedWords, count_texts, count_tokens
+from mcsquared.errors import InputError
+
+__all__ = [
+    "Table",
+    "contexts_from",
+    "frame_content",
+    "is_frame",
+    "numbers_of",
+    "table_of",
+    "text_of",
+]
+
+
+def _as_it_is(values: Any) -> Any:
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns by name.
+
+    Parameters
+    ----------
+    columns : dict from str to series, array or list
+    n_rows : int
+    source : str
+        What errors call the table: "frame", or the name of a file.
+    row_names : list, optional
+        Names of the rows, from an index.
+    duplicated : frozenset of str
+        Names that more than one column has; they cannot be used.
+    interpret : callable
+        Gives the values of a column their types; a CSV file has strings only.
+    """
+
+    columns: dict[str, Any]
+    n_rows: int
+    source: str = "frame"
+    row_names: list[Any] | None = None
+    duplicated: frozenset[str] = field(default_factory=frozenset)
+    interpret: Callable[[Any], Any] = _as_it_is
+
+    def raw(self, name: Any, argument: str) -> Any:
+        """Return a column as it was read."""
+        if str(name) in self.duplicated:
+            raise InputError(
+                f"{argument} names {str(name)!r}, but {self.source} has several columns of that name"
+            )
+        if str(name) not in self.columns:
+            near = get_close_matches(str(name), self.columns, n=1)
+            known = ", ".join(map(repr, list(self.columns)[:20])) + (
+                ", ..." if len(self.columns) > 20 else ""
+            )
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {known or 'none'}"
+            raise InputError(
+                f"{argument} names the column {str(name)!r}, which {self.source} does not have; {hint}"
+            )
+        return self.columns[str(name)]
+
+    def typed(self, name: Any, argument: str) -> Any:
+        """Return a column with its types."""
+        return self.interpret(self.raw(name, argument))
+
+
+def is_frame(value: Any) -> bool:
+    """Say whether a value is a data frame of pandas, polars, pyarrow or another such library."""
+    if isinstance(value, np.ndarray | list | tuple | Mapping | str) or sparse.issparse(value):
+        return False
+    import narwhals as nw
+
+    native = nw.from_native(value, pass_through=True, allow_series=True) if _quacks(value) else None
+    return isinstance(native, nw.DataFrame | nw.LazyFrame)
+
+
+def _quacks(value: Any) -> bool:
+    # pandas frames with two columns of one name are refused by narwhals; here they are still frames.
+    return (
+        hasattr(value, "columns")
+        or hasattr(value, "collect_schema")
+        or hasattr(value, "column_names")
+    )
+
+
+def table_of(frame: Any, source: str = "frame") -> Table:
+    """Return the table of a data frame of any library."""
+    if type(frame).__module__.split(".")[0] == "pandas" and hasattr(frame, "iloc"):
+        return _pandas_table(frame, source)
+    import narwhals as nw
+
+    native = nw.from_native(frame, pass_through=True)
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect()
+    if not isinstance(native, nw.DataFrame):
+        raise InputError(f"{source} is {type(frame).__name__}, but a data frame is wanted")
+    columns = {str(name): native.get_column(name).to_native() for name in native.columns}
+    return Table(columns, len(native), source)
+
+
+def _pandas_table(frame: Any, source: str) -> Table:
+    names = [
+        " ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns
+    ]
+    duplicated = (
+        frozenset(name for name in names if names.count(name) > 1)
+        if len(set(names)) < len(names)
+        else ()
+    )
+    columns = {name: frame.iloc[:, i] for i, name in enumerate(names)}
+    return Table(columns, len(frame), source, index_names(frame), frozenset(duplicated))
+
+
+def index_names(frame: Any) -> list[Any] | None:
+    """Return the row names of a pandas frame or series whose index is more than 0, 1, 2, ..."""
+    index = getattr(frame, "index", None)
+    if index is None or not hasattr(index, "nlevels") or type(index).__name__ == "RangeIndex":
+        return None
+    return [", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in index]
+
+
+def contexts_from(
+    contexts: Any, n_groups: int, bags: Mapping[str, str | None] | None = None
+) -> dict[str, Column]:
+    """Return context columns from a frame or a dict of columns, one row per group.
+
+    Parameters
+    ----------
+    contexts : None, frame, series, or mapping from name to values
+    n_groups : int
+    bags : mapping from column to separator, optional
+        Columns of strings to be split into bags; None as separator means ";", or "," where there is none.
+    """
+    if contexts is None:
+        table = Table({}, n_groups, "contexts")
+    elif isinstance(contexts, Mapping):
+        table = Table(
+            {str(name): values for name, values in contexts.items()}, n_groups, "contexts"
+        )
+    elif is_frame(contexts) or _is_pandas_frame(contexts):
+        table = table_of(contexts, "contexts")
+        if table.n_rows != n_groups:
+            raise InputError(
+                f"contexts has {table.n_rows} rows, but the corpus has {n_groups} groups"
+            )
+    elif getattr(contexts, "name", None) is not None and hasattr(contexts, "dtype"):
+        table = Table({str(contexts.name): contexts}, n_groups, "contexts")
+    else:
+        raise InputError(
+            f"contexts is {type(contexts).__name__}, but a data frame or a dict from name to column is wanted"
+        )
+    if table.duplicated:
+        raise InputError(
+            f"contexts has several columns named {min(table.duplicated)!r}, but names must be unique"
+        )
+    return context_columns(table, list(table.columns), bags, n_groups)
+
+
+def _is_pandas_frame(value: Any) -> bool:
+    return (
+        type(value).__module__.split(".")[0] == "pandas"
+        and hasattr(value, "iloc")
+        and hasattr(value, "columns")
+    )
+
+
+def context_columns(
+    table: Table,
+    names: Sequence[Any] | str | None,
+    bags: Mapping[str, str | None] | None,
+    n_groups: int,
+) -> dict[str, Column]:
+    """Return the named columns of a table as contexts."""
+    listed = _names(names, "contexts")
+    separators = _separators(bags, listed)
+    columns = {}
+    for name in listed:
+        if name in separators:
+            column = _declared_bag(name, table.raw(name, "contexts"), separators[name])
+        else:
+            column = column_from(name, table.typed(name, "contexts"))
+        if len(column) != n_groups:
+            raise InputError(
+                f"context {name!r} has {len(column)} rows, but the corpus has {n_groups} groups"
+            )
+        columns[name] = column
+    return columns
+
+
+def _names(names: Any, argument: str) -> list[str]:
+    if names is None:
+        return []
+    if isinstance(names, str):
+        return [names]
+    if isinstance(names, Mapping) or is_frame(names) or not isinstance(names, Iterable):
+        raise InputError(
+            f"{argument} is {type(names).__name__}, but a list of column names is wanted"
+        )
+    listed = [str(name) for name in names]
+    for name in listed:
+        if listed.count(name) > 1:
+            raise InputError(f"{argument} names the column {name!r} twice")
+    return listed
+
+
+def _separators(bags: Any, names: list[str]) -> dict[str, str | None]:
+    if bags is None:
+        return {}
+    if isinstance(bags, str) or not isinstance(bags, Iterable):
+        bags = [bags]
+    separators = dict(bags) if isinstance(bags, Mapping) else dict.fromkeys(bags)
+    for name in separators:
+        if name not in names:
+            raise InputError(
+                f"bags names {name!r}, which is not among the contexts ({', '.join(names) or 'none'})"
+            )
+    return separators
+
+
+def _declared_bag(name: str, values: Any, separator: str | None) -> Column:
+    if isinstance(values, Column) or sparse.issparse(values) or getattr(values, "ndim", 1) == 2:
+        return column_from(name, values)
+    rows = split_strings(name, values, separator)
+    column = bag_of_lists(name, [row if not is_missing(row) else None for row in rows])
+    return nothing_observed(name, len(rows)) if column is None else column
+
+
+def text_of(
+    table: Table, name: Any, vocabulary: Sequence[str] | None, vectorizer: dict[str, Any]
+) -> CountedWords:
+    """Return the words of a column of texts, or of lists of words."""
+    values = list(table.typed(name, "text"))
+    first = next((value for value in values if not is_missing(value)), None)
+    if first is None and values:
+        raise InputError(f"text names the column {str(name)!r}, in which every text is missing")
+    try:
+        if isinstance(first, Iterable) and not isinstance(first, str | bytes | Mapping):
+            return count_tokens(values, vocabulary)
+        return count_texts(
+            list(table.raw(name, "text")) if isinstance(first, str) else values,
+            vocabulary,
+            **vectorizer,
+        )
+    except InputError as error:
+        if first is not None and not isinstance(first, str):
+            raise InputError(
+                f"text names the column {str(name)!r}, which holds {type(first).__name__} values, but text is wanted"
+            ) from error
+        raise
+
+
+def numbers_of(
+    table: Table, names: Any, others: Sequence[str], kind: str = "auto"
+) -> Words | Vectors:
+    """Return the content that columns of numbers hold: counts if they are whole, else vectors.
+
+    Without names, all columns but ``others`` are content.
+    """
+    listed = (
+        [name for name in table.columns if name not in others]
+        if names is None
+        else _names(names, "content")
+    )
+    if not listed:
+        raise InputError(
+            f"content: {table.source} has no column left for it; name the text or the content columns"
+        )
+    columns = []
+    for name in listed:
+        values = _numeric_column(name, table.typed(name, "content"))
+        if values is None:
+            wanted = "name the text column (text=) or columns of numbers (content=)"
+            raise InputError(
+                f"content: the column {name!r} of {table.source} does not hold numbers; {wanted}"
+            )
+        columns.append(values)
+    matrix: NDArray[Any] = np.column_stack(columns) if table.n_rows else np.empty((0, len(listed)))
+    content = content_from(matrix, kind)
+    return (
+        Words(content.counts, np.array(listed, dtype=object))
+        if isinstance(content, Words)
+        else content
+    )
+
+
+def _numeric_column(name: str, values: Any) -> NDArray[Any] | None:
+    """Return a column as integers if its type says so, as floats otherwise, None if it holds no numbers."""
+    array = np.asarray(values) if not isinstance(values, list) else np.array(values, dtype=object)
+    if array.dtype.kind in "biuf":
+        return array
+    column = column_from(name, values)
+    if column.kind not in ("number", "boolean") or column.note.startswith("durations"):
+        return None
+    whole = not np.isnan(column.values).any() and _says_integer(values)
+    return column.values.astype(np.int64) if whole else column.values
+
+
+def _says_integer(values: Any) -> bool:
+    dtype = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
+    if dtype and dtype != "object":
+        return dtype.startswith(("int", "uint", "bool"))
+    return all(isinstance(value, int | np.integer | np.bool_) for value in values)
+
+
+def frame_content(frame: Any, kind: str = "auto") -> tuple[Words | Vectors, list[Any] | None]:
+    """Return the content of a frame whose columns are all numbers, and its row names."""
+    table = table_of(frame, "content")
+    if table.duplicated:
+        raise InputError(
+            f"content has several columns named {min(table.duplicated)!r}, but names must be unique"
+        )
+    if table.columns and hasattr(frame, "sparse") and _all_sparse(frame):
+        counts = content_from(frame.sparse.to_coo(), kind)
+        if isinstance(counts, Words):
+            counts = Words(counts.counts, np.array(list(table.columns), dtype=object))
+        return counts, table.row_names
+    return numbers_of(table, None, (), kind), table.row_names
+
+
+def _all_sparse(frame: Any) -> bool:
+    return all(
+        hasattr(dtype, "subtype") and str(dtype).startswith("Sparse") for dtype in frame.dtypes
+    )
