@@ -73,7 +73,9 @@ class Reading:
                     "--text COLUMN is wanted"
                 )
             columns = model.posterior_.contexts
-            bags = {name: None for name, column in columns.items() if column.kind == "bag"}
+            bags: dict[str, str | None] = {
+                name: None for name, column in columns.items() if column.kind == "bag"
+            }
             return cls(text, list(columns), bags)
         return cls(text or source["text"], source["contexts"], source["bags"])
 

@@ -1,0 +1,76 @@
+"""A small file of papers: two subjects, their years and authors with holes, a true class."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from mcsquared.cli import app
+
+SUBJECTS = {
+    "neural": ["neuron", "spike", "cortex", "visual", "cell", "response", "synapse", "signal"],
+    "kernel": ["kernel", "margin", "vector", "bound", "convex", "support", "loss", "risk"],
+}
+AUTHORS = {"neural": ["Ann", "Bob", "Cleo"], "kernel": ["Dan", "Eva", "Fay"]}
+YEARS = {"neural": 1990, "kernel": 2000}
+
+
+def papers(n_papers: int = 40, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for j in range(n_papers):
+        subject = list(SUBJECTS)[j % 2]
+        authors = rng.choice(AUTHORS[subject], size=rng.integers(1, 3), replace=False)
+        rows.append(
+            {
+                "abstract": " ".join(rng.choice(SUBJECTS[subject], size=20)),
+                "year": YEARS[subject] + int(rng.integers(-2, 3)) if j % 7 else None,
+                "authors": "; ".join(authors) if j % 5 else None,
+                "subject": subject,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def papers_file(tmp_path: Path) -> Path:
+    path = tmp_path / "papers.csv"
+    papers().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of the papers, fitted once."""
+    folder = tmp_path_factory.mktemp("fitted")
+    papers().to_csv(folder / "papers.csv", index=False)
+    model = folder / "papers.mc2"
+    result = invoke(*fit_command(folder / "papers.csv", model))
+    assert result.exit_code == 0, result.output
+    return model
+
+
+def invoke(*arguments: object) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def fit_command(file: Path, out: Path, *more: object) -> list[object]:
+    """Return the arguments of a short fit with two contexts."""
+    return [
+        *("fit", file, "--text", "abstract", "--context", "year", "--context", "authors:bag"),
+        *("--out", out, "--sweeps", 30, "--burn-in", 10, "--thin", 2, *more),
+    ]
+
+
+def refused(result: Result) -> str:
+    """Check that a command ended as bad input should, and return its sentence."""
+    assert result.exit_code == 2, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("mc2: note:")]
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("mc2: ")
+    return lines[0]

@@ -1,0 +1,48 @@
+"""What the commands take."""
+
+import pytest
+
+import mcsquared
+from tests.cli.conftest import invoke
+
+
+def test_help_names_every_command():
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for command in ("demo", "fit", "predict", "evaluate"):
+        assert command in result.stdout
+
+
+@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate"])
+def test_every_command_has_its_help(command):
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    assert f"mc2 {command}" in result.stdout
+
+
+def test_fit_help_says_which_model_is_fitted():
+    text = " ".join(invoke("fit", "--help").stdout.split())
+    assert "paper's model, corrected" in text
+    assert "--lam inf" in text
+
+
+def test_version_is_shown():
+    assert invoke("--version").stdout == f"mcsquared {mcsquared.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["paint"],
+        ["fit"],
+        ["fit", "papers.csv", "--out", "papers.mc2"],
+        ["fit", "papers.csv", "--text", "abstract", "--out", "m.mc2", "--sweeps", "many"],
+        ["fit", "papers.csv", "--text", "abstract", "--out", "m.mc2", "--sweeps", "0"],
+        ["predict", "papers.mc2", "new.csv"],
+        ["evaluate", "papers.mc2"],
+    ],
+)
+def test_a_command_that_is_not_complete_is_refused(arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output

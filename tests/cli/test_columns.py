@@ -1,0 +1,39 @@
+"""Contexts on the command line."""
+
+import pytest
+
+from mcsquared.cli.columns import ContextOption, parse_contexts
+from mcsquared.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("year", ContextOption("year")),
+        ("year:gaussian", ContextOption("year", "gaussian")),
+        ("cites:poisson", ContextOption("cites", "poisson")),
+        ("authors:bag", ContextOption("authors", "bag")),
+        ("authors:bag:|", ContextOption("authors", "bag", "|")),
+        ("authors:bag::", ContextOption("authors", "bag", ":")),
+        ("authors:bag: and ", ContextOption("authors", "bag", " and ")),
+        ("time:utc:gaussian", ContextOption("time:utc", "gaussian")),
+    ],
+)
+def test_a_context_is_a_column_with_or_without_its_family(option, expected):
+    assert parse_contexts([option]) == [expected]
+
+
+def test_an_unknown_family_is_refused_with_the_known_ones():
+    with pytest.raises(InputError, match=r"--context 'year:gausian'.*gaussian"):
+        parse_contexts(["year:gausian"])
+
+
+@pytest.mark.parametrize("option", ["", ":", ":gaussian", "year:"])
+def test_a_context_without_a_column_or_with_an_empty_family_is_refused(option):
+    with pytest.raises(InputError, match="COLUMN or COLUMN:FAMILY is wanted"):
+        parse_contexts([option])
+
+
+def test_a_column_named_twice_is_refused():
+    with pytest.raises(InputError, match="'year' twice"):
+        parse_contexts(["year", "place", "year:poisson"])

@@ -1,0 +1,49 @@
+"""One sentence instead of a traceback."""
+
+import errno
+import warnings
+
+import pytest
+import typer
+
+from mcsquared.cli.guard import clear_errors
+from mcsquared.errors import InputError, ModelFileError
+
+
+def outcome_of(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    with pytest.raises(typer.Exit) as ended, clear_errors():
+        raise error
+    return ended.value.exit_code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (InputError("contexts has 3 rows,\nbut 4 are wanted"), 2, "contexts has 3 rows, but 4"),
+        (ModelFileError("a.mc2 is damaged"), 2, "a.mc2 is damaged"),
+        (OSError(errno.ENOSPC, "No space left on device", "a.mc2"), 2, "a.mc2: no room is left"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a.csv"), 2, "a.csv: no such file"),
+        (OSError("odd"), 2, "odd"),
+        (MemoryError(), 2, "not enough memory"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_sentence_and_an_exit_code(error, code, sentence, capsys):
+    found, text = outcome_of(error, capsys)
+    assert found == code
+    assert text.startswith("mc2: ")
+    assert sentence in text
+    assert text.count("\n") == 1
+
+
+def test_a_fault_of_the_package_is_not_hidden():
+    with pytest.raises(ZeroDivisionError), clear_errors():
+        _ = 1 / 0
+
+
+def test_a_warning_is_shown_as_a_note_and_only_inside(capsys):
+    shown_before = warnings.showwarning
+    with clear_errors():
+        warnings.warn("chains disagree", UserWarning, stacklevel=1)
+    assert warnings.showwarning is shown_before
+    assert capsys.readouterr().err == "mc2: note: chains disagree\n"
