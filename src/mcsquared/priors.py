@@ -23,6 +23,10 @@ CONCENTRATIONS = ("alpha", "v", "eta", "lam")
 WORD_CONCENTRATION = 0.05  # Dir(β, ..., β) of a topic over words, unless the user says otherwise
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class Gamma:
     """Prior of a concentration that is resampled: Gamma with a shape and a **rate**.
@@ -231,10 +235,6 @@ def validated_concentration(name: str, value: object) -> Concentration:
     if not _is_number(value) or not 0 < value <= limit:  # type: ignore[operator]
         raise InputError(f"{name} is {value!r}, but a positive number or a Gamma prior is wanted")
     return float(value)  # type: ignore[arg-type]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _named(family: object, argument: str) -> ConjugateFamily:
