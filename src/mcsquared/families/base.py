@@ -187,12 +187,10 @@ class ConjugateFamily(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the family as plain values that JSON can hold."""
-        if not dataclasses.is_dataclass(self):
+        names = _field_names(type(self))
+        if names is None:
             raise self._missing("to_dict")
-        fields = {
-            field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)
-        }
-        return {"family": self.name, **fields}
+        return {"family": self.name, **{name: _plain(getattr(self, name)) for name in names}}
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:
@@ -203,13 +201,14 @@ class ConjugateFamily(ABC):
             )
         if values.get("family") != cls.name:
             raise InputError(f"the family is {values.get('family')!r}, but {cls.name!r} is wanted")
-        fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
-        known = {field.name for field in fields}
         given = {field: value for field, value in values.items() if field != "family"}
-        unknown = [str(field) for field in given if field not in known]
+        unknown = [str(field) for field in given if field not in (_field_names(cls) or ())]
         if unknown:
             raise InputError(f"the family {cls.name!r} has no field {unknown[0]!r}")
-        return cls(**given)
+        try:
+            return cls(**given)
+        except TypeError as error:
+            raise InputError(f"the family {cls.name!r} cannot be made: {error}") from None
 
     def _chunks(self, x: Observations, entries_each: int) -> Iterator[slice]:
         """Cut the observations into parts that depend on sizes alone, never on threads."""
@@ -229,6 +228,13 @@ def membership(labels: np.ndarray, n_clusters: int) -> sparse.csr_matrix:
     """
     n = len(labels)
     return sparse.csr_matrix((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
+
+
+def _field_names(family: type) -> list[str] | None:
+    """Return the names of a dataclass's fields, None for a class that is not one."""
+    if not dataclasses.is_dataclass(family):
+        return None
+    return [field.name for field in dataclasses.fields(family)]
 
 
 def _plain(value: Any) -> Any:

@@ -20,7 +20,7 @@ __all__ = [
 
 def finite_number(argument: str, value: Any) -> float:
     """Return ``value`` as a Python float, or say that it is not a finite number."""
-    if isinstance(value, Real) and type(value) not in (bool, np.bool_):
+    if not isinstance(value, bool) and isinstance(value, Real):
         try:
             number = float(value)
         except OverflowError:

@@ -49,8 +49,9 @@ class _Dirichlet(ConjugateFamily):
         ``stats`` may be a sparse matrix.
         """
         if sparse.issparse(stats):
-            counts = sparse.csr_matrix(stats)
-            gains = counts.astype(np.float64)
+            # In floats, which hold every sum of counts exactly where int32 would run over.
+            counts = sparse.csr_matrix(stats, dtype=np.float64)
+            gains = counts.copy()
             gains.data = log_gamma_ratio(self.concentration, gains.data)
             gain, total = _row_sums(gains), _row_sums(counts)
         else:
@@ -68,7 +69,7 @@ class _Dirichlet(ConjugateFamily):
     def mean_parameters(self, stats: Floats) -> Floats:
         """Return the logarithms of the mean probabilities: float64 (n_clusters, size)."""
         weights = self.concentration + np.atleast_2d(_dense(stats))
-        return np.log(weights) - np.log(weights.sum(axis=-1, keepdims=True))
+        return np.log(weights / weights.sum(axis=-1, keepdims=True))
 
     def kernel_parameters(self) -> Floats:
         """Return (concentration, size)."""
@@ -116,7 +117,7 @@ class Categorical(_Dirichlet):
     def log_predictive(self, x: Observations, stats: Floats) -> Floats:
         """Return ln of (concentration + count) over their sum: float64 (n, n_clusters)."""
         weights = self.concentration + np.atleast_2d(_dense(stats))
-        return np.log(weights[:, self._codes(x)]).T - np.log(weights.sum(axis=-1))
+        return np.log(weights[:, self._codes(x)].T / weights.sum(axis=-1))
 
     def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
         """Return the log-probability of each observed category: float64 (n, n_clusters)."""

@@ -129,8 +129,8 @@ class Gaussian(ConjugateFamily):
     def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
         """Return the Gaussian log-density: float64 (n, n_clusters)."""
         mean, precision = np.moveaxis(np.atleast_2d(parameters), -1, 0)
-        deviation = np.asarray(x, np.float64)[:, None] - mean
-        return 0.5 * (np.log(precision) - _LOG_TWO_PI - precision * deviation**2)
+        standardised = np.sqrt(precision) * (np.asarray(x, np.float64)[:, None] - mean)
+        return 0.5 * (np.log(precision) - _LOG_TWO_PI - standardised**2)
 
     def kernel_parameters(self) -> Floats:
         """Return (mean − origin, strength, shape, rate)."""

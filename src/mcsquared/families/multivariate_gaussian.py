@@ -176,8 +176,7 @@ class MultivariateGaussian(ConjugateFamily):
     def mean_parameters(self, stats: Floats) -> Floats:
         """Return the posterior means of (mean, precision matrix): float64 (n_clusters, d + d²)."""
         after = self._after(np.atleast_2d(stats))
-        inverse: Floats = np.linalg.inv(after.scale)
-        precision = after.degrees[:, None, None] * inverse
+        precision = after.degrees[:, None, None] * np.linalg.inv(after.scale)
         return _flat(self._origin + after.mean, 0.5 * (precision + np.swapaxes(precision, 1, 2)))
 
     def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
@@ -254,9 +253,8 @@ class MultivariateGaussian(ConjugateFamily):
             )
 
 
-def _cholesky(matrices: Floats) -> Floats:
+def _cholesky(matrices: Floats) -> np.ndarray:
     """Return lower triangular roots (..., d, d), also where rounding left a value below zero."""
-    root: Floats
     try:
         root = np.linalg.cholesky(matrices)
     except np.linalg.LinAlgError:
@@ -269,7 +267,7 @@ def _cholesky(matrices: Floats) -> Floats:
     return root
 
 
-def _log_determinant(root: Floats) -> Floats:
+def _log_determinant(root: np.ndarray) -> Floats:
     """Return ln|A| from the triangular root of A."""
     return 2.0 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
 
@@ -279,5 +277,5 @@ def _log_multigamma(half: Floats, width: int) -> Floats:
     return multigammaln(half, width) if np.size(half) else np.zeros(np.shape(half))
 
 
-def _flat(mean: Floats, precision: Floats) -> Floats:
-    return np.concatenate([mean, precision.reshape(len(mean), -1)], axis=1)
+def _flat(mean: np.ndarray, precision: np.ndarray) -> Floats:
+    return np.concatenate([mean, precision.reshape(len(mean), mean.shape[1] ** 2)], axis=1)

@@ -1,0 +1,230 @@
+"""Fields: what is filled from data, what is refused, and in which words."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from mcsquared import families
+from mcsquared.errors import InputError
+from mcsquared.families import (
+    Bag,
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    MultivariateGaussian,
+    Poisson,
+)
+
+
+def test_gaussian_fields_are_filled_from_the_data():
+    x = np.array([1998.0, 2000.0, 2005.0])
+    assert Gaussian().filled(x) == Gaussian(x.mean(), 0.1, 2.0, x.var(), x.mean())
+    assert Gaussian(1990, rate=7).filled(x) == Gaussian(1990, 0.1, 2.0, 7, x.mean())
+
+
+@pytest.mark.parametrize("x", [[], [0.1] * 7, [1e9 + 0.1] * 3])
+def test_gaussian_data_without_spread_give_a_rate_of_one(x):
+    filled = Gaussian().filled(np.array(x))
+    assert filled.rate == 1.0
+    assert filled.mean == filled.origin == (x[0] if x else 0.0)
+
+
+def test_multivariate_fields_are_filled_from_the_data():
+    x = np.array([[1.0, 5, 2], [3, 5, 4]])
+    filled = MultivariateGaussian().filled(x)
+    assert filled == MultivariateGaussian([2, 5, 3], 0.1, 5, np.diag([1.0, 1, 1]), [2, 5, 3])
+    x[:, 0] *= 10
+    assert MultivariateGaussian().filled(x).scale[0][0] == 100
+    given = MultivariateGaussian([0, 0, 0], degrees=9, scale=2 * np.eye(3)).filled(x)
+    assert (given.mean, given.degrees, given.scale[0]) == ((0, 0, 0), 9, (2, 0, 0))
+    assert MultivariateGaussian().filled(x[:0]).scale == ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+def test_the_prior_mean_of_a_poisson_is_that_of_the_data():
+    assert Poisson(2).filled([1.0, 2, 6]).rate == pytest.approx(2 / 3)
+    assert Poisson(2, 5).filled([1.0, 2, 6]).rate == 5
+    assert Poisson().filled([]).rate == Poisson().filled([0.0, 0.0]).rate == 1.0
+
+
+def test_the_size_of_a_bag_is_the_number_of_columns():
+    assert Bag().filled(sparse.csr_matrix((3, 7), dtype=np.int32)).size == 7
+    assert Bag(size=7).filled(sparse.csr_matrix((3, 7), dtype=np.int32)).size == 7
+
+
+def test_a_bag_without_any_category_is_a_family_still():
+    nothing = sparse.csr_matrix((2, 0), dtype=np.int32)
+    family = Bag().filled(nothing)
+    assert family.size == 1
+    np.testing.assert_array_equal(family.log_predictive(nothing, np.zeros((1, 1))), 0.0)
+
+
+def test_bags_may_have_duplicates_zeros_and_any_sparse_format():
+    entries = (np.array([1, 2, 0, 1]), (np.array([0, 0, 1, 1]), np.array([1, 1, 0, 2])))
+    untidy = sparse.coo_matrix(entries, shape=(2, 3))
+    tidy = sparse.csr_matrix([[0, 3, 0], [0, 0, 1]])
+    stats = np.array([[1.0, 2, 0]])
+    expected = Bag(0.1, 3).log_predictive(tidy, stats)
+    for x in (untidy, untidy.tocsc(), sparse.csr_array(tidy), tidy.toarray()):
+        np.testing.assert_array_equal(Bag(0.1, 3).log_predictive(x, stats), expected)
+    assert untidy.nnz == 4
+
+
+def test_sparse_statistics_are_as_good_as_dense_ones():
+    counts = np.array([[3, 0, 1], [0, 0, 0]])
+    codes = np.array([0, 1])
+    for family in (Categorical(0.2, 3), Bag(0.2, 3)):
+        given = sparse.csr_matrix(counts, dtype=np.int32)
+        np.testing.assert_allclose(family.log_marginal(given), family.log_marginal(counts))
+        np.testing.assert_array_equal(family.mean_parameters(given), family.mean_parameters(counts))
+    np.testing.assert_array_equal(
+        Categorical(0.2, 3).log_predictive(codes, given),
+        Categorical(0.2, 3).log_predictive(codes, counts),
+    )
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Gaussian(strength=0), "strength of Gaussian is 0.0, but it must be greater"),
+        (lambda: Gaussian(shape=-1), "shape of Gaussian is -1.0"),
+        (lambda: Gaussian(rate=NAN), "rate of Gaussian is nan, but it must be a finite number"),
+        (lambda: Gaussian(mean="2000"), "mean of Gaussian is '2000'"),
+        (lambda: Gaussian(mean=True), "mean of Gaussian is True"),
+        (lambda: Gaussian(mean=10**400), "mean of Gaussian is 1000"),
+        (lambda: Gaussian(strength=None), "strength of Gaussian is None"),
+        (lambda: Gaussian(origin=float("inf")), "origin of Gaussian is inf"),
+        (lambda: Categorical(0), "concentration of Categorical is 0.0"),
+        (lambda: Categorical(size=0), "size of Categorical is 0, but it must be a whole number"),
+        (lambda: Bag(size=2.5), "size of Bag is 2.5"),
+        (lambda: Bernoulli(a=-1), "a of Bernoulli is -1.0"),
+        (lambda: Bernoulli(b=[1]), r"b of Bernoulli is \[1\]"),
+        (lambda: Poisson(rate=0), "rate of Poisson is 0.0"),
+        (lambda: MultivariateGaussian(mean=3), r"mean of MultivariateGaussian has shape \(\)"),
+        (lambda: MultivariateGaussian(mean=[]), r"has shape \(0,\)"),
+        (lambda: MultivariateGaussian(mean=[1, NAN]), "must hold finite numbers only"),
+        (lambda: MultivariateGaussian(mean=["a"]), "must hold finite numbers only"),
+        (lambda: MultivariateGaussian(mean=[[1], [1, 2]]), "must hold finite numbers only"),
+        (lambda: MultivariateGaussian(scale=[1, 2]), "must be a square matrix"),
+        (lambda: MultivariateGaussian(scale=[[1, 2], [0, 1]]), "not symmetric"),
+        (lambda: MultivariateGaussian(scale=[[1, 2], [2, 1]]), "not positive definite"),
+        (lambda: MultivariateGaussian([1, 2], scale=[[1]]), "must agree, but are mean 2, scale 1"),
+        (lambda: MultivariateGaussian([1, 2], degrees=1), "must be more than 1"),
+        (lambda: MultivariateGaussian(degrees=1.5).filled(np.zeros((2, 3))), "more than 2"),
+    ],
+)
+def test_a_field_that_cannot_be_is_named(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Gaussian().filled([1.0, NAN]), "x holds missing or infinite values"),
+        (lambda: Gaussian().filled([-1e200, 1e200]), "too far apart for Gaussian"),
+        (lambda: Gaussian().filled([-1.7e308, 1.7e308]), "too far apart for Gaussian"),
+        (lambda: MultivariateGaussian().filled([[1.0, NAN]]), "missing or infinite"),
+        (lambda: MultivariateGaussian().filled([1.0, 2.0]), r"x has shape \(2,\)"),
+        (lambda: MultivariateGaussian([1]).filled([[1.0, 2]]), "has 1 dimensions, but x has 2"),
+        (lambda: MultivariateGaussian([1, 2]).statistics([[1.0]]), "takes rows of 2 numbers"),
+        (lambda: Bernoulli().filled([0, 1, 2.0]), "x holds 2.0, but Bernoulli takes 0 and 1"),
+        (lambda: Bernoulli().filled([NAN]), "x holds nan"),
+        (lambda: Poisson().filled([1.5]), "x holds 1.5, but Poisson takes whole numbers"),
+        (lambda: Poisson().filled([-1.0]), "x holds -1.0"),
+        (lambda: Categorical().filled([0, 1]), "size of Categorical is None"),
+        (lambda: Categorical(size=2).filled([0, 2]), "codes from 0 to 2, but Categorical takes 0"),
+        (lambda: Categorical(size=2).statistics([-1]), "codes from -1 to -1"),
+        (lambda: Categorical(size=2).statistics([0.5]), "x holds float64 values"),
+        (
+            lambda: Bag(size=2).filled(sparse.csr_matrix([[1, 0, 0]])),
+            "x has 3 columns, but Bag has 2",
+        ),
+        (lambda: Bag().filled(sparse.csr_matrix([[-1, 0]])), "x holds -1.0, but Bag takes whole"),
+        (lambda: Bag().filled(sparse.csr_matrix([[0.5, 0]])), "x holds 0.5"),
+    ],
+)
+def test_data_that_do_not_fit_the_family_are_named(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("family", "field"),
+    [
+        (Gaussian(), "mean"),
+        (Gaussian(0), "rate"),
+        (Poisson(), "rate"),
+        (MultivariateGaussian([0, 0]), "scale"),
+        (MultivariateGaussian([0, 0], scale=np.eye(2)), "degrees"),
+    ],
+)
+def test_a_family_used_before_it_is_filled_says_so(family, field):
+    with pytest.raises(InputError, match=f"{field} of {type(family).__name__} is not known yet"):
+        family.log_normaliser(np.zeros((1, family.n_stats)))
+
+
+@pytest.mark.parametrize("family", [MultivariateGaussian(), Categorical(), Bag()])
+def test_the_number_of_statistics_is_asked_for_before_it_is_known(family):
+    with pytest.raises(InputError, match="is not known yet"):
+        _ = family.n_stats
+
+
+def test_numbers_of_any_kind_become_plain_ones():
+    family = Gaussian(np.float32(1), np.int64(2), 3, np.float64(4))
+    assert {type(value) for value in (family.mean, family.strength, family.shape)} == {float}
+    assert type(Bag(size=np.int32(3)).size) is int
+    assert MultivariateGaussian(np.array([1, 2])).mean == (1.0, 2.0)
+
+
+def test_names_lead_to_families():
+    assert families.by_name("gaussian") == Gaussian()
+    assert families.by_name("multivariate_gaussian") == MultivariateGaussian()
+    assert families.names() == [
+        "gaussian", "multivariate_gaussian", "categorical", "bag", "bernoulli", "poisson",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="the family 'gauss' is not known; one of gaussian, multi"):
+        families.by_name("gauss")
+
+
+FIELDS = [
+    *("mean", "strength", "shape", "rate", "origin", "degrees"),
+    *("scale", "concentration", "size", "a", "b", "other"),
+]
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    name=st.sampled_from(families.names()) | json_values,
+    fields=st.dictionaries(
+        st.sampled_from(FIELDS),
+        json_values | st.floats(1e-3, 10),
+        max_size=3,
+    ),
+)
+@settings(max_examples=300, deadline=None)
+def test_a_wrong_description_of_a_family_raises_the_documented_error_only(name, fields):
+    try:
+        family = families.from_dict({"family": name, **fields})
+    except InputError:
+        return
+    assert families.from_dict(json.loads(json.dumps(family.to_dict()))) == family
+
+
+@pytest.mark.parametrize("values", [None, [], "gaussian", 3, {}, {"family": ["gaussian"]}])
+def test_what_is_no_description_of_a_family_is_refused(values):
+    with pytest.raises(InputError):
+        families.from_dict(values)
+    with pytest.raises(InputError):
+        Gaussian.from_dict(values)
