@@ -128,6 +128,12 @@ def test_a_field_that_cannot_be_is_named(make, words):
     ("make", "words"),
     [
         (lambda: Gaussian().filled([1.0, NAN]), "x holds missing or infinite values"),
+        (
+            lambda: Gaussian().filled([[1.0], [2.0]]),
+            r"x has shape \(2, 1\), but Gaussian takes one",
+        ),
+        (lambda: Poisson().filled(3.0), r"x has shape \(\), but Poisson takes one number"),
+        (lambda: Bernoulli().filled([[1.0]]), r"x has shape \(1, 1\), but Bernoulli"),
         (lambda: Gaussian().filled([-1e200, 1e200]), "too far apart for Gaussian"),
         (lambda: Gaussian().filled([-1.7e308, 1.7e308]), "too far apart for Gaussian"),
         (lambda: MultivariateGaussian().filled([[1.0, NAN]]), "missing or infinite"),

@@ -8,7 +8,7 @@ from scipy.special import betaln
 
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
-from mcsquared.families.checks import positive_number
+from mcsquared.families.checks import one_dimensional, positive_number
 from mcsquared.families.special import log_standard_gamma
 from mcsquared.families.types import Floats, Observations
 
@@ -41,7 +41,7 @@ class Bernoulli(ConjugateFamily):
 
     def filled(self, x: Observations) -> Self:
         """Return the family itself, once the data are seen to be 0 and 1."""
-        x = np.asarray(x, np.float64)
+        x = one_dimensional("Bernoulli", x)
         wrong = x[(x != 0.0) & (x != 1.0)]
         if wrong.size:
             raise InputError(f"x holds {float(wrong[0])!r}, but Bernoulli takes 0 and 1 only")

@@ -12,6 +12,7 @@ __all__ = [
     "finite_number",
     "finite_vector",
     "known",
+    "one_dimensional",
     "positive_number",
     "symmetric_matrix",
     "whole_number",
@@ -70,6 +71,14 @@ def symmetric_matrix(argument: str, value: Any) -> tuple[tuple[float, ...], ...]
     except np.linalg.LinAlgError:
         raise InputError(f"{argument} is not positive definite, but it must be") from None
     return tuple(tuple(row) for row in array.tolist())
+
+
+def one_dimensional(kind: str, x: Any) -> Floats:
+    """Return ``x`` as float64 (n,), or say that it has another shape."""
+    array = np.asarray(x, np.float64)
+    if array.ndim != 1:
+        raise InputError(f"x has shape {array.shape}, but {kind} takes one number per observation")
+    return array
 
 
 def known(family: object, field: str) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from mcsquared.families.base import ConjugateFamily, n_observations
-from mcsquared.families.checks import finite_number, known, positive_number
+from mcsquared.families.checks import finite_number, known, one_dimensional, positive_number
 from mcsquared.families.moments import center_and_variance
 from mcsquared.families.special import log_gamma_ratio, log_standard_gamma
 from mcsquared.families.types import Floats, Observations
@@ -73,7 +73,7 @@ class Gaussian(ConjugateFamily):
 
     def filled(self, x: Observations) -> Self:
         """Return the family with mean, rate and origin taken from the data where not given."""
-        found = center_and_variance("Gaussian", np.asarray(x, np.float64))
+        found = center_and_variance("Gaussian", one_dimensional("Gaussian", x))
         center, variance = float(found[0]), float(found[1])
         return replace(
             self,

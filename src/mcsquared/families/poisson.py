@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
-from mcsquared.families.checks import known, positive_number
+from mcsquared.families.checks import known, one_dimensional, positive_number
 from mcsquared.families.special import log_gamma_ratio, log_standard_gamma
 from mcsquared.families.types import Floats, Observations
 
@@ -43,7 +43,7 @@ class Poisson(ConjugateFamily):
 
     def filled(self, x: Observations) -> Self:
         """Return the family whose prior mean is that of the data, where no rate was given."""
-        x = np.asarray(x, np.float64)
+        x = one_dimensional("Poisson", x)
         wrong = x[~(np.isfinite(x) & (x >= 0.0) & (x == np.floor(x)))]
         if wrong.size:
             raise InputError(
