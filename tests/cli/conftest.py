@@ -70,7 +70,8 @@ def refused(result: Result) -> str:
     assert result.exit_code == 2, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     assert "Traceback" not in result.output
-    lines = [line for line in result.stderr.splitlines() if not line.startswith("mc2: note:")]
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("mc2: ")
-    return lines[0]
+    said = [line for line in result.stderr.splitlines() if line.startswith("mc2: ")]
+    sentences = [line for line in said if not line.startswith("mc2: note:")]
+    assert len(sentences) == 1, result.stderr
+    assert result.stderr.splitlines()[-1] == sentences[0]
+    return sentences[0]

@@ -23,6 +23,10 @@ TextColumn = Annotated[
     str | None,
     typer.Option("--text", metavar="COLUMN", help="The text; the column of the fit unless given."),
 ]
+Names = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="A column that names the groups.")
+]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help="Of a CSV, TSV or JSONL file.")]
 
 
 def main() -> None:
@@ -94,10 +98,13 @@ def fit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that stopped.")
     ] = False,
+    names: Names = None,
+    encoding: Encoding = "utf-8",
 ) -> None:
     """Fit a model to a file and save it."""
     with clear_errors():
         from mcsquared.cli import fit as command
+        from mcsquared.cli.reading import FileOptions
 
         settings = command.Settings(
             lam=command.chosen_lam(paper, lam),
@@ -108,7 +115,8 @@ def fit(
             n_chains=chains,
             n_jobs=jobs,
         )
-        command.run(file, text, context or [], out, settings, resume)
+        options = FileOptions(file, text, names, encoding)
+        command.run(options, context or [], out, settings, resume)
 
 
 @app.command()
@@ -117,12 +125,15 @@ def predict(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New groups, in any format of fit.")],
     out: Annotated[Path, typer.Option(metavar="CSV", help="Where the table goes.")],
     text: TextColumn = None,
+    names: Names = None,
+    encoding: Encoding = "utf-8",
 ) -> None:
     """Write the cluster, its probability and the topic shares of each new group to a CSV file."""
     with clear_errors():
         from mcsquared.cli import predict as command
+        from mcsquared.cli.reading import FileOptions
 
-        command.run(model, file, out, text)
+        command.run(model, FileOptions(file, text, names, encoding), out)
 
 
 @app.command()
@@ -146,11 +157,13 @@ def evaluate(
         typer.Option(metavar="COLUMN", help="True classes, to score the clusters with."),
     ] = None,
     seed: Seed = 0,
+    encoding: Encoding = "utf-8",
 ) -> None:
     """Print the perplexity of held-out groups, and clustering scores where labels are known."""
     with clear_errors():
         from mcsquared.cli import evaluate as command
+        from mcsquared.cli.reading import FileOptions
 
-        command.run(
-            model, file, text, method or ["completion", "exact"], given_contexts, labels, seed
-        )
+        options = FileOptions(file, text, encoding=encoding)
+        methods = method or ["completion", "exact"]
+        command.run(model, options, methods, given_contexts, labels, seed)

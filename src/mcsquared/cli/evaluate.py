@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from mcsquared.cli.reading import read_like_training
+from mcsquared.cli.reading import FileOptions, read_for_model
 from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
 
@@ -28,8 +28,7 @@ METHODS = {
 
 def run(
     model_file: Path,
-    file: Path,
-    text: str | None,
+    file: FileOptions,
     methods: list[str],
     given_contexts: bool,
     labels: str | None,
@@ -41,7 +40,7 @@ def run(
             known = ", ".join(METHODS)
             raise InputError(f"--method is {method!r}, but one of {known} is wanted")
     model = MC2.load(model_file)
-    corpus = read_like_training(model, file, text, more=(labels,) if labels else ())
+    corpus = read_for_model(model, file, labels)
     typer.echo(f"{corpus.n_groups} groups, {corpus.n_tokens} tokens")
     for method in dict.fromkeys(methods):
         value = model.perplexity(corpus, method=method, given_contexts=given_contexts)

@@ -8,19 +8,15 @@ import shlex
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from mcsquared.cli.columns import parse_contexts
 from mcsquared.cli.guard import INTERRUPTED, complain
-from mcsquared.cli.reading import Reading
-from mcsquared.errors import InputError
+from mcsquared.cli.reading import FileOptions, read_for_fit, remember_text_column
+from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
 from mcsquared.storage import check_target
-
-if TYPE_CHECKING:
-    from mcsquared.corpus import Corpus
 
 __all__ = ["Settings", "chosen_lam", "run"]
 
@@ -48,15 +44,14 @@ def chosen_lam(paper: bool, lam: float | None) -> float:
 
 
 def run(
-    file: Path, text: str, contexts: list[str], out: Path, settings: Settings, resume: bool
+    file: FileOptions, contexts: list[str], out: Path, settings: Settings, resume: bool
 ) -> None:
     """Read, fit and save; everything that can be refused is refused before the long part."""
     checkpoint = checkpoint_of(out)
-    check_places(file, out, checkpoint, resume)
+    check_places(file.path, out, checkpoint, resume)
     options = parse_contexts(contexts)
-    reading = Reading.of_options(text, options)
-    corpus = reading.read(file)
-    describe(corpus)
+    corpus = read_for_fit(file, options)
+    typer.echo(corpus.describe(), err=True)
     model = MC2(
         contexts={option.name: option.family for option in options},
         checkpoint=str(checkpoint),
@@ -67,13 +62,16 @@ def run(
     except KeyboardInterrupt:
         complain(f"interrupted before the first kept draw; {how_to_resume(checkpoint)}")
         raise typer.Exit(INTERRUPTED) from None
-    reading.remember(model)
-    model.save(out)
-    done = sweeps_done(model)
-    if done < settings.n_sweeps:
+    remember_text_column(model, str(file.text))
+    try:
+        model.save(out)
+    except ModelFileError as error:  # the disk is full, say: hours of work are in the checkpoint
+        raise ModelFileError(f"{error}; {how_to_resume(checkpoint)}") from None
+    done, wanted = len(model.posterior_.trace), settings.n_sweeps * settings.n_chains
+    if done < wanted:
         kept = len(model.posterior_.cluster_of_group)
         complain(
-            f"interrupted after {done} of {settings.n_sweeps} sweeps; {out} holds the {kept} draws "
+            f"interrupted after {done} of {wanted} sweeps; {out} holds the {kept} draws "
             f"kept so far; {how_to_resume(checkpoint)}"
         )
         raise typer.Exit(INTERRUPTED)
@@ -99,18 +97,6 @@ def check_places(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
             f"{checkpoint} is left from a run that stopped: add --resume to go on with it, "
             "or delete it to start anew"
         )
-
-
-def describe(corpus: Corpus) -> None:
-    """Say what was read and how each context was understood."""
-    typer.echo(repr(corpus), err=True)
-    for column in corpus.contexts.values():
-        typer.echo(f"  {column.describe()}", err=True)
-
-
-def sweeps_done(model: MC2) -> int:
-    """Return the number of sweeps that every chain has done."""
-    return int(model.posterior_.trace.groupby("chain")["sweep"].max().min())
 
 
 def how_to_resume(checkpoint: Path) -> str:

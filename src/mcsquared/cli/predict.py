@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from mcsquared.cli.output import write_text
-from mcsquared.cli.reading import read_like_training
+from mcsquared.cli.reading import FileOptions, read_for_model
 from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
 from mcsquared.storage import check_target
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["prediction_table", "run"]
 
 
-def run(model_file: Path, file: Path, out: Path, text: str | None) -> None:
+def run(model_file: Path, file: FileOptions, out: Path) -> None:
     """Read, predict, and write the table whole or not at all."""
     check_target(out)
-    for path in (model_file, file):
+    for path in (model_file, file.path):
         if out.exists() and path.exists() and os.path.samefile(path, out):
             raise InputError(
                 f"--out is {str(out)!r}, which is read as well; another name is wanted"
             )
     model = MC2.load(model_file)
-    corpus = read_like_training(model, file, text)
+    corpus = read_for_model(model, file)
     table = prediction_table(model, corpus)
     write_text(out, table.to_csv(index=False))
     typer.echo(f"{len(table)} groups in {table['cluster'].nunique()} clusters, written to {out}")

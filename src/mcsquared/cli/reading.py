@@ -2,97 +2,107 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcsquared.cli.columns import ContextOption
+from mcsquared.cli.guard import complain
 from mcsquared.errors import InputError
 
 if TYPE_CHECKING:
-    from mcsquared.corpus import Corpus
+    from mcsquared.corpus import Column, Corpus
     from mcsquared.estimator import MC2
 
-__all__ = ["Reading", "read_like_training"]
+__all__ = ["FileOptions", "read_for_fit", "read_for_model", "remember_text_column"]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Which columns of a file are read, and how; a model remembers it for the next file.
+class FileOptions:
+    """Which file is read, and which of its columns are not contexts.
 
     Parameters
     ----------
-    text : str
-        The column of texts.
-    contexts : list of str
-        The columns of contexts.
-    bags : dict of str to str or None
-        What separates the members of each bag; None: ";", or "," where there is none.
+    path : Path
+    text : str, optional
+        The column of texts; None: that of the fit.
+    names : str, optional
+        The column of the groups' names; None: they are numbered.
+    encoding : str
+        Of a text file.
     """
 
-    text: str
-    contexts: list[str] = field(default_factory=list)
-    bags: dict[str, str | None] = field(default_factory=dict)
+    path: Path
+    text: str | None = None
+    names: str | None = None
+    encoding: str = "utf-8"
 
-    @classmethod
-    def of_options(cls, text: str, contexts: list[ContextOption]) -> Reading:
-        """Return the reading that the options of the command line describe."""
-        return cls(
-            text,
-            [context.name for context in contexts],
-            {context.name: context.separator for context in contexts if context.family == "bag"},
-        )
-
-    def read(self, file: Path, **vectorizer: object) -> Corpus:
-        """Read a file; ``vectorizer`` goes to the counting of words."""
+    def read(self, text: str, **options: Any) -> Corpus:
+        """Read the file; ``options`` go to `Corpus.read`."""
         from mcsquared.corpus import Corpus
 
         return Corpus.read(
-            file, text=self.text, contexts=self.contexts, bags=self.bags, **vectorizer
+            self.path, text=text, group_names=self.names, encoding=self.encoding, **options
         )
 
-    def remember(self, model: MC2) -> None:
-        """Write the reading into a fitted model."""
-        model.posterior_.source = asdict(self)
 
-    @classmethod
-    def of_model(cls, model: MC2, text: str | None = None) -> Reading:
-        """Return the reading of the corpus that the model was fitted to.
-
-        Parameters
-        ----------
-        text : str, optional
-            The column of texts, where it has another name than at the fit.
-        """
-        source = model.posterior_.source
-        if not source:
-            # Fitted in Python, where the file's columns had other names or there was no file.
-            if text is None:
-                raise InputError(
-                    "the model was not fitted by `mc2 fit`, so the column of texts is not known: "
-                    "--text COLUMN is wanted"
-                )
-            columns = model.posterior_.contexts
-            bags: dict[str, str | None] = {
-                name: None for name, column in columns.items() if column.kind == "bag"
-            }
-            return cls(text, list(columns), bags)
-        return cls(text or source["text"], source["contexts"], source["bags"])
+def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus:
+    """Read the groups that a model will be fitted to."""
+    assert file.text is not None
+    bags = {context.name: context.separator for context in contexts if context.family == "bag"}
+    return file.read(file.text, contexts=[context.name for context in contexts], bags=bags)
 
 
-def read_like_training(
-    model: MC2, file: Path, text: str | None, more: tuple[str, ...] = ()
-) -> Corpus:
-    """Read new groups for a fitted model.
+def read_for_model(model: MC2, file: FileOptions, labels: str | None = None) -> Corpus:
+    """Read new groups for a fitted model; a context that the file does not have is missing.
 
     Parameters
     ----------
-    text : str, optional
-        The column of texts, where it has another name than at the fit.
-    more : tuple of str
-        Further columns to read as contexts.
+    labels : str, optional
+        A further column, read like a context.
     """
-    reading = Reading.of_model(model, text)
-    contexts = [*reading.contexts, *(name for name in more if name not in reading.contexts)]
+    from mcsquared.corpus.readers import read_table
+
+    text = file.text or text_column(model)
+    columns: dict[str, Column] = model.posterior_.contexts
+    present = read_table(file.path, encoding=file.encoding).columns
+    for name in columns:
+        if name not in present:
+            complain(f"note: {file.path} has no column {name!r}: that context is missing")
+    contexts = [name for name in columns if name in present]
+    bags = {name: separator(columns[name]) for name in contexts if columns[name].kind == "bag"}
+    if labels is not None and labels not in contexts:
+        contexts.append(labels)
     # Which words count was settled at the fit: what is rare or frequent here says nothing.
-    return Reading(reading.text, contexts, reading.bags).read(file, min_df=1, max_df=1.0)
+    return file.read(text, contexts=contexts, bags=bags, min_df=1, max_df=1.0)
+
+
+# The model file has a place for notes on how the data were read; this one is read again.
+_TEXT_NOTE = "text column: "
+
+
+def remember_text_column(model: MC2, text: str) -> None:
+    """Note in a fitted model which column its texts came from."""
+    notes = model.posterior_.notes
+    notes[:] = [note for note in notes if not note.startswith(_TEXT_NOTE)]
+    notes.append(f"{_TEXT_NOTE}{text}")
+
+
+def text_column(model: MC2) -> str:
+    """Return the column that the model's texts came from."""
+    for note in model.posterior_.notes:
+        if note.startswith(_TEXT_NOTE):
+            return note.removeprefix(_TEXT_NOTE)
+    raise InputError(
+        "the model was not made by `mc2 fit`, so its column of texts is not known: "
+        "--text COLUMN is wanted"
+    )
+
+
+def separator(bag: Column) -> str | None:
+    """Return what separates the members of a bag that new data must be split like.
+
+    A member with a "," in its name shows that the bag was not split there ("Nguyen, Vu").
+    """
+    members = () if bag.categories is None else tuple(bag.categories)
+    return ";" if any("," in member for member in members) else None

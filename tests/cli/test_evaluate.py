@@ -1,0 +1,93 @@
+"""mc2 evaluate: perplexities that say which one they are."""
+
+import re
+
+import pytest
+
+from mcsquared import MC2
+from tests.cli.conftest import invoke, papers, refused
+
+
+@pytest.fixture
+def test_file(tmp_path):
+    path = tmp_path / "test.csv"
+    papers(12, seed=9).to_csv(path, index=False)
+    return path
+
+
+def perplexities(text: str) -> dict[str, float]:
+    return {name: float(x) for name, x in re.findall(r"perplexity \(([^)]*)\): ([\d.]+)", text)}
+
+
+def test_every_perplexity_says_which_one_it_is(fitted, test_file):
+    result = invoke("evaluate", fitted, test_file)
+    assert result.exit_code == 0, result.output
+    found = perplexities(result.stdout)
+    assert set(found) == {"completion", "exact"}
+    # Eight words a subject: between one and all sixteen words.
+    assert all(6 < value < 16 for value in found.values())
+
+
+def test_methods_can_be_chosen_and_contexts_given(fitted, test_file):
+    result = invoke("evaluate", fitted, test_file, "--method", "printed")
+    assert set(perplexities(result.stdout)) == {"printed"}
+    assert "not a probability" in result.stdout
+    result = invoke("evaluate", fitted, test_file, "--method", "exact", "--given-contexts")
+    assert set(perplexities(result.stdout)) == {"exact, given the contexts"}
+
+
+def test_the_same_seed_gives_the_same_number(fitted, test_file):
+    first, second = (invoke("evaluate", fitted, test_file, "--seed", 3).stdout for _ in range(2))
+    assert first == second
+
+
+def test_labels_score_the_clusters(fitted, test_file):
+    result = invoke("evaluate", fitted, test_file, "--labels", "subject")
+    assert result.exit_code == 0, result.output
+    for score in ("purity", "NMI", "Rand index", "adjusted Rand index", "pairwise F-score"):
+        assert f"{score}: 1.0000" in result.stdout
+
+
+def test_a_numeric_column_can_be_the_labels(fitted, tmp_path):
+    path = tmp_path / "test.csv"
+    table = papers(12, seed=9)
+    table.assign(subject=(table["subject"] == "kernel") + 1.5).to_csv(path, index=False)
+    assert "NMI: 1.0000" in invoke("evaluate", fitted, path, "--labels", "subject").stdout
+
+
+def test_groups_without_a_label_do_not_count(fitted, tmp_path):
+    path = tmp_path / "test.csv"
+    table = papers(12, seed=9)
+    table.loc[:3, "subject"] = None
+    table.to_csv(path, index=False)
+    result = invoke("evaluate", fitted, path, "--labels", "subject")
+    assert "2 classes of 8 groups" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--labels", "nothing"], "nothing"),
+        (["--labels", "authors"], "one class per group"),
+        (["--method", "best"], "--method is 'best'"),
+        (["--text", "body"], "body"),
+    ],
+)
+def test_bad_options_are_refused(fitted, test_file, options, sentence):
+    assert sentence in refused(invoke("evaluate", fitted, test_file, *options))
+
+
+def test_labels_without_a_value_are_refused(fitted, tmp_path):
+    path = tmp_path / "test.csv"
+    papers(12, seed=9).assign(subject=None).to_csv(path, index=False)
+    assert "without a single value" in refused(
+        invoke("evaluate", fitted, path, "--labels", "subject")
+    )
+
+
+def test_a_model_fitted_in_python_wants_the_text_column(tmp_path, test_file):
+    model = MC2(n_sweeps=4, burn_in=2, thin=1, random_state=0).fit(list(papers()["abstract"]))
+    model.save(tmp_path / "python.mc2")
+    assert "--text" in refused(invoke("evaluate", tmp_path / "python.mc2", test_file))
+    result = invoke("evaluate", tmp_path / "python.mc2", test_file, "--text", "abstract")
+    assert result.exit_code == 0, result.output

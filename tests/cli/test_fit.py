@@ -1,0 +1,265 @@
+"""mc2 fit: a model, or one sentence and nothing written."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcsquared import MC2
+from mcsquared.cli.fit import checkpoint_of
+from tests.cli.conftest import fit_command, invoke, papers, refused
+
+MC2_COMMAND = [sys.executable, "-c", "from mcsquared.cli import main; main()"]
+
+
+def files_in(folder: Path) -> set[str]:
+    return set(os.listdir(folder))
+
+
+def test_fit_writes_a_model_and_nothing_else(papers_file, tmp_path):
+    out = tmp_path / "papers.mc2"
+    result = invoke(*fit_command(papers_file, out))
+    assert result.exit_code == 0, result.output
+    assert files_in(tmp_path) == {"papers.csv", "papers.mc2"}
+    model = MC2.load(out)
+    assert f"{model.n_clusters_} clusters, {model.n_topics_} topics" in result.stdout
+    assert model.posterior_.cluster_of_group.shape == (10, 40)
+    assert set(model.posterior_.contexts) == {"year", "authors"}
+
+
+def test_fit_says_how_it_understood_the_contexts(papers_file, tmp_path):
+    result = invoke(*fit_command(papers_file, tmp_path / "papers.mc2"))
+    assert re.search(r"year: .*gaussian", result.stderr)
+    assert re.search(r"authors: .*bag", result.stderr)
+
+
+def test_the_same_seed_gives_the_same_draws_and_another_seed_others(papers_file, tmp_path):
+    draws = []
+    for seed in (1, 1, 2):
+        out = tmp_path / "papers.mc2"
+        assert invoke(*fit_command(papers_file, out, "--seed", seed)).exit_code == 0
+        draws.append(MC2.load(out).posterior_.trace["log_joint"].to_numpy())
+    np.testing.assert_array_equal(draws[0], draws[1])
+    assert not np.array_equal(draws[0], draws[2])
+
+
+def test_paper_means_an_infinite_lam(papers_file, tmp_path):
+    out = tmp_path / "papers.mc2"
+    assert invoke(*fit_command(papers_file, out, "--paper")).exit_code == 0
+    assert np.isinf(MC2.load(out).posterior_.priors.lam)
+
+
+def test_paper_and_a_finite_lam_are_refused_together(papers_file, tmp_path):
+    result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--paper", "--lam", 10))
+    assert "--paper means --lam inf" in refused(result)
+
+
+def test_a_family_behind_a_column_is_used(papers_file, tmp_path):
+    out = tmp_path / "papers.mc2"
+    command = ["fit", papers_file, "--text", "abstract", "--context", "year:categorical"]
+    assert invoke(*command, "--out", out, "--sweeps", 12, "--burn-in", 2).exit_code == 0
+    assert MC2.load(out).posterior_.priors.contexts["year"].name == "categorical"
+
+
+# ---------------------------------------------------------------- refused before the long part
+
+
+@pytest.fixture
+def never_fitted(monkeypatch):
+    def fail(*arguments, **options):
+        raise AssertionError("the run must not start")
+
+    monkeypatch.setattr(MC2, "fit", fail)
+
+
+@pytest.mark.usefixtures("never_fitted")
+def test_a_target_folder_that_does_not_exist_is_refused_before_the_run(papers_file, tmp_path):
+    result = invoke(*fit_command(papers_file, tmp_path / "nowhere" / "papers.mc2"))
+    assert "does not exist" in refused(result)
+    assert files_in(tmp_path) == {"papers.csv"}
+
+
+@pytest.mark.usefixtures("never_fitted")
+def test_a_folder_as_target_is_refused(papers_file, tmp_path):
+    assert "cannot be written" in refused(invoke(*fit_command(papers_file, tmp_path)))
+
+
+@pytest.mark.usefixtures("never_fitted")
+def test_the_file_of_data_is_not_overwritten(papers_file):
+    before = papers_file.read_bytes()
+    assert "the file of data itself" in refused(invoke(*fit_command(papers_file, papers_file)))
+    assert papers_file.read_bytes() == before
+
+
+@pytest.mark.usefixtures("never_fitted")
+def test_resume_without_a_checkpoint_is_refused(papers_file, tmp_path):
+    result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--resume"))
+    assert "m.mc2.checkpoint does not exist" in refused(result)
+
+
+@pytest.mark.usefixtures("never_fitted")
+def test_a_checkpoint_is_not_overwritten_without_a_word(papers_file, tmp_path):
+    checkpoint = checkpoint_of(tmp_path / "m.mc2")
+    checkpoint.write_bytes(b"hours of work")
+    assert "--resume" in refused(invoke(*fit_command(papers_file, tmp_path / "m.mc2")))
+    assert checkpoint.read_bytes() == b"hours of work"
+
+
+@pytest.mark.usefixtures("never_fitted")
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"--text": "abstrakt"}, "abstrakt"),
+        ({"--text": "year"}, "year"),
+        ({"--context": "yeer"}, "yeer"),
+        ({"--context": "year:gausian"}, "gausian"),
+        ({"--context": "subject:gaussian"}, "subject"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused_by_name(papers_file, tmp_path, change, sentence):
+    options = {"--text": "abstract", "--context": "year", "--out": tmp_path / "m.mc2"} | change
+    result = invoke("fit", papers_file, *(part for pair in options.items() for part in pair))
+    assert sentence in refused(result)
+    assert files_in(tmp_path) == {"papers.csv"}
+
+
+def damaged_files(folder: Path) -> dict[str, Path]:
+    """Return files that cannot be read, each in its own way."""
+    table = papers()
+    made = {
+        name: folder / name for name in ("absent.csv", "empty.csv", "header.csv", "cut.parquet")
+    }
+    made["empty.csv"].write_bytes(b"")
+    made["header.csv"].write_text("abstract,year,authors\n")
+    table.to_parquet(folder / "whole.parquet")
+    whole = (folder / "whole.parquet").read_bytes()
+    made["cut.parquet"].write_bytes(whole[: len(whole) // 2])
+    made["latin.csv"] = folder / "latin.csv"
+    table.assign(abstract="Zürich " + table["abstract"]).to_csv(
+        made["latin.csv"], index=False, encoding="latin-1"
+    )
+    made["cut.jsonl"] = folder / "cut.jsonl"
+    text = table.to_json(orient="records", lines=True)
+    made["cut.jsonl"].write_text(text[: len(text) // 2])
+    made["folder.csv"] = folder / "folder.csv"
+    made["folder.csv"].mkdir()
+    made["papers.docx"] = folder / "papers.docx"
+    made["papers.docx"].write_bytes(b"PK\x03\x04" + bytes(range(256)))
+    return made
+
+
+@pytest.mark.usefixtures("never_fitted")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("absent.csv", "empty.csv", "header.csv", "latin.csv", "cut.parquet", "cut.jsonl"),
+        *("folder.csv", "papers.docx"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_in_one_sentence(tmp_path, name):
+    path = damaged_files(tmp_path)[name]
+    before = files_in(tmp_path)
+    assert name in refused(invoke(*fit_command(path, tmp_path / "m.mc2")))
+    assert files_in(tmp_path) == before
+
+
+def test_bad_settings_are_refused(papers_file, tmp_path):
+    result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--burn-in", 30))
+    assert "burn_in" in refused(result)
+    assert files_in(tmp_path) == {"papers.csv"}
+
+
+def test_a_checkpoint_of_another_corpus_is_refused_and_kept(papers_file, tmp_path):
+    out = tmp_path / "m.mc2"
+    interrupted_checkpoint(papers_file, out)
+    other = tmp_path / "other.csv"
+    papers(seed=1).to_csv(other, index=False)
+    before = checkpoint_of(out).read_bytes()
+    assert "checkpoint" in refused(invoke(*fit_command(other, out, "--resume")))
+    assert checkpoint_of(out).read_bytes() == before
+
+
+def test_a_damaged_checkpoint_is_refused(papers_file, tmp_path):
+    out = tmp_path / "m.mc2"
+    checkpoint_of(out).write_bytes(b"not a checkpoint")
+    assert "checkpoint" in refused(invoke(*fit_command(papers_file, out, "--resume")))
+    assert not out.exists()
+
+
+# ---------------------------------------------------------------- interrupted and resumed
+
+
+def interrupt_after(n_sweeps: int):
+    """Return a stand-in for a callback's reader that presses Ctrl-C after some sweeps."""
+
+    def press(self, info):
+        if info.sweep == n_sweeps:
+            signal.raise_signal(signal.SIGINT)
+
+    return press
+
+
+def interrupted_checkpoint(file: Path, out: Path, n_sweeps: int = 20):
+    """Run a fit that is interrupted after ``n_sweeps`` sweeps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mcsquared.progress.Progress.__call__", interrupt_after(n_sweeps))
+        result = invoke(*fit_command(file, out))
+    assert result.exit_code == 130, result.output
+    assert checkpoint_of(out).exists()
+    return result
+
+
+def test_an_interrupted_fit_keeps_its_draws_and_says_how_to_go_on(papers_file, tmp_path):
+    out = tmp_path / "m.mc2"
+    result = interrupted_checkpoint(papers_file, out)
+    assert "--resume" in result.stderr
+    assert re.search(r"after \d+ of 30 sweeps", result.stderr)
+    assert 0 < len(MC2.load(out).posterior_.cluster_of_group) < 10
+
+
+def test_a_resumed_fit_ends_in_the_draws_of_an_uninterrupted_one(papers_file, tmp_path):
+    whole, stopped = tmp_path / "whole.mc2", tmp_path / "stopped.mc2"
+    assert invoke(*fit_command(papers_file, whole)).exit_code == 0
+    interrupted_checkpoint(papers_file, stopped)
+    result = invoke(*fit_command(papers_file, stopped, "--resume"))
+    assert result.exit_code == 0, result.output
+    assert not checkpoint_of(stopped).exists()
+    first, second = MC2.load(whole).posterior_, MC2.load(stopped).posterior_
+    np.testing.assert_array_equal(first.cluster_of_group, second.cluster_of_group)
+    columns = ["sweep", "n_clusters", "n_topics", "log_joint", "alpha", "v", "eta"]
+    pd.testing.assert_frame_equal(first.trace[columns], second.trace[columns])
+
+
+def test_an_interrupt_before_the_first_kept_draw_writes_no_model(papers_file, tmp_path):
+    out = tmp_path / "m.mc2"
+    result = interrupted_checkpoint(papers_file, out, n_sweeps=4)
+    assert "before the first kept draw" in result.stderr
+    assert not out.exists()
+    assert invoke(*fit_command(papers_file, out, "--resume")).exit_code == 0
+
+
+def test_ctrl_c_ends_a_real_process_with_130_and_its_own_advice_works(papers_file, tmp_path):
+    out = tmp_path / "m.mc2"
+    arguments = [str(a) for a in fit_command(papers_file, out, "--sweeps", 100_000)]
+    process = subprocess.Popen(
+        [*MC2_COMMAND, *arguments], stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    for line in process.stderr:
+        if line.startswith("sweep "):
+            break
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    message = process.stderr.read()
+    assert process.wait(timeout=60) == 130
+    assert "Traceback" not in message
+    advice = shlex.split(message.splitlines()[-1].partition("go on with: ")[2])
+    assert advice == ["mc2", *arguments, "--resume"]
+    assert files_in(tmp_path) == {"papers.csv", "m.mc2", "m.mc2.checkpoint"}

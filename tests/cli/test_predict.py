@@ -1,0 +1,117 @@
+"""mc2 predict: a table of new groups."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcsquared import MC2
+from tests.cli.conftest import invoke, papers, refused
+
+
+@pytest.fixture
+def new_file(tmp_path):
+    path = tmp_path / "new.csv"
+    papers(12, seed=5).drop(columns="subject").to_csv(path, index=False)
+    return path
+
+
+def test_predict_writes_cluster_probability_and_topic_shares(fitted, new_file, tmp_path):
+    out = tmp_path / "out.csv"
+    result = invoke("predict", fitted, new_file, "--out", out)
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(out)
+    model = MC2.load(fitted)
+    topics = [f"topic_{m}" for m in range(model.n_topics_)]
+    head = ["group", "cluster", "probability", "new_cluster_probability"]
+    assert list(table.columns) == head + topics
+    assert len(table) == 12
+    np.testing.assert_allclose(table[topics].sum(axis=1), 1.0, rtol=1e-9)
+    assert table["probability"].between(0, 1).all()
+    assert table["new_cluster_probability"].between(0, 1).all()
+    assert table["cluster"].between(0, model.n_clusters_ - 1).all()
+
+
+def test_papers_of_one_subject_are_predicted_into_one_cluster(fitted, new_file, tmp_path):
+    out = tmp_path / "out.csv"
+    invoke("predict", fitted, new_file, "--out", out)
+    cluster = pd.read_csv(out)["cluster"]
+    assert cluster[::2].nunique() == cluster[1::2].nunique() == 1
+    assert cluster[0] != cluster[1]
+
+
+def test_frequent_words_of_the_new_file_count_too(fitted, tmp_path):
+    """Frequency limits belong to the fit: every new text may hold the same word."""
+    new = tmp_path / "new.csv"
+    pd.DataFrame({"abstract": ["kernel margin kernel"] * 3}).to_csv(new, index=False)
+    out = tmp_path / "out.csv"
+    result = invoke("predict", fitted, new, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert (pd.read_csv(out)["probability"] > 0.6).all()
+
+
+def test_a_text_column_of_another_name_can_be_given(fitted, new_file, tmp_path):
+    renamed = tmp_path / "renamed.csv"
+    pd.read_csv(new_file).rename(columns={"abstract": "body"}).to_csv(renamed, index=False)
+    out = tmp_path / "out.csv"
+    assert "abstract" in refused(invoke("predict", fitted, renamed, "--out", out))
+    assert not out.exists()
+    assert invoke("predict", fitted, renamed, "--out", out, "--text", "body").exit_code == 0
+
+
+def test_a_context_that_the_new_file_does_not_have_is_missing(fitted, new_file, tmp_path):
+    bare = tmp_path / "bare.csv"
+    pd.read_csv(new_file)[["abstract", "year"]].to_csv(bare, index=False)
+    result = invoke("predict", fitted, bare, "--out", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    assert "authors" in result.stderr
+
+
+def test_words_and_authors_unseen_in_training_are_left_out(fitted, tmp_path):
+    new = tmp_path / "new.csv"
+    strange = {"abstract": ["zebra lion", "kernel zebra"], "authors": ["Zoe", "Dan; Zoe"]}
+    pd.DataFrame({**strange, "year": [None, 2000]}).to_csv(new, index=False)
+    result = invoke("predict", fitted, new, "--out", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    assert np.isfinite(pd.read_csv(tmp_path / "out.csv")["probability"]).all()
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", "half"])
+def test_a_model_file_that_is_not_whole_is_refused(fitted, new_file, tmp_path, content):
+    model = tmp_path / "bad.mc2"
+    whole = fitted.read_bytes()
+    model.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
+    out = tmp_path / "out.csv"
+    assert "bad.mc2" in refused(invoke("predict", model, new_file, "--out", out))
+    assert not out.exists()
+
+
+def test_a_missing_model_or_file_is_refused(fitted, new_file, tmp_path):
+    out = tmp_path / "out.csv"
+    assert "no.mc2" in refused(invoke("predict", tmp_path / "no.mc2", new_file, "--out", out))
+    assert "no.csv" in refused(invoke("predict", fitted, tmp_path / "no.csv", "--out", out))
+    assert not out.exists()
+
+
+def test_what_is_read_is_not_overwritten(fitted, new_file):
+    assert "read as well" in refused(invoke("predict", fitted, new_file, "--out", fitted))
+    assert "read as well" in refused(invoke("predict", fitted, new_file, "--out", new_file))
+
+
+def test_a_target_folder_that_does_not_exist_is_refused(fitted, new_file, tmp_path):
+    result = invoke("predict", fitted, new_file, "--out", tmp_path / "nowhere" / "out.csv")
+    assert "does not exist" in refused(result)
+
+
+def test_a_full_disk_leaves_the_old_table(fitted, new_file, tmp_path, monkeypatch):
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "no room is left" in refused(invoke("predict", fitted, new_file, "--out", out))
+    assert out.read_text() == "old"
+    assert set(os.listdir(tmp_path)) == {"new.csv", "out.csv"}
