@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mcsquared.corpus.content import Vectors, Words, content_from
+from mcsquared.corpus.arrays import content_from
+from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.corpus import Corpus
 from mcsquared.corpus.missing import is_missing
 from mcsquared.corpus.rows import check_same_order
@@ -19,7 +20,7 @@ __all__ = ["as_corpus"]
 def as_corpus(
     X: Any, contexts: Any = None, content: str = "auto", vocabulary: Sequence[str] | None = None
 ) -> Corpus:
-    """Return the corpus of texts, tokens, a matrix, a list of arrays, a frame of numbers, or of a corpus.
+    """Return the corpus of texts, tokens, a matrix, a list of arrays or a frame of numbers.
 
     Parameters
     ----------
@@ -29,7 +30,8 @@ def as_corpus(
     content : {"auto", "counts", "vectors"}
         What a matrix holds. "auto": see Corpus.
     vocabulary : sequence of str, optional
-        The words of a model: texts and tokens are counted in these, and a matrix must have as many columns.
+        The words of a model: texts and tokens are counted in these, and a matrix must have as many
+        columns.
     """
     if isinstance(X, Corpus):
         _check_kind(X.content, content)
@@ -50,7 +52,8 @@ def as_corpus(
     if vocabulary is not None and isinstance(found, Words):
         if found.n_words != len(vocabulary):
             raise InputError(
-                f"X has {found.n_words} features, but MC2 is expecting {len(vocabulary)} features as input"
+                f"X has {found.n_words} features, but MC2 is expecting {len(vocabulary)} "
+                "features as input"
             )
         found = content_from(found.counts, vocabulary=vocabulary)
     return Corpus(found, contexts)

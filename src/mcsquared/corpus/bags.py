@@ -23,8 +23,8 @@ def bag_of_lists(name: str, rows: list[Any]) -> Column | None:
     ----------
     name : str
     rows : list
-        Lists, tuples, sets, arrays, or mappings from category to count; None and empty lists are missing, and
-        so is None inside a list. Floating numbers in lists of one length are vectors.
+        Lists, tuples, sets, arrays, or mappings from category to count; None and empty lists are
+        missing, and so is None inside a list. Floating numbers in lists of one length are vectors.
 
     Returns
     -------
@@ -84,7 +84,8 @@ def _items(name: str, row: Any) -> list[tuple[Any, int]]:
     if isinstance(row, np.ndarray):
         if row.ndim != 1:
             raise InputError(
-                f"context {name!r} holds arrays of {row.ndim} dimensions in its rows, but 1 is wanted"
+                f"context {name!r} holds arrays of {row.ndim} dimensions in its rows, but 1 is "
+                "wanted"
             )
         if row.dtype.kind == "f":
             return [(float(item), 1) for item in row]
@@ -96,7 +97,8 @@ def _count(name: str, count: Any) -> int:
     whole = isinstance(count, Integral) or (hasattr(count, "is_integer") and count.is_integer())
     if not whole or not 0 <= count <= LARGEST_COUNT:
         raise InputError(
-            f"context {name!r} has a bag with the count {count!r:.40}, but a whole number from 0 is wanted"
+            f"context {name!r} has a bag with the count {count!r:.40}, but a whole number from 0 "
+            "is wanted"
         )
     return int(count)
 

@@ -1,4 +1,4 @@
-"""One context of all groups: a column of numbers, dates, truth values, categories, bags or vectors."""
+"""One context of all groups: a column of numbers, dates, categories, bags or vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,10 +38,10 @@ class Column:
     name : str
     kind : {"number", "date", "boolean", "count", "category", "bag", "vector"}
     values : ndarray or csr_matrix
-        Numbers, dates (days since 1970-01-01 UTC), truth values and counts: float64 (n_groups,), NaN
-        where missing. Categories: int32 codes (n_groups,), -1 where missing. Bags: csr_matrix of int32
-        (n_groups, n_categories), an empty row where missing. Vectors: float64 (n_groups, width), a row
-        of NaN where missing.
+        Numbers, dates (days since 1970-01-01 UTC), truth values and counts: float64 (n_groups,),
+        NaN where missing. Categories: int32 codes (n_groups,), -1 where missing. Bags: csr_matrix
+        of int32 (n_groups, n_categories), an empty row where missing. Vectors: float64 (n_groups,
+        width), a row of NaN where missing.
     categories : ndarray of object, optional
         Names of the categories of a category or a bag.
     note : str, optional
@@ -57,7 +57,8 @@ class Column:
     def __post_init__(self) -> None:
         if self.kind not in FAMILY_OF_KIND:
             raise InputError(
-                f"context {self.name!r} has kind {self.kind!r}, but one of {', '.join(FAMILY_OF_KIND)} is wanted"
+                f"context {self.name!r} has kind {self.kind!r}, but one of "
+                f"{', '.join(FAMILY_OF_KIND)} is wanted"
             )
         set_field = object.__setattr__  # the one way to normalise a frozen dataclass
         if self.kind == "bag":
@@ -89,6 +90,7 @@ class Column:
 
     @property
     def n_categories(self) -> int:
+        """Number of categories; 0 where the kind has none."""
         return 0 if self.categories is None else len(self.categories)
 
     @property
@@ -123,10 +125,21 @@ class Column:
         return FAMILY_OF_KIND[self.kind] == name
 
     def as_family(self, family: Any) -> "Column":
-        """Return the column in the form this family (or family name) takes, or raise `InputError`."""
+        """Return the column in the form that a family takes, or raise `InputError`."""
         from mcsquared.corpus.conversion import convert
 
         return self if self.accepts(family) else convert(self, family)
+
+    def fill(self, family: "ConjugateFamily") -> "ConjugateFamily":
+        """Return the family with every open field filled from what is observed here."""
+        if self.kind in ("category", "bag") and hasattr(family, "size"):
+            if family.size not in (None, self.n_categories):
+                raise InputError(
+                    f"the family of context {self.name!r} has size {family.size}, "
+                    f"but the column has {self.n_categories} categories"
+                )
+            family = replace(family, size=self.n_categories)  # type: ignore[type-var]
+        return family.filled(self.observations())
 
     def align(self, categories: Sequence[str] | NDArray[np.object_]) -> "Column":
         """Return the column recoded to other categories.
@@ -184,7 +197,7 @@ class Column:
 
 
 def days_to_dates(days: Any) -> NDArray[np.datetime64]:
-    """Return dates of days since 1970-01-01: datetime64[ns], or [us] outside the years 1678-2262."""
+    """Return dates of days since 1970: datetime64[ns], or [us] outside the years 1678-2262."""
     days = np.asarray(days, dtype=np.float64)
     missing = np.isnan(days)
     filled = np.where(missing, 0.0, days)
@@ -202,7 +215,11 @@ def days_to_dates(days: Any) -> NDArray[np.datetime64]:
 
 def code_label(value: Any) -> str:
     """Return the category name of a scalar; 3 and 3.0 have the same."""
-    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(value) < 2**53:
+    if (
+        isinstance(value, float | np.floating)
+        and float(value).is_integer()
+        and abs(float(value)) < 2**53
+    ):
         return str(int(value))
     if isinstance(value, bytes):
         return value.decode("utf-8")

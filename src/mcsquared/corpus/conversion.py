@@ -43,7 +43,8 @@ def convert(column: Column, family: Any) -> Column:
     }[name](column)
     if converted is None:
         raise InputError(
-            f"context {column.name!r} is a {column.kind}, but the family {name} wants {_WANTED[name]}"
+            f"context {column.name!r} is a {column.kind}, but the family {name} wants "
+            f"{_WANTED[name]}"
         )
     return converted
 
@@ -102,7 +103,8 @@ def all_missing(name: str, reference: Column, n_groups: int) -> Column:
 def _with_kind(column: Column, reference: Column, converted: Column | None) -> Column:
     if converted is None:
         raise InputError(
-            f"context {column.name!r} is a {column.kind}, but a {reference.kind} is wanted as in training"
+            f"context {column.name!r} is a {column.kind}, but a {reference.kind} is wanted as in "
+            "training"
         )
     return converted
 
@@ -197,7 +199,8 @@ def _as_count(column: Column) -> Column | None:
     broken = seen[(seen < 0) | (seen != np.floor(seen))]
     if len(broken):
         raise InputError(
-            f"context {column.name!r} holds {broken[0]:g}, but the family poisson wants {_WANTED['poisson']}"
+            f"context {column.name!r} holds {broken[0]:g}, but the family poisson wants "
+            f"{_WANTED['poisson']}"
         )
     return replace(column, kind="count")
 
@@ -242,7 +245,8 @@ def aligned_content(
             raise InputError("content holds vectors, but the model was trained on words")
         if width is not None and content.width != width:
             raise InputError(
-                f"content has vectors of width {content.width}, but the model was trained with width {width}"
+                f"content has vectors of width {content.width}, but the model was trained with "
+                f"width {width}"
             )
         return content, 0, 0
     if vocabulary is None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.corpus.arrays import content_from
 from mcsquared.corpus.columns import Column
-from mcsquared.corpus.content import Vectors, Words, content_from, names_array
+from mcsquared.corpus.content import Vectors, Words, names_array
 from mcsquared.corpus.conversion import aligned_content, all_missing
 from mcsquared.corpus.fingerprint import fingerprint
 from mcsquared.corpus.rows import check_same_order, generator, number_of_test_groups, row_index
@@ -38,8 +39,9 @@ class Corpus:
     Parameters
     ----------
     content : matrix, list of arrays, frame, Words or Vectors
-        A sparse matrix, or a dense one of integers or booleans: counts of words, one row per group. A list of
-        arrays of shape (n_tokens, width): vectors. A dense floating matrix: one vector per group.
+        A sparse matrix, or a dense one of integers or booleans: counts of words, one row per group.
+        A list of arrays of shape (n_tokens, width): vectors. A dense floating matrix: one vector
+        per group.
     contexts : frame or dict of columns, optional
         One row per group. The type of a column decides its family; `describe` says which.
     group_names : sequence of str, optional
@@ -55,8 +57,8 @@ class Corpus:
     notes : list of str
         What was decided or left out while the data were read, one sentence each.
     dropped_words, dropped_tokens : int
-        Different words that were left out, by frequency or because a model does not know them, and how often
-        they occur.
+        Different words that were left out, by frequency or because a model does not know them, and
+        how often they occur.
     """
 
     def __init__(
@@ -117,8 +119,8 @@ class Corpus:
         vocabulary : sequence of str, optional
             Count these words alone, those of a model say.
         **vectorizer
-            Arguments of ``CountVectorizer``. Defaults: lower case, words of two letters and more, ``min_df=2``
-            above 100 texts, ``max_df=0.5``. `notes` says how many words were dropped.
+            Arguments of ``CountVectorizer``. Defaults: lower case, words of two letters and more,
+            ``min_df=2`` above 100 texts, ``max_df=0.5``. `notes` says how many words were dropped.
         """
         check_same_order(texts, contexts)
         names = index_names(texts) if group_names is None else group_names
@@ -133,7 +135,7 @@ class Corpus:
         group_names: Iterable[Any] | None = None,
         vocabulary: Sequence[str] | None = None,
     ) -> "Corpus":
-        """Return the corpus of groups whose words are cut already; an empty list is an empty group."""
+        """Return the corpus of groups whose words are cut already; an empty list is no content."""
         check_same_order(tokens, contexts)
         names = index_names(tokens) if group_names is None else group_names
         return cls(count_tokens(tokens, vocabulary), contexts, names)
@@ -161,8 +163,8 @@ class Corpus:
         contexts : str or list of str, optional
             Columns that are contexts. None: no contexts.
         content : list of str, optional
-            Instead of a text: columns of numbers, counts if they are integers, else the coordinates of one
-            vector per group. Without text and content, all columns that have no other part.
+            Instead of a text: columns of numbers, counts if they are integers, else the coordinates
+            of one vector per group. Without text and content, all columns that have no other part.
         bags : dict from column to separator, optional
             Contexts whose strings hold several categories. None as separator: ";", or "," where no
             value of the column has a ";".
@@ -275,10 +277,12 @@ class Corpus:
 
     @property
     def n_groups(self) -> int:
+        """Number of groups."""
         return self.content.n_groups
 
     @property
     def n_tokens(self) -> int:
+        """Number of tokens in all groups."""
         return self.content.n_tokens
 
     @property
@@ -288,10 +292,12 @@ class Corpus:
 
     @property
     def vocabulary(self) -> NDArray[np.object_] | None:
+        """The words; None where the content is vectors."""
         return self.content.vocabulary if isinstance(self.content, Words) else None
 
     @property
     def tokens_per_group(self) -> NDArray[np.int64]:
+        """Number of tokens of each group, int64 (n_groups,)."""
         return self.content.tokens_per_group
 
     def __len__(self) -> int:
@@ -306,13 +312,13 @@ class Corpus:
         return f"{self.n_groups} groups, {self.n_tokens} vectors of width {self.content.width}"
 
     def describe(self) -> str:
-        """Return a line on the content and one on each context: its kind, its family, what is observed."""
+        """Return a line on the content and one on each context: kind, family, what is observed."""
         lines = [self._content_line(), *(column.describe() for column in self.contexts.values())]
         of_columns = {f"context {column.name}: {column.note}" for column in self.contexts.values()}
         return "\n".join([*lines, *(note for note in self.notes if note not in of_columns)])
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 of content, contexts and names: two corpora with the same one are the same."""
+        """Return a SHA-256 of content, contexts and names: equal for equal corpora only."""
         return fingerprint(self.content, self.contexts, self.group_names)
 
     # ------------------------------------------------------------------ parts of it
@@ -338,7 +344,7 @@ class Corpus:
         return self[~in_test], self[in_test]
 
     def with_contexts(self, contexts: Any) -> "Corpus":
-        """Return the same content with these contexts (a frame or a dict of columns) in place of its own."""
+        """Return the same content with other contexts, a frame or a dict of columns."""
         return self._with(self.content, contexts_from(contexts, self.n_groups), self.group_names)
 
     def aligned_to(
@@ -354,8 +360,8 @@ class Corpus:
         vocabulary : sequence of str, or None
             The words of training; others are dropped and counted in `dropped_words`. None: vectors.
         contexts : dict from str to Column, optional
-            The columns of training. The result has exactly these; a category unseen there is missing, and a
-            context that the corpus does not have is missing in every group.
+            The columns of training. The result has exactly these; a category unseen there is
+            missing, and a context that the corpus does not have is missing in every group.
         width : int, optional
             Width of the vectors of training.
         """

@@ -1,4 +1,4 @@
-"""From the values of a column to its kind: what people put into frames, and what it is taken for."""
+"""From the values of a column to its kind: what people put into frames is taken for what."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -37,9 +37,9 @@ def column_from(name: str, values: Any) -> Column:
     ----------
     name : str
     values : array, list, sparse matrix, pandas, polars or pyarrow series, or Column
-        Numbers become "number", dates "date", truth values "boolean", strings and categories "category",
-        lists and sparse rows "bag", 2-D numbers (and lists of floating numbers, all of one length)
-        "vector". A column without any observation becomes "number".
+        Numbers become "number", dates "date", truth values "boolean", strings and categories
+        "category", lists and sparse rows "bag", 2-D numbers (and lists of floating numbers, all of
+        one length) "vector". A column without any observation becomes "number".
     """
     if isinstance(values, Column):
         return replace(values, name=name)
@@ -54,7 +54,7 @@ def column_from(name: str, values: Any) -> Column:
             f"context {name!r} is {type(values).__name__}, but a column of values is wanted"
         )
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(object).filled(None)
+        values = np.ma.filled(values.astype(object), None)
     if not isinstance(values, np.ndarray | list | tuple | range):
         values, categories = _series_values(values)
         if categories is not None:
@@ -65,14 +65,14 @@ def column_from(name: str, values: Any) -> Column:
 
 
 def nothing_observed(name: str, n_groups: int) -> Column:
-    """Return the column of a context that no group has; its kind cannot be known, so it is a number."""
+    """Return the column of a context that no group has: of unknown kind, so a number."""
     return Column(
         name, "number", np.full(n_groups, np.nan), note="nothing observed: taken for a number"
     )
 
 
 def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
-    """Return the values of a series of any data frame library, and its categories if it has some."""
+    """Return the values of a series of any library, and its categories if it has some."""
     import narwhals as nw
 
     series = nw.from_native(values, series_only=True, pass_through=True)
@@ -167,12 +167,12 @@ def _sort_of(name: str, value: Any) -> str:
         return "missing"
     if isinstance(value, bool | np.bool_):
         return "boolean"
-    if isinstance(value, Real | Decimal) and not isinstance(value, np.timedelta64):
+    if isinstance(value, datetime.timedelta | np.timedelta64):
+        return "duration"
+    if isinstance(value, Real | Decimal):
         return "number"
     if isinstance(value, datetime.date | np.datetime64) or type(value).__name__ == "Period":
         return "date"
-    if isinstance(value, datetime.timedelta):
-        return "duration"
     if isinstance(value, list | tuple | set | frozenset | np.ndarray | Mapping) or sparse.issparse(
         value
     ):
@@ -180,7 +180,8 @@ def _sort_of(name: str, value: Any) -> str:
     if isinstance(value, Iterable) and hasattr(value, "__len__"):
         return "list"
     raise InputError(
-        f"context {name!r} holds a {type(value).__name__}, but numbers, dates, truth values, strings or lists are wanted"
+        f"context {name!r} holds a {type(value).__name__}, but numbers, dates, truth values, "
+        "strings or lists are wanted"
     )
 
 
@@ -216,7 +217,7 @@ def _vector(name: str, values: NDArray[np.float64]) -> Column:
 
 
 def _category(name: str, values: list[Any], order: list[Any] | None = None) -> Column:
-    """Return codes of the labels, categories sorted or in a given order; unused ones are left out."""
+    """Return codes of the labels, categories sorted or in a given order, none unused."""
     try:
         labels = [None if is_missing(value) else code_label(value) for value in values]
         ordered = None if order is None else list(dict.fromkeys(map(code_label, order)))
@@ -263,7 +264,8 @@ def _array_days(name: str, dates: NDArray[np.datetime64]) -> NDArray[np.float64]
     far = np.abs(days) > 1e8
     if far.any():
         raise InputError(
-            f"context {name!r} holds a date {np.abs(days).max():g} days from 1970, which is out of range"
+            f"context {name!r} holds a date {np.abs(days).max():g} days from 1970, which is out "
+            "of range"
         )
     days += np.where(missing, 0.0, rest)
     days[missing] = np.nan

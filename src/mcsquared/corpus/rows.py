@@ -12,7 +12,7 @@ __all__ = ["check_same_order", "generator", "number_of_test_groups", "row_index"
 
 
 def row_index(rows: Any, n_groups: int) -> NDArray[np.int64]:
-    """Return the indices, int64, that a slice, a mask, an index array or a single index stands for."""
+    """Return the indices, int64, that a slice, a mask or an array of indices stands for."""
     if isinstance(rows, slice):
         try:
             index = np.arange(n_groups)[rows]
@@ -60,22 +60,22 @@ def _checked_index(rows: Any, n_groups: int) -> NDArray[Any]:
 def number_of_test_groups(test_size: Any, n_groups: int) -> int:
     """Return how many groups go to the test set; train and test must both have one at least."""
     n_test = None
-    if isinstance(test_size, Integral) and not isinstance(test_size, bool):
+    if isinstance(test_size, bool | np.bool_):
+        n_test = None
+    elif isinstance(test_size, Integral):
         n_test = int(test_size)
-    elif (
-        isinstance(test_size, Real)
-        and not isinstance(test_size, bool)
-        and 0.0 < float(test_size) < 1.0
-    ):
+    elif isinstance(test_size, Real) and 0.0 < float(test_size) < 1.0:
         # At least one group each, so that a small share of few groups still gives a test set.
         n_test = min(max(round(float(test_size) * n_groups), 1), n_groups - 1)
     if n_test is None:
         raise InputError(
-            f"test_size is {test_size!r}, but a share between 0 and 1 or a number of groups is wanted"
+            f"test_size is {test_size!r}, but a share between 0 and 1 or a number of groups is "
+            "wanted"
         )
     if not 0 < n_test < n_groups:
         raise InputError(
-            f"test_size is {test_size!r}, but of {n_groups} group(s) at least one must be left on either side"
+            f"test_size is {test_size!r}, but of {n_groups} group(s) at least one must be left "
+            "on either side"
         )
     return n_test
 
@@ -95,10 +95,11 @@ def generator(random_state: Any) -> np.random.Generator:
 def check_same_order(content: Any, contexts: Any) -> None:
     """Raise `InputError` where two pandas objects have the same labels in different orders.
 
-    Rows belong together by position, as in scikit-learn. The same labels in another order show that the
-    user thought of the index.
+    Rows belong together by position, as in scikit-learn. The same labels in another order show that
+    the user thought of the index.
     """
-    left, right = getattr(content, "index", None), getattr(contexts, "index", None)
+    left: Any = getattr(content, "index", None)
+    right: Any = getattr(contexts, "index", None)
     if not (hasattr(left, "nlevels") and hasattr(right, "nlevels")) or len(left) != len(right):
         return
     if (
@@ -108,6 +109,7 @@ def check_same_order(content: Any, contexts: Any) -> None:
         and bool(left.isin(right).all())
     ):
         raise InputError(
-            "contexts has the same index as the content, but in another order; rows are matched by position, "
+            "contexts has the same index as the content, but in another order; rows are matched "
+            "by position, "
             "so contexts.loc[content.index] is wanted"
         )

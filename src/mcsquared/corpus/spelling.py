@@ -22,8 +22,8 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 def interpret(strings: Sequence[str]) -> Any:
     """Return what a column of a CSV file holds: numbers, truth values, dates, or the strings.
 
-    An empty field is missing. "NA", "nan", "null" and the like are missing as well, but only in a column
-    of numbers, truth values or dates: among names they may be names.
+    An empty field is missing. "NA", "nan", "null" and the like are missing as well, but only in a
+    column of numbers, truth values or dates: among names they may be names.
     """
     fields = [field.strip() for field in strings]
     present = [field for field in fields if field.lower() not in _MISSING]
@@ -40,7 +40,7 @@ def interpret(strings: Sequence[str]) -> Any:
 
 
 def interpret_dates(values: list[Any]) -> Any:
-    """Return dates if all strings of a list spell dates (JSON has no type for them), else the list."""
+    """Return dates if all strings spell dates (JSON has no type for them), else the list."""
     if not all(value is None or isinstance(value, str) for value in values):
         return values
     dates = _dates(["" if value is None else value.strip() for value in values])
@@ -48,7 +48,7 @@ def interpret_dates(values: list[Any]) -> Any:
 
 
 def iso_days(text: str) -> float | None:
-    """Return days since 1970-01-01 (UTC) of a date such as 2014-06-21, 2014-06 or 2014-06-21T12:00Z."""
+    """Return days since 1970 (UTC) of a date: 2014-06-21, 2014-06 or 2014-06-21T12:00Z."""
     moment = _moment(text.strip())
     return None if moment is None else (moment - _EPOCH) / datetime.timedelta(days=1)
 

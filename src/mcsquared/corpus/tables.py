@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.corpus.arrays import content_from
 from mcsquared.corpus.bags import bag_of_lists, split_strings
 from mcsquared.corpus.columns import Column
-from mcsquared.corpus.content import Vectors, Words, content_from
+from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.inference import column_from, nothing_observed
 from mcsquared.corpus.missing import is_missing
 from mcsquared.corpus.text import CountedWords, count_texts, count_tokens
@@ -61,7 +62,8 @@ class Table:
         """Return a column as it was read."""
         if str(name) in self.duplicated:
             raise InputError(
-                f"{argument} names {str(name)!r}, but {self.source} has several columns of that name"
+                f"{argument} names {str(name)!r}, but {self.source} has several columns of that "
+                "name"
             )
         if str(name) not in self.columns:
             near = get_close_matches(str(name), self.columns, n=1)
@@ -70,7 +72,8 @@ class Table:
             )
             hint = f"did you mean {near[0]!r}?" if near else f"it has {known or 'none'}"
             raise InputError(
-                f"{argument} names the column {str(name)!r}, which {self.source} does not have; {hint}"
+                f"{argument} names the column {str(name)!r}, which {self.source} does not have; "
+                f"{hint}"
             )
         return self.columns[str(name)]
 
@@ -90,7 +93,8 @@ def is_frame(value: Any) -> bool:
 
 
 def _quacks(value: Any) -> bool:
-    # pandas frames with two columns of one name are refused by narwhals; here they are still frames.
+    # pandas frames with two columns of one name are refused by narwhals; here they are still
+    # frames.
     return (
         hasattr(value, "columns")
         or hasattr(value, "collect_schema")
@@ -135,7 +139,7 @@ def index_names(frame: Any) -> list[Any] | None:
 
 
 def contexts_from(
-    contexts: Any, n_groups: int, bags: Mapping[str, str | None] | None = None
+    contexts: Any, n_groups: int, bags: Mapping[str, str | None] | Iterable[str] | None = None
 ) -> dict[str, Column]:
     """Return context columns from a frame or a dict of columns, one row per group.
 
@@ -144,7 +148,8 @@ def contexts_from(
     contexts : None, frame, series, or mapping from name to values
     n_groups : int
     bags : mapping from column to separator, optional
-        Columns of strings to be split into bags; None as separator means ";", or "," where there is none.
+        Columns of strings to be split into bags; None as separator means ";", or "," where there is
+        none.
     """
     if contexts is None:
         table = Table({}, n_groups, "contexts")
@@ -162,11 +167,13 @@ def contexts_from(
         table = Table({str(contexts.name): contexts}, n_groups, "contexts")
     else:
         raise InputError(
-            f"contexts is {type(contexts).__name__}, but a data frame or a dict from name to column is wanted"
+            f"contexts is {type(contexts).__name__}, but a data frame or a dict from name to "
+            "column is wanted"
         )
     if table.duplicated:
         raise InputError(
-            f"contexts has several columns named {min(table.duplicated)!r}, but names must be unique"
+            f"contexts has several columns named {min(table.duplicated)!r}, but names must be "
+            "unique"
         )
     return context_columns(table, list(table.columns), bags, n_groups)
 
@@ -182,11 +189,11 @@ def _is_pandas_frame(value: Any) -> bool:
 def context_columns(
     table: Table,
     names: Sequence[Any] | str | None,
-    bags: Mapping[str, str | None] | None,
+    bags: Mapping[str, str | None] | Iterable[str] | None,
     n_groups: int,
 ) -> dict[str, Column]:
     """Return the named columns of a table as contexts."""
-    listed = _names(names, "contexts")
+    listed = name_list(names, "contexts")
     separators = _separators(bags, listed)
     columns = {}
     for name in listed:
@@ -202,7 +209,7 @@ def context_columns(
     return columns
 
 
-def _names(names: Any, argument: str) -> list[str]:
+def name_list(names: Any, argument: str) -> list[str]:
     if names is None:
         return []
     if isinstance(names, str):
@@ -227,7 +234,8 @@ def _separators(bags: Any, names: list[str]) -> dict[str, str | None]:
     for name in separators:
         if name not in names:
             raise InputError(
-                f"bags names {name!r}, which is not among the contexts ({', '.join(names) or 'none'})"
+                f"bags names {name!r}, which is not among the contexts "
+                f"({', '.join(names) or 'none'})"
             )
     return separators
 
@@ -259,7 +267,8 @@ def text_of(
     except InputError as error:
         if first is not None and not isinstance(first, str):
             raise InputError(
-                f"text names the column {str(name)!r}, which holds {type(first).__name__} values, but text is wanted"
+                f"text names the column {str(name)!r}, which holds {type(first).__name__} "
+                "values, but text is wanted"
             ) from error
         raise
 
@@ -274,11 +283,12 @@ def numbers_of(
     listed = (
         [name for name in table.columns if name not in others]
         if names is None
-        else _names(names, "content")
+        else name_list(names, "content")
     )
     if not listed:
         raise InputError(
-            f"content: {table.source} has no column left for it; name the text or the content columns"
+            f"content: {table.source} has no column left for it; name the text or the content "
+            "columns"
         )
     columns = []
     for name in listed:
@@ -299,7 +309,7 @@ def numbers_of(
 
 
 def _numeric_column(name: str, values: Any) -> NDArray[Any] | None:
-    """Return a column as integers if its type says so, as floats otherwise, None if it holds no numbers."""
+    """Return integers if the type says so, floats otherwise, None if there are no numbers."""
     array = np.asarray(values) if not isinstance(values, list) else np.array(values, dtype=object)
     if array.dtype.kind in "biuf":
         return array

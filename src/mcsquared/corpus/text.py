@@ -49,8 +49,8 @@ def count_texts(
     vocabulary : sequence of str, optional
         Count these words alone.
     **vectorizer
-        Arguments of ``CountVectorizer``. ``min_df`` is 2 above 100 texts, else 1; ``max_df`` is 0.5, unless
-        that would leave no word at all.
+        Arguments of ``CountVectorizer``. ``min_df`` is 2 above 100 texts, else 1; ``max_df`` is
+        0.5, unless that would leave no word at all.
     """
     listed, n_missing = _strings(texts)
     notes = (
@@ -73,7 +73,8 @@ def count_texts(
     keep = _most_common(counts, keep, limits["max_features"])
     if not keep.any():
         raise InputError(
-            f"texts: no word is left of {len(names)} (min_df={limits['min_df']}, max_df={limits['max_df']}); "
+            f"texts: no word is left of {len(names)} (min_df={limits['min_df']}, "
+            f"max_df={limits['max_df']}); "
             "texts with words, or wider limits, are wanted"
         )
     return _kept(counts, names, keep, notes)
@@ -140,7 +141,8 @@ def _vectorize(
     except ValueError as error:
         if "empty vocabulary" in str(error):
             raise InputError(
-                "texts: there is no word of two letters or more in any text, but at least one is wanted"
+                "texts: there is no word of two letters or more in any text, but at least one is "
+                "wanted"
             ) from error
         raise InputError(f"texts cannot be counted: {error}") from error
     except (TypeError, AttributeError) as error:
@@ -160,7 +162,7 @@ def _frequent(counts: sparse.csr_matrix, min_df: Any, max_df: Any) -> NDArray[np
 
 
 def _limit(value: Any, name: str, n_texts: int) -> float:
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0:
+    if isinstance(value, int | np.integer) and value >= 0 and not isinstance(value, bool):
         return float(value)
     if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 <= float(value) <= 1.0:
         return float(value) * n_texts
@@ -235,13 +237,14 @@ def _group_tokens(j: int, group: Any) -> Iterable[str]:
         return []
     if isinstance(group, str | bytes) or not isinstance(group, Iterable):
         raise InputError(
-            f"tokens[{j}] is {type(group).__name__}, but a list of words is wanted (Corpus.from_texts cuts texts)"
+            f"tokens[{j}] is {type(group).__name__}, but a list of words is wanted "
+            "(Corpus.from_texts cuts texts)"
         )
     words = []
     for word in group:
         if isinstance(word, str):
             words.append(str(word))
-        elif isinstance(word, Integral) and not isinstance(word, bool | np.bool_):
+        elif isinstance(word, int | np.integer) and type(word) is not bool:
             words.append(str(int(word)))
         else:
             raise InputError(f"tokens[{j}] holds {word!r:.40}, but words (strings) are wanted")

@@ -1,0 +1,210 @@
+"""Files to tables: CSV, TSV, JSONL and Parquet, checked to be whole."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from mcsquared.corpus.spelling import interpret, interpret_dates
+from mcsquared.corpus.tables import Table, table_of
+from mcsquared.errors import InputError
+
+__all__ = ["read_table"]
+
+_FORMAT_OF_SUFFIX = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_LONGEST_FIELD = 2**31 - 1  # texts are longer than the 128 KB the csv module allows by default
+
+
+def read_table(
+    path: str | PathLike[str], format: str | None = None, encoding: str = "utf-8"
+) -> Table:
+    """Return the columns of a file.
+
+    Parameters
+    ----------
+    path : path
+        May end in ``.gz`` (not Parquet). A folder of Parquet files is read as one table.
+    format : {"csv", "tsv", "jsonl", "parquet"}, optional
+        By default what the name ends in.
+    encoding : str
+        Of a text file.
+    """
+    try:
+        path = Path(path)
+    except TypeError as error:
+        raise InputError(f"path is {path!r:.60}, but the name of a file is wanted") from error
+    kind = _format(path, format)
+    _check_readable(path, kind)
+    if kind == "parquet":
+        return _read_parquet(path)
+    text = _decoded(path, encoding)
+    if kind == "jsonl":
+        return _read_json_lines(path, text)
+    return _read_delimited(path, text, "\t" if kind == "tsv" else ",")
+
+
+def _format(path: Path, format: str | None) -> str:
+    known = sorted(set(_FORMAT_OF_SUFFIX.values()))
+    if format is not None:
+        if format not in known:
+            raise InputError(f"format is {format!r}, but one of {', '.join(known)} is wanted")
+        return format
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    kind = _FORMAT_OF_SUFFIX.get(suffixes[-1]) if suffixes else None
+    if kind is None and path.is_dir():
+        kind = "parquet"
+    if kind is None:
+        wanted = ", ".join(_FORMAT_OF_SUFFIX)
+        raise InputError(
+            f"{path.name} does not say its format; a name ending in {wanted} is wanted, or format="
+        )
+    return kind
+
+
+def _check_readable(path: Path, kind: str) -> None:
+    try:
+        if path.is_dir():
+            if kind != "parquet" or not any(path.glob("*.parquet")):
+                raise InputError(f"{path} is a folder without Parquet files, but a file is wanted")
+        elif not path.exists():
+            raise InputError(f"{path} does not exist, but a file to read is wanted")
+        elif path.is_file() and path.stat().st_size == 0:
+            raise InputError(f"{path} is empty, but a file with a row per group is wanted")
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _decoded(path: Path, encoding: str) -> str:
+    try:
+        content = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            content = gzip.decompress(content)
+    except (OSError, EOFError, ValueError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+        raise InputError(f"{path} cannot be read: {error}; it may be cut off") from error
+    try:
+        # A byte order mark, as spreadsheets write it, is not part of the first name.
+        text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+    except UnicodeError as error:
+        place = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
+        raise InputError(
+            f"{path} is not encoded in {encoding}{place}; save it as UTF-8, or say its encoding"
+        ) from error
+    except LookupError as error:
+        raise InputError(f"encoding is {encoding!r}, which is not known") from error
+    if "\0" in text:
+        raise InputError(f"{path} holds zero bytes: it is not a text file in {encoding}")
+    if not text.strip():
+        raise InputError(f"{path} is empty, but a file with a row per group is wanted")
+    return text
+
+
+def _read_delimited(path: Path, text: str, delimiter: str) -> Table:
+    """Return the table of a file of fields; every row must have as many as the header."""
+    with _long_fields():
+        # Strict: a quote that is never closed is an error, not one long last field.
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        try:
+            header = [name.strip() for name in next(line for line in lines if line)]
+            columns: list[list[str]] = [[] for _ in header]
+            for row in lines:
+                if not row:
+                    continue
+                if len(row) != len(header):
+                    raise InputError(
+                        f"{path} has {len(row)} fields in line {lines.line_num}, but {len(header)} "
+                        "in its header; it may be cut off or have another separator"
+                    )
+                for column, value in zip(columns, row, strict=True):
+                    column.append(value)
+        except csv.Error as error:
+            raise InputError(
+                f"{path} cannot be read at line {lines.line_num}: {error}; it may be cut off"
+            ) from error
+    names = [name or f"column {i + 1}" for i, name in enumerate(header)]
+    _check_unique(path, names)
+    if not columns[0]:
+        raise InputError(f"{path} has a header but no rows, and at least one group is wanted")
+    by_name = dict(zip(names, columns, strict=True))
+    return Table(by_name, len(columns[0]), path.name, interpret=interpret)
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    before = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _check_unique(path: Path, names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{path} has two columns named {name!r}, but names must be unique")
+        seen.add(name)
+
+
+def _read_json_lines(path: Path, text: str) -> Table:
+    """Return the table of one JSON object per line; a key that a line lacks is missing there."""
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line, object_pairs_hook=_unique_keys)
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"{path} has no valid JSON in line {number} ({error}); it may be cut off"
+            ) from error
+        if not isinstance(row, dict):
+            raise InputError(
+                f"{path} holds a {type(row).__name__} in line {number}, but a JSON object is wanted"
+            )
+        rows.append(row)
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return Table(columns, len(rows), path.name, interpret=interpret_dates)
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return row
+
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise InputError(
+            f"{path} is a Parquet file, and reading it needs pyarrow: pip install pyarrow"
+        ) from error
+    try:
+        frame = parquet.read_table(path)
+        frame.validate(full=True)  # a damaged page may otherwise be noticed only later, or never
+    except Exception as error:  # pyarrow raises many kinds, down to OSError and MemoryError
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path} is not a whole Parquet file: {reason}") from error
+    _check_unique(path, frame.column_names)
+    if frame.num_rows == 0:
+        raise InputError(f"{path} has no rows, and at least one group is wanted")
+    return table_of(frame, path.name)
