@@ -47,10 +47,15 @@ class FileOptions:
 
 
 def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus:
-    """Read the groups that a model will be fitted to."""
+    """Read the groups that a model will be fitted to, each context in the form of its family."""
     assert file.text is not None
     bags = {context.name: context.separator for context in contexts if context.family == "bag"}
-    return file.read(file.text, contexts=[context.name for context in contexts], bags=bags)
+    corpus = file.read(file.text, contexts=[context.name for context in contexts], bags=bags)
+    columns = dict(corpus.contexts)
+    for context in contexts:
+        if context.family != "auto":
+            columns[context.name] = columns[context.name].as_family(context.family)
+    return corpus.with_contexts(columns)
 
 
 def read_for_model(model: MC2, file: FileOptions, labels: str | None = None) -> Corpus:
