@@ -55,6 +55,17 @@ def philox(c0, c1, c2, c3, k0, k1):
 
 
 @njit(cache=True)
+def open_unit(a, b):
+    """Return a number in (0, 1) from two 32-bit words.
+
+    Half a step away from both ends: 0 would break logarithms, 1 would overrun a cumulative sum.
+    52 bits, because 53 bits and a half are rounded, the largest of them to 1.
+    """
+    bits = (uint64(a) << uint64(20)) ^ (uint64(b) >> uint64(12))
+    return (float(bits) + 0.5) * (1.0 / 4503599627370496.0)
+
+
+@njit(cache=True)
 def uniform(seed, chain, sweep, step, index, attempt):
     """Return the number in (0, 1) that belongs to this place of a chain.
 
@@ -66,9 +77,7 @@ def uniform(seed, chain, sweep, step, index, attempt):
     high = uint32((index >> uint64(32)) | ((attempt >> uint64(16)) << uint64(8)))
     place = uint32((uint64(step) << uint64(16)) | (attempt & uint64(0xFFFF)))
     a, b, _, _ = philox(low, high, sweep, place, seed, chain)
-    bits = (uint64(a) << uint64(21)) ^ (uint64(b) >> uint64(11))
-    # Half a step away from both ends: 0 would break logarithms, 1 would overrun a cumulative sum.
-    return (float(bits) + 0.5) * (1.0 / 9007199254740992.0)
+    return open_unit(a, b)
 
 
 def generator(seed: int, chain: int, sweep: int, step: int) -> np.random.Generator:
