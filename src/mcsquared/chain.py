@@ -1,0 +1,283 @@
+"""The run loop: burn-in, thinning, callbacks, checkpoints, stopping."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.observations import Observations
+from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.priors import Priors
+from mcsquared.samplers import collapsed
+from mcsquared.samplers.collapsed import Bounds
+from mcsquared.samplers.joint import log_joint
+from mcsquared.state import State
+
+__all__ = ["TRACE", "Callback", "ChainRun", "Schedule", "SweepInfo", "run_chains"]
+
+TRACE = (
+    "sweep",
+    "chain",
+    "kept",
+    "n_clusters",
+    "n_topics",
+    "log_joint",
+    "alpha",
+    "v",
+    "eta",
+    "lam",
+    "seconds",
+)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Which sweeps of a chain are kept, and which of those store parameters.
+
+    Parameters
+    ----------
+    n_sweeps : int
+        All sweeps, burn-in included.
+    burn_in, thin : int
+        Every ``thin``-th sweep after the first ``burn_in`` is kept.
+    keep_parameters : int
+        Kept draws of this chain that store parameters, evenly spaced.
+    """
+
+    n_sweeps: int
+    burn_in: int
+    thin: int
+    keep_parameters: int
+
+    @property
+    def n_kept(self) -> int:
+        return (self.n_sweeps - self.burn_in) // self.thin
+
+    def is_kept(self, sweep: int) -> bool:
+        return sweep > self.burn_in and (sweep - self.burn_in) % self.thin == 0
+
+    def stores_parameters(self, kept: int) -> bool:
+        """Say whether kept draw number ``kept`` stores parameters; the first always does."""
+        n_stored = min(self.keep_parameters, self.n_kept)
+        places = np.linspace(0, self.n_kept - 1, n_stored).round().astype(int)
+        return kept == 0 or kept in places
+
+
+@dataclass(frozen=True)
+class SweepInfo:
+    """What a callback learns after every sweep; ``sweep`` counts from 1."""
+
+    chain: int
+    sweep: int
+    n_sweeps: int
+    burn_in: int
+    kept: bool
+    n_clusters: int
+    n_topics: int
+    log_joint: float
+    alpha: float
+    v: float
+    eta: float
+    lam: float
+    seconds: float
+    n_tokens: int
+
+
+Callback = Callable[[SweepInfo], bool | None]
+
+
+@dataclass
+class ChainRun:
+    """One chain: where it stands and what it has kept."""
+
+    chain: int
+    state: State
+    first_sweep: int = 0  # sweeps done before this run, by an earlier fit
+    trace: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in TRACE})
+    cluster_of_group: list[NDArray[np.int32]] = field(default_factory=list)
+    sweep_of_draw: list[int] = field(default_factory=list)
+    parameters: list[ParameterDraw] = field(default_factory=list)
+
+    @property
+    def sweeps_done(self) -> int:
+        return self.state.sweep - self.first_sweep
+
+    def keep(self, store_parameters: bool, observations: Observations) -> None:
+        """Keep the present draw; clusters and topics are numbered 0, 1, ... without holes."""
+        counts = self.state.counts
+        clusters = np.flatnonzero(counts.groups_in_cluster)
+        number = np.zeros(len(counts.groups_in_cluster), np.int32)
+        number[clusters] = np.arange(len(clusters))
+        if store_parameters:
+            self.parameters.append(
+                parameter_draw(self.state, clusters, len(self.cluster_of_group), observations)
+            )
+        self.cluster_of_group.append(number[self.state.cluster_of_group])
+        self.sweep_of_draw.append(self.sweeps_done)
+
+    def record(self, info: SweepInfo) -> None:
+        for name in TRACE:
+            self.trace[name].append(getattr(info, name))
+
+
+def parameter_draw(
+    state: State, clusters: NDArray[np.int64], draw: int, observations: Observations
+) -> ParameterDraw:
+    """Return the counts of a state, sparse and without empty slots."""
+    counts = state.counts
+    topics = np.flatnonzero(counts.tokens_in_topic)
+    content: sparse.csr_matrix | NDArray[np.float64]
+    if observations.n_words:
+        content = sparse.csr_matrix(sparse.csr_matrix(counts.words_in_topic).T)[topics]
+        content.sort_indices()
+    else:
+        content = counts.topic_statistics[topics].copy()
+    return ParameterDraw(
+        draw=draw,
+        topics_in_cluster=sparse.csr_matrix(counts.topics_in_cluster[np.ix_(clusters, topics)]),
+        content_statistics=content,
+        topic_weights=state.topic_weights[topics].copy(),
+        unused_weight=math.exp(float(state.log_unused[0])),
+        alpha=state.alpha,
+        v=state.v,
+        eta=state.eta,
+        lam=state.lam,
+    )
+
+
+@dataclass(frozen=True)
+class Runner:
+    """All that the chains of one fit share."""
+
+    observations: Observations
+    priors: Priors
+    schedule: Schedule
+    seed: int
+    bounds: Bounds
+    callbacks: Sequence[Callback]
+    stop: threading.Event
+    save: Callable[[ChainRun, bool], None]
+
+    def run(self, run: ChainRun) -> None:
+        """Sweep until the schedule ends, a callback stops it or somebody interrupts."""
+        while run.sweeps_done < self.schedule.n_sweeps and not self.stop.is_set():
+            began = time.perf_counter()
+            collapsed.sweep(
+                run.state, self.observations, self.priors, self.seed, run.chain, self.bounds
+            )
+            kept = self.schedule.is_kept(run.sweeps_done)
+            info = self._info(run, kept, began)
+            run.record(info)
+            if kept:
+                number = len(run.cluster_of_group)
+                run.keep(self.schedule.stores_parameters(number), self.observations)
+            self.save(run, False)
+            # Every callback hears of every sweep, also after one has asked to stop.
+            if any([callback(info) for callback in self.callbacks]):  # noqa: C419
+                self.stop.set()
+        self.save(run, True)
+
+    def _info(self, run: ChainRun, kept: bool, began: float) -> SweepInfo:
+        state = run.state
+        joint = log_joint(state, self.observations, self.priors)
+        return SweepInfo(
+            chain=run.chain,
+            sweep=run.sweeps_done,
+            n_sweeps=self.schedule.n_sweeps,
+            burn_in=self.schedule.burn_in,
+            kept=kept,
+            n_clusters=state.n_clusters,
+            n_topics=state.n_topics,
+            log_joint=joint,
+            alpha=state.alpha,
+            v=state.v,
+            eta=state.eta,
+            lam=state.lam,
+            seconds=time.perf_counter() - began,
+            n_tokens=self.observations.n_tokens,
+        )
+
+
+def run_chains(
+    runs: list[ChainRun],
+    observations: Observations,
+    priors: Priors,
+    schedule: Schedule,
+    seed: int,
+    bounds: Bounds = Bounds(),
+    callbacks: Sequence[Callback] = (),
+    n_threads: int = 1,
+    save: Callable[[ChainRun, bool], None] | None = None,
+) -> bool:
+    """Run every chain to the end of the schedule, side by side in up to ``n_threads`` threads.
+
+    The kernels hold no lock of the interpreter, and chains share the corpus but nothing that
+    changes, so the draws do not depend on the number of threads.
+
+    Parameters
+    ----------
+    save : callable, optional
+        Called with a chain after every sweep, and once more with True when it ends.
+
+    Returns
+    -------
+    bool
+        True if the run was interrupted from the keyboard.
+    """
+    stop = threading.Event()
+    runner = Runner(
+        observations, priors, schedule, seed, bounds, callbacks, stop, save or (lambda *_: None)
+    )
+    with stop_on_interrupt(stop) as interrupted:
+        if n_threads == 1 or len(runs) == 1:
+            for run in runs:
+                runner.run(run)
+        else:
+            with ThreadPoolExecutor(max_workers=n_threads) as pool:
+                futures = [pool.submit(runner.run, run) for run in runs]
+                # A wait without limit would keep Ctrl-C from reaching the main thread.
+                while wait(futures, timeout=0.2).not_done:
+                    if any(future.done() and future.exception() for future in futures):
+                        stop.set()
+                for future in futures:
+                    future.result()
+    return interrupted.is_set()
+
+
+@contextmanager
+def stop_on_interrupt(stop: threading.Event) -> Iterator[threading.Event]:
+    """Let Ctrl-C end the run after the sweep at hand; a second one ends it at once.
+
+    Only a program's main thread hears of Ctrl-C; elsewhere nothing is changed.
+    """
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    previous = signal.getsignal(signal.SIGINT)
+
+    def ask_to_stop(number: int, frame: object) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+        stop.set()
+
+    # Somebody who set a handler of their own, or none that Python knows, keeps it.
+    own = previous is signal.default_int_handler
+    if own:
+        signal.signal(signal.SIGINT, ask_to_stop)
+    try:
+        yield interrupted
+    finally:
+        if own:
+            signal.signal(signal.SIGINT, previous)

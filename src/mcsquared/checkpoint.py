@@ -1,0 +1,233 @@
+"""Chains to disk and back while they run, so that a run that was stopped goes on as if it never had been."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.chain import TRACE, ChainRun
+from mcsquared.errors import ModelFileError
+from mcsquared.observations import Observations
+from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.state import State, count
+from mcsquared.storage import check_target, read_file, write_file
+
+__all__ = ["Checkpoint"]
+
+KIND = "checkpoint"
+SECONDS_BETWEEN = 20.0
+MOST_SLOTS = 2**24  # what a forged file may make us reserve
+
+Tensors = dict[str, NDArray[Any]]
+
+
+class Checkpoint:
+    """A file that follows the chains of one run.
+
+    Parameters
+    ----------
+    path : path
+    identity : mapping
+        What must be the same for a run to go on: corpus, priors, seed, schedule. JSON-able.
+    seconds : float
+        Least time between two writes; the end of a chain is always written.
+    """
+
+    def __init__(
+        self, path: str | Path, identity: Mapping[str, Any], seconds: float = SECONDS_BETWEEN
+    ) -> None:
+        self.path = Path(path)
+        self.identity = dict(identity)
+        self.seconds = seconds
+        self._parts: dict[int, tuple[Tensors, dict[str, Any]]] = {}
+        self._written: dict[int, float] = {}
+        self._lock = threading.Lock()  # chains save from threads of their own
+        check_target(self.path)
+
+    def save(self, run: ChainRun, ended: bool) -> None:
+        """Write where the chain stands, if it ended or the last time is long enough ago."""
+        now = time.monotonic()
+        if not ended and now - self._written.setdefault(run.chain, now) < self.seconds:
+            return
+        part = pack(run)
+        with self._lock:
+            self._parts[run.chain] = part
+            tensors: Tensors = {}
+            for chain_tensors, _ in self._parts.values():
+                tensors |= chain_tensors
+            chains = {str(chain): meta for chain, (_, meta) in self._parts.items()}
+            write_file(self.path, KIND, tensors, {"identity": self.identity, "chains": chains})
+        self._written[run.chain] = time.monotonic()
+
+    def load(self, observations: Observations) -> dict[int, ChainRun]:
+        """Return the chains that the file holds; none if there is no file yet."""
+        if not self.path.exists():
+            return {}
+        tensors, meta = read_file(self.path, KIND)
+        self._check_identity(meta.get("identity"))
+        try:
+            chains = {int(chain): part for chain, part in meta["chains"].items()}
+            runs = {
+                chain: unpack(chain, tensors, part, observations) for chain, part in chains.items()
+            }
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ModelFileError(
+                f"checkpoint {self.path} does not hold a chain of this run: {error}"
+            ) from error
+        with self._lock:
+            # A chain that has ended is not saved again, but stays in the file.
+            self._parts = {chain: pack(run) for chain, run in runs.items()}
+        return runs
+
+    def _check_identity(self, found: object) -> None:
+        if not isinstance(found, dict):
+            raise ModelFileError(f"checkpoint {self.path} does not say what it belongs to")
+        for name, wanted in self.identity.items():
+            if found.get(name) != wanted:
+                what = {"corpus": "another corpus", "priors": "other priors"}.get(
+                    name, f"{name}={found.get(name)!r}, not {wanted!r}"
+                )
+                raise ModelFileError(
+                    f"checkpoint {self.path} was written for {what}: "
+                    "name another file, or remove this one to start anew"
+                )
+
+
+def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]]:
+    """Return a chain as tensors and JSON; counts are left out, they follow from the labels."""
+    state, chain = run.state, run.chain
+    tensors: Tensors = {
+        "cluster_of_group": state.cluster_of_group.copy(),
+        "topic_of_token": state.topic_of_token.copy(),
+        "topic_weights": state.topic_weights.copy(),
+        "log_unused": state.log_unused.copy(),
+        "concentrations": np.array([state.alpha, state.v, state.eta, state.lam]),
+        "trace": np.array([run.trace[name] for name in TRACE], np.float64).reshape(len(TRACE), -1),
+        "kept": np.array(run.cluster_of_group, np.int32).reshape(-1, len(state.cluster_of_group)),
+        "sweep_of_draw": np.array(run.sweep_of_draw, np.int64),
+    }
+    for i, draw in enumerate(run.parameters):
+        tensors |= {f"parameters.{i}.{name}": array for name, array in _pack_draw(draw).items()}
+    meta = {
+        "sweep": state.sweep,
+        "first_sweep": run.first_sweep,
+        "cluster_slots": len(state.counts.groups_in_cluster),
+        "n_parameters": len(run.parameters),
+    }
+    return {f"{chain}.{name}": array for name, array in tensors.items()}, meta
+
+
+def unpack(
+    chain: int, tensors: Tensors, meta: Mapping[str, Any], observations: Observations
+) -> ChainRun:
+    """Return the chain that `pack` took apart, its counts counted anew."""
+    prefix = f"{chain}."
+    own = {name[len(prefix) :]: array for name, array in tensors.items() if name.startswith(prefix)}
+    state = _state(own, meta, observations)
+    trace = own["trace"]
+    kept = own["kept"].astype(np.int32)
+    n_draws = len(kept)
+    if trace.shape[0] != len(TRACE) or kept.shape != (n_draws, observations.n_groups):
+        raise ValueError("its trace or its draws have another shape")
+    if len(own["sweep_of_draw"]) != n_draws:
+        raise ValueError("its draws and their sweeps differ in number")
+    run = ChainRun(chain=chain, state=state, first_sweep=int(meta["first_sweep"]))
+    run.trace = {name: _plain(name, row) for name, row in zip(TRACE, trace, strict=True)}
+    run.cluster_of_group = list(kept)
+    run.sweep_of_draw = own["sweep_of_draw"].tolist()
+    if not 0 <= int(meta["n_parameters"]) <= n_draws:
+        raise ValueError("its stored parameters are not as many as its draws allow")
+    for i in range(int(meta["n_parameters"])):
+        part = f"parameters.{i}."
+        draw = {name[len(part) :]: a for name, a in own.items() if name.startswith(part)}
+        run.parameters.append(_unpack_draw(draw))
+    return run
+
+
+def _state(own: Tensors, meta: Mapping[str, Any], observations: Observations) -> State:
+    cluster, topic = own["cluster_of_group"], own["topic_of_token"]
+    weights = own["topic_weights"].astype(np.float64)
+    n_cluster_slots, n_topic_slots = int(meta["cluster_slots"]), len(weights)
+    if cluster.shape != (observations.n_groups,) or topic.shape != (observations.n_tokens,):
+        raise ValueError("its labels are not those of this corpus")
+    if not 0 < n_cluster_slots <= MOST_SLOTS or not 0 < n_topic_slots <= MOST_SLOTS:
+        raise ValueError("its number of slots cannot be right")
+    for labels, n_slots in ((cluster, n_cluster_slots), (topic, n_topic_slots)):
+        if labels.size and not 0 <= labels.min() <= labels.max() < n_slots:
+            raise ValueError("a label lies outside its slots")
+    cluster, topic = cluster.astype(np.int32), topic.astype(np.int32)
+    alpha, v, eta, lam = own["concentrations"].astype(np.float64).tolist()
+    if not (weights >= 0).all() or not min(alpha, v, eta, lam) > 0:
+        raise ValueError("a weight or a concentration is not positive")
+    return State(
+        cluster_of_group=cluster,
+        topic_of_token=topic,
+        topic_weights=weights,
+        log_unused=own["log_unused"].astype(np.float64).reshape(1),
+        alpha=alpha,
+        v=v,
+        eta=eta,
+        lam=lam,
+        sweep=int(meta["sweep"]),
+        counts=count(observations, cluster, topic, n_cluster_slots, n_topic_slots),
+    )
+
+
+def _plain(name: str, row: NDArray[np.float64]) -> list[Any]:
+    if name in ("sweep", "chain", "n_clusters", "n_topics"):
+        return row.astype(np.int64).tolist()
+    return (row != 0).tolist() if name == "kept" else row.tolist()
+
+
+def _pack_draw(draw: ParameterDraw) -> Tensors:
+    arrays: Tensors = {
+        "scalars": np.array(
+            [draw.draw, draw.unused_weight, draw.alpha, draw.v, draw.eta, draw.lam], np.float64
+        ),
+        "topic_weights": draw.topic_weights,
+    }
+    arrays |= _pack_matrix("topics_in_cluster", draw.topics_in_cluster)
+    arrays |= _pack_matrix("content", draw.content_statistics)
+    return arrays
+
+
+def _unpack_draw(arrays: Tensors) -> ParameterDraw:
+    draw, unused, alpha, v, eta, lam = arrays["scalars"].tolist()
+    return ParameterDraw(
+        draw=int(draw),
+        topics_in_cluster=_unpack_matrix("topics_in_cluster", arrays),
+        content_statistics=_unpack_matrix("content", arrays),
+        topic_weights=arrays["topic_weights"],
+        unused_weight=unused,
+        alpha=alpha,
+        v=v,
+        eta=eta,
+        lam=lam,
+    )
+
+
+def _pack_matrix(name: str, matrix: Any) -> Tensors:
+    if not sparse.issparse(matrix):
+        return {name: matrix}
+    return {
+        f"{name}.data": matrix.data,
+        f"{name}.indices": matrix.indices,
+        f"{name}.indptr": matrix.indptr,
+        f"{name}.shape": np.array(matrix.shape, np.int64),
+    }
+
+
+def _unpack_matrix(name: str, arrays: Tensors) -> Any:
+    if name in arrays:
+        return arrays[name]
+    parts = (arrays[f"{name}.data"], arrays[f"{name}.indices"], arrays[f"{name}.indptr"])
+    matrix = sparse.csr_matrix(parts, shape=tuple(arrays[f"{name}.shape"].tolist()))
+    matrix.check_format(full_check=True)
+    return matrix

@@ -1,0 +1,369 @@
+"""MC2: the scikit-learn face; validates, delegates, exposes results."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mcsquared.chain import Callback, Schedule
+from mcsquared.corpus import Corpus, Words, as_corpus
+from mcsquared.errors import InputError, ModelFileError
+from mcsquared.families import ConjugateFamily
+from mcsquared.fitting import Fit, check_sampler
+from mcsquared.posterior import Posterior
+from mcsquared.priors import Concentration, Gamma, Priors
+from mcsquared.samplers.collapsed import Bounds
+from mcsquared.samplers.starts import STARTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mcsquared.state import State
+
+__all__ = ["MC2"]
+
+KIND = "model"
+CONTENT_KINDS = ("counts", "vectors")
+
+
+class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
+    """Clusters of groups and topics of their content together, guided by the groups' contexts.
+
+    With ``lam=inf``, the default until the fast engine is there, this is the model of Nguyen, Phung,
+    Nguyen, Venkatesh and Bui (ICML 2014) under its collapsed Gibbs sampler, corrected.
+
+    Parameters
+    ----------
+    content : "auto", "counts", family or family name
+        How content arises in a topic; "auto": words by counts, vectors by Gaussians. "counts" takes a dense
+        matrix of floats with whole values as counts.
+    contexts : "auto" or dict
+        "auto": every column of the corpus, families by type. A dict from column to family or family name uses
+        those columns alone.
+    alpha, v, eta : float or Gamma
+        Concentrations of clusters, of topics in a cluster and of topics at the root. A number is fixed, a
+        `Gamma` is a prior under which they are resampled.
+    lam : float or Gamma
+        How closely groups follow their cluster; ``inf`` is the paper's model.
+    sampler : {"auto", "collapsed", "blocked"}
+    device : {"cpu"}
+    n_sweeps, burn_in, thin : int
+        All sweeps; those discarded at the beginning; every ``thin``-th after that is kept.
+    n_chains : int
+    n_jobs : int, optional
+        Cores in all, divided among chains; -1 for every core.
+    max_clusters, max_topics : int, optional
+        Hard upper bounds, reported when they bind.
+    init : {"auto", "random"}
+    keep_parameters : int
+        Kept draws, evenly spaced over all chains, that store topics; prediction averages over these.
+    random_state : int, RandomState or None
+    progress : {"auto", True, False}
+    callbacks : sequence of callables
+        Each is called with a `SweepInfo` after every sweep; one that returns True stops the run.
+    checkpoint : path, optional
+        Saved every so often while fitting; a fit that finds it goes on from it.
+    warm_start : bool
+        Whether a further ``fit`` begins where the last one ended.
+
+    Attributes
+    ----------
+    labels_ : int64 (n_groups,)
+        Cluster of each group: the consensus of the draws, numbered by decreasing size.
+    n_clusters_, n_topics_ : int
+    components_ : float64 (n_topics_, n_words)
+        Words of each topic, rows sum to 1; for vectors the topics' means.
+    posterior_ : Posterior
+    n_features_in_ : int
+    feature_names_in_ : ndarray of object
+        The words, where they have names.
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> model = mc2.MC2(n_sweeps=50, burn_in=20, random_state=0).fit(corpus)
+    >>> len(model.labels_)
+    40
+    """
+
+    def __init__(
+        self,
+        content: str | ConjugateFamily = "auto",
+        contexts: str | Mapping[str, str | ConjugateFamily] = "auto",
+        alpha: Concentration = Gamma(1, 1),
+        v: Concentration = Gamma(1, 0.1),
+        eta: Concentration = Gamma(1, 1),
+        lam: Concentration = math.inf,
+        sampler: str = "collapsed",
+        device: str = "cpu",
+        n_sweeps: int = 600,
+        burn_in: int = 100,
+        thin: int = 5,
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        max_clusters: int | None = None,
+        max_topics: int | None = None,
+        init: str = "auto",
+        keep_parameters: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        progress: Any = "auto",
+        callbacks: Sequence[Callback] = (),
+        checkpoint: str | os.PathLike[str] | None = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.content = content
+        self.contexts = contexts
+        self.alpha = alpha
+        self.v = v
+        self.eta = eta
+        self.lam = lam
+        self.sampler = sampler
+        self.device = device
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.max_clusters = max_clusters
+        self.max_topics = max_topics
+        self.init = init
+        self.keep_parameters = keep_parameters
+        self.random_state = random_state
+        self.progress = progress
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+
+    def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : Corpus, list of str, list of lists of str, matrix or list of arrays
+        y : ignored
+        contexts : frame or dict of columns, optional
+            One row per group; a corpus has its own.
+        """
+        schedule = self._schedule()
+        corpus = as_corpus(X, contexts, content=self._content_kind())
+        priors = Priors.for_corpus(
+            corpus,
+            content="auto" if self._content_kind() != "auto" else self.content,
+            contexts=self.contexts,
+            alpha=self.alpha,
+            v=self.v,
+            eta=self.eta,
+            lam=self.lam,
+        )
+        n_threads = max(1, min(effective_n_jobs(self.n_jobs), self.n_chains))
+        fit = Fit(
+            priors=priors,
+            schedule=schedule,
+            n_chains=self.n_chains,
+            n_threads=n_threads,
+            seed=self._seed(),
+            bounds=Bounds(self.max_clusters, self.max_topics),
+            init=self.init,
+            callbacks=tuple(self.callbacks),
+            progress=self.progress,
+            checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
+        )
+        result = fit.run(corpus, self._earlier_states(corpus, priors))
+        self._take(result.posterior)
+        self._states = result.states if self.warm_start else []
+        self._fitted_to = (corpus.fingerprint(), priors) if self.warm_start else None
+        return self
+
+    def _take(self, posterior: Posterior) -> None:
+        """Expose a posterior's results under scikit-learn's names."""
+        self.posterior_ = posterior
+        self.labels_ = posterior.labels.astype(np.int64)
+        self.n_clusters_ = posterior.n_clusters
+        self.n_topics_ = posterior.n_topics
+        self.components_ = np.asarray(posterior.components)
+        self.n_features_in_ = self.components_.shape[1]
+        if posterior.vocabulary is not None:
+            self.feature_names_in_ = np.asarray(posterior.vocabulary, dtype=object)
+
+    def fit_transform(self, X: Any, y: Any = None, *, contexts: Any = None) -> NDArray[np.float64]:
+        """Fit the model and return the topic shares of the groups it was fitted to."""
+        return self.fit(X, y, contexts=contexts).transform(X, contexts=contexts)
+
+    def transform(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
+        """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1."""
+        from mcsquared.prediction import topic_proportions
+
+        return topic_proportions(*self._known(X, contexts))
+
+    def predict(self, X: Any, *, contexts: Any = None) -> NDArray[np.int64]:
+        """Return the most likely cluster of each group."""
+        return self.predict_proba(X, contexts=contexts).argmax(axis=1)
+
+    def predict_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
+        """Return the probability of each cluster, given that it is not a new one."""
+        from mcsquared.prediction import cluster_probabilities
+
+        return cluster_probabilities(*self._known(X, contexts))[0]
+
+    def predict_new_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
+        """Return the probability that a group belongs to a cluster that training did not have."""
+        from mcsquared.prediction import cluster_probabilities
+
+        return cluster_probabilities(*self._known(X, contexts))[1]
+
+    def predict_context(
+        self, X: Any, name: str, top: int | None = None, *, contexts: Any = None
+    ) -> pd.DataFrame:
+        """Return what the context ``name`` of each group most likely is."""
+        from mcsquared.prediction import context_distribution
+
+        posterior, corpus = self._known(X, contexts)
+        return context_distribution(posterior, corpus, name, top=top)
+
+    def perplexity(
+        self,
+        X: Any,
+        method: str = "completion",
+        given_contexts: bool = False,
+        *,
+        contexts: Any = None,
+    ) -> float:
+        """Return the perplexity of groups that were not in training, lower is better.
+
+        Parameters
+        ----------
+        method : {"completion", "exact", "printed"}
+            See `mcsquared.evaluation.perplexity`, which also returns it group by group.
+        given_contexts : bool
+            Whether the groups' contexts may be used.
+        """
+        from mcsquared.evaluation.perplexity import perplexity
+
+        posterior, corpus = self._known(X, contexts)
+        return float(perplexity(posterior, corpus, method, given_contexts))
+
+    def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
+        """Return the mean log-likelihood per token, by the method "exact"."""
+        return -math.log(self.perplexity(X, "exact", contexts=contexts))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns that `transform` gives: topic0, topic1, ..."""
+        check_is_fitted(self)
+        return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, complete or not at all."""
+        from mcsquared.storage import pack_posterior, write_file
+        from mcsquared.storage.parameters import pack_parameters
+
+        check_is_fitted(self)
+        tensors, meta = pack_posterior(self.posterior_)
+        parameters = pack_parameters(self.get_params(deep=False))
+        write_file(path, KIND, tensors, {"posterior": meta, "parameters": parameters})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> MC2:
+        """Read a model that `save` wrote; a `ModelFileError` says what is wrong with the file."""
+        from mcsquared.storage import read_file, unpack_posterior
+        from mcsquared.storage.parameters import unpack_parameters
+
+        tensors, meta = read_file(path, KIND)
+        if not {"posterior", "parameters"} <= meta.keys():
+            raise ModelFileError(f"{path} does not hold a model and its parameters")
+        model = cls(**unpack_parameters(meta["parameters"], path))
+        model._take(unpack_posterior(tensors, meta["posterior"]))
+        return model
+
+    def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
+        """Return the posterior, and ``X`` as a corpus in the words of training."""
+        check_is_fitted(self)
+        kind = "counts" if self.posterior_.vocabulary is not None else "vectors"
+        content = kind if self._content_kind() == "counts" else "auto"
+        return self.posterior_, as_corpus(
+            X, contexts, content=content, vocabulary=self.posterior_.vocabulary
+        )
+
+    def _content_kind(self) -> str:
+        known = isinstance(self.content, str) and self.content in CONTENT_KINDS
+        return str(self.content) if known else "auto"
+
+    def _schedule(self) -> Schedule:
+        """Check every parameter that is not a prior, before anything is done."""
+        check_sampler(self.sampler, self.device, self.lam)
+        for name, least in (
+            ("n_sweeps", 1),
+            ("burn_in", 0),
+            ("thin", 1),
+            ("n_chains", 1),
+            ("keep_parameters", 1),
+        ):
+            _check_whole(name, getattr(self, name), least)
+        for name in ("max_clusters", "max_topics"):
+            if getattr(self, name) is not None:
+                _check_whole(name, getattr(self, name), 1)
+        if self.n_jobs is not None and (
+            not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0
+        ):
+            raise InputError(f"n_jobs is {self.n_jobs!r}, but a whole number other than 0 is wanted")
+        if self.init not in STARTS:
+            raise InputError(
+                f"init is {self.init!r}, but one of {', '.join(map(repr, STARTS))} is wanted"
+            )
+        schedule = Schedule(
+            int(self.n_sweeps),
+            int(self.burn_in),
+            int(self.thin),
+            math.ceil(self.keep_parameters / self.n_chains),
+        )
+        if schedule.n_kept < 1:
+            raise InputError(
+                f"n_sweeps={self.n_sweeps} with burn_in={self.burn_in} and thin={self.thin} keeps "
+                "no draw, but at least one is wanted"
+            )
+        return schedule
+
+    def _seed(self) -> int:
+        """Return a seed of 32 bits: the same for the same ``random_state``."""
+        state = self.random_state
+        if isinstance(state, numbers.Integral) and 0 <= state < 2**32:
+            return int(state)
+        try:
+            return int(check_random_state(state).randint(2**31))
+        except ValueError:
+            raise InputError(
+                f"random_state is {state!r}, but None, a RandomState or a whole number from 0 to "
+                "4294967295 is wanted"
+            ) from None
+
+    def _earlier_states(self, corpus: Corpus, priors: Priors) -> list[State]:
+        """Return where the last fit ended, if this one is to go on from there."""
+        if not self.warm_start or getattr(self, "_fitted_to", None) is None:
+            return []
+        fingerprint, earlier = self._fitted_to
+        if fingerprint != corpus.fingerprint() or earlier.to_dict() != priors.to_dict():
+            raise InputError(
+                "warm_start=True goes on with the corpus and priors of the last fit, "
+                "but these are others"
+            )
+        return self._states
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} is {value!r}, but a whole number of at least {least} is wanted")

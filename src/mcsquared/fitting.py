@@ -1,0 +1,194 @@
+"""From a corpus to a posterior: priors, starts, chains, checkpoint, and what was kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mcsquared.chain import TRACE, Callback, ChainRun, Schedule, run_chains
+from mcsquared.checkpoint import Checkpoint
+from mcsquared.corpus import Corpus, Words
+from mcsquared.errors import InputError
+from mcsquared.observations import Observations, observe
+from mcsquared.posterior import Posterior
+from mcsquared.priors import Priors
+from mcsquared.progress import Progress
+from mcsquared.samplers import collapsed
+from mcsquared.samplers.collapsed import Bounds
+
+if TYPE_CHECKING:
+    from mcsquared.state import State
+
+__all__ = ["Fit", "FitResult", "check_sampler"]
+
+SAMPLERS = ("auto", "collapsed", "blocked")
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a fit leaves: the posterior, where its chains stand, and whether it was cut short."""
+
+    posterior: Posterior
+    states: list[State]
+    interrupted: bool
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The settings of a fit, validated by the estimator."""
+
+    priors: Priors
+    schedule: Schedule
+    n_chains: int
+    n_threads: int
+    seed: int
+    bounds: Bounds
+    init: str
+    callbacks: Sequence[Callback]
+    progress: Any
+    checkpoint: str | None
+
+    def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
+        """Run the chains, from ``states`` where an earlier fit left some."""
+        observations = observe(corpus, self.priors)
+        checkpoint = self._checkpoint(corpus)
+        runs = self._runs(observations, checkpoint, states)
+        progress = Progress(
+            self.schedule.n_sweeps, self.n_chains, observations.n_tokens, self.progress
+        )
+        with progress:
+            interrupted = run_chains(
+                runs,
+                observations,
+                self.priors,
+                self.schedule,
+                self.seed,
+                self.bounds,
+                [*self.callbacks, progress],
+                self.n_threads,
+                checkpoint.save if checkpoint else None,
+            )
+        kept = sum(len(run.cluster_of_group) for run in runs)
+        if interrupted and not kept:
+            raise KeyboardInterrupt
+        if not kept:
+            raise InputError(
+                "a callback stopped the run before a draw was kept: "
+                f"burn_in is {self.schedule.burn_in}"
+            )
+        if interrupted:
+            done = min(run.sweeps_done for run in runs)
+            warnings.warn(
+                f"interrupted after {done} of {self.schedule.n_sweeps} sweeps: "
+                f"the posterior holds the {kept} draws kept so far",
+                stacklevel=4,
+            )
+        posterior = self._posterior(corpus, runs)
+        return FitResult(posterior, [run.state for run in runs], interrupted)
+
+    def _checkpoint(self, corpus: Corpus) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        identity = {
+            "corpus": corpus.fingerprint(),
+            "priors": self.priors.to_dict(),
+            "seed": self.seed,
+            "n_chains": self.n_chains,
+            "init": self.init,
+            "max_clusters": self.bounds.clusters,
+            "max_topics": self.bounds.topics,
+            **dataclasses.asdict(self.schedule),
+        }
+        return Checkpoint(self.checkpoint, identity)
+
+    def _runs(
+        self, observations: Observations, checkpoint: Checkpoint | None, states: Sequence[State]
+    ) -> list[ChainRun]:
+        saved = checkpoint.load(observations) if checkpoint else {}
+        runs = []
+        for chain in range(self.n_chains):
+            if chain in saved:
+                runs.append(saved[chain])
+            elif chain < len(states):
+                state = states[chain]
+                runs.append(ChainRun(chain, state, first_sweep=state.sweep))
+            else:
+                state = collapsed.start(
+                    observations, self.priors, self.seed, chain, self.init, bounds=self.bounds
+                )
+                runs.append(ChainRun(chain, state))
+        return runs
+
+    def _posterior(self, corpus: Corpus, runs: list[ChainRun]) -> Posterior:
+        import pandas as pd
+
+        parameters, first = [], 0
+        for run in runs:
+            parameters += [
+                dataclasses.replace(draw, draw=draw.draw + first) for draw in run.parameters
+            ]
+            first += len(run.cluster_of_group)
+        trace = pd.concat([pd.DataFrame(run.trace, columns=list(TRACE)) for run in runs])
+        words = isinstance(corpus.content, Words)
+        counts = corpus.content.counts if words else None
+        posterior = Posterior(
+            priors=self.priors,
+            group_names=corpus.group_names,
+            vocabulary=corpus.vocabulary if words else None,
+            contexts=self.priors.columns(corpus),
+            tokens_per_group=corpus.tokens_per_group,
+            cluster_of_group=np.array([z for run in runs for z in run.cluster_of_group], np.int32),
+            chain_of_draw=np.repeat(
+                np.array([run.chain for run in runs], np.int32),
+                [len(run.cluster_of_group) for run in runs],
+            ),
+            sweep_of_draw=np.array([s for run in runs for s in run.sweep_of_draw], np.int32),
+            trace=trace.reset_index(drop=True),
+            parameters=parameters,
+            word_frequency=None if counts is None else _column_sums(counts.data, counts),
+            document_frequency=None
+            if counts is None
+            else _column_sums(np.ones(counts.nnz, np.int64), counts),
+            seed=self.seed,
+            notes=[*corpus.notes, *self._notes(runs)],
+        )
+        if counts is not None:
+            posterior.attach_codocuments(counts)
+        return posterior
+
+    def _notes(self, runs: list[ChainRun]) -> list[str]:
+        notes = []
+        for name, bound in (("clusters", self.bounds.clusters), ("topics", self.bounds.topics)):
+            most = max(max(run.trace[f"n_{name}"], default=0) for run in runs)
+            if bound is not None and most >= bound:
+                notes.append(
+                    f"max_{name}={bound} was reached: the data may hold more {name} than that"
+                )
+                warnings.warn(notes[-1], stacklevel=5)
+        return notes
+
+
+def _column_sums(values: np.ndarray, counts: Any) -> np.ndarray:
+    return np.bincount(counts.indices, weights=values, minlength=counts.shape[1]).astype(np.int64)
+
+
+def check_sampler(sampler: object, device: object, lam: object) -> None:
+    """Refuse a combination of sampler, device and λ that does not exist."""
+    if sampler not in SAMPLERS:
+        raise InputError(
+            f"sampler is {sampler!r}, but one of {', '.join(map(repr, SAMPLERS))} is wanted"
+        )
+    if sampler == "blocked":
+        raise InputError("sampler is 'blocked', which is not there yet; 'collapsed' is wanted")
+    if device != "cpu":
+        raise InputError(f"device is {device!r}, but 'cpu' is the only one there is yet")
+    if not (isinstance(lam, float | int) and math.isinf(lam)):
+        raise InputError(
+            f"lam is {lam!r}, but the collapsed sampler is for lam=inf, the paper's model"
+        )
