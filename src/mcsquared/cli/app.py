@@ -156,7 +156,6 @@ def evaluate(
         str | None,
         typer.Option(metavar="COLUMN", help="True classes, to score the clusters with."),
     ] = None,
-    seed: Seed = 0,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Print the perplexity of held-out groups, and clustering scores where labels are known."""
@@ -166,4 +165,4 @@ def evaluate(
 
         options = FileOptions(file, text, encoding=encoding)
         methods = method or ["completion", "exact"]
-        command.run(model, options, methods, given_contexts, labels, seed)
+        command.run(model, options, methods, given_contexts, labels)

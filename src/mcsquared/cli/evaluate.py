@@ -32,7 +32,6 @@ def run(
     methods: list[str],
     given_contexts: bool,
     labels: str | None,
-    seed: int,
 ) -> None:
     """Print each perplexity with its name, and the clustering scores where labels are given."""
     for method in methods:

@@ -6,6 +6,7 @@ import math
 import os
 import shlex
 import sys
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -57,6 +58,7 @@ def run(
         checkpoint=str(checkpoint),
         **asdict(settings),
     )
+    warnings.filterwarnings("ignore", "interrupted after")  # said below, with what to do next
     try:
         model.fit(corpus)
     except KeyboardInterrupt:
@@ -64,7 +66,7 @@ def run(
         raise typer.Exit(INTERRUPTED) from None
     remember_text_column(model, str(file.text))
     try:
-        model.save(out)
+        model.set_params(checkpoint=None).save(out)
     except ModelFileError as error:  # the disk is full, say: hours of work are in the checkpoint
         raise ModelFileError(f"{error}; {how_to_resume(checkpoint)}") from None
     done, wanted = len(model.posterior_.trace), settings.n_sweeps * settings.n_chains
