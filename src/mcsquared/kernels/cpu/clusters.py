@@ -42,6 +42,8 @@ def log_topics(k, held, topics, tokens, prior, topics_in_cluster, table):
         a = prior[m] + topics_in_cluster[k, m]
         if tokens[m] == 1:
             value += math.log(a)
+        elif a > 1e8:  # the difference of two log-gammas would lose the digits that matter
+            value += log_rising(a, tokens[m])
         else:
             value += log_gamma(a + tokens[m]) - table[k, m]
     return value
