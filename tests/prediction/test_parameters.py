@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mcsquared.errors import InputError
+from mcsquared.prediction.parameters import (
+    MAX_UNUSED,
+    draw_log_dirichlet,
+    draws_of_globals,
+    globals_of_draw,
+    split_unused_weight,
+    stream,
+)
+from tests.prediction.models import Counts, make_posterior
+
+DRAW = Counts([0, 0, 0, 1], [[6, 1], [0, 4]], [[5, 1, 0], [1, 0, 4]], [0.4, 0.3], 2.0, 1.5, 1.2)
+
+
+def test_log_dirichlet_draws_have_the_moments_of_the_distribution():
+    shape = np.array([0.2, 1.0, 3.0])
+    draws = np.exp(draw_log_dirichlet(np.tile(shape, (40_000, 1)), np.random.default_rng(0)))
+    np.testing.assert_allclose(draws.sum(axis=1), 1.0, rtol=1e-12)
+    mean = shape / shape.sum()
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.01)
+    variance = mean * (1 - mean) / (shape.sum() + 1)
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=0.05)
+
+
+def test_log_dirichlet_draws_do_not_underflow_with_tiny_shapes():
+    draws = draw_log_dirichlet(np.full((200, 5), 1e-4), np.random.default_rng(0))
+    assert np.isfinite(draws).all()
+    assert draws.min() < -1000
+    np.testing.assert_allclose(np.exp(draws).sum(axis=1), 1.0)
+
+
+def test_a_shape_of_zero_has_no_mass():
+    draws = draw_log_dirichlet(np.array([[0.0, 2.0, 3.0]] * 9), np.random.default_rng(0))
+    assert np.isneginf(draws[:, 0]).all()
+    np.testing.assert_allclose(np.exp(draws).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("eta", [0.3, 1.0, 4.0])
+def test_the_unused_weight_is_shared_as_stick_breaking_shares_it(eta):
+    """Of GEM(η) weights, the expected sum of squares is 1 / (1 + η)."""
+    rng = np.random.default_rng(0)
+    squares = []
+    for _ in range(4000):
+        weights = split_unused_weight(0.5, eta, rng)
+        assert weights.sum() == pytest.approx(0.5)
+        assert len(weights) <= MAX_UNUSED
+        squares.append(np.sum((weights / 0.5) ** 2))
+    assert np.mean(squares) == pytest.approx(1 / (1 + eta), abs=0.02)
+
+
+def test_an_unused_weight_of_zero_stays_zero():
+    np.testing.assert_array_equal(split_unused_weight(0.0, 1.0, np.random.default_rng(0)), [0.0])
+
+
+def test_cluster_weights_are_the_restaurant_process_and_sum_to_one():
+    posterior = make_posterior([DRAW])
+    drawn = globals_of_draw(posterior, posterior.parameters[0], np.random.default_rng(0), n_new=4)
+    weights = np.exp(drawn.log_weight_of_cluster)
+    np.testing.assert_allclose(weights, [3 / 6, 1 / 6, *[2 / 6 / 4] * 4])
+    assert (drawn.n_clusters, drawn.n_topics, drawn.n_new) == (2, 2, 4)
+
+
+def test_drawn_globals_have_the_posterior_means():
+    posterior = make_posterior([DRAW], beta=0.5)
+    tau, psi = np.zeros((3, 3)), np.zeros((2, 3))
+    n = 4000
+    for _, drawn in draws_of_globals(posterior, 1, n_new=1, n_repeats=n):
+        topic = np.exp(drawn.log_topic_given_cluster)
+        tau += np.column_stack([topic[:, :2], topic[:, 2:].sum(axis=1)]) / n
+        psi += np.exp(drawn.content_parameters[:2]) / n
+    prior = 1.5 * np.array([0.4, 0.3, 0.3])
+    counts = np.array([[6, 1, 0], [0, 4, 0], [0, 0, 0]])
+    expected = (prior + counts) / (1.5 + counts.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(tau, expected, atol=0.02)
+    words = np.array(DRAW.content) + 0.5
+    np.testing.assert_allclose(psi, words / words.sum(axis=1, keepdims=True), atol=0.02)
+
+
+def test_globals_belong_to_the_seed_and_the_draw():
+    posterior = make_posterior([DRAW, DRAW])
+    first, again, other = (
+        [drawn.content_parameters for _, drawn in draws_of_globals(posterior, seed)]
+        for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(first[0], again[0])
+    np.testing.assert_array_equal(first[1], again[1])
+    assert not np.array_equal(first[0], first[1])
+    assert not np.array_equal(first[0], other[0])
+
+
+def test_streams_of_different_purposes_differ_even_if_one_begins_with_the_other():
+    numbers = {stream(5, *purpose).random() for purpose in [(0,), (0, 0), (0, 0, 0), (1,)]}
+    assert len(numbers) == 4
+
+
+def test_a_finite_lam_is_refused_in_one_sentence():
+    posterior = make_posterior([Counts([0], [[1]], [[1, 0]], [0.5], lam=4.0)])
+    with pytest.raises(InputError, match="lam is 4"):
+        globals_of_draw(posterior, posterior.parameters[0], np.random.default_rng(0))
