@@ -1,0 +1,30 @@
+"""Synthetic letters, draws from the prior, and readers of public sets: each holds a Corpus."""
+
+from mcsquared.datasets.letters import Letters, identifiable_letters, letters
+from mcsquared.datasets.readers import (
+    DataSet,
+    load_labelme,
+    load_nips,
+    load_poliblog,
+    load_reuters,
+    load_schools,
+    load_un,
+    load_wiki,
+)
+from mcsquared.datasets.simulate import Simulated, simulate
+
+__all__ = [
+    "DataSet",
+    "Letters",
+    "Simulated",
+    "identifiable_letters",
+    "letters",
+    "load_labelme",
+    "load_nips",
+    "load_poliblog",
+    "load_reuters",
+    "load_schools",
+    "load_un",
+    "load_wiki",
+    "simulate",
+]

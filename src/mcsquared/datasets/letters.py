@@ -1,0 +1,193 @@
+"""The paper's synthetic study: groups of pixels drawn from letters, a Gaussian context each.
+
+In `letters` the groups of a cluster share the letters of one word of the phrase
+"INTERNATIONAL CONFERENCE MACHINE LEARNING". Its four clusters are recoverable, its thirteen
+letters are not: given the clusters the data say nothing beyond four distributions of pixels
+(docs/errata.md, line 13). `identifiable_letters` has many clusters of few letters, which
+determine the letters too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mcsquared.corpus import Corpus
+from mcsquared.datasets.bitmaps import ALPHABET, PHRASE, bitmap, pixel_names
+from mcsquared.datasets.tokens import as_count, count_matrix, draw_categories, sort_tokens
+from mcsquared.errors import InputError
+
+__all__ = ["Letters", "identifiable_letters", "letters"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Letters:
+    """A corpus of letters with the truth it was drawn from.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        Pixels as words ("r0c0", ...) and one context, "position".
+    cluster_of_group : int32 (n_groups,)
+    topic_of_token : int32 (n_tokens,)
+        In the order of the corpus: group by group, and inside a group by word.
+    word_given_topic : float64 (n_topics, 35)
+        Each letter is uniform over its black pixels.
+    topic_given_cluster : float64 (n_clusters, n_topics)
+        Uniform over the letters of the cluster.
+    names : tuple of str
+        The letter of each topic.
+    context_means, context_sds : float64 (n_clusters,)
+    """
+
+    corpus: Corpus
+    cluster_of_group: Integers
+    topic_of_token: Integers
+    word_given_topic: Floats
+    topic_given_cluster: Floats
+    names: tuple[str, ...]
+    context_means: Floats
+    context_sds: Floats
+
+
+def letters(
+    n_groups_per_cluster: int = 100,
+    n_words_per_group: int = 50,
+    context_means: ArrayLike | None = None,
+    context_sds: ArrayLike = (0.3, 0.5, 0.4, 0.6),
+    words: Sequence[str] = PHRASE,
+    random_state: int | np.random.Generator | None = 0,
+) -> Letters:
+    """Draw the paper's synthetic corpus: one cluster per word of the phrase.
+
+    Parameters
+    ----------
+    n_groups_per_cluster, n_words_per_group : int
+        100 groups of 50 words in the paper.
+    context_means : array-like of shape (n_clusters,), optional
+        Means of the Gaussian contexts; 2, 4, 6, 8, ... unless given.
+    context_sds : array-like of shape (n_clusters,) or float
+        Standard deviations of the contexts. The paper says only that they differ; the
+        sequence is repeated when there are more clusters than values.
+    words : sequence of str
+        The letters of each cluster; repeated letters count once, as in the paper.
+    random_state : int, Generator or None
+        Where the randomness comes from.
+    """
+    return _draw(
+        [tuple(dict.fromkeys(word)) for word in words],
+        n_groups_per_cluster,
+        n_words_per_group,
+        context_means,
+        context_sds,
+        np.random.default_rng(random_state),
+    )
+
+
+def identifiable_letters(
+    n_clusters: int = 40,
+    letters_per_cluster: int = 3,
+    n_groups_per_cluster: int = 10,
+    n_words_per_group: int = 50,
+    context_means: ArrayLike | None = None,
+    context_sds: ArrayLike = 0.5,
+    random_state: int | np.random.Generator | None = 0,
+) -> Letters:
+    """Draw a corpus whose letters can be told from the data: many clusters of few letters.
+
+    No two clusters have the same letters, and the letters are used equally often as far as
+    their number allows. The other parameters are those of `letters`.
+    """
+    n_clusters = as_count("n_clusters", n_clusters, at_least=1)
+    size = as_count("letters_per_cluster", letters_per_cluster, at_least=1)
+    possible = comb(len(ALPHABET), size)
+    if n_clusters > possible:
+        raise InputError(
+            f"n_clusters is {n_clusters}, but only {possible} sets of {size} letters exist"
+        )
+    rng = np.random.default_rng(random_state)
+    return _draw(
+        _balanced_sets(n_clusters, size, rng),
+        n_groups_per_cluster,
+        n_words_per_group,
+        context_means,
+        context_sds,
+        rng,
+    )
+
+
+def _balanced_sets(n_sets: int, size: int, rng: np.random.Generator) -> list[tuple[str, ...]]:
+    """Draw distinct sets of letters, the letters used least so far first."""
+    unused = np.array(list(combinations(range(len(ALPHABET)), size)))
+    uses = np.zeros(len(ALPHABET), dtype=np.int64)
+    chosen = []
+    for _ in range(n_sets):
+        cost = uses[unused].sum(axis=1)
+        row = rng.choice(np.flatnonzero(cost == cost.min()))
+        uses[unused[row]] += 1
+        chosen.append(tuple(ALPHABET[letter] for letter in unused[row]))
+        unused = np.delete(unused, row, axis=0)
+    return chosen
+
+
+def _draw(
+    letters_of_cluster: list[tuple[str, ...]],
+    n_groups_per_cluster: int,
+    n_words_per_group: int,
+    context_means: ArrayLike | None,
+    context_sds: ArrayLike,
+    rng: np.random.Generator,
+) -> Letters:
+    n_clusters = len(letters_of_cluster)
+    if n_clusters == 0 or not all(letters_of_cluster):
+        raise InputError("words holds no word, or an empty one; each cluster needs letters")
+    per_cluster = as_count("n_groups_per_cluster", n_groups_per_cluster, at_least=1)
+    per_group = as_count("n_words_per_group", n_words_per_group)
+    means, sds = _context_parameters(context_means, context_sds, n_clusters)
+
+    names = tuple(dict.fromkeys(letter for word in letters_of_cluster for letter in word))
+    pixels = np.array([bitmap(letter).ravel() for letter in names], dtype=np.float64)
+    word_given_topic = pixels / pixels.sum(axis=1, keepdims=True)
+    member = np.array([[letter in word for letter in names] for word in letters_of_cluster])
+    topic_given_cluster = member / member.sum(axis=1, keepdims=True)
+
+    cluster = np.repeat(np.arange(n_clusters, dtype=np.int32), per_cluster)
+    group = np.repeat(np.arange(cluster.size), per_group)
+    topic = draw_categories(topic_given_cluster, cluster[group], rng)
+    word = draw_categories(word_given_topic, topic, rng)
+    order = sort_tokens(group, word)
+    counts = count_matrix(group, word, (cluster.size, pixels.shape[1]))
+    position = rng.normal(means[cluster], sds[cluster])
+    return Letters(
+        corpus=Corpus(counts, contexts={"position": position}, vocabulary=pixel_names()),
+        cluster_of_group=cluster,
+        topic_of_token=topic[order],
+        word_given_topic=word_given_topic,
+        topic_given_cluster=topic_given_cluster,
+        names=names,
+        context_means=means,
+        context_sds=sds,
+    )
+
+
+def _context_parameters(
+    context_means: ArrayLike | None, context_sds: ArrayLike, n_clusters: int
+) -> tuple[Floats, Floats]:
+    if context_means is None:
+        context_means = 2.0 * np.arange(1, n_clusters + 1)
+    means = np.asarray(context_means, dtype=np.float64)
+    if means.shape != (n_clusters,) or not np.isfinite(means).all():
+        raise InputError(
+            f"context_means has shape {means.shape}; one finite mean for each of the"
+            f" {n_clusters} clusters is wanted"
+        )
+    sds = np.asarray(context_sds, dtype=np.float64)
+    if sds.ndim > 1 or sds.size == 0 or not (np.isfinite(sds).all() and (sds >= 0).all()):
+        raise InputError("context_sds must be finite numbers, none of them negative")
+    return means, np.resize(sds, n_clusters)

@@ -1,0 +1,269 @@
+"""Readers of the public data sets that the experiments use; the user brings the files.
+
+Every reader takes a folder, or the one that the environment variable MCSQUARED_DATA names, and
+returns a `DataSet`: a corpus with its contexts, and apart from it the labels that no model may
+see. docs/data.md says where each set comes from and how its file is laid out.
+"""
+
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.corpus import Column, Corpus
+from mcsquared.datasets.files import Archive, Folder, find_file
+from mcsquared.errors import InputError
+
+__all__ = [
+    "DataSet",
+    "load_labelme",
+    "load_nips",
+    "load_poliblog",
+    "load_reuters",
+    "load_schools",
+    "load_un",
+    "load_wiki",
+]
+
+_COUNTS = "a CSR matrix of word counts (data, indices, indptr, shape), vocab"
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A corpus, and what is known about its groups but is no context.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    labels : dict from name to array of length n_groups
+        Classes to compare clusters with, splits and the like.
+    """
+
+    corpus: Corpus
+    labels: dict[str, NDArray] = field(default_factory=dict)
+
+
+def load_nips(folder: Folder = None) -> DataSet:
+    """Read the paper's NIPS set: 1,740 papers with year, authors and the words of the title.
+
+    Labels: ``split`` (the split of the 2016 follow-up paper where it could be recovered) and
+    ``year_how`` (how the year of each paper was found).
+    """
+    archive, counts, vocabulary = _open(
+        folder,
+        "nips12.npz",
+        "NIPS volumes 0-12 as in the topic modelling toolbox of Steyvers and Griffiths",
+        f"{_COUNTS}, year, title, author_names and a CSR matrix of authors (authors_data, ...)",
+    )
+    n_groups = counts.shape[0]
+    titles = archive.strings("title", n_groups)
+    contexts = {
+        "year": _numbers("year", archive, n_groups),
+        "authors": _bag("authors", archive, "authors_", "author_names", n_groups),
+        "title": _bag_of_lists("title", map(_title_words, titles)),
+    }
+    corpus = Corpus(counts, contexts, group_names=titles, vocabulary=vocabulary)
+    return DataSet(
+        corpus,
+        {
+            "split": archive.strings("uai16_split", n_groups),
+            "year_how": archive.strings("year_how", n_groups),
+        },
+    )
+
+
+def load_labelme(folder: Folder = None) -> DataSet:
+    """Read 2,688 outdoor images: visual words, tags as context, and eight scenes as ``label``."""
+    archive, counts, vocabulary = _open(
+        folder,
+        "labelme8.npz",
+        "the eight scene categories of Oliva and Torralba with their LabelMe annotations",
+        f"{_COUNTS}, label, class_names, filename, tag_names and a CSR matrix of tags",
+    )
+    n_groups = counts.shape[0]
+    contexts = {"tags": _bag("tags", archive, "tags_", "tag_names", n_groups)}
+    names = archive.strings("filename", n_groups)
+    corpus = Corpus(counts, contexts, group_names=names, vocabulary=vocabulary)
+    return DataSet(corpus, {"label": _classes(archive, n_groups)})
+
+
+def load_wiki(folder: Folder = None) -> DataSet:
+    """Read 2,866 Wikipedia images: SIFT words, ten numbers of the article's text as context.
+
+    Labels: ``label`` (ten categories) and ``split``.
+    """
+    archive, counts, vocabulary = _open(
+        folder,
+        "wiki_crossmodal.npz",
+        "the Wikipedia cross-modal retrieval set of Rasiwasia et al. (2010)",
+        f"{_COUNTS}, topic10, label, class_names, split and image_id",
+    )
+    n_groups = counts.shape[0]
+    values = archive.array("topic10", n_groups).astype(np.float64)
+    contexts = {"article": Column("article", "vector", values)}
+    names = archive.strings("image_id", n_groups)
+    corpus = Corpus(counts, contexts, group_names=names, vocabulary=vocabulary)
+    labels = {"label": _classes(archive, n_groups), "split": archive.strings("split", n_groups)}
+    return DataSet(corpus, labels)
+
+
+def load_reuters(folder: Folder = None) -> DataSet:
+    """Read 19,043 newswires with day and places; a few of them have no words.
+
+    Labels: ``topics`` (one string, joined by "|", empty where there is none) and ``split``.
+    """
+    archive, counts, vocabulary = _open(
+        folder,
+        "reuters21578.npz",
+        "Reuters-21578, distribution 1.0 (D. D. Lewis)",
+        f"{_COUNTS}, day, places and topics (joined by |), title, lewissplit and newid",
+    )
+    n_groups = counts.shape[0]
+    contexts = {
+        "day": _numbers("day", archive, n_groups),
+        "places": _bag_of_lists("places", _split(archive.strings("places", n_groups))),
+    }
+    names = archive.strings("newid", n_groups)
+    corpus = Corpus(counts, contexts, group_names=names, vocabulary=vocabulary)
+    labels = {
+        "topics": archive.strings("topics", n_groups),
+        "title": archive.strings("title", n_groups),
+        "split": archive.strings("lewissplit", n_groups),
+    }
+    return DataSet(corpus, labels)
+
+
+def load_poliblog(folder: Folder = None) -> DataSet:
+    """Read 5,000 political blog posts of 2008 with their day; labels ``rating`` and ``blog``."""
+    archive, counts, vocabulary = _open(
+        folder,
+        "poliblog5k.npz",
+        "poliblog5k of the R package stm",
+        f"{_COUNTS}, day, rating and blog",
+    )
+    n_groups = counts.shape[0]
+    contexts = {"day": _numbers("day", archive, n_groups)}
+    labels = {name: archive.strings(name, n_groups) for name in ("rating", "blog")}
+    return DataSet(Corpus(counts, contexts, vocabulary=vocabulary), labels)
+
+
+def load_un(folder: Folder = None) -> DataSet:
+    """Read 10,952 speeches of the UN General Debate with year and country."""
+    archive, counts, vocabulary = _open(
+        folder,
+        "ungdc.npz",
+        "the UN General Debate corpus (Jankin, Baturo and Dasandi)",
+        f"{_COUNTS}, year, country and session",
+    )
+    n_groups = counts.shape[0]
+    countries, codes = np.unique(archive.array("country", n_groups), return_inverse=True)
+    names = np.array([str(country) for country in countries], dtype=object)
+    year = _numbers("year", archive, n_groups)
+    contexts = {
+        "year": year,
+        "country": Column("country", "category", codes.reshape(-1).astype(np.int32), names),
+    }
+    speech = [f"{names[c]} {y:.0f}" for c, y in zip(codes.reshape(-1), year.values, strict=True)]
+    corpus = Corpus(counts, contexts, group_names=speech, vocabulary=vocabulary)
+    return DataSet(corpus, {"session": archive.array("session", n_groups)})
+
+
+def load_schools(folder: Folder = None) -> DataSet:
+    """Read 65 schools of pupils: two scores a pupil as content, gender and intake as contexts.
+
+    Content: ``normexam`` and ``standLRT`` of each pupil. Contexts: ``schgend`` (mixed, boys,
+    girls) and ``schavg``, the average intake score.
+    """
+    name = "mlmRev_Exam.csv"
+    layout = "a header and one line per pupil: school, normexam, standLRT, schgend, schavg, ..."
+    path = find_file(folder, name, "Exam of the R package mlmRev (inner London schools)", layout)
+    try:
+        with path.open(encoding="utf-8", newline="") as opened:
+            pupils = list(csv.DictReader(opened))
+        schools = sorted({pupil["school"] for pupil in pupils}, key=lambda school: int(school))
+        members = [[pupil for pupil in pupils if pupil["school"] == s] for s in schools]
+        scores = [
+            np.array([[float(p["normexam"]), float(p["standLRT"])] for p in school])
+            for school in members
+        ]
+        genders = [school[0]["schgend"] for school in members]
+        intake = np.array([float(school[0]["schavg"]) for school in members])
+    except (KeyError, TypeError, ValueError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"file {name} is not as it should be: {layout}; found {error}") from error
+    if not schools:
+        raise InputError(f"file {name} has no pupils; it holds {layout}")
+    contexts = {
+        "gender": np.array(genders, dtype=object),
+        "intake": Column("intake", "number", intake),
+    }
+    return DataSet(Corpus(scores, contexts, group_names=schools))
+
+
+def _open(
+    folder: Folder, name: str, source: str, layout: str
+) -> tuple[Archive, sparse.csr_matrix, list[str]]:
+    archive = Archive(find_file(folder, name, source, layout))
+    counts = archive.matrix()
+    return archive, counts, list(archive.strings("vocab", counts.shape[1]))
+
+
+def _numbers(name: str, archive: Archive, n_groups: int) -> Column:
+    return Column(name, "number", archive.array(name, n_groups).astype(np.float64))
+
+
+def _bag(name: str, archive: Archive, prefix: str, names: str, n_groups: int) -> Column:
+    matrix = archive.matrix(prefix)
+    if matrix.shape[0] != n_groups:
+        raise InputError(
+            f"the matrix {prefix}data of {archive.path.name} has {matrix.shape[0]} rows,"
+            f" but {n_groups} are wanted"
+        )
+    given = archive.strings(names, matrix.shape[1])
+    # A file may hold one category in two columns ("sky" of labelme8): they are added up.
+    code = {category: i for i, category in enumerate(dict.fromkeys(given))}
+    place = sparse.csr_matrix(
+        (
+            np.ones(given.size, dtype=np.int32),
+            (np.arange(given.size), [code[category] for category in given]),
+        ),
+        shape=(given.size, len(code)),
+    )
+    return Column(name, "bag", matrix @ place, np.array(list(code), dtype=object))
+
+
+def _bag_of_lists(name: str, bags: Iterable[list[str]]) -> Column:
+    """Return a bag column from lists of strings; categories are sorted."""
+    lists = list(bags)
+    categories = sorted({item for items in lists for item in items})
+    code = {category: i for i, category in enumerate(categories)}
+    owner = np.repeat(np.arange(len(lists)), [len(items) for items in lists])
+    item = np.array([code[item] for items in lists for item in items], dtype=np.int64)
+    ones = np.ones(item.size, dtype=np.int32)
+    matrix = sparse.csr_matrix((ones, (owner, item)), shape=(len(lists), len(categories)))
+    return Column(name, "bag", matrix, np.array(categories, dtype=object))
+
+
+def _split(values: Iterable[str]) -> Iterable[list[str]]:
+    return (re.split(r"[|\s]+", value.strip("| ")) if value else [] for value in values)
+
+
+def _title_words(title: str) -> list[str]:
+    """Return the words of a title in lower case, of three letters and more, but for stop words."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    words = re.findall(r"[a-z]{3,}", title.lower())
+    return [word for word in words if word not in ENGLISH_STOP_WORDS]
+
+
+def _classes(archive: Archive, n_groups: int) -> NDArray[np.object_]:
+    label = archive.array("label", n_groups)
+    names = archive.strings("class_names")
+    if label.dtype.kind not in "iu" or (
+        label.size and not 0 <= label.min() <= label.max() < names.size
+    ):
+        raise InputError(f"array 'label' of {archive.path.name} points outside class_names")
+    return names[label]

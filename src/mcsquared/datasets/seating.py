@@ -1,0 +1,136 @@
+"""Draw clusters and topics from the model's prior: restaurants whose tables are customers above.
+
+All random measures are integrated out, so nothing is truncated. A Dirichlet process is a
+restaurant; a Dirichlet process whose base measure is another one is a restaurant that orders
+the dish of each table from the restaurant above it:
+
+    tokens of a group  →  the group's tables (λ)  →  the cluster's tables (v)  →  the root's (η)
+
+A table of the root is a topic. With λ = ∞, the paper's model, every token has a table of its
+own in its group and so sits down in the restaurant of the cluster.
+"""
+
+from dataclasses import dataclass
+from math import inf, isinf
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Assignments", "draw_assignments", "seat"]
+
+Integers = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """Clusters of groups and topics of tokens, drawn from the prior.
+
+    Attributes
+    ----------
+    cluster_of_group : int32 (n_groups,)
+        Numbered by first appearance.
+    topic_of_token : int32 (n_tokens,)
+        Topics 0, 1, ..., each of them in use.
+    tables_in_cluster : int32 (n_clusters, n_topics)
+        Tables of each cluster that serve each topic (q_km of the model's notation).
+    """
+
+    cluster_of_group: Integers
+    topic_of_token: Integers
+    tables_in_cluster: Integers
+
+
+def seat(n_customers: int, concentration: float, rng: np.random.Generator) -> Integers:
+    """Seat customers in a Chinese restaurant and return the table of each.
+
+    Customer i (from 0) takes a new table with probability c / (c + i), and otherwise sits down
+    with one of the i earlier customers, picked uniformly: a table is then chosen in proportion
+    to those who sit at it.
+
+    Returns
+    -------
+    int32 (n_customers,)
+        Tables numbered by first appearance.
+    """
+    earlier = np.arange(n_customers)
+    if isinf(concentration):
+        return earlier.astype(np.int32)
+    opens = rng.random(n_customers) * (concentration + earlier) < concentration
+    opens[:1] = True
+    companion = np.where(opens, earlier, rng.integers(0, np.maximum(earlier, 1)))
+    # Everybody points to somebody who came before. Following the pointers of pointers doubles
+    # the length of the step, so all reach the customer who opened their table in log2(n) rounds.
+    while True:
+        further = companion[companion]
+        if np.array_equal(further, companion):
+            break
+        companion = further
+    return (np.cumsum(opens, dtype=np.int32) - 1)[companion]
+
+
+def draw_assignments(
+    tokens_per_group: NDArray[np.int64],
+    alpha: float,
+    v: float,
+    eta: float,
+    lam: float = inf,
+    *,
+    rng: np.random.Generator,
+) -> Assignments:
+    """Draw the clusters of groups and the topics of their tokens from the prior.
+
+    Parameters
+    ----------
+    tokens_per_group : int64 (n_groups,)
+        Zero for a group without content.
+    alpha, v, eta, lam : float
+        Concentrations, positive; infinity is the limit in which nobody shares a table.
+    rng : Generator
+
+    Returns
+    -------
+    Assignments
+        Tokens are in the order of their groups.
+    """
+    cluster = seat(tokens_per_group.size, alpha, rng)
+    n_clusters = int(cluster.max(initial=-1)) + 1
+    start = np.concatenate([[0], np.cumsum(tokens_per_group)])
+    guest_of_token, cluster_of_guest = _seat_in_groups(start, cluster, lam, rng)
+
+    table_of_guest = np.empty(cluster_of_guest.size, dtype=np.int64)
+    cluster_of_table: list[NDArray[np.int64]] = []
+    n_tables = 0
+    by_cluster = np.argsort(cluster_of_guest, kind="stable")
+    bounds = np.searchsorted(cluster_of_guest[by_cluster], np.arange(n_clusters + 1))
+    for k in range(n_clusters):
+        guests = by_cluster[bounds[k] : bounds[k + 1]]
+        table = seat(guests.size, v, rng)
+        table_of_guest[guests] = n_tables + table
+        opened = int(table.max(initial=-1)) + 1
+        cluster_of_table.append(np.full(opened, k))
+        n_tables += opened
+    topic_of_table = seat(n_tables, eta, rng)
+
+    tables = np.zeros((n_clusters, int(topic_of_table.max(initial=-1)) + 1), dtype=np.int32)
+    if n_tables:
+        np.add.at(tables, (np.concatenate(cluster_of_table), topic_of_table), 1)
+    return Assignments(cluster, topic_of_table[table_of_guest[guest_of_token]], tables)
+
+
+def _seat_in_groups(
+    start: NDArray[np.int64], cluster: Integers, lam: float, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], Integers]:
+    """Return each token's table in its group, numbered through, and each table's cluster."""
+    n_groups = cluster.size
+    if isinf(lam):
+        group_of_token = np.repeat(np.arange(n_groups), np.diff(start))
+        return np.arange(start[-1]), cluster[group_of_token]
+    guest = np.empty(start[-1], dtype=np.int64)
+    tables_of_group = np.zeros(n_groups, dtype=np.int64)
+    n_tables = 0
+    for j in range(n_groups):
+        table = seat(int(start[j + 1] - start[j]), lam, rng)
+        guest[start[j] : start[j + 1]] = n_tables + table
+        tables_of_group[j] = table.max(initial=-1) + 1
+        n_tables += int(tables_of_group[j])
+    return guest, np.repeat(cluster, tables_of_group)
