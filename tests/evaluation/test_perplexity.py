@@ -49,7 +49,7 @@ def test_exact_is_the_enumerated_probability_of_every_group():
 
 
 def test_exact_averages_probabilities_over_draws_not_their_logarithms():
-    other = Counts([0, 0, 0, 0, 0], [[30, 1]], [[0, 29, 1], [1, 0, 0]], [0.5, 0.2], 0.5, 3.0, 0.7)
+    other = Counts([0] * 20, [[30, 1]], [[0, 29, 1], [1, 0, 0]], [0.5, 0.2], 0.5, 3.0, 0.7)
     posterior = make_posterior([DRAW, other], beta=BETA)
     result = perplexity(posterior, words_corpus(GROUPS, 3), "exact", n_repeats=1000, n_new=5)
     enumerated = [
@@ -313,3 +313,12 @@ def test_a_finite_lam_is_refused_for_now():
     draw = Counts([0], [[2]], [[1, 1, 0]], [0.9], lam=3.0)
     with pytest.raises(InputError, match="lam"):
         perplexity(make_posterior([draw]), words_corpus(GROUPS, 3), "exact")
+
+
+def test_a_model_that_saw_no_tokens_finds_all_words_alike():
+    draw = Counts([0, 0], np.zeros((1, 0)), np.zeros((0, 4)), [], eta=3.0)
+    posterior = make_posterior([draw], beta=1.0)
+    result = perplexity(posterior, words_corpus([[0], [3], []], 4), "exact", n_repeats=2000)
+    np.testing.assert_allclose(np.exp(result.log_likelihood), [0.25, 0.25, 1.0], rtol=0.05)
+    with pytest.raises(InputError, match="topics"):
+        perplexity(posterior, words_corpus([[0]], 4), "printed")

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,11 +28,15 @@ from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.evaluation.printed import log_printed
 from mcsquared.prediction.alignment import aligned
-from mcsquared.prediction.likelihood import log_cluster_prior, log_group_given_cluster
+from mcsquared.prediction.likelihood import (
+    log_cluster_prior,
+    log_context_given_cluster,
+    log_group_given_cluster,
+)
 from mcsquared.prediction.parameters import HALVES, N_NEW, draws_of_globals, stream
 
 if TYPE_CHECKING:
-    from mcsquared.posterior import Posterior
+    from mcsquared.posterior import ParameterDraw, Posterior
 
 __all__ = ["PerplexityResult", "perplexity", "split_halves"]
 
@@ -88,7 +91,7 @@ def perplexity(
     corpus: Corpus,
     method: str = "completion",
     given_contexts: bool = False,
-    random_state: int | np.random.Generator | None = None,
+    random_state: int | np.integer | np.random.Generator | None = None,
     *,
     n_new: int = N_NEW,
     n_repeats: int = 1,
@@ -126,8 +129,6 @@ def perplexity(
     for name, number in (("n_new", n_new), ("n_repeats", n_repeats)):
         if number < 1:
             raise InputError(f"{name} is {number!r}, but a whole number of at least 1 is wanted")
-    if not posterior.parameters:
-        raise InputError("posterior keeps no parameter draws, but perplexity needs at least one")
     known = aligned(posterior, corpus)
     target = known
     if method == "printed":
@@ -176,13 +177,19 @@ class _Groups:
     def _terms(self, first: Corpus | None, target: Corpus) -> Iterator[tuple[Floats, Floats]]:
         posterior, family = self.posterior, self.posterior.priors.content
         draws = draws_of_globals(posterior, self.seed, self.n_new, self.n_repeats)
+        known: ParameterDraw | None = None
         for draw, parameters in draws:
-            log_evidence = log_cluster_prior(
-                posterior, draw, parameters, self.corpus, self.given_contexts
-            )
+            if draw is not known:  # contexts do not depend on the globals of a repeat
+                known, log_context = draw, self._log_context(draw)
+            log_evidence = log_cluster_prior(parameters, log_context)
             if first is not None:
                 log_evidence = log_evidence + log_group_given_cluster(first, parameters, family)
             yield log_evidence, log_group_given_cluster(target, parameters, family)
+
+    def _log_context(self, draw: ParameterDraw) -> Floats:
+        if self.given_contexts:
+            return log_context_given_cluster(self.posterior, draw, self.corpus)
+        return np.zeros((self.corpus.n_groups, draw.topics_in_cluster.shape[0] + 1))
 
 
 def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corpus]:
@@ -225,13 +232,13 @@ def _check_method(method: str) -> None:
         raise InputError(f"method is {method!r}, but one of {known} is wanted")
 
 
-def _seed(random_state: int | np.random.Generator | None, posterior: Posterior) -> int:
+def _seed(random_state: object, posterior: Posterior) -> int:
     """Return the number that all randomness of one call follows from."""
     if random_state is None:
         return int(posterior.seed)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
-    if isinstance(random_state, Integral) and random_state >= 0:
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
     raise InputError(
         f"random_state is {random_state!r}, "

@@ -45,11 +45,15 @@ def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed
     if not isinstance(corpus.content, Words):
         raise InputError("method is 'printed', which is defined for words, but content is vectors")
     draws = posterior.parameters
-    if draws[-1].topics_in_cluster.shape[1] == 0:
+    if not draws or draws[-1].topics_in_cluster.shape[1] == 0:
         raise InputError("method is 'printed', which needs topics, but the model has none")
     rng = stream(seed, PRINTED)
-    cluster = _sample_clusters(posterior, draws[-1], corpus, given_contexts, rng)
     counts = corpus.content.counts
+    log_context = None
+    if given_contexts:
+        log_context = log_context_given_cluster(posterior, draws[-1], corpus)[:, :-1]
+    sizes = groups_in_cluster(posterior, draws[-1])
+    cluster = _sample_clusters(draws[-1], sizes, counts, log_context, rng)
     group = np.repeat(np.arange(corpus.n_groups), corpus.content.tokens_per_group)
     word = np.repeat(counts.indices, counts.data)
     topic = _sample_topics(draws[-1], cluster[group], word, rng)
@@ -59,7 +63,8 @@ def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed
     for draw in draws:
         topic_given_cluster, word_given_topic = printed_parameters(draw, shape)
         total += topic_given_cluster[cluster[group], topic] * word_given_topic[topic, word]
-    return np.bincount(group, np.log(total / len(draws)), minlength=corpus.n_groups)
+    log_token = np.log(total / len(draws))
+    return np.bincount(group, log_token, minlength=corpus.n_groups).astype(np.float64)
 
 
 def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Floats, Floats]:
@@ -81,19 +86,18 @@ def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Flo
 
 
 def _sample_clusters(
-    posterior: Posterior,
     draw: ParameterDraw,
-    corpus: Corpus,
-    given_contexts: bool,
+    sizes: NDArray[np.int64],
+    counts: sparse.csr_matrix,
+    log_context: Floats | None,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Sample the cluster of every group among those of the draw."""
     topic_given_cluster, word_given_topic = printed_parameters(draw, draw.topics_in_cluster.shape)
     log_word = np.log(topic_given_cluster @ word_given_topic).T
-    log_weight = log_words_given_cluster(corpus.content.counts, log_word)
-    log_weight += np.log(groups_in_cluster(posterior, draw))
-    if given_contexts:
-        log_weight += log_context_given_cluster(posterior, draw, corpus)[:, :-1]
+    log_weight = log_words_given_cluster(counts, log_word) + np.log(sizes)
+    if log_context is not None:
+        log_weight += log_context
     return _sample_rows(softmax(log_weight, axis=1), rng)
 
 

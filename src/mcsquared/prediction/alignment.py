@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mcsquared.corpus import Words
+from mcsquared.corpus import Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families import MultivariateGaussian
 
@@ -27,10 +28,14 @@ def aligned(posterior: Posterior, corpus: Corpus) -> Corpus:
     if words != (posterior.vocabulary is not None):
         found, wanted = ("words", "vectors") if words else ("vectors", "words")
         raise InputError(f"the corpus holds {found}, but the model was fitted to {wanted}")
-    family = posterior.priors.content
-    if isinstance(family, MultivariateGaussian) and corpus.content.width != family.width:
+    family, content = posterior.priors.content, corpus.content
+    if (
+        isinstance(content, Vectors)
+        and isinstance(family, MultivariateGaussian)
+        and content.width != family.width
+    ):
         raise InputError(
-            f"the corpus holds vectors of {corpus.content.width} numbers, "
+            f"the corpus holds vectors of {content.width} numbers, "
             f"but the model was fitted to vectors of {family.width}"
         )
     if _fits(posterior, corpus):
@@ -39,9 +44,7 @@ def aligned(posterior: Posterior, corpus: Corpus) -> Corpus:
 
 
 def _fits(posterior: Posterior, corpus: Corpus) -> bool:
-    if posterior.vocabulary is not None and not np.array_equal(
-        posterior.vocabulary, corpus.vocabulary
-    ):
+    if not _same_names(posterior.vocabulary, corpus.vocabulary):
         return False
     for name, reference in posterior.contexts.items():
         column = corpus.contexts.get(name)
@@ -49,8 +52,12 @@ def _fits(posterior: Posterior, corpus: Corpus) -> bool:
             continue
         if column.kind != reference.kind:
             return False
-        if reference.categories is not None and not np.array_equal(
-            reference.categories, column.categories
-        ):
+        if not _same_names(reference.categories, column.categories):
             return False
     return True
+
+
+def _same_names(wanted: NDArray[Any] | None, found: NDArray[Any] | None) -> bool:
+    if wanted is None or found is None:
+        return wanted is None
+    return np.array_equal(wanted, found)

@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from mcsquared.prediction.alignment import aligned
-from mcsquared.prediction.likelihood import log_cluster_prior, log_group_given_cluster
+from mcsquared.prediction.likelihood import (
+    log_cluster_prior,
+    log_context_given_cluster,
+    log_group_given_cluster,
+)
 from mcsquared.prediction.parameters import Globals, draws_of_globals
 
 if TYPE_CHECKING:
@@ -84,6 +88,7 @@ def _log_joint(
     corpus: Corpus,
     leave_out: str | None = None,
 ) -> Floats:
-    log_prior = log_cluster_prior(posterior, draw, parameters, corpus, leave_out=leave_out)
+    log_context = log_context_given_cluster(posterior, draw, corpus, leave_out)
+    log_prior = log_cluster_prior(parameters, log_context)
     log_content = log_group_given_cluster(corpus, parameters, posterior.priors.content)
     return log_prior + log_content

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +57,7 @@ def context_distribution(
     if name not in posterior.priors.contexts:
         known = ", ".join(map(repr, posterior.priors.contexts)) or "none"
         raise InputError(f"name is {name!r}, but the model's contexts are {known}")
-    if top is not None and (not isinstance(top, Integral) or isinstance(top, bool) or top < 1):
+    if top is not None and not (isinstance(top, int | np.integer) and top >= 1 and top is not True):
         raise InputError(f"top is {top!r}, but a whole number of at least 1 is wanted")
     corpus = aligned(posterior, corpus)
     family, column = posterior.priors.contexts[name], posterior.contexts[name]

@@ -142,18 +142,14 @@ def log_context_given_cluster(
     return result
 
 
-def log_cluster_prior(
-    posterior: Posterior,
-    draw: ParameterDraw,
-    parameters: Globals,
-    corpus: Corpus,
-    with_contexts: bool = True,
-    leave_out: str | None = None,
-) -> Floats:
-    """Return log p(z_j = k, contexts of j), shape (n_groups, n_clusters + n_new)."""
+def log_cluster_prior(parameters: Globals, log_context: Floats) -> Floats:
+    """Return log p(z_j = k, contexts of j), shape (n_groups, n_clusters + n_new).
+
+    Parameters
+    ----------
+    log_context : float64 (n_groups, n_clusters + 1)
+        From `log_context_given_cluster`; zeros where contexts are not used.
+    """
     weight = parameters.log_weight_of_cluster
-    if not with_contexts:
-        return np.tile(weight, (corpus.n_groups, 1))
-    log_context = log_context_given_cluster(posterior, draw, corpus, leave_out)
     column = np.minimum(np.arange(len(weight)), parameters.n_clusters)
     return log_context[:, column] + weight

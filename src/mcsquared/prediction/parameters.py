@@ -118,6 +118,11 @@ def draws_of_globals(
     The random numbers belong to the seed and the draw alone, so a group's prediction does not
     depend on which other groups are predicted with it.
     """
+    if not posterior.parameters:
+        raise InputError(
+            "the posterior keeps no parameter draws, but prediction needs some: "
+            "fit with keep_parameters of at least 1"
+        )
     seed = int(posterior.seed) if seed is None else seed
     for number, draw in enumerate(posterior.parameters):
         for repeat in range(n_repeats):
@@ -142,7 +147,8 @@ def split_unused_weight(unused_weight: float, eta: float, rng: np.random.Generat
     One topic for the whole of it would let all tokens outside the known topics share one content.
     The last topic takes what is left: below `SMALLEST_REST`, or after `MAX_UNUSED` topics.
     """
-    weights, rest = [], unused_weight
+    weights: list[float] = []
+    rest = unused_weight
     while rest > SMALLEST_REST and len(weights) < MAX_UNUSED - 1:
         taken = rest * rng.beta(1.0, eta)
         weights.append(taken)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from mcsquared.families import ConjugateFamily, Gaussian, MultivariateGaussian, Poisson
 
@@ -91,6 +90,8 @@ def _grid(components: Components) -> Floats:
 
 
 def _student(degrees: Floats, location: Floats, scale: Floats) -> Components:
+    from scipy import stats  # slow to load, and seldom needed
+
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.where(degrees > 2.0, scale**2 * degrees / (degrees - 2.0), np.inf)
     frozen = stats.t(degrees[:, None], location[:, None], scale[:, None])
@@ -105,6 +106,8 @@ def _gaussian(family: Gaussian, statistics: Floats) -> list[Components]:
 
 
 def _poisson(family: Poisson, statistics: Floats) -> list[Components]:
+    from scipy import stats
+
     shape, rate = family.kernel_parameters()
     shape, rate = shape + statistics[:, 1], rate + statistics[:, 0]
     mean = shape / rate
