@@ -1,6 +1,6 @@
 """Matrices and lists of arrays, as people have them, to words or vectors."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
     """Return a 2-D numeric array, or a list of arrays where groups hold several vectors."""
     if isinstance(content, np.ma.MaskedArray) and np.ma.is_masked(content):
         raise InputError("content holds masked (missing) values, but a number is wanted everywhere")
-    if isinstance(content, str | bytes) or not (
+    if isinstance(content, str | bytes | Mapping) or not (
         isinstance(content, Iterable) or hasattr(content, "__array__")
     ):
         raise InputError(

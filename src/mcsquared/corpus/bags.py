@@ -10,7 +10,7 @@ from scipy import sparse
 
 from mcsquared.corpus.columns import Column, code_label
 from mcsquared.corpus.content import LARGEST_COUNT
-from mcsquared.corpus.missing import is_missing
+from mcsquared.corpus.missing import as_list, is_missing
 from mcsquared.errors import InputError
 
 __all__ = ["bag_of_lists", "split_strings"]
@@ -58,7 +58,7 @@ def split_strings(name: str, values: Iterable[Any], separator: str | None) -> li
         raise InputError(
             f"bags: the separator of {name!r} is {separator!r}, but a string such as ';' is wanted"
         )
-    listed = list(values)
+    listed = as_list(values)
     if separator is None:
         separator = ";" if any(isinstance(value, str) and ";" in value for value in listed) else ","
     return [_split(value, separator) for value in listed]

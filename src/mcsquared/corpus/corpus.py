@@ -13,6 +13,7 @@ from mcsquared.corpus.columns import Column
 from mcsquared.corpus.content import Vectors, Words, names_array
 from mcsquared.corpus.conversion import aligned_content, all_missing
 from mcsquared.corpus.fingerprint import fingerprint
+from mcsquared.corpus.missing import as_list
 from mcsquared.corpus.rows import check_same_order, generator, number_of_test_groups, row_index
 from mcsquared.corpus.tables import (
     Table,
@@ -257,7 +258,7 @@ class Corpus:
         columns = context_columns(table, contexts, bags, table.n_rows)
         names = table.row_names if group_names is None else group_names
         if isinstance(group_names, str):
-            names = list(table.raw(group_names, "group_names"))
+            names = as_list(table.raw(group_names, "group_names"))
         found: Any
         if text is not None:
             found = text_of(table, text, vocabulary, vectorizer)

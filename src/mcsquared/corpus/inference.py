@@ -49,12 +49,14 @@ def column_from(name: str, values: Any) -> Column:
             if values.shape[1]
             else nothing_observed(name, values.shape[0])
         )
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    unordered = isinstance(values, str | bytes | Mapping | set | frozenset)
+    if unordered or not isinstance(values, Iterable):
         raise InputError(
             f"context {name!r} is {type(values).__name__}, but a column of values is wanted"
         )
     if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(object), None)
+        masked, values = np.ma.getmaskarray(values), values.data.astype(object)
+        values[masked] = None
     if not isinstance(values, np.ndarray | list | tuple | range):
         values, categories = _series_values(values)
         if categories is not None:
@@ -75,6 +77,12 @@ def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
     """Return the values of a series of any library, and its categories if it has some."""
     import narwhals as nw
 
+    if type(values).__module__.startswith("pandas.") and not hasattr(values, "iloc"):
+        import pandas as pd
+
+        if isinstance(values, pd.MultiIndex):
+            return values.to_list(), None
+        values = pd.Series(values)  # an index, a Categorical or another array of pandas
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return (np.asarray(values), None) if hasattr(values, "__array__") else (list(values), None)
@@ -86,7 +94,14 @@ def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         return series.to_numpy().astype("datetime64[us]"), None
     if isinstance(dtype, nw.Categorical | nw.Enum):
-        return series.to_list(), series.cat.get_categories().to_list()
+        own = getattr(getattr(values, "cat", None), "categories", None)  # pandas keeps their order
+        if own is None and isinstance(dtype, nw.Enum):
+            own = dtype.categories
+        return series.to_list(), None if own is None else list(own)
+    if isinstance(dtype, nw.Array) and len(dtype.shape) == 1 and dtype.inner.is_numeric():
+        missing = [None] * dtype.shape[0]
+        rows = [missing if row is None else row for row in series.to_list()]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(missing)), None
     if dtype == nw.Unknown and hasattr(values, "sparse"):  # pandas' sparse numbers
         return np.asarray(values), None
     return series.to_list(), None

@@ -1,8 +1,17 @@
-"""What counts as missing, whichever library wrote it."""
+"""What a list is and what counts as missing in it, whichever library made it."""
 
 from typing import Any
 
-__all__ = ["is_missing"]
+__all__ = ["as_list", "is_missing"]
+
+
+def as_list(values: Any) -> list[Any]:
+    """Return the values of a list, an array or a series of any library as Python objects."""
+    for method in ("to_pylist", "to_list", "tolist"):  # of pyarrow, pandas and polars, NumPy
+        if hasattr(values, method):
+            listed = getattr(values, method)()
+            return listed if isinstance(listed, list) else [listed]
+    return list(values)
 
 
 def is_missing(value: Any) -> bool:

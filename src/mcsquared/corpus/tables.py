@@ -1,5 +1,6 @@
 """Tables: the columns of a data frame or a file, and the part each of them plays."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -14,7 +15,7 @@ from mcsquared.corpus.bags import bag_of_lists, split_strings
 from mcsquared.corpus.columns import Column
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.inference import column_from, nothing_observed
-from mcsquared.corpus.missing import is_missing
+from mcsquared.corpus.missing import as_list, is_missing
 from mcsquared.corpus.text import CountedWords, count_texts, count_tokens
 from mcsquared.errors import InputError
 
@@ -88,46 +89,41 @@ def is_frame(value: Any) -> bool:
         return False
     import narwhals as nw
 
-    native = nw.from_native(value, pass_through=True, allow_series=True) if _quacks(value) else None
+    if nw.dependencies.is_pandas_dataframe(value):
+        return True  # narwhals refuses those with two columns of one name, and the error is ours
+    native = nw.from_native(value, pass_through=True, allow_series=True)
     return isinstance(native, nw.DataFrame | nw.LazyFrame)
-
-
-def _quacks(value: Any) -> bool:
-    # pandas frames with two columns of one name are refused by narwhals; here they are still
-    # frames.
-    return (
-        hasattr(value, "columns")
-        or hasattr(value, "collect_schema")
-        or hasattr(value, "column_names")
-    )
 
 
 def table_of(frame: Any, source: str = "frame") -> Table:
     """Return the table of a data frame of any library."""
-    if type(frame).__module__.split(".")[0] == "pandas" and hasattr(frame, "iloc"):
-        return _pandas_table(frame, source)
     import narwhals as nw
 
-    native = nw.from_native(frame, pass_through=True)
-    if isinstance(native, nw.LazyFrame):
-        native = native.collect()
-    if not isinstance(native, nw.DataFrame):
-        raise InputError(f"{source} is {type(frame).__name__}, but a data frame is wanted")
-    columns = {str(name): native.get_column(name).to_native() for name in native.columns}
+    if nw.dependencies.is_pandas_dataframe(frame):
+        return _pandas_table(frame, source)
+    try:
+        native = nw.from_native(frame, pass_through=True)
+        if isinstance(native, nw.LazyFrame):
+            native = native.collect()
+        if not isinstance(native, nw.DataFrame):
+            raise InputError(f"{source} is {type(frame).__name__}, but a data frame is wanted")
+        columns = {str(name): native.get_column(name).to_native() for name in native.columns}
+    except nw.exceptions.NarwhalsError as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{source} cannot be used as a data frame: {reason}") from error
     return Table(columns, len(native), source)
+
+
+def _repeated(names: list[str]) -> frozenset[str]:
+    return frozenset(name for name, count in Counter(names).items() if count > 1)
 
 
 def _pandas_table(frame: Any, source: str) -> Table:
     names = [
         " ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns
     ]
-    duplicated = (
-        frozenset(name for name in names if names.count(name) > 1)
-        if len(set(names)) < len(names)
-        else ()
-    )
     columns = {name: frame.iloc[:, i] for i, name in enumerate(names)}
-    return Table(columns, len(frame), source, index_names(frame), frozenset(duplicated))
+    return Table(columns, len(frame), source, index_names(frame), _repeated(names))
 
 
 def index_names(frame: Any) -> list[Any] | None:
@@ -157,7 +153,7 @@ def contexts_from(
         table = Table(
             {str(name): values for name, values in contexts.items()}, n_groups, "contexts"
         )
-    elif is_frame(contexts) or _is_pandas_frame(contexts):
+    elif is_frame(contexts):
         table = table_of(contexts, "contexts")
         if table.n_rows != n_groups:
             raise InputError(
@@ -176,14 +172,6 @@ def contexts_from(
             "unique"
         )
     return context_columns(table, list(table.columns), bags, n_groups)
-
-
-def _is_pandas_frame(value: Any) -> bool:
-    return (
-        type(value).__module__.split(".")[0] == "pandas"
-        and hasattr(value, "iloc")
-        and hasattr(value, "columns")
-    )
 
 
 def context_columns(
@@ -252,7 +240,7 @@ def text_of(
     table: Table, name: Any, vocabulary: Sequence[str] | None, vectorizer: dict[str, Any]
 ) -> CountedWords:
     """Return the words of a column of texts, or of lists of words."""
-    values = list(table.typed(name, "text"))
+    values = as_list(table.typed(name, "text"))
     first = next((value for value in values if not is_missing(value)), None)
     if first is None and values:
         raise InputError(f"text names the column {str(name)!r}, in which every text is missing")
@@ -260,7 +248,7 @@ def text_of(
         if isinstance(first, Iterable) and not isinstance(first, str | bytes | Mapping):
             return count_tokens(values, vocabulary)
         return count_texts(
-            list(table.raw(name, "text")) if isinstance(first, str) else values,
+            as_list(table.raw(name, "text")) if isinstance(first, str) else values,
             vocabulary,
             **vectorizer,
         )

@@ -1,5 +1,6 @@
 """Words from texts and from tokens: which words count, and how many are left out."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus.content import Words, words_from_counts
-from mcsquared.corpus.missing import is_missing
+from mcsquared.corpus.missing import as_list, is_missing
 from mcsquared.errors import InputError
 
 __all__ = ["CountedWords", "count_texts", "count_tokens"]
@@ -89,7 +90,7 @@ def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None)
     code_of: dict[str, int] = {}
     codes: list[int] = []
     start = [0]
-    for j, group in enumerate(tokens):
+    for j, group in enumerate(as_list(tokens)):
         codes.extend(code_of.setdefault(word, len(code_of)) for word in _group_tokens(j, group))
         start.append(len(codes))
     if len(start) == 1:
@@ -112,7 +113,7 @@ def _strings(texts: Iterable[Any]) -> tuple[list[str], int]:
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InputError(f"texts is {type(texts).__name__}, but a list of strings is wanted")
     listed, n_missing = [], 0
-    for j, text in enumerate(texts):
+    for j, text in enumerate(as_list(texts)):
         if isinstance(text, str):
             listed.append(str(text))
         elif is_missing(text):
@@ -145,7 +146,7 @@ def _vectorize(
                 "wanted"
             ) from error
         raise InputError(f"texts cannot be counted: {error}") from error
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, re.error) as error:
         raise InputError(
             f"texts cannot be counted with these vectorizer arguments: {error}"
         ) from error

@@ -1,0 +1,210 @@
+"""Columns: storage, families, conversion, alignment, dates."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mcsquared import families
+from mcsquared.corpus import Column
+from mcsquared.corpus.inference import column_from
+from mcsquared.errors import InputError
+
+NUMBER = column_from("x", [1.0, None, 3.0])
+DATE = column_from("x", np.array(["2001-02-03", "NaT", "1999-12-31"], dtype="M8[D]"))
+BOOLEAN = column_from("x", [True, None, False])
+CATEGORY = column_from("x", ["b", None, "a"])
+BAG = column_from("x", [["b", "b", "a"], [], ["a"]])
+VECTOR = column_from("x", np.array([[1.0, 2.0], [np.nan, np.nan], [3.0, 4.0]]))
+EVERY = [NUMBER, DATE, BOOLEAN, CATEGORY, BAG, VECTOR]
+
+
+@pytest.mark.parametrize("column", EVERY, ids=lambda column: column.kind)
+def test_every_kind_says_what_is_observed_and_hands_out_only_that(column):
+    np.testing.assert_array_equal(column.observed, [True, False, True])
+    assert column.observations().shape[0] == 2
+    assert len(column) == 3
+    np.testing.assert_array_equal(column[np.array([1, 0])].observed, [False, True])
+    assert column[np.array([1])].observations().shape[0] == 0
+    assert f"{column.name}: {column.kind}, family" in column.describe()
+
+
+@pytest.mark.parametrize("column", EVERY, ids=lambda column: column.kind)
+def test_the_default_family_fits_and_reads_the_observations(column):
+    family = column.default_family()
+    assert column.accepts(family)
+    assert column.as_family(family) is column
+    filled = column.fill(family)
+    statistics = filled.statistics(column.observations())
+    assert statistics.shape == (2, filled.n_stats)
+    assert np.isfinite(statistics).all()
+    nothing = column[np.array([1])]
+    assert nothing.fill(family).statistics(nothing.observations()).shape[0] == 0
+
+
+def test_a_family_of_another_size_is_refused():
+    with pytest.raises(InputError, match="size 5, but the column has 2 categories"):
+        CATEGORY.fill(families.Categorical(size=5))
+
+
+def test_observations_have_the_numeric_form_of_their_family():
+    assert CATEGORY.observations().dtype == np.int32
+    assert isinstance(BAG.observations(), sparse.csr_matrix)
+    np.testing.assert_array_equal(BAG.observations().toarray(), [[1, 2], [1, 0]])
+    for column in (NUMBER, DATE, BOOLEAN, VECTOR):
+        assert column.observations().dtype == np.float64
+    np.testing.assert_array_equal(DATE.observations(), [11356.0, 10956.0])
+
+
+CONVERSIONS = [
+    (NUMBER, "categorical", "category", [0, -1, 1], ["1", "3"]),
+    (BOOLEAN, "categorical", "category", [1, -1, 0], ["False", "True"]),
+    (DATE, "categorical", "category", [1, -1, 0], ["1999-12-31", "2001-02-03"]),
+    (NUMBER, "poisson", "count", [1.0, np.nan, 3.0], None),
+    (BOOLEAN, "poisson", "count", [1.0, np.nan, 0.0], None),
+    (BOOLEAN, "gaussian", "number", [1.0, np.nan, 0.0], None),
+    (NUMBER, "multivariate_gaussian", "vector", [[1.0], [np.nan], [3.0]], None),
+    (CATEGORY, "bag", "bag", [[0, 1], [0, 0], [1, 0]], ["a", "b"]),
+    (column_from("x", [0, None, 1]), "bernoulli", "boolean", [0.0, np.nan, 1.0], None),
+    (column_from("x", ["no", None, "Yes"]), "bernoulli", "boolean", [0.0, np.nan, 1.0], None),
+    (column_from("x", [["a"], [], ["b"]]), "categorical", "category", [0, -1, 1], ["a", "b"]),
+]
+
+
+@pytest.mark.parametrize(("column", "family", "kind", "values", "categories"), CONVERSIONS)
+def test_a_column_can_be_declared_another_family(column, family, kind, values, categories):
+    converted = column.as_family(families.by_name(family))
+    assert converted.kind == kind
+    found = converted.values.toarray() if kind == "bag" else converted.values
+    np.testing.assert_array_equal(found, values)
+    found = None if converted.categories is None else converted.categories.tolist()
+    assert found == categories
+    filled = converted.fill(families.by_name(family))
+    assert filled.statistics(converted.observations()).shape == (2, filled.n_stats)
+
+
+@pytest.mark.parametrize(
+    ("column", "family", "message"),
+    [
+        (CATEGORY, "gaussian", "context 'x' is a category, but the family gaussian wants numbers"),
+        (BAG, "gaussian", "is a bag"),
+        (BAG, "categorical", "wants one category per group"),
+        (VECTOR, "gaussian", "is a vector"),
+        (CATEGORY, "multivariate_gaussian", "2-D"),
+        (CATEGORY, "bernoulli", "truth values"),
+        (NUMBER, "bernoulli", "truth values, or numbers 0 and 1"),
+        (CATEGORY, "poisson", "whole numbers from 0"),
+        (column_from("x", [0.5]), "poisson", "holds 0.5.*whole numbers from 0"),
+        (column_from("x", [-1]), "poisson", "holds -1"),
+        (VECTOR, "bag", "lists of categories"),
+    ],
+)
+def test_a_family_that_cannot_take_the_column_is_refused(column, family, message):
+    with pytest.raises(InputError, match=message):
+        column.as_family(families.by_name(family))
+
+
+def test_a_family_of_the_users_own_takes_any_column():
+    class Own:
+        name = "own"
+
+    assert NUMBER.as_family(Own()) is NUMBER
+
+
+def test_alignment_recodes_and_what_is_unseen_goes():
+    aligned = CATEGORY.align(["c", "b"])
+    np.testing.assert_array_equal(aligned.values, [1, -1, -1])
+    assert aligned.categories.tolist() == ["c", "b"]
+    aligned = BAG.align(["c", "b"])
+    np.testing.assert_array_equal(aligned.values.toarray(), [[0, 2], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(aligned.observed, [True, False, False])
+    with pytest.raises(InputError, match="no categories"):
+        NUMBER.align(["a"])
+
+
+@pytest.mark.parametrize("column", EVERY, ids=lambda column: column.kind)
+def test_a_column_conforms_to_itself_and_nothing_conforms_to_everything(column):
+    same = column.conform(column)
+    np.testing.assert_array_equal(same.observed, column.observed)
+    nothing = column_from("x", [None, None, None]).conform(column)
+    assert nothing.kind == column.kind
+    assert not nothing.observed.any()
+    assert nothing.n_categories == column.n_categories
+
+
+@pytest.mark.parametrize(
+    ("values", "reference", "found"),
+    [
+        ([1, 2], column_from("x", ["1", "3"]), [0, -1]),
+        (["2001-02-04", None], DATE, [11357.0, np.nan]),
+        ([1, 0], BOOLEAN, [1.0, 0.0]),
+        ([True, False], NUMBER, [1.0, 0.0]),
+        (["a", "zzz"], CATEGORY, [0, -1]),
+        (["a", "zzz"], BAG, [[1, 0], [0, 0]]),
+        (["a; b", "b,b"], BAG, [[1, 1], [0, 2]]),
+        ([5, 6], column_from("x", [3]).as_family("poisson"), [5.0, 6.0]),
+        (["anything", "else"], column_from("x", [None]), [np.nan, np.nan]),
+    ],
+)
+def test_new_data_take_the_kind_of_training(values, reference, found):
+    column = column_from("x", values).conform(reference)
+    assert column.kind == reference.kind
+    values = column.values.toarray() if column.kind == "bag" else column.values
+    np.testing.assert_array_equal(values, found)
+
+
+@pytest.mark.parametrize(
+    ("values", "reference", "message"),
+    [
+        (["a"], NUMBER, "is a category"),
+        (["a"], DATE, "a date is wanted as in training"),
+        (np.array(["2001"], dtype="M8[Y]"), NUMBER, "numbers are wanted as in training"),
+        (np.ones((1, 3)), VECTOR, "width 3, but the model was trained with width 2"),
+        (np.ones((1, 3)), CATEGORY, "a category is wanted as in training"),
+        ([1.5], column_from("x", [3]).as_family("poisson"), "whole numbers"),
+    ],
+)
+def test_new_data_of_another_kind_are_refused(values, reference, message):
+    with pytest.raises(InputError, match=message):
+        column_from("x", values).conform(reference)
+
+
+def test_dates_are_shown_as_dates_again():
+    shown = DATE.display(DATE.values)
+    assert shown.dtype == np.dtype("M8[ns]")
+    expected = np.array(["2001-02-03", "NaT", "1999-12-31"], dtype="M8[ns]")
+    np.testing.assert_array_equal(shown, expected)
+    assert NUMBER.display(NUMBER.values) is NUMBER.values
+
+
+def test_times_come_back_to_the_microsecond():
+    times = np.array(["2014-06-21T12:34:56.789012", "1969-12-31T23:59:59.999999"], dtype="M8[us]")
+    column = column_from("when", times)
+    np.testing.assert_array_equal(column.display(column.values).astype("M8[us]"), times)
+
+
+def test_dates_outside_the_range_of_nanoseconds_come_back_too():
+    days = np.array(["0001-01-01", "9999-12-31"], dtype="M8[D]")
+    column = column_from("when", days)
+    np.testing.assert_array_equal(column.display(column.values).astype("M8[D]"), days)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("x", "colour", [1.0]), "has kind 'colour'"),
+        (("x", "number", [np.inf]), "infinite"),
+        (("x", "number", [1e151]), "overflow"),
+        (("x", "boolean", [0.5]), "other than 0 and 1"),
+        (("x", "count", [-1.0]), "whole numbers from 0"),
+        (("x", "category", [2], ["a", "b"]), "no category belongs to"),
+        (("x", "category", [0], ["a", "a"]), "twice"),
+        (("x", "bag", sparse.csr_matrix([[0.5]])), "fractional"),
+        (("x", "bag", np.array([[1, 2]]), ["a"]), "has 1 names, but there are 2 categories"),
+        (("x", "vector", [1.0]), "1 dimension"),
+        (("x", "vector", np.empty((2, 0))), "width 0"),
+        (("x", "number", np.ones((2, 2))), "2 dimension"),
+    ],
+)
+def test_a_column_checks_what_it_is_made_of(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Column(*arguments)
