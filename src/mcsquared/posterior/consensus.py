@@ -1,0 +1,257 @@
+"""One partition to stand for all draws: the one with the least expected loss.
+
+The search starts from the draws nearest to the others and from greedy allocations, then moves
+one group at a time, joins whole clusters and tries to dissolve single ones until nothing
+improves. It is deterministic, and its memory is linear in groups times draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.errors import InputError
+
+if TYPE_CHECKING:
+    from mcsquared.kernels.cpu.consensus import Tables
+
+__all__ = ["Loss", "consensus", "expected_loss", "numbered_by_size", "variation_of_information"]
+
+Loss = Literal["vi", "binder"]
+Labels = NDArray[np.int32]
+
+# The most units × draws in the tables: 160 MB.
+_LARGEST_TABLE = 20_000_000
+
+# Bounds on the work, counted in list entries looked at, some 5 ns each. The first two starts, the
+# best draw and a greedy one, always run; what the budget leaves goes into further attempts.
+_BUDGET = 600_000_000
+_LONGEST_PASS = 600_000_000
+_MOST_STARTS = 24
+_MOST_SWEEPS = 30
+_FEWEST_SWEEPS = 6
+_FEWEST_DRAWS = 25
+_MOST_DISSOLVED = 200
+
+
+def consensus(draws: Labels, loss: Loss = "vi") -> Labels:
+    """Return the partition with the least expected loss found, clusters by decreasing size.
+
+    Parameters
+    ----------
+    draws : int32 (n_draws, n_groups)
+        The cluster of each group in each draw, from 0 and below n_groups.
+    loss : "vi" or "binder"
+        Variation of information, or the number of pairs on which two partitions disagree.
+
+    Returns
+    -------
+    int32 (n_groups,)
+    """
+    _check_loss(loss)
+    draws = _thinned(draws, max(_LARGEST_TABLE // draws.shape[1], _FEWEST_DRAWS))
+    search, unit_of_group = _search(draws, loss)
+    # Lists are long where draws agree on little; then fewer draws must do.
+    if search.pass_length > _LONGEST_PASS:
+        most = int(len(draws) * _LONGEST_PASS / search.pass_length)
+        search, unit_of_group = _search(_thinned(draws, max(most, _FEWEST_DRAWS)), loss)
+    return numbered_by_size(search.run()[unit_of_group])
+
+
+def expected_loss(labels: Labels, draws: Labels, loss: Loss = "vi") -> float:
+    """Return the mean loss between a partition and the draws.
+
+    In nats for "vi"; for "binder" as a share of all pairs of groups.
+
+    Parameters
+    ----------
+    labels : int32 (n_groups,)
+    draws : int32 (n_draws, n_groups)
+    """
+    _check_loss(loss)
+    function, total = _function(loss), 0.0
+    for draw in draws:
+        joint = _joint_counts(labels, draw)
+        total += function(np.bincount(labels)).sum() + function(np.bincount(draw)).sum()
+        total -= 2.0 * function(joint).sum()
+    n_groups = labels.size
+    scale = n_groups if loss == "vi" else max(n_groups * (n_groups - 1), 1)
+    return max(float(total) / (len(draws) * scale), 0.0)
+
+
+def variation_of_information(first: Labels, second: Labels) -> float:
+    """Return the distance of two partitions in nats; 0 for equal ones."""
+    return expected_loss(first, second[None, :], "vi")
+
+
+def numbered_by_size(labels: Labels) -> Labels:
+    """Return the same partition with clusters 0, 1, ... by decreasing size, ties by first group."""
+    _, first, inverse, counts = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.lexsort((first, -counts))
+    rank = np.empty(order.size, np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    return rank[inverse]
+
+
+def _check_loss(loss: str) -> None:
+    if loss not in ("vi", "binder"):
+        raise InputError(f"loss is {loss!r}, but 'vi' or 'binder' is wanted")
+
+
+def _function(loss: Loss) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+    """Return φ of a count: the one thing in which the losses differ."""
+    if loss == "binder":
+        return lambda count: np.square(count, dtype=np.float64)
+    return lambda count: count * np.log(np.maximum(count, 1))
+
+
+def _joint_counts(first: Labels, second: Labels) -> NDArray[np.int64]:
+    """Return the sizes of the non-empty intersections of two partitions."""
+    pairs = first.astype(np.int64) * (int(second.max()) + 1) + second
+    return np.unique(pairs, return_counts=True)[1]
+
+
+def _thinned(draws: Labels, most: int) -> Labels:
+    """Return the draws, or as many of them as wanted, evenly spaced."""
+    n_draws = len(draws)
+    if n_draws <= most:
+        return draws
+    return draws[np.linspace(0, n_draws - 1, most).round().astype(int)]
+
+
+def _units(draws: Labels) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the row of each unit in each draw, the units' weights, and each group's unit."""
+    columns = np.ascontiguousarray(draws.T)
+    as_bytes = columns.view(np.dtype((np.void, columns.itemsize * columns.shape[1]))).ravel()
+    _, first, unit_of_group, weight = np.unique(
+        as_bytes, return_index=True, return_inverse=True, return_counts=True
+    )
+    units = columns[first]
+    n_clusters = units.max(axis=0).astype(np.int64) + 1
+    offset = np.concatenate([[0], np.cumsum(n_clusters)[:-1]])
+    return (units + offset).astype(np.int32), weight.astype(np.int64), unit_of_group
+
+
+def _tables(row_of_unit: Labels, weight: NDArray[np.int64], loss: Loss) -> Tables:
+    """Return empty tables for the search."""
+    from mcsquared.kernels.cpu.consensus import Tables
+
+    n_units = row_of_unit.shape[0]
+    room = np.bincount(row_of_unit.ravel())
+    row_start = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+    return Tables(
+        row_of_unit=row_of_unit,
+        weight=weight,
+        row_start=row_start,
+        row_length=np.zeros(room.size, np.int32),
+        row_cluster=np.zeros(row_of_unit.size, np.int32),
+        row_count=np.zeros(row_of_unit.size, np.int32),
+        size=np.zeros(n_units, np.int64),
+        phi=_function(loss)(np.arange(weight.sum() + 1, dtype=np.float64)),
+        gain=np.zeros(n_units),
+        seen=np.zeros(n_units, np.int32),
+    )
+
+
+def _search(draws: Labels, loss: Loss) -> tuple[_Search, NDArray[np.int64]]:
+    """Return a search that is ready to run, and the unit of each group."""
+    row_of_unit, weight, unit_of_group = _units(draws)
+    return _Search(_tables(row_of_unit, weight, loss)), unit_of_group
+
+
+class _Search:
+    """A search with its tables and the work it may still do."""
+
+    def __init__(self, tables: Tables) -> None:
+        from mcsquared.kernels.cpu import consensus as kernels
+
+        self.kernels = kernels
+        self.tables = tables
+        self.n_units, self.n_draws = tables.row_of_unit.shape
+        self.room = np.diff(tables.row_start)
+        self.rng = np.random.default_rng(0)
+        self.budget = _BUDGET
+        self.best = np.zeros(self.n_units, np.int32)
+        self.lowest = np.inf
+        kernels.assign(self._partition_of_draw(self.n_draws // 2), tables)
+
+    @property
+    def pass_length(self) -> int:
+        """How many list entries one look at every unit takes, as the tables are now."""
+        return int(self.room @ self.tables.row_length)
+
+    def run(self) -> Labels:
+        """Return the best partition of the units that the work allowed finds."""
+        for number, start in enumerate(self._starts()):
+            if self.budget <= 0 and number >= 2:
+                break
+            self._improve(start)
+        self._dissolve()
+        return self.best
+
+    def _starts(self) -> list[Labels | None]:
+        """Return the draws to start from, best first, with greedy starts (None) between them."""
+        affordable = max(self.budget // (4 * self.pass_length), 8)
+        n_tried = min(self.n_draws, affordable)
+        tried = np.unique(np.linspace(0, self.n_draws - 1, n_tried).round().astype(int))
+        losses = []
+        for draw in tried:
+            self.kernels.assign(self._partition_of_draw(draw), self.tables)
+            self.budget -= self.pass_length
+            losses.append(self.kernels.loss(self.tables))
+        starts: list[Labels | None] = []
+        for draw in tried[np.argsort(losses, kind="stable")][: _MOST_STARTS // 2]:
+            starts += [self._partition_of_draw(draw), None]
+        return starts + [None] * (_MOST_STARTS - len(starts))
+
+    def _partition_of_draw(self, draw: int) -> Labels:
+        rows = self.tables.row_of_unit[:, draw]
+        return np.unique(rows, return_inverse=True)[1].astype(np.int32)
+
+    def _improve(self, start: Labels | None) -> None:
+        """Search from one start, greedily built where none is given; keep what is better."""
+        if start is None:
+            labels = np.zeros(self.n_units, np.int32)
+            self.kernels.allocate(self.rng.permutation(self.n_units), labels, self.tables)
+            self.budget -= self.pass_length
+        else:
+            labels = start
+            self.kernels.assign(labels, self.tables)
+        self._descend(labels)
+
+    def _descend(self, labels: Labels) -> None:
+        """Move units and join clusters until nothing improves; keep what is better."""
+        for number in range(_MOST_SWEEPS):
+            if self.budget <= 0 and number >= _FEWEST_SWEEPS:
+                break
+            order = self.rng.permutation(self.n_units)
+            changes = self.kernels.sweep(order, labels, self.tables)
+            self.budget -= 3 * self.pass_length
+            if changes == 0:
+                changes = self.kernels.merge(labels, self.tables)
+                self.budget -= self.pass_length
+            if changes == 0:
+                break
+        loss = self.kernels.loss(self.tables)
+        if loss < self.lowest - 1e-9 * (1.0 + abs(loss)):
+            self.lowest, self.best = loss, labels.copy()
+
+    def _dissolve(self) -> None:
+        """Break clusters of the best partition up, one after another, and search from there.
+
+        A cluster may be better split in several, which no move of one unit sees.
+        """
+        for attempt in range(_MOST_DISSOLVED):
+            if self.budget <= 0:
+                break
+            labels = numbered_by_size(self.best)
+            members = np.flatnonzero(labels == attempt % (int(labels.max()) + 1))
+            if members.size > 1:
+                labels[members[1:]] = labels.max() + np.arange(1, members.size, dtype=np.int32)
+                self.kernels.assign(labels, self.tables)
+                self._descend(labels)
