@@ -1,0 +1,117 @@
+"""The joint density is the one of the model, term by term."""
+
+from math import exp, lgamma, log
+
+import numpy as np
+import pytest
+
+from mcsquared.corpus import Words
+from mcsquared.priors import vector_observations
+from mcsquared.samplers import collapsed
+from mcsquared.samplers.joint import log_joint
+from tests.samplers.cases import every_case
+
+
+def log_seating(case, state):
+    """Groups in clusters: K log α + Σ ln Γ(n_k) + ln Γ(α) − ln Γ(α + J)."""
+    z, alpha = state.cluster_of_group.tolist(), state.alpha
+    total = lgamma(alpha) - lgamma(alpha + len(z))
+    return total + sum(log(alpha) + lgamma(z.count(k)) for k in set(z))
+
+
+def log_contexts(case, state):
+    """Every cluster's contexts, one observation after another, each given those before it."""
+    total = 0.0
+    for name, column in case.priors.columns(case.corpus).items():
+        family, x = case.priors.contexts[name], column.observations()
+        labels = state.cluster_of_group[column.observed]
+        held = {k: np.zeros((1, family.n_stats)) for k in set(labels.tolist())}
+        rows = family.statistics(x)
+        for i, k in enumerate(labels.tolist()):
+            total += family.log_predictive(x[i : i + 1], held[k])[0, 0]
+            held[k] = held[k] + rows[i]
+        total -= family.log_base(x).sum()
+    return total
+
+
+def log_topics(case, state):
+    """Tokens in topics given ε: Σ_k of a Dirichlet-multinomial with weights v ε."""
+    observations = case.observations
+    cluster = np.repeat(state.cluster_of_group, np.diff(observations.group_start)).tolist()
+    topic, total = state.topic_of_token.tolist(), 0.0
+    for k in set(cluster):
+        own = [m for m, c in zip(topic, cluster, strict=True) if c == k]
+        total += lgamma(state.v) - lgamma(state.v + len(own))
+        for m in set(own):
+            prior = state.v * state.topic_weights[m]
+            total += lgamma(prior + own.count(m)) - lgamma(prior)
+    return total
+
+
+def log_content(case, state):
+    """Every topic's tokens, one after another, each given those before it."""
+    corpus, family = case.corpus, case.priors.content
+    words = isinstance(corpus.content, Words)
+    x = case.observations.word if words else vector_observations(corpus, family)
+    total, rows = -family.log_base(x).sum(), family.statistics(x)
+    held = {m: np.zeros((1, family.n_stats)) for m in set(state.topic_of_token.tolist())}
+    for i, m in enumerate(state.topic_of_token.tolist()):
+        total += family.log_predictive(x[i : i + 1], held[m])[0, 0]
+        held[m] = held[m] + rows[i]
+    return total
+
+
+def log_weights(case, state):
+    """The density of ε: M log η + (η − 1) log ε_new − Σ log ε_m."""
+    weights = state.topic_weights[np.unique(state.topic_of_token)]
+    unused = 1.0 - weights.sum()
+    return len(weights) * log(state.eta) + (state.eta - 1) * log(unused) - np.log(weights).sum()
+
+
+@every_case
+def test_the_joint_density_equals_its_terms_written_out(case):
+    observations, state = case.observations, case.start()
+    for _ in range(4):
+        collapsed.sweep(state, observations, case.priors, 2, 0)
+        expected = log_seating(case, state) + log_contexts(case, state)
+        if observations.n_tokens:
+            for term in (log_topics, log_content, log_weights):
+                expected += term(case, state)
+        assert log_joint(state, observations, case.priors) == pytest.approx(expected, rel=1e-9)
+
+
+@every_case
+def test_the_joint_density_does_not_depend_on_labels(case):
+    observations, state = case.observations, case.start()
+    collapsed.sweep(state, observations, case.priors, 2, 0)
+    before = log_joint(state, observations, case.priors)
+    counts = state.counts
+    order = np.random.default_rng(0).permutation(len(state.topic_weights))
+    state.topic_weights = state.topic_weights[order]
+    for name in ("topics_in_cluster", "words_in_topic"):
+        setattr(counts, name, np.ascontiguousarray(getattr(counts, name)[:, order]))
+    for name in ("tokens_in_topic", "topic_statistics"):
+        setattr(counts, name, getattr(counts, name)[order])
+    assert log_joint(state, observations, case.priors) == pytest.approx(before, rel=1e-12)
+
+
+def test_the_difference_of_two_joints_is_the_ratio_of_the_conditional():
+    """p(l_i = m | ·) of a single token is the joint of each choice, normalised."""
+    from mcsquared.samplers import reference
+    from mcsquared.state import recount
+    from tests.samplers.cases import CASES
+    from tests.samplers.test_reference import plain_data, plain_state
+
+    case = CASES["words_all_contexts"]
+    observations, state = case.observations, case.start()
+    data, plain = plain_data(case), plain_state(state)
+    token = int(np.flatnonzero(np.bincount(state.topic_of_token)[state.topic_of_token] > 1)[0])
+    choices, log_chances = reference.topic_conditional(token, plain, data)
+    joints = []
+    for m in choices[:-1]:
+        state.topic_of_token[token] = m
+        state.counts = recount(state, observations)
+        joints.append(log_joint(state, observations, case.priors))
+    chances = [exp(value) for value in log_chances[:-1] - log_chances[0]]
+    ratios = [exp(value - joints[0]) for value in joints]
+    np.testing.assert_allclose(ratios, chances, rtol=1e-9)
