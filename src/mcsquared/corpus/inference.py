@@ -77,7 +77,7 @@ def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
     """Return the values of a series of any library, and its categories if it has some."""
     import narwhals as nw
 
-    if type(values).__module__.startswith("pandas.") and not hasattr(values, "iloc"):
+    if type(values).__module__.split(".")[0] == "pandas" and not hasattr(values, "iloc"):
         import pandas as pd
 
         if isinstance(values, pd.MultiIndex):
