@@ -1,0 +1,65 @@
+"""The paper's letters in one picture: clusters, their pixels, their topics, their contexts.
+
+Run it with ``python examples/letters.py letters.png``; it needs matplotlib.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import mcsquared as mc2
+
+N_TOPICS_SHOWN = 12
+
+
+def main(path: Path) -> None:
+    """Fit the letters and draw what was found."""
+    data = mc2.datasets.letters(random_state=0)
+    model = mc2.MC2(n_sweeps=300, burn_in=150, random_state=0).fit(data.corpus)
+    agreement = mc2.evaluation.nmi(data.cluster_of_group, model.labels_)
+    figure = draw(model, data.corpus.contexts["position"].values)
+    figure.suptitle(
+        f"{len(data.corpus)} groups of 50 pixels: {model.n_clusters_} clusters, "
+        f"NMI {agreement:.2f} against the truth"
+    )
+    figure.savefig(path, dpi=110)
+
+
+def draw(model: mc2.MC2, position: np.ndarray) -> plt.Figure:
+    """Draw a column per cluster, the topics below, and the contexts at the bottom."""
+    figure = plt.figure(figsize=(9, 6.4), layout="constrained")
+    clusters, topics, contexts = figure.subfigures(3, 1, height_ratios=[2.2, 1.3, 1.7])
+    topic_given_cluster = np.asarray(model.posterior_.topic_given_cluster)
+    word_given_topic = np.asarray(model.posterior_.word_given_topic)
+    colours = plt.get_cmap("tab10").colors
+
+    axes = np.atleast_1d(clusters.subplots(1, model.n_clusters_))
+    for cluster, axis in enumerate(axes):
+        show_pixels(axis, topic_given_cluster[cluster] @ word_given_topic)
+        members = model.labels_ == cluster
+        axis.set_title(f"cluster {cluster}: {members.sum()} groups", color=colours[cluster % 10])
+
+    n_shown = min(N_TOPICS_SHOWN, model.n_topics_)
+    topics.suptitle("topics, most frequent first", fontsize="medium")
+    for topic, axis in enumerate(np.atleast_1d(topics.subplots(1, n_shown))):
+        show_pixels(axis, word_given_topic[topic])
+
+    axis = contexts.subplots()
+    edges = np.linspace(np.nanmin(position), np.nanmax(position), 60)
+    for cluster in range(model.n_clusters_):
+        axis.hist(position[model.labels_ == cluster], edges, color=colours[cluster % 10], alpha=0.7)
+    axis.set(xlabel="context of the group", ylabel="groups")
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def show_pixels(axis: plt.Axes, probability: np.ndarray) -> None:
+    """Draw a distribution over the 7 x 5 pixels, dark where it is high."""
+    axis.imshow(probability.reshape(7, 5), cmap="Greys", vmin=0)
+    axis.set(xticks=[], yticks=[])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "letters.png"))
