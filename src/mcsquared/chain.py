@@ -19,9 +19,8 @@ from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
 from mcsquared.samplers import collapsed
-from mcsquared.samplers.collapsed import Bounds
 from mcsquared.samplers.joint import log_joint
-from mcsquared.state import State
+from mcsquared.state import NO_BOUNDS, Bounds, State
 
 __all__ = ["TRACE", "Callback", "ChainRun", "Schedule", "SweepInfo", "run_chains"]
 
@@ -214,7 +213,7 @@ def run_chains(
     priors: Priors,
     schedule: Schedule,
     seed: int,
-    bounds: Bounds = Bounds(),
+    bounds: Bounds = NO_BOUNDS,
     callbacks: Sequence[Callback] = (),
     n_threads: int = 1,
     save: Callable[[ChainRun, bool], None] | None = None,

@@ -22,8 +22,8 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.fitting import Fit, check_sampler
 from mcsquared.posterior import Posterior
 from mcsquared.priors import Concentration, Gamma, Priors
-from mcsquared.samplers.collapsed import Bounds
 from mcsquared.samplers.starts import STARTS
+from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from mcsquared.posterior import Posterior
 from mcsquared.priors import Priors
 from mcsquared.progress import Progress
 from mcsquared.samplers import collapsed
-from mcsquared.samplers.collapsed import Bounds
+from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
     from mcsquared.state import State

@@ -10,9 +10,20 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
 from mcsquared.observations import Observations
 
-__all__ = ["Counts", "State", "recount", "slots_for"]
+__all__ = ["NO_BOUNDS", "Bounds", "Counts", "State", "recount", "slots_for"]
 
 LANES = 8  # slots come in multiples of what the token kernel takes at a time
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Hard upper bounds that a user set; None where there is none."""
+
+    clusters: int | None = None
+    topics: int | None = None
+
+
+NO_BOUNDS = Bounds()
 
 
 @dataclass

@@ -1,23 +1,28 @@
-"""Where a chain begins: random assignments, or groups and tokens seated one after another."""
+"""Where a chain begins: groups clustered by their words and contexts alone, or at random."""
 
 from __future__ import annotations
 
-import math
+import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
+from mcsquared.kernels.cpu.contexts import Bags
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations import Observations
 from mcsquared.priors import Concentration, Gamma, Priors
+from mcsquared.samplers.clusters import sweep_clusters
 from mcsquared.samplers.concentrations import draw_topic_weights
-from mcsquared.state import Counts, State, count, slots_for
+from mcsquared.state import NO_BOUNDS, Bounds, State, count, slots_for
 
 __all__ = ["STARTS", "start", "state_from_assignments"]
 
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS, RANDOM_TOPICS = 10, 20
+MIXTURE_SWEEPS = 20
+MIXTURE_WORDS = 50  # of each group: with a thousand words each group would be its own cluster
+MIXTURE_CHAIN = 2**31  # the mixture below draws numbers that no chain draws
 
 
 def start(
@@ -26,29 +31,96 @@ def start(
     seed: int,
     chain: int,
     init: str = "auto",
-    n_clusters: int | None = None,
-    n_topics: int | None = None,
+    n_clusters: int = RANDOM_CLUSTERS,
+    n_topics: int = RANDOM_TOPICS,
+    bounds: Bounds = NO_BOUNDS,
 ) -> State:
     """Return the state before the first sweep.
 
     Parameters
     ----------
     init : {"auto", "random"}
-    n_clusters, n_topics : int, optional
-        How many a random start spreads groups and tokens over.
+        "auto": clusters from a mixture that knows no topics, see `cluster_whole_groups`, and topics at
+        random. "random": both at random.
+    n_clusters, n_topics : int
+        How many groups and tokens are spread over at random.
     """
     if init not in STARTS:
         raise InputError(f"init is {init!r}, but one of {', '.join(map(repr, STARTS))} is wanted")
     rng = generator(seed, chain, 0, int(Step.START))
-    clusters = n_clusters or RANDOM_CLUSTERS
-    topics = n_topics or RANDOM_TOPICS
-    return state_from_assignments(
+    clusters = rng.integers(0, _at_most(n_clusters, bounds.clusters), observations.n_groups)
+    topics = rng.integers(0, _at_most(n_topics, bounds.topics), observations.n_tokens)
+    if init == "auto":
+        clusters = cluster_whole_groups(observations, priors, clusters, seed, chain, bounds)
+    return state_from_assignments(observations, priors, clusters, topics, rng)
+
+
+def cluster_whole_groups(
+    observations: Observations,
+    priors: Priors,
+    clusters: NDArray[np.int64],
+    seed: int,
+    chain: int,
+    bounds: Bounds,
+) -> NDArray[np.int32]:
+    """Return clusters from a Dirichlet process mixture over contexts and whole groups of words.
+
+    The words of a group are taken for one more bag, so that a cluster is a distribution over words
+    instead of one over topics. That mixes in a few sweeps, and is where a chain should begin, not what
+    it should believe. Content other than words is left out.
+    """
+    rng = generator(seed, MIXTURE_CHAIN + chain, 0, int(Step.START))
+    mixture = without_topics(observations, priors, rng)
+    state = state_from_assignments(mixture, priors, clusters, np.zeros(0, np.int64), rng)
+    for _ in range(MIXTURE_SWEEPS):
+        state.sweep += 1
+        sweep_clusters(state, mixture, seed, MIXTURE_CHAIN + chain, bounds)
+    return state.cluster_of_group
+
+
+def without_topics(
+    observations: Observations, priors: Priors, rng: np.random.Generator
+) -> Observations:
+    """Return the same groups without tokens; some words of each become one more bag context."""
+    bags, families = observations.bags, observations.bag_families
+    if observations.n_words:
+        n_words, n_groups = observations.n_words, observations.n_groups
+        group, word = _some_words(observations, rng)
+        cells, counts = np.unique(group * n_words + word, return_counts=True)
+        start = np.searchsorted(cells // n_words, np.arange(n_groups + 1))
+        concentration, size = priors.content.kernel_parameters()
+        category = cells % n_words + observations.n_categories
+        bags = Bags(
+            start=np.vstack([bags.start, start + len(bags.category)]),
+            category=np.append(bags.category, category).astype(np.int32),
+            count=np.append(bags.count, counts).astype(np.int32),
+            concentration=np.append(bags.concentration, concentration),
+            smoothing=np.append(bags.smoothing, concentration * size),
+        )
+        families = [*families, priors.content]
+    return dataclasses.replace(
         observations,
-        priors,
-        rng.integers(0, clusters, observations.n_groups),
-        rng.integers(0, topics, observations.n_tokens),
-        rng,
+        group_start=np.zeros_like(observations.group_start),
+        word=np.zeros(0, np.int32),
+        n_words=0,
+        values=np.zeros((0, 0)),
+        content_kind=-1,
+        generic_content=None,
+        bags=bags,
+        bag_families=families,
     )
+
+
+def _some_words(
+    observations: Observations, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return group and word of at most MIXTURE_WORDS tokens of each group, chosen at random."""
+    sizes = np.diff(observations.group_start)
+    group = np.repeat(np.arange(observations.n_groups), sizes)
+    order = np.lexsort((rng.random(observations.n_tokens), group))
+    rank = np.arange(observations.n_tokens) - np.repeat(observations.group_start[:-1], sizes)
+    chosen = order[rank < MIXTURE_WORDS]
+    return group[chosen], observations.word[chosen]
 
 
 def state_from_assignments(
@@ -59,43 +131,41 @@ def state_from_assignments(
     rng: np.random.Generator,
 ) -> State:
     """Return a state with these labels; concentrations at their prior means, ε drawn from counts."""
-    z = _compact(cluster_of_group)
-    topic = _compact(topic_of_token)
+    clusters, topics = _compact(cluster_of_group), _compact(topic_of_token)
     counts = count(
         observations,
-        z,
-        topic,
-        slots_for(int(z.max(initial=-1)) + 1),
-        slots_for(int(topic.max(initial=-1)) + 1),
+        clusters,
+        topics,
+        slots_for(int(clusters.max(initial=-1)) + 1),
+        slots_for(int(topics.max(initial=-1)) + 1),
     )
-    state = State(
-        cluster_of_group=z,
-        topic_of_token=topic,
-        topic_weights=np.zeros(len(counts.tokens_in_topic)),
-        log_unused=np.zeros(1),
+    eta = _first_value(priors.eta)
+    active = counts.tokens_in_topic > 0
+    tables = (counts.topics_in_cluster[:, active] > 0).sum(axis=0)
+    weights = np.zeros(len(active))
+    log_unused = 0.0
+    if active.any():
+        weights[active], log_unused = draw_topic_weights(tables, eta, rng)
+    return State(
+        cluster_of_group=clusters,
+        topic_of_token=topics,
+        topic_weights=weights,
+        log_unused=np.array([log_unused]),
         alpha=_first_value(priors.alpha),
         v=_first_value(priors.v),
-        eta=_first_value(priors.eta),
+        eta=eta,
         lam=_first_value(priors.lam),
         sweep=0,
         counts=counts,
     )
-    _draw_weights(state, counts, rng)
-    return state
-
-
-def _draw_weights(state: State, counts: Counts, rng: np.random.Generator) -> None:
-    active = counts.tokens_in_topic > 0
-    if not active.any():
-        return
-    tables = (counts.topics_in_cluster[:, active] > 0).sum(axis=0)
-    weights, log_unused = draw_topic_weights(tables, state.eta, rng)
-    state.topic_weights[active] = weights
-    state.log_unused[0] = log_unused
 
 
 def _first_value(prior: Concentration) -> float:
     return prior.mean if isinstance(prior, Gamma) else float(prior)
+
+
+def _at_most(number: int, bound: int | None) -> int:
+    return number if bound is None else min(number, bound)
 
 
 def _compact(labels: NDArray[np.integer]) -> NDArray[np.int32]:

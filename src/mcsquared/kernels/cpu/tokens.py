@@ -39,8 +39,8 @@ def used_slots(occupied):
 
 
 @njit(cache=True, error_model="numpy")
-def weigh(counts, share, beta, n_slots, product):
-    """Fill ``product`` with every topic's weight and return the sums of the eight lanes.
+def weigh(counts, share, beta, n_slots, product, lanes):
+    """Fill ``product`` with every topic's weight and ``lanes`` with the sums of eight lanes.
 
     Lane i holds the slots i, i+8, i+16, ...: independent running sums, which a compiler may keep
     in one vector register without changing the order of any sum.
@@ -57,7 +57,19 @@ def weigh(counts, share, beta, n_slots, product):
         s5 += product[b + 5]
         s6 += product[b + 6]
         s7 += product[b + 7]
-    return s0, s1, s2, s3, s4, s5, s6, s7
+    lanes[0], lanes[1], lanes[2], lanes[3] = s0, s1, s2, s3
+    lanes[4], lanes[5], lanes[6], lanes[7] = s4, s5, s6, s7
+
+
+@njit(cache=True, error_model="numpy")
+def weigh_again(m, counts, share, beta, product, lanes):
+    """Bring ``product`` and ``lanes`` up to date after slot ``m`` alone has changed.
+
+    What rounding this adds ends with the repeats of one word in one group.
+    """
+    weight = (counts[m] + beta) * share[m]
+    lanes[m % LANES] += weight - product[m]
+    product[m] = weight
 
 
 @njit(cache=True, error_model="numpy")
@@ -66,7 +78,7 @@ def pick_slot(product, n_slots, lanes, threshold):
 
     Steps are counted, not branched on: a wrong guess of the processor costs more than the sums.
     """
-    s0, s1, s2, s3, s4, s5, s6, _ = lanes
+    s0, s1, s2, s3, s4, s5, s6 = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5], lanes[6]
     c1 = s0 + s1
     c2 = c1 + s2
     c3 = c2 + s3
@@ -125,6 +137,7 @@ def resample_word_topics(
     max_topics : int
         Bound on active topics, or a negative number for none.
     topic_of_token : int32 (n_tokens,)
+        -1 for a token that has no topic yet, as in a start.
     topics_in_cluster : int32 (cluster slots, topic slots)
     words_in_topic : int32 (n_words, topic slots)
         A word's row is contiguous.
@@ -144,6 +157,7 @@ def resample_word_topics(
     capacity = tokens_in_topic.size
     share = np.zeros(capacity)
     product = np.zeros(capacity)
+    lanes = np.zeros(LANES)
     n_slots = used_slots(tokens_in_topic)
     n_active = 0
     for m in range(capacity):
@@ -151,6 +165,7 @@ def resample_word_topics(
     unused = math.exp(log_unused[0])
     for j in range(first_group, group_start.size - 1):
         row = topics_in_cluster[cluster_of_group[j]]
+        weighed = -1  # the word that ``product`` was filled for
         for m in range(n_slots):
             share[m] = (row[m] + v * topic_weights[m]) / (tokens_in_topic[m] + smoothing)
         for i in range(max(first_token, group_start[j]), group_start[j + 1]):
@@ -158,21 +173,27 @@ def resample_word_topics(
                 return j, i
             counts = words_in_topic[word[i]]
             m = topic_of_token[i]
-            counts[m] -= 1
-            row[m] -= 1
-            tokens_in_topic[m] -= 1
-            if tokens_in_topic[m] == 0:
-                unused += topic_weights[m]
-                log_unused[0] = math.log(unused)
-                topic_weights[m] = 0.0
-                share[m] = 0.0
-                n_active -= 1
-            else:
-                share[m] = (row[m] + v * topic_weights[m]) / (tokens_in_topic[m] + smoothing)
+            if m >= 0:
+                counts[m] -= 1
+                row[m] -= 1
+                tokens_in_topic[m] -= 1
+                if tokens_in_topic[m] == 0:
+                    unused += topic_weights[m]
+                    log_unused[0] = math.log(unused)
+                    topic_weights[m] = 0.0
+                    share[m] = 0.0
+                    n_active -= 1
+                else:
+                    share[m] = (row[m] + v * topic_weights[m]) / (tokens_in_topic[m] + smoothing)
 
-            lanes = weigh(counts, share, beta, n_slots, product)
-            s0, s1, s2, s3, s4, s5, s6, s7 = lanes
-            total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+            # Repeats of a word in a group follow each other, and change two topics at most.
+            if word[i] != weighed:
+                weigh(counts, share, beta, n_slots, product, lanes)
+                weighed = word[i]
+            elif m >= 0:
+                weigh_again(m, counts, share, beta, product, lanes)
+            total = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+            total += (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
             fresh = v * unused / n_words
             if max_topics >= 0 and n_active >= max_topics:
                 fresh = 0.0
@@ -186,6 +207,7 @@ def resample_word_topics(
                 log_unused[0] += log_rest
                 unused = math.exp(log_unused[0])
                 n_active += 1
+                weighed = -1
             else:
                 m = pick_slot(product, n_slots, lanes, threshold)
             topic_of_token[i] = m
@@ -193,4 +215,6 @@ def resample_word_topics(
             row[m] += 1
             tokens_in_topic[m] += 1
             share[m] = (row[m] + v * topic_weights[m]) / (tokens_in_topic[m] + smoothing)
+            if weighed >= 0 and i + 1 < group_start[j + 1] and word[i + 1] == weighed:
+                weigh_again(m, counts, share, beta, product, lanes)
     return group_start.size - 1, group_start[-1]
