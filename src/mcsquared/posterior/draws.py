@@ -39,8 +39,10 @@ class ParameterDraw:
 
     @property
     def n_clusters(self) -> int:
+        """Number of clusters of this draw."""
         return int(self.topics_in_cluster.shape[0])
 
     @property
     def n_topics(self) -> int:
+        """Number of topics of this draw."""
         return int(self.topics_in_cluster.shape[1])

@@ -1,0 +1,14 @@
+"""Kept draws: one partition and one set of topics to stand for them, tables, diagnostics."""
+
+from mcsquared.posterior.coclustering import CoClustering
+from mcsquared.posterior.consensus import expected_loss, variation_of_information
+from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.posterior import Posterior
+
+__all__ = [
+    "CoClustering",
+    "ParameterDraw",
+    "Posterior",
+    "expected_loss",
+    "variation_of_information",
+]

@@ -1,0 +1,67 @@
+"""Which topic of one draw is which topic of another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.families import ConjugateFamily
+from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.means import content_means
+
+__all__ = ["match_topics", "topic_similarity"]
+
+Floats = NDArray[np.float64]
+
+
+def match_topics(
+    draw: ParameterDraw, reference: ParameterDraw, family: ConjugateFamily
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return the reference's topic that each topic of a draw corresponds to, and how closely.
+
+    The assignment with the greatest total similarity; topics left over get -1 and 0.
+
+    Returns
+    -------
+    topic : int64 (n_topics,)
+    similarity : float64 (n_topics,)
+        Between 0, nothing in common, and 1, the same.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    similarity = topic_similarity(draw, reference, family)
+    rows, columns = linear_sum_assignment(similarity, maximize=True)
+    # Topics with nothing in common are paired only because something must be.
+    together = similarity[rows, columns] > 0.0
+    rows, columns = rows[together], columns[together]
+    topic = np.full(draw.n_topics, -1, np.int64)
+    closeness = np.zeros(draw.n_topics)
+    topic[rows], closeness[rows] = columns, similarity[rows, columns]
+    return topic, closeness
+
+
+def topic_similarity(
+    draw: ParameterDraw, reference: ParameterDraw, family: ConjugateFamily
+) -> Floats:
+    """Return the similarity of each topic of a draw to each of another: (n_topics, n_others).
+
+    For words one minus the squared Hellinger distance of the observed shares, Σ_w √(p_w q_w);
+    for vectors a Gaussian kernel of the distance of the means, in units of the topics' spread.
+    """
+    if sparse.issparse(draw.content_statistics):
+        product = _root_shares(draw) @ _root_shares(reference).T
+        return np.minimum(product.toarray(), 1.0)
+    means, others = content_means(draw, family), content_means(reference, family)
+    spread = np.concatenate([means, others]).std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    difference = (means[:, None, :] - others[None, :, :]) / scale
+    return np.exp(-0.5 * np.square(difference).mean(axis=2))
+
+
+def _root_shares(draw: ParameterDraw) -> sparse.csr_matrix:
+    """Return √ of each word's share of its topic, sparse as the counts are."""
+    counts = sparse.csr_matrix(draw.content_statistics, dtype=np.float64)
+    totals = np.asarray(counts.sum(axis=1)).ravel()
+    shares = sparse.diags(1.0 / np.maximum(totals, 1.0)) @ counts
+    return shares.sqrt().tocsr()

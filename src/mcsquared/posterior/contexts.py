@@ -1,0 +1,192 @@
+"""Tables of contexts: what a cluster or a topic says about them, and they about topics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import logsumexp
+
+from mcsquared.corpus import Column
+from mcsquared.errors import InputError
+from mcsquared.families import Bag, Categorical, ConjugateFamily, MultivariateGaussian
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mcsquared.posterior.posterior import Posterior
+
+__all__ = [
+    "context_given_cluster",
+    "context_given_topic",
+    "context_of",
+    "context_statistics",
+    "topic_given_context",
+]
+
+Floats = NDArray[np.float64]
+
+_GRID_POINTS = 101
+# Densities are averaged around each point of the grid, or a narrow peak falls between two.
+_POINTS_BETWEEN = 9
+_MOST_COUNTS = 1000
+
+
+def context_of(posterior: Posterior, name: str) -> tuple[Column, ConjugateFamily]:
+    """Return a context's training column and family, or say which contexts there are."""
+    if name not in posterior.priors.contexts:
+        known = ", ".join(map(repr, posterior.priors.contexts)) or "none"
+        raise InputError(f"name is {name!r}, but the contexts of this model are: {known}")
+    return posterior.contexts[name], posterior.priors.contexts[name]
+
+
+def context_statistics(posterior: Posterior, name: str) -> Floats:
+    """Return the statistics of a context in each consensus cluster, missing ones left out."""
+    column, family = context_of(posterior, name)
+    return family.statistics_by_cluster(
+        column.observations(), posterior.labels[column.observed], posterior.n_clusters
+    )
+
+
+def context_given_cluster(posterior: Posterior, name: str) -> pd.DataFrame:
+    """Return the distribution of a context in each cluster, its parameters integrated out."""
+    weights = np.eye(posterior.n_clusters)
+    return _table(posterior, name, weights, "cluster")
+
+
+def context_given_topic(posterior: Posterior, name: str) -> pd.DataFrame:
+    """Return the distribution of a context over the tokens of each topic.
+
+    A mixture of the clusters' distributions, each weighted by its tokens in the topic.
+    """
+    weights = posterior.tokens_of_cluster[:, None] * posterior.topic_given_cluster.to_numpy()
+    totals = weights.sum(axis=0)
+    even = np.full_like(weights, 1.0 / max(posterior.n_clusters, 1))
+    shares = np.divide(weights, totals, out=even, where=totals > 0)
+    return _table(posterior, name, shares, "topic")
+
+
+def topic_given_context(posterior: Posterior, name: str, value: Any) -> pd.DataFrame:
+    """Return the topics of a group of which one context alone is known.
+
+    p(m | x)  ∝  Σ_c p(c) p(x | c) τ_cm over the clusters c, p(c) their share of the groups.
+    """
+    import pandas as pd
+
+    column, family = context_of(posterior, name)
+    observation = _observation(column, name, value)
+    statistics = context_statistics(posterior, name)
+    log_weight = np.log(np.bincount(posterior.labels) / posterior.n_groups)
+    log_weight += family.log_predictive(observation, statistics)[0]
+    cluster = np.exp(log_weight - logsumexp(log_weight))
+    probability = cluster @ posterior.topic_given_cluster.to_numpy()
+    table = pd.DataFrame({"topic": np.arange(len(probability)), "probability": probability})
+    table = table.sort_values("probability", ascending=False, kind="stable")
+    return table.reset_index(drop=True)
+
+
+def _observation(column: Column, name: str, value: Any) -> Any:
+    """Return one value of a user's as the single observation of a column like training's."""
+    from mcsquared.corpus import Corpus
+
+    single = Corpus(sparse.csr_matrix((1, 1), dtype=np.int32), {name: [value]})
+    found = single.contexts[name].conform(column)
+    if not found.observed.any():
+        raise InputError(f"value is {value!r}, which was never seen in the context {name!r}")
+    return found.observations()
+
+
+def _table(posterior: Posterior, name: str, weights: Floats, of: str) -> pd.DataFrame:
+    """Return a frame with a column per mixture of clusters: weights (n_clusters, n_columns)."""
+    import pandas as pd
+
+    column, family = context_of(posterior, name)
+    statistics = context_statistics(posterior, name)
+    columns = pd.RangeIndex(weights.shape[1], name=of)
+    if isinstance(family, MultivariateGaussian):
+        return _moments(family, statistics, weights, of)
+    if isinstance(family, Categorical | Bag):
+        probability = np.exp(family.mean_parameters(statistics)).T @ weights
+        named = column.categories is not None and column.n_categories == len(probability)
+        index = pd.Index(column.categories if named else range(len(probability)), name=name)
+        return pd.DataFrame(probability, index=index, columns=columns)
+    if column.kind == "boolean":
+        index = pd.Index([False, True], name=name)
+        probability = np.exp(family.log_predictive(np.array([0.0, 1.0]), statistics)) @ weights
+        return pd.DataFrame(probability, index=index, columns=columns)
+    if column.kind not in ("number", "date", "count"):
+        raise InputError(
+            f"context {name!r} is a {column.kind} under a family of its own, which has no table"
+        )
+    points = _counts_grid(column) if column.kind == "count" else _number_grid(column)
+    if column.kind == "count":
+        density = _probabilities(family, points, statistics) @ weights
+    else:
+        density = _densities(family, points, statistics) @ weights
+    return pd.DataFrame(density, pd.Index(column.display(points), name=name), columns)
+
+
+def _number_grid(column: Column) -> Floats:
+    """Return evenly spaced points that cover what was observed and a tenth beyond."""
+    seen = column.observations()
+    low, high = (seen.min(), seen.max()) if len(seen) else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.5 * max(1.0, abs(low) * 1e-6), high + 0.5 * max(1.0, abs(high) * 1e-6)
+    margin = 0.1 * (high - low)
+    return np.linspace(low - margin, high + margin, _GRID_POINTS)
+
+
+def _counts_grid(column: Column) -> Floats:
+    """Return whole numbers from 0 to well above the largest, not more than a thousand of them."""
+    seen = column.observations()
+    last = np.ceil(2.0 * (seen.max() if len(seen) else 1.0)) + 10.0
+    if last <= _MOST_COUNTS:
+        return np.arange(last + 1.0)
+    return np.unique(np.round(np.linspace(0.0, last, _GRID_POINTS)))
+
+
+def _densities(family: ConjugateFamily, points: Floats, statistics: Floats) -> Floats:
+    """Return densities (n_points, n_clusters) whose trapezoids add up to 1."""
+    step = points[1] - points[0]
+    offsets = (np.arange(_POINTS_BETWEEN) - _POINTS_BETWEEN // 2) / _POINTS_BETWEEN * step
+    around = (points[:, None] + offsets).ravel()
+    density = np.exp(family.log_predictive(around, statistics))
+    density = density.reshape(len(points), _POINTS_BETWEEN, -1).mean(axis=1)
+    area = np.trapezoid(density, points, axis=0)
+    even = np.full_like(density, 1.0 / (points[-1] - points[0]))
+    return np.divide(density, area, out=even, where=area > 0)
+
+
+def _probabilities(family: ConjugateFamily, points: Floats, statistics: Floats) -> Floats:
+    """Return probabilities (n_points, n_clusters) that add up to 1 over the points."""
+    logs = family.log_predictive(points, statistics)
+    return np.exp(logs - logsumexp(logs, axis=0))
+
+
+def _moments(
+    family: MultivariateGaussian, statistics: Floats, weights: Floats, of: str
+) -> pd.DataFrame:
+    """Return the mean and sd of each dimension: a row per dimension, two columns per mixture."""
+    import pandas as pd
+
+    width = family.width
+    parameters = family.mean_parameters(statistics)
+    means, precision = parameters[:, :width], parameters[:, width:].reshape(-1, width, width)
+    n = statistics[:, 0]
+    strength, degrees = family.strength + n, float(family.degrees or width + 2) + n
+    scale = np.linalg.inv(precision) * degrees[:, None, None]
+    freedom = degrees - width + 1.0
+    # The predictive is a Student-t; with two degrees or fewer it has no variance, its scale stands.
+    tail = np.where(freedom > 2.0, np.maximum(freedom - 2.0, 1e-9), freedom)
+    spread = np.diagonal(scale, axis1=1, axis2=2) * ((strength + 1.0) / (strength * tail))[:, None]
+    mean = weights.T @ means
+    centred = means[None, :, :] - mean[:, None, :]
+    variance = np.einsum("cm,cd->md", weights, spread)
+    variance += np.einsum("cm,mcd->md", weights, np.square(centred))
+    both = np.stack([mean, np.sqrt(variance)], axis=1).reshape(-1, width).T
+    columns = pd.MultiIndex.from_product(
+        [range(weights.shape[1]), ["mean", "sd"]], names=[of, None]
+    )
+    return pd.DataFrame(both, index=pd.RangeIndex(width, name="dimension"), columns=columns)

@@ -1,0 +1,174 @@
+"""Whether chains agree and how much they know: R-hat and effective sample size of scalars.
+
+Rank-normalised split R-hat, bulk and tail effective sample size: Vehtari, Gelman, Simpson,
+Carpenter and Bürkner, "Rank-normalization, folding, and localization" (2021). They split every
+chain in two, so that a single chain is also compared with itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["chains_of", "diagnostics", "effective_sample_size", "split_rhat", "tail_sample_size"]
+
+Floats = NDArray[np.float64]
+
+SCALARS = ("n_clusters", "n_topics", "log_joint", "alpha", "v", "eta", "lam")
+
+
+def diagnostics(trace: pd.DataFrame) -> pd.DataFrame:
+    """Return mean, sd, R-hat and effective sample sizes of the label-free scalars.
+
+    Parameters
+    ----------
+    trace : DataFrame
+        A row per sweep and chain; sweeps before the first kept one of a chain are burn-in.
+
+    Returns
+    -------
+    DataFrame with columns scalar, mean, sd, rhat, ess_bulk, ess_tail
+        R-hat and the sizes of a scalar that does not vary are NaN.
+    """
+    import pandas as pd
+
+    rows = []
+    for name in SCALARS:
+        if name not in trace:
+            continue
+        chains = chains_of(trace, name)
+        if name == "lam" and not (np.isfinite(chains).all() and np.ptp(chains) > 0):
+            continue
+        rows.append(
+            {
+                "scalar": name,
+                "mean": chains.mean() if chains.size else np.nan,
+                "sd": chains.std(ddof=1) if chains.size > 1 else np.nan,
+                "rhat": split_rhat(chains),
+                "ess_bulk": effective_sample_size(chains),
+                "ess_tail": tail_sample_size(chains),
+            }
+        )
+    return pd.DataFrame(rows, columns=["scalar", "mean", "sd", "rhat", "ess_bulk", "ess_tail"])
+
+
+def chains_of(trace: pd.DataFrame, name: str, kept_only: bool = False) -> Floats:
+    """Return a scalar after burn-in: float64 (n_chains, n_sweeps), cut to the shortest chain."""
+    series = []
+    for _, chain in trace.groupby("chain", sort=True):
+        kept = chain["kept"].to_numpy(dtype=bool)
+        if kept.any():
+            values = chain[name].to_numpy(dtype=np.float64)
+            series.append(values[kept] if kept_only else values[np.argmax(kept) :])
+    shortest = min(map(len, series), default=0)
+    return np.array([values[-shortest:] for values in series]).reshape(len(series), shortest)
+
+
+def split_rhat(chains: Floats) -> float:
+    """Return the larger of the R-hats of location and of spread, chains split and ranked."""
+    if not _varies(chains):
+        return float("nan")
+    halves = _split(chains)
+    spread = np.abs(halves - np.median(halves))
+    return max(_rhat(_normal_scores(halves)), _rhat(_normal_scores(spread)))
+
+
+def effective_sample_size(chains: Floats) -> float:
+    """Return the bulk effective sample size: that of the mean of normal scores."""
+    if not _varies(chains):
+        return float("nan")
+    return _sample_size(_normal_scores(_split(chains)))
+
+
+def tail_sample_size(chains: Floats) -> float:
+    """Return the tail effective sample size: the lesser of those of the 5 % and 95 % quantiles."""
+    if not _varies(chains):
+        return float("nan")
+    sizes = [
+        _sample_size(_split((chains <= quantile).astype(np.float64)))
+        for quantile in np.quantile(chains, (0.05, 0.95))
+    ]
+    return min(sizes)
+
+
+def _varies(chains: Floats) -> bool:
+    enough = chains.ndim == 2 and chains.shape[0] > 0 and chains.shape[1] >= 4
+    return bool(enough and np.isfinite(chains).all() and np.ptp(chains) > 0)
+
+
+def _split(chains: Floats) -> Floats:
+    """Return twice as many chains of half the length; a middle value is left out."""
+    half = chains.shape[1] // 2
+    return np.concatenate([chains[:, :half], chains[:, -half:]])
+
+
+def _normal_scores(chains: Floats) -> Floats:
+    """Return the normal quantiles of the values' average ranks (Blom's offsets)."""
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ranks = rankdata(chains).reshape(chains.shape)
+    return ndtri((ranks - 0.375) / (chains.size + 0.25))
+
+
+def _rhat(chains: Floats) -> float:
+    n_draws = chains.shape[1]
+    within = chains.var(axis=1, ddof=1).mean()
+    between = chains.mean(axis=1).var(ddof=1)
+    if within == 0.0:
+        return float("inf") if between > 0 else float("nan")
+    return float(np.sqrt((n_draws - 1) / n_draws + between / within))
+
+
+def _autocovariance(chains: Floats) -> Floats:
+    """Return the autocovariances of each chain at all lags, by the Fourier transform."""
+    from scipy.fft import next_fast_len
+
+    n_draws = chains.shape[1]
+    centred = chains - chains.mean(axis=1, keepdims=True)
+    length = next_fast_len(2 * n_draws, real=True)
+    transform = np.fft.rfft(centred, length, axis=1)
+    return np.fft.irfft(np.abs(transform) ** 2, length, axis=1)[:, :n_draws] / n_draws
+
+
+def _sample_size(chains: Floats) -> float:
+    """Return the effective sample size by Geyer's initial monotone sequence.
+
+    The autocorrelation of lag t combines within- and between-chain variance:
+    1 − (W − mean autocovariance) / (total variance).
+    """
+    n_chains, n_draws = chains.shape
+    if np.ptp(chains) == 0.0:
+        return float(chains.size)
+    covariance = _autocovariance(chains)
+    within = covariance[:, 0].mean() * n_draws / (n_draws - 1.0)
+    total = within * (n_draws - 1.0) / n_draws
+    if n_chains > 1:
+        total += chains.mean(axis=1).var(ddof=1)
+    correlation = 1.0 - (within - covariance.mean(axis=0)) / total
+    correlation[0] = 1.0
+    length = _autocorrelation_length(correlation)
+    # An antithetic chain may beat independence, but not by more than its estimate can tell.
+    length = max(length, 1.0 / np.log10(chains.size))
+    return float(chains.size / length)
+
+
+def _autocorrelation_length(correlation: Floats) -> float:
+    """Return −1 + 2 Σ of pairs of lags, cut where a pair turns negative, made non-increasing."""
+    n_lags = len(correlation)
+    pairs: list[float] = []
+    lag = 0
+    even, odd = correlation[0], correlation[1]
+    while lag < n_lags - 4 and even + odd > 0.0:
+        pairs.append(even + odd)
+        lag += 2
+        even, odd = correlation[lag], correlation[lag + 1]
+    monotone = np.minimum.accumulate(np.array(pairs))
+    # The first lag after the cut still carries information where it is positive.
+    tail = even if even > 0.0 and pairs else 0.0
+    return float(-1.0 + 2.0 * monotone.sum() + tail)

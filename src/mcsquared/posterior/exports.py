@@ -1,0 +1,79 @@
+"""The posterior in the forms of other libraries: ArviZ and pyLDAvis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mcsquared.errors import InputError
+from mcsquared.posterior.diagnostics import SCALARS, chains_of
+
+if TYPE_CHECKING:
+    from mcsquared.posterior.posterior import Posterior
+
+__all__ = ["to_arviz", "to_pyldavis"]
+
+
+def to_arviz(posterior: Posterior) -> Any:
+    """Return the label-free scalars of the kept draws as ``arviz.InferenceData``.
+
+    The log joint density is ``lp`` among the sample statistics. Chains are cut to the shortest.
+    """
+    try:
+        import arviz
+    except ImportError as error:
+        raise _missing("arviz") from error
+
+    if posterior.trace.empty:
+        raise InputError("the posterior has no trace, which to_arviz shows")
+    scalars = {
+        name: chains_of(posterior.trace, name, kept_only=True)
+        for name in SCALARS
+        if name in posterior.trace
+    }
+    log_joint = scalars.pop("log_joint")
+    if not np.isfinite(scalars.get("lam", np.inf)).all():
+        scalars.pop("lam", None)
+    return arviz.from_dict(posterior=scalars, sample_stats={"lp": log_joint})
+
+
+def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
+    """Return what ``pyLDAvis.display`` and ``pyLDAvis.save_html`` show; topics keep their ids.
+
+    Parameters
+    ----------
+    **options
+        Passed on to ``pyLDAvis.prepare``.
+    """
+    if posterior.vocabulary is None or posterior.word_frequency is None:
+        raise InputError("to_pyldavis shows words, but the content of this model is vectors")
+    if posterior.n_topics < 3:
+        raise InputError(
+            f"to_pyldavis draws a map of three topics or more, but there are {posterior.n_topics}"
+        )
+    try:
+        import pyLDAvis
+    except ImportError as error:
+        raise _missing("pyLDAvis") from error
+
+    # A word that never occurs has no place in a map of frequencies.
+    occurs = posterior.word_frequency > 0
+    words = posterior.components[:, occurs]
+    groups = posterior.tokens_per_group > 0
+    topics = posterior.topic_given_cluster.to_numpy()[posterior.labels[groups]]
+    settings = {"sort_topics": False, "start_index": 0, "n_jobs": 1, "R": min(30, occurs.sum())}
+    return pyLDAvis.prepare(
+        words / words.sum(axis=1, keepdims=True),
+        topics,
+        posterior.tokens_per_group[groups],
+        posterior.vocabulary[occurs],
+        posterior.word_frequency[occurs],
+        **(settings | options),
+    )
+
+
+def _missing(package: str) -> ImportError:
+    return ImportError(
+        f'{package} is not installed; pip install "mcsquared[diagnostics]" brings it'
+    )

@@ -1,0 +1,354 @@
+"""Kept draws of one or several chains, and the questions one asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mcsquared.errors import InputError
+from mcsquared.posterior.alignment import match_topics
+from mcsquared.posterior.coclustering import CoClustering
+from mcsquared.posterior.codocuments import CoDocuments, count_meetings
+from mcsquared.posterior.consensus import Labels, Loss, consensus, variation_of_information
+from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.means import content_means, tokens_of_topics, topic_given_draw_cluster
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy import sparse
+
+    from mcsquared.corpus import Column
+    from mcsquared.priors import Priors
+
+__all__ = ["Posterior"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MOST_TOP_WORDS = 20
+
+
+class Posterior:
+    """What a fit leaves: kept draws, and one partition and one set of topics to stand for them.
+
+    Clusters in every table are those of the consensus, by decreasing size. Topics are those of
+    the *representative*, the draw with parameters nearest to the consensus, by decreasing weight.
+
+    Parameters
+    ----------
+    priors : Priors
+        With every family filled.
+    group_names : object (n_groups,)
+    vocabulary : object (n_words,), optional
+        None where the content is vectors.
+    contexts : mapping of str to Column
+        Training columns in the form their families take.
+    tokens_per_group : int64 (n_groups,)
+    cluster_of_group : int32 (n_draws, n_groups)
+    chain_of_draw, sweep_of_draw : int32 (n_draws,)
+    trace : DataFrame
+        A row per sweep and chain, burn-in included.
+    parameters : list of ParameterDraw
+    word_frequency, document_frequency : int64 (n_words,), optional
+        Tokens of each word, and groups that hold it.
+    seed : int
+    notes : list of str
+    codocument : CoDocuments or mapping, optional
+        Groups that hold two top words of a topic; see `attach_codocuments`.
+    """
+
+    def __init__(
+        self,
+        priors: Priors,
+        group_names: NDArray[np.object_],
+        vocabulary: NDArray[np.object_] | None,
+        contexts: Mapping[str, Column],
+        tokens_per_group: Integers,
+        cluster_of_group: Labels,
+        chain_of_draw: NDArray[np.int32],
+        sweep_of_draw: NDArray[np.int32],
+        trace: pd.DataFrame,
+        parameters: Sequence[ParameterDraw],
+        word_frequency: Integers | None = None,
+        document_frequency: Integers | None = None,
+        seed: int = 0,
+        notes: Sequence[str] = (),
+        codocument: CoDocuments | Mapping[str, NDArray[np.int32]] | None = None,
+    ) -> None:
+        self.priors = priors
+        self.group_names = np.asarray(group_names, dtype=object)
+        self.vocabulary = None if vocabulary is None else np.asarray(vocabulary, dtype=object)
+        self.contexts = dict(contexts)
+        self.tokens_per_group = np.asarray(tokens_per_group, np.int64)
+        self.cluster_of_group = np.ascontiguousarray(cluster_of_group, np.int32)
+        self.chain_of_draw = np.asarray(chain_of_draw, np.int32)
+        self.sweep_of_draw = np.asarray(sweep_of_draw, np.int32)
+        self.trace = trace
+        self.parameters = list(parameters)
+        self.word_frequency = word_frequency
+        self.document_frequency = document_frequency
+        self.seed = int(seed)
+        self.notes = list(notes)
+        if isinstance(codocument, Mapping):
+            codocument = CoDocuments(codocument["words"], codocument["counts"])
+        self.codocument = codocument
+        self._check()
+
+    def __repr__(self) -> str:
+        return (
+            f"Posterior({self.n_draws} draws of {self.n_groups} groups, "
+            f"chains: {len(np.unique(self.chain_of_draw))}, with parameters: {len(self.parameters)})"
+        )
+
+    @property
+    def n_draws(self) -> int:
+        """Number of kept draws."""
+        return int(self.cluster_of_group.shape[0])
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of training."""
+        return int(self.cluster_of_group.shape[1])
+
+    # One partition ------------------------------------------------------------------------
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The consensus of the draws: int32 (n_groups,), clusters by decreasing size."""
+        return consensus(self.cluster_of_group, "vi")
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of the consensus."""
+        return int(self.labels.max()) + 1
+
+    @cached_property
+    def tokens_of_cluster(self) -> Integers:
+        """Tokens of each cluster of the consensus: int64 (n_clusters,)."""
+        tokens = np.zeros(self.n_clusters, np.int64)
+        np.add.at(tokens, self.labels, self.tokens_per_group)
+        return tokens
+
+    def consensus(self, loss: Loss = "vi") -> Labels:
+        """Return the partition with the least expected loss over all draws.
+
+        Parameters
+        ----------
+        loss : "vi" or "binder"
+            Variation of information, which `labels` is for, or pairs of groups put wrongly.
+        """
+        return self.labels if loss == "vi" else consensus(self.cluster_of_group, loss)
+
+    def coclustering(self, groups: ArrayLike | None = None) -> CoClustering:
+        """Return how often groups are together, computed on demand.
+
+        Parameters
+        ----------
+        groups : int array, optional
+            Restrict to these groups, which are then numbered by their place here.
+        """
+        chosen = slice(None) if groups is None else np.asarray(groups)
+        return CoClustering(self.cluster_of_group[:, chosen])
+
+    # One set of topics --------------------------------------------------------------------
+
+    @cached_property
+    def representative(self) -> int:
+        """Which of `parameters` is nearest to the consensus."""
+        if not self.parameters:
+            raise InputError("the posterior holds no draw with parameters, which topics need")
+        distances = [
+            variation_of_information(self.labels, self.cluster_of_group[draw.draw])
+            for draw in self.parameters
+        ]
+        return int(np.argmin(distances))
+
+    @property
+    def representative_draw(self) -> ParameterDraw:
+        """The draw with parameters that is nearest to the consensus."""
+        return self.parameters[self.representative]
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics of the representative draw."""
+        return self.representative_draw.n_topics
+
+    @cached_property
+    def topic_order(self) -> Integers:
+        """Topic ``m`` of every table is topic ``topic_order[m]`` of the representative draw."""
+        tokens = tokens_of_topics(self.representative_draw)
+        return np.argsort(-tokens, kind="stable").astype(np.int64)
+
+    @property
+    def tokens_of_topic(self) -> Integers:
+        """Tokens of each topic: int64 (n_topics,)."""
+        return tokens_of_topics(self.representative_draw)[self.topic_order]
+
+    @cached_property
+    def components(self) -> Floats:
+        """Topics × words, rows sum to 1; where content is vectors, topics × dimensions: means."""
+        return content_means(self.representative_draw, self.priors.content)[self.topic_order]
+
+    @cached_property
+    def _matches(self) -> list[tuple[Integers, Floats]]:
+        public = np.empty(self.n_topics + 1, np.int64)
+        public[self.topic_order] = np.arange(self.n_topics)
+        public[-1] = -1
+        matches = []
+        for draw in self.parameters:
+            topic, closeness = match_topics(draw, self.representative_draw, self.priors.content)
+            matches.append((public[topic], closeness))
+        return matches
+
+    @property
+    def topic_alignment(self) -> list[Integers]:
+        """For each of `parameters`, the table's topic that each of its topics is, or -1."""
+        return [topic for topic, _ in self._matches]
+
+    @property
+    def topic_stability(self) -> Floats:
+        """How similar each topic's counterparts in the other draws are, 0 to 1; NaN: no other."""
+        total = np.zeros(self.n_topics)
+        others = [match for i, match in enumerate(self._matches) if i != self.representative]
+        for topic, closeness in others:
+            total[topic[topic >= 0]] += closeness[topic >= 0]
+        return total / len(others) if others else np.full(self.n_topics, np.nan)
+
+    @cached_property
+    def topic_given_cluster(self) -> pd.DataFrame:
+        """Topic shares of each cluster: a row per cluster, a column per topic, rows sum to 1."""
+        import pandas as pd
+
+        from mcsquared.posterior.tables import token_weights
+
+        draw = self.representative_draw
+        labels = self.cluster_of_group[draw.draw]
+        shares = token_weights(self, labels, draw.n_clusters) @ topic_given_draw_cluster(draw)
+        return pd.DataFrame(
+            shares[:, self.topic_order],
+            index=pd.RangeIndex(self.n_clusters, name="cluster"),
+            columns=pd.RangeIndex(self.n_topics, name="topic"),
+        )
+
+    @property
+    def word_given_topic(self) -> pd.DataFrame:
+        """Word probabilities of each topic: a row per topic, a column per word, rows sum to 1."""
+        import pandas as pd
+
+        if self.vocabulary is None:
+            raise InputError(
+                "word_given_topic needs words, but the content of this model is vectors"
+            )
+        index = pd.RangeIndex(self.n_topics, name="topic")
+        return pd.DataFrame(
+            self.components, index=index, columns=pd.Index(self.vocabulary, name="word")
+        )
+
+    def attach_codocuments(self, counts: sparse.csr_matrix) -> None:
+        """Count in how many groups of training the top words of each topic meet.
+
+        `topics` needs it for coherence; the word counts themselves are not kept.
+
+        Parameters
+        ----------
+        counts : csr_matrix (n_groups, n_words)
+        """
+        from mcsquared.posterior.tables import top_words
+
+        self.codocument = count_meetings(counts, top_words(self, MOST_TOP_WORDS))
+
+    # Tables -------------------------------------------------------------------------------
+
+    def topics(self, n_words: int = 10) -> pd.DataFrame:
+        """Return a row per topic: topic, weight, n_tokens, words, coherence, diversity, stability.
+
+        Coherence (NPMI) is over the words shown, 20 at most. A topic's diversity is the share of
+        its words that no other topic shows; the whole table's is ``.attrs["diversity"]``.
+        """
+        from mcsquared.posterior.tables import topic_table
+
+        return topic_table(self, n_words)
+
+    def clusters(self) -> pd.DataFrame:
+        """Return a row per cluster: n_groups, n_tokens, share, stability, topics, each context."""
+        from mcsquared.posterior.tables import cluster_table
+
+        return cluster_table(self)
+
+    def representative_groups(
+        self, *, topic: int | None = None, cluster: int | None = None, n_groups: int = 10
+    ) -> pd.DataFrame:
+        """Return the groups that show a topic or a cluster best: group, name, score, n_tokens.
+
+        The score is the topic's share in the group's cluster, averaged over the draws, or the
+        mean probability that the group is together with the others of the cluster.
+        """
+        from mcsquared.posterior.tables import representative_groups
+
+        return representative_groups(self, topic, cluster, n_groups)
+
+    def context_given_cluster(self, name: str) -> pd.DataFrame:
+        """Return the distribution of a context in each cluster: rows values, columns clusters.
+
+        Densities on 101 points for numbers and dates (per unit, per day), probabilities for the
+        rest; every column integrates or sums to 1. Vectors: mean and sd of each dimension.
+        """
+        from mcsquared.posterior.contexts import context_given_cluster
+
+        return context_given_cluster(self, name)
+
+    def context_given_topic(self, name: str) -> pd.DataFrame:
+        """Return the distribution of a context over each topic's tokens, as for clusters."""
+        from mcsquared.posterior.contexts import context_given_topic
+
+        return context_given_topic(self, name)
+
+    def topic_given_context(self, name: str, value: Any) -> pd.DataFrame:
+        """Return the topics of a group with this context, most probable first."""
+        from mcsquared.posterior.contexts import topic_given_context
+
+        return topic_given_context(self, name, value)
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return split R-hat and effective sample sizes of the label-free scalars."""
+        from mcsquared.posterior.diagnostics import diagnostics
+
+        return diagnostics(self.trace)
+
+    def to_arviz(self) -> Any:
+        """Return the label-free scalars of the kept draws as ``arviz.InferenceData``."""
+        from mcsquared.posterior.exports import to_arviz
+
+        return to_arviz(self)
+
+    def to_pyldavis(self, **options: Any) -> Any:
+        """Return the topics prepared for ``pyLDAvis.display``; ids stay as they are here."""
+        from mcsquared.posterior.exports import to_pyldavis
+
+        return to_pyldavis(self, **options)
+
+    def _check(self) -> None:
+        """Refuse parts that do not belong together."""
+        if self.cluster_of_group.ndim != 2 or 0 in self.cluster_of_group.shape:
+            raise InputError(
+                f"cluster_of_group has shape {self.cluster_of_group.shape}, "
+                "but at least one draw of at least one group is wanted"
+            )
+        n_draws, n_groups = self.cluster_of_group.shape
+        lengths = {
+            "group_names": (len(self.group_names), n_groups),
+            "tokens_per_group": (len(self.tokens_per_group), n_groups),
+            "chain_of_draw": (len(self.chain_of_draw), n_draws),
+            "sweep_of_draw": (len(self.sweep_of_draw), n_draws),
+        }
+        for name, column in self.contexts.items():
+            lengths[f"context {name!r}"] = (len(column), n_groups)
+        for name, (found, wanted) in lengths.items():
+            if found != wanted:
+                raise InputError(f"{name} has {found} entries, but {wanted} are wanted")
+        if self.cluster_of_group.min() < 0 or self.cluster_of_group.max() >= n_groups:
+            raise InputError("cluster_of_group holds a label below 0 or above the number of groups")
