@@ -1,0 +1,30 @@
+"""What tests share: the table of calibration results."""
+
+import pytest
+
+from tests.statistics import calibration_table
+
+RESULTS = "calibration"
+found = []
+
+
+@pytest.fixture
+def calibration(record_property):
+    """Note one row of docs/calibration.md, also when the test then fails."""
+
+    def note(test, **values):
+        row = calibration_table.Row(test, **values)
+        record_property(RESULTS, calibration_table.to_property(row))
+
+    return note
+
+
+def pytest_runtest_logreport(report):
+    if report.when == "call":
+        found.extend(value for name, value in report.user_properties if name == RESULTS)
+
+
+def pytest_sessionfinish(session):
+    # Workers send their reports on; the one process that has them all writes.
+    if found and not hasattr(session.config, "workerinput"):
+        calibration_table.write(found)

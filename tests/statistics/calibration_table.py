@@ -1,0 +1,69 @@
+"""The table of docs/calibration.md: what `make calibrate` measured."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "calibration.md"
+
+HEAD = """\
+# Calibration of the samplers
+
+`make calibrate` runs the long exactness tests and writes this table. Each row is one test:
+
+- **enumeration**: all labels of a tiny corpus are listed, so that the posterior is a table. *TV* is the total
+  variation between the chain's frequencies of the partitions of the groups and that table; the remark has the
+  same for all labels, beside what independent draws of the chain's effective number would show. max|z| is over the
+  probabilities of each number of clusters and of topics.
+- **theorem 4**: without contents a DP mixture, without contexts a nested DP mixture with shared atoms.
+- **negative control**: the cluster step as the paper prints it, which must fail.
+- **joint test** (Geweke 2004): data and labels drawn from the prior, against a chain that alternates sweeps and
+  new data given the labels. max|z| over all statistics.
+- **ranks** (simulation-based calibration, Talts et al. 2018): the rank of a true value among its posterior draws
+  is uniform. p is the smallest p-value of chi-square tests, one for each quantity.
+
+| test | n | max\\|z\\| | TV | p | remark |
+| --- | ---: | ---: | ---: | ---: | --- |
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; what a test does not measure is None."""
+
+    test: str
+    n: int
+    largest_z: float | None = None
+    total_variation: float | None = None
+    p: float | None = None
+    note: str = ""
+
+    def line(self) -> str:
+        def cell(value, pattern):
+            return "" if value is None else format(value, pattern)
+
+        cells = (
+            self.test,
+            f"{self.n:,}",
+            cell(self.largest_z, ".2f"),
+            cell(self.total_variation, ".4f"),
+            cell(self.p, ".3f"),
+            self.note,
+        )
+        return "| " + " | ".join(cells) + " |"
+
+
+def to_property(row: Row) -> dict:
+    return asdict(row)
+
+
+def write(rows: list[dict], page: Path = PAGE) -> None:
+    """Put these rows into the page; rows of tests that did not run stay as they were."""
+    lines = {}
+    if page.exists():
+        body = page.read_text(encoding="utf-8").partition("| --- |")[2].splitlines()[1:]
+        lines = {line.split("|")[1].strip(): line for line in body if line.startswith("| ")}
+    lines |= {row["test"]: Row(**row).line() for row in rows}
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(
+        HEAD + "\n".join(lines[name] for name in sorted(lines)) + "\n", encoding="utf-8"
+    )

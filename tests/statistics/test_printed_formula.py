@@ -1,0 +1,75 @@
+"""A negative control: with the cluster step as it is printed, the exactness test fails.
+
+The appendix sums ε over the active topics in Γ(Σ_m [v ε_m + c_km]), where the whole prior weighs v.
+"""
+
+import pytest
+from scipy.special import gammaln
+
+from mcsquared.samplers.generic import GenericContexts
+from tests.statistics.corpora import missing_and_bag
+from tests.statistics.test_enumeration import compare
+
+
+def log_ratio(whole, held, own):
+    """The factor of the cluster step that is printed wrong: ln Γ(A) − ln Γ(A + N_j)."""
+    return gammaln(whole + held) - gammaln(whole + held + own)
+
+
+def walk_with(whole_prior):
+    """Draw the clusters group by group with another weight of the whole prior in that factor."""
+    lengths = missing_and_bag().corpus.content.tokens_per_group
+
+    def walk(self, first, draw):
+        state = self.state
+        for j in range(first, len(lengths)):
+            held = state.counts.tokens_in_cluster.astype(float)
+            held[state.cluster_of_group[j]] -= lengths[j]
+            extra = log_ratio(whole_prior(state), held, lengths[j])
+            extra -= log_ratio(state.v, held, lengths[j])
+            if draw(j, j + 1, extra) == j:
+                return j
+        return len(lengths)
+
+    return walk
+
+
+def printed(state):
+    return state.v * state.topic_weights.sum()
+
+
+def corrected(state):
+    return state.v
+
+
+def passes(found, allowance):
+    return all(
+        found[what].total_variation < allowance + 2 * found[what].expected
+        for what in ("partition", "everything")
+    )
+
+
+def test_the_printed_cluster_step_fails_where_the_corrected_one_passes(monkeypatch):
+    monkeypatch.setattr(GenericContexts, "walk", walk_with(corrected))
+    assert passes(compare(missing_and_bag, 6000, seed=2), allowance=0.03)
+    monkeypatch.setattr(GenericContexts, "walk", walk_with(printed))
+    found = compare(missing_and_bag, 6000, seed=2)
+    assert not passes(found, allowance=0.03)
+    assert found["partition"].total_variation > 0.07
+
+
+@pytest.mark.calibrate
+def test_the_printed_cluster_step_is_far_from_exact_in_a_long_chain(monkeypatch, calibration):
+    n_sweeps = 200_000
+    monkeypatch.setattr(GenericContexts, "walk", walk_with(printed))
+    found = compare(missing_and_bag, n_sweeps, seed=1)
+    calibration(
+        "negative control: the printed cluster step",
+        n=n_sweeps,
+        largest_z=max(found["n_clusters"].largest_z, found["n_topics"].largest_z),
+        total_variation=found["partition"].total_variation,
+        note=f"fails, as it must; all labels: {found['everything'].total_variation:.4f}, "
+        f"by chance {found['everything'].expected:.4f}",
+    )
+    assert not passes(found, allowance=0.01)
+    assert found["partition"].total_variation > 0.07

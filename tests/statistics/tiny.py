@@ -1,0 +1,176 @@
+"""Corpora small enough that the posterior over all labels is a table, and that table.
+
+All partitions of the groups and of the tokens are listed. The root's weights ε are summed out:
+
+    p(l | z)  =  Π_k Γ(v) / Γ(v + c_k)  Σ_q  Π s(c_km, q_km) v^{q_km} · η^M Γ(η) Π_m Γ(u_m) / Γ(η + u)
+
+with u_m = Σ_k q_km and u = Σ_m u_m. Given u the sum does not depend on v and η, so a table of counts
+needs one list of coefficients for all concentrations.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammaln, roots_genlaguerre
+
+from mcsquared.corpus import Corpus, Words
+from mcsquared.observations import observe
+from mcsquared.priors import Gamma, Priors, vector_observations
+from mcsquared.samplers.collapsed import Bounds
+
+N_NODES = 24  # of the quadrature over a concentration that has a prior
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """A corpus with its priors; ``bounds`` restrict the labels."""
+
+    corpus: Corpus
+    priors: Priors
+    bounds: Bounds = field(default_factory=Bounds)
+
+    @property
+    def observations(self):
+        return observe(self.corpus, self.priors)
+
+
+def partitions(n):
+    """All partitions of n things, as labels numbered by first appearance."""
+    labels = [()]
+    for _ in range(n):
+        labels = [(*old, new) for old in labels for new in range(max(old, default=-1) + 2)]
+    return labels
+
+
+def canonical(labels):
+    """Labels renumbered by first appearance."""
+    names = {}
+    return tuple(names.setdefault(label, len(names)) for label in labels)
+
+
+def columns_of(clusters, topics, group_of_token, word_of_token):
+    """The table of counts per (cluster, word, topic), topics in an order that has no names."""
+    columns = defaultdict(lambda: defaultdict(int))
+    for i, m in enumerate(topics):
+        columns[m][clusters[group_of_token[i]], word_of_token[i]] += 1
+    return tuple(sorted(tuple(sorted(column.items())) for column in columns.values()))
+
+
+@lru_cache(maxsize=None)
+def stirling(n):
+    """Unsigned Stirling numbers of the first kind, s(n, 0..n)."""
+    row = np.ones(1)
+    for i in range(n):
+        row = np.append(0.0, row) + i * np.append(row, 0.0)
+    return row
+
+
+def nodes(prior):
+    """Values of a concentration and their probabilities: one, or those of a quadrature."""
+    if not isinstance(prior, Gamma):
+        return np.array([float(prior)]), np.ones(1)
+    x, weights = roots_genlaguerre(N_NODES, prior.shape - 1)
+    return x / prior.rate, weights / weights.sum()
+
+
+class Posterior:
+    """The exact posterior of a tiny corpus: ``states`` is {(z, columns): probability}."""
+
+    def __init__(self, tiny):
+        self.tiny = tiny
+        observations = tiny.observations
+        self.n_groups, self.n_tokens = observations.n_groups, observations.n_tokens
+        self.group_of_token = np.repeat(np.arange(self.n_groups), np.diff(observations.group_start))
+        words = isinstance(tiny.corpus.content, Words)
+        # Continuous tokens are all different: each is a word of its own.
+        self.word_of_token = observations.word if words else np.arange(self.n_tokens)
+        family = tiny.priors.content
+        x = observations.word if words else vector_observations(tiny.corpus, family)
+        self.content = self._marginals(family, family.statistics(x))
+        self.contexts = []
+        for name, column in tiny.priors.columns(tiny.corpus).items():
+            family = tiny.priors.contexts[name]
+            rows = np.zeros((self.n_groups, family.n_stats))
+            rows[column.observed] = family.statistics(column.observations())
+            self.contexts.append(self._marginals(family, rows))
+        self.alpha, self.v, self.eta = (
+            nodes(getattr(tiny.priors, name)) for name in ("alpha", "v", "eta")
+        )
+        self.topics_given_clusters = lru_cache(maxsize=None)(self._topics_given_clusters)
+        self.states = self._enumerate()
+
+    @staticmethod
+    def _marginals(family, rows):
+        """Return the marginal likelihood of a set of rows as a function of the set."""
+
+        @lru_cache(maxsize=None)
+        def marginal(members):
+            return float(np.exp(family.log_marginal(rows[list(members)].sum(axis=0))))
+
+        return marginal
+
+    def _enumerate(self):
+        bounds, states = self.tiny.bounds, defaultdict(float)
+        all_topics = [
+            (topics, blocks(topics))
+            for topics in partitions(self.n_tokens)
+            if bounds.topics is None or max(topics, default=-1) < bounds.topics
+        ]
+        content = [np.prod([self.content(block) for block in tokens]) for _, tokens in all_topics]
+        for clusters in partitions(self.n_groups):
+            if bounds.clusters is not None and max(clusters) >= bounds.clusters:
+                continue
+            prior = self.clusters(clusters)
+            for (topics, tokens), likelihood in zip(all_topics, content, strict=True):
+                table = tuple(sorted(self._counts(clusters, block) for block in tokens))
+                weight = prior * likelihood * self.topics_given_clusters(table)
+                columns = columns_of(clusters, topics, self.group_of_token, self.word_of_token)
+                states[clusters, columns] += weight
+        total = sum(states.values())
+        return {state: weight / total for state, weight in states.items()}
+
+    def _counts(self, clusters, block):
+        """Tokens of one topic in each cluster."""
+        counts = [0] * (max(clusters) + 1)
+        for i in block:
+            counts[clusters[self.group_of_token[i]]] += 1
+        return tuple(counts)
+
+    def clusters(self, clusters):
+        """The prior of a partition of the groups, times the likelihood of the contexts."""
+        groups = blocks(clusters)
+        sizes = np.array([len(block) for block in groups])
+        value, chance = self.alpha
+        log_prior = len(sizes) * np.log(value) + gammaln(value) - gammaln(value + self.n_groups)
+        result = (chance * np.exp(log_prior)).sum() * np.exp(gammaln(sizes).sum())
+        for marginal in self.contexts:
+            result *= np.prod([marginal(block) for block in groups])
+        return result
+
+    def _topics_given_clusters(self, table):
+        """p(l | z) for tokens per topic (first level) and cluster (second level)."""
+        coefficients = np.ones(1)
+        for column in table:
+            ways = np.ones(1)
+            for n in column:
+                ways = np.convolve(ways, stirling(n))
+            ways[1:] *= np.exp(gammaln(np.arange(1, len(ways))))
+            coefficients = np.convolve(coefficients, ways)
+        u = np.arange(len(coefficients))
+        (v, chance_v), (eta, chance_eta) = self.v, self.eta
+        in_clusters = np.zeros_like(v)
+        for n in np.sum(table, axis=0).astype(int) if table else []:
+            in_clusters += gammaln(v) - gammaln(v + n)
+        at_v = np.exp(in_clusters)[:, None] * v[:, None] ** u
+        root = np.exp(len(table) * np.log(eta) + gammaln(eta) - gammaln(eta + u[:, None]))
+        return chance_v @ (at_v * coefficients) @ root @ chance_eta
+
+
+def blocks(labels):
+    """The members of each block of a partition."""
+    return [
+        tuple(i for i, label in enumerate(labels) if label == block)
+        for block in range(max(labels, default=-1) + 1)
+    ]
