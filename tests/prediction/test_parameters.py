@@ -34,6 +34,11 @@ def test_log_dirichlet_draws_do_not_underflow_with_tiny_shapes():
     np.testing.assert_allclose(np.exp(draws).sum(axis=1), 1.0)
 
 
+def test_log_dirichlet_draws_are_numbers_at_the_smallest_floats():
+    draws = draw_log_dirichlet(np.full((5, 3), 1e-307), np.random.default_rng(0))
+    np.testing.assert_allclose(np.exp(draws).sum(axis=1), 1.0)
+
+
 def test_a_shape_of_zero_has_no_mass():
     draws = draw_log_dirichlet(np.array([[0.0, 2.0, 3.0]] * 9), np.random.default_rng(0))
     assert np.isneginf(draws[:, 0]).all()

@@ -16,7 +16,12 @@ from mcsquared.prediction.likelihood import (
     log_words_given_cluster,
     token_blocks,
 )
-from mcsquared.prediction.parameters import PRINTED, groups_in_cluster, stream
+from mcsquared.prediction.parameters import (
+    PRINTED,
+    dense_statistics,
+    groups_in_cluster,
+    stream,
+)
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
@@ -76,9 +81,9 @@ def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Flo
     weights = np.zeros(shape)
     weights[:, :n_topics] = draw.v * draw.topic_weights
     weights[:n_clusters, :n_topics] += draw.topics_in_cluster.toarray()
-    counts = draw.content_statistics
+    counts = dense_statistics(draw)
     smoothed = np.full((shape[1], counts.shape[1]), SMOOTH)
-    smoothed[:n_topics] += counts.toarray() if sparse.issparse(counts) else counts
+    smoothed[:n_topics] += counts
     return (
         weights / weights.sum(axis=1, keepdims=True),
         smoothed / smoothed.sum(axis=1, keepdims=True),

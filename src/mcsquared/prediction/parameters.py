@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mcsquared.errors import InputError
 from mcsquared.families.special import log_standard_gamma
@@ -33,6 +32,7 @@ __all__ = [
     "N_NEW",
     "PRINTED",
     "Globals",
+    "dense_statistics",
     "draw_log_dirichlet",
     "draws_of_globals",
     "globals_of_draw",
@@ -98,9 +98,8 @@ def globals_of_draw(
     weight = np.full(n_clusters + n_new, alpha / max(n_new, 1))
     weight[:n_clusters] = groups_in_cluster(posterior, draw)
 
-    counts = draw.content_statistics
-    statistics = np.zeros((n_topics + len(unused), counts.shape[1]))
-    statistics[:n_topics] = counts.toarray() if sparse.issparse(counts) else counts
+    known = dense_statistics(draw)
+    statistics = np.vstack([known, np.zeros((len(unused), known.shape[1]))])
     return Globals(
         log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
         log_topic_given_cluster=draw_log_dirichlet(shape, rng),
@@ -128,6 +127,14 @@ def draws_of_globals(
         for repeat in range(n_repeats):
             rng = stream(seed, GLOBALS, number, repeat)
             yield draw, globals_of_draw(posterior, draw, rng, n_new)
+
+
+def dense_statistics(draw: ParameterDraw) -> Floats:
+    """Return the content statistics of a draw's topics, or their word counts: float64, dense."""
+    statistics = draw.content_statistics
+    if isinstance(statistics, np.ndarray):
+        return statistics
+    return np.asarray(statistics.toarray(), np.float64)
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:
@@ -162,6 +169,7 @@ def draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:
     Shapes far below 1 are the rule here (v ε of a rare topic): plain gamma draws would underflow.
     """
     massless = shape <= 0.0
-    log_gamma = log_standard_gamma(np.where(massless, 1.0, shape), rng)
+    # A shape near the smallest float would draw −∞ for every entry of its row.
+    log_gamma = log_standard_gamma(np.where(massless, 1.0, np.maximum(shape, 1e-290)), rng)
     log_gamma[massless] = -np.inf
     return log_gamma - np.logaddexp.reduce(log_gamma, axis=-1, keepdims=True)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import softmax
 
 from mcsquared.corpus import Words
+from mcsquared.posterior.means import topic_given_draw_cluster
 from mcsquared.prediction.alignment import aligned
 from mcsquared.prediction.clusters import draw_cluster_probabilities
 from mcsquared.prediction.likelihood import sum_by_group, token_blocks
-from mcsquared.prediction.parameters import GLOBALS, globals_of_draw, stream
+from mcsquared.prediction.parameters import GLOBALS, dense_statistics, globals_of_draw, stream
 from mcsquared.priors import vector_observations
 
 if TYPE_CHECKING:
@@ -45,16 +45,14 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     """
     corpus = aligned(posterior, corpus)
     draw = posterior.parameters[posterior.representative]
-    n_clusters, n_topics = draw.topics_in_cluster.shape
-    if n_topics == 0:
+    if draw.n_topics == 0:
         return np.zeros((corpus.n_groups, 0))
     rng = stream(posterior.seed, GLOBALS, int(posterior.representative), 0)
     parameters = globals_of_draw(posterior, draw, rng)
     cluster = draw_cluster_probabilities(posterior, draw, parameters, corpus)
 
-    weights = np.tile(draw.v * draw.topic_weights, (n_clusters + 1, 1))
-    weights[:n_clusters] += draw.topics_in_cluster.toarray()
-    topic_given_cluster = weights / weights.sum(axis=1, keepdims=True)
+    new = draw.topic_weights / draw.topic_weights.sum()
+    topic_given_cluster = np.vstack([topic_given_draw_cluster(draw), new])
 
     family = posterior.priors.content
     if isinstance(corpus.content, Words):
@@ -74,12 +72,9 @@ def _topics_of_words(
     cluster: Floats,
     topic_given_cluster: Floats,
 ) -> Floats:
-    counts = draw.content_statistics
-    log_psi = family.mean_parameters(
-        counts.toarray().astype(np.float64) if sparse.issparse(counts) else counts
-    )
+    log_psi = family.mean_parameters(dense_statistics(draw))
     result = np.zeros((words.n_groups, len(log_psi)))
-    for k, log_tau in enumerate(np.log(topic_given_cluster)):
+    for k, log_tau in enumerate(_logs(topic_given_cluster)):
         rows = np.flatnonzero((cluster[:, k] > NEGLIGIBLE) & (words.tokens_per_group > 0))
         if len(rows) == 0:
             continue
@@ -101,7 +96,7 @@ def _topics_of_vectors(
     tokens_per_group = corpus.content.tokens_per_group
     group_of_token = np.repeat(np.arange(corpus.n_groups), tokens_per_group)
     observations = vector_observations(corpus, family)
-    statistics, log_tau = draw.content_statistics, np.log(topic_given_cluster)
+    statistics, log_tau = dense_statistics(draw), _logs(topic_given_cluster)
     result = np.zeros((corpus.n_groups, len(statistics)))
     for block in token_blocks(len(observations), statistics.size):
         log_psi = family.log_predictive(observations[block], statistics)
@@ -114,3 +109,8 @@ def _topics_of_vectors(
         touched, sums = sum_by_group(groups, topics)
         result[touched] += sums
     return result
+
+
+def _logs(probability: Floats) -> Floats:
+    """Return logarithms; a probability that has vanished stays a very small one."""
+    return np.log(np.maximum(probability, np.finfo(np.float64).tiny))
