@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mcsquared.kernels.cpu.clusters import fill_log_gamma, resample_clusters
+from mcsquared.kernels.cpu.clusters import resample_clusters
 from mcsquared.kernels.cpu.contexts import rebuild_contexts
 from mcsquared.observations import Observations
 from mcsquared.samplers.generic import GenericContexts
@@ -29,8 +29,7 @@ def sweep_clusters(
             observations.bags,
             contexts,
         )
-        table = np.zeros(counts.topics_in_cluster.shape)
-        fill_log_gamma(counts.topics_in_cluster, state.v * state.topic_weights, table)
+        table = np.full(counts.topics_in_cluster.shape, np.nan)
 
         def draw(begin: int, end: int, extra: np.ndarray) -> int:
             return resample_clusters(

@@ -19,34 +19,40 @@ from mcsquared.kernels.cpu.special import log_gamma, log_rising, pick
 from mcsquared.kernels.cpu.tokens import free_slot
 from mcsquared.kernels.rng import Step, uniform
 
-__all__ = ["fill_log_gamma", "resample_clusters"]
+__all__ = ["resample_clusters"]
 
 CLUSTERS = int(Step.CLUSTERS)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def fill_log_gamma(topics_in_cluster, prior, table):
-    """Fill ``table`` with ln Γ(v ε_m + c_km); 0 where the topic is not there."""
-    for k in range(topics_in_cluster.shape[0]):
-        for m in range(prior.size):
-            if prior[m] > 0.0:
-                table[k, m] = log_gamma(prior[m] + topics_in_cluster[k, m])
+FEW = 8  # tokens whose factors are cheaper to multiply than two logarithms of Γ
 
 
 @njit(cache=True, error_model="numpy")
 def log_topics(k, held, topics, tokens, prior, topics_in_cluster, table):
-    """Return Σ_m [ln Γ(v ε_m + c_km + t_jm) − ln Γ(v ε_m + c_km)] over the group's topics."""
+    """Return Σ_m [ln Γ(v ε_m + c_km + t_jm) − ln Γ(v ε_m + c_km)] over the group's topics.
+
+    Γ(a+t) / Γ(a) = a (a+1) ... (a+t-1): for few tokens the factors of many topics are multiplied
+    before one logarithm is taken.
+    """
     value = 0.0
+    product = 1.0
     for d in range(held):
         m = topics[d]
         a = prior[m] + topics_in_cluster[k, m]
-        if tokens[m] == 1:
-            value += math.log(a)
-        elif a > 1e8:  # the difference of two log-gammas would lose the digits that matter
-            value += log_rising(a, tokens[m])
-        else:
+        if tokens[m] > FEW:
+            if math.isnan(table[k, m]):
+                table[k, m] = log_gamma(a)
             value += log_gamma(a + tokens[m]) - table[k, m]
-    return value
+            continue
+        factor = a
+        for i in range(1, tokens[m]):
+            factor *= a + i
+        if factor < 1e-100:
+            value += math.log(factor)
+            continue
+        product *= factor
+        if product > 1e150 or product < 1e-150:
+            value += math.log(product)
+            product = 1.0
+    return value + math.log(product)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -91,7 +97,7 @@ def resample_clusters(
     extra : float64 (cluster slots,) or (0,)
         Log-densities of contexts whose family has no kernel, for a call with one group.
     table : float64 (cluster slots, topic slots)
-        ln Γ(v ε_m + c_km), current for every slot.
+        ln Γ(v ε_m + c_km) where it is known, NaN elsewhere; filled when it is asked for.
 
     Returns
     -------
@@ -118,7 +124,7 @@ def resample_clusters(
                 held += 1
             tokens[m] += 1
         _move(j, old, -1, tokens, topics, held, n_tokens, groups_in_cluster, tokens_in_cluster,
-              topics_in_cluster, prior, table, dense, bags, contexts)
+              topics_in_cluster, table, dense, bags, contexts)
         if groups_in_cluster[old] == 0:
             fresh = min(fresh, old)
 
@@ -144,7 +150,7 @@ def resample_clusters(
         k = occupied[pick(log_weights, n_choices, uniform(seed, chain, sweep, CLUSTERS, j, 0))]
         cluster_of_group[j] = k
         _move(j, k, 1, tokens, topics, held, n_tokens, groups_in_cluster, tokens_in_cluster,
-              topics_in_cluster, prior, table, dense, bags, contexts)
+              topics_in_cluster, table, dense, bags, contexts)
         for d in range(held):
             tokens[topics[d]] = 0
     return last
@@ -153,7 +159,7 @@ def resample_clusters(
 @njit(cache=True, error_model="numpy")
 def _move(
     j, k, sign, tokens, topics, held, n_tokens, groups_in_cluster, tokens_in_cluster,
-    topics_in_cluster, prior, table, dense, bags, contexts,
+    topics_in_cluster, table, dense, bags, contexts,
 ):  # fmt: skip
     """Add group ``j`` to cluster ``k`` (sign 1) or take it out (sign -1)."""
     groups_in_cluster[k] += sign
@@ -161,7 +167,7 @@ def _move(
     for d in range(held):
         m = topics[d]
         topics_in_cluster[k, m] += sign * tokens[m]
-        table[k, m] = log_gamma(prior[m] + topics_in_cluster[k, m])
+        table[k, m] = math.nan
     move_contexts(j, k, sign, dense, bags, contexts)
     if groups_in_cluster[k] == 0:
         contexts.statistics[k] = 0.0  # exactly: nothing of an old cluster stays in an empty slot
