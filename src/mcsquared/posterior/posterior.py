@@ -101,7 +101,7 @@ class Posterior:
     def __repr__(self) -> str:
         return (
             f"Posterior({self.n_draws} draws of {self.n_groups} groups, "
-            f"chains: {len(np.unique(self.chain_of_draw))}, with parameters: {len(self.parameters)})"
+            f"{len(self.parameters)} of them with parameters)"
         )
 
     @property

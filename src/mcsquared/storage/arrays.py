@@ -1,0 +1,124 @@
+"""Strings and sparse matrices as plain arrays, and arrays checked as they come back.
+
+Nothing that a file says is believed: every array that is taken out of it is checked for its type,
+its shape and the range of its values, and sizes come from arrays that are there, never from numbers
+that a file merely claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.errors import ModelFileError
+
+__all__ = ["Reader", "pack_csr", "pack_strings"]
+
+Tensors = dict[str, NDArray[Any]]
+
+
+def pack_strings(name: str, strings: Iterable[str]) -> Tensors:
+    """Return strings as their UTF-8 bytes in a row, and where each ends."""
+    # A lone surrogate comes from file names and broken encodings; it must survive, not crash.
+    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+    ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)
+    return {f"{name}.bytes": np.frombuffer(b"".join(encoded), np.uint8), f"{name}.ends": ends}
+
+
+def pack_csr(name: str, matrix: sparse.csr_matrix) -> Tensors:
+    """Return a sparse matrix of counts as three arrays, sorted and without zeros."""
+    matrix = sparse.csr_matrix(matrix, dtype=np.int32, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return {
+        f"{name}.indptr": matrix.indptr.astype(np.int64),
+        f"{name}.indices": matrix.indices.astype(np.int32),
+        f"{name}.data": matrix.data,
+    }
+
+
+class Reader:
+    """Tensors of a file, handed out one by one after a check.
+
+    Parameters
+    ----------
+    tensors : dict of str to ndarray
+    """
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        self._tensors = tensors
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tensors
+
+    def array(
+        self,
+        name: str,
+        dtype: type,
+        shape: tuple[int | None, ...],
+        low: float | None = None,
+        high: float | None = None,
+    ) -> NDArray[Any]:
+        """Return a tensor of this type and shape (None: any), its values from low to high.
+
+        With a bound, NaN is refused as well.
+        """
+        if name not in self._tensors:
+            raise ModelFileError(f"the model file lacks the array {name!r}")
+        found = self._tensors[name]
+        fits = found.ndim == len(shape) and all(
+            wanted in (None, size) for size, wanted in zip(found.shape, shape, strict=True)
+        )
+        if found.dtype != np.dtype(dtype) or not fits:
+            wanted_shape = tuple("any" if size is None else size for size in shape)
+            raise ModelFileError(
+                f"the array {name!r} of the model file is {found.dtype} of shape {found.shape}, "
+                f"but {np.dtype(dtype)} of shape {wanted_shape} is wanted"
+            )
+        if found.size:
+            # Comparisons with NaN are false, so that it never passes a bound.
+            above = low is None or bool((found >= low).all())
+            below = high is None or bool((found <= high).all())
+            if not (above and below):
+                raise ModelFileError(
+                    f"the array {name!r} of the model file holds a value outside "
+                    f"{'-inf' if low is None else low} to {'inf' if high is None else high}"
+                )
+        return found
+
+    def strings(self, name: str, n: int | None = None) -> NDArray[np.object_]:
+        """Return an object array of strings, ``n`` of them if that is known."""
+        content = self.array(f"{name}.bytes", np.uint8, (None,))
+        ends = self.array(f"{name}.ends", np.int64, (n,), 0, content.size)
+        last = int(ends[-1]) if ends.size else 0
+        if last != content.size or (np.diff(ends) < 0).any():
+            raise ModelFileError(f"the strings {name!r} of the model file are not cut properly")
+        whole, start = content.tobytes(), 0
+        strings = np.empty(len(ends), dtype=object)
+        for i, end in enumerate(ends.tolist()):
+            try:
+                strings[i] = whole[start:end].decode("utf-8", "surrogatepass")
+            except UnicodeDecodeError as error:
+                raise ModelFileError(
+                    f"the strings {name!r} of the model file are not UTF-8"
+                ) from error
+            start = end
+        return strings
+
+    def csr(self, name: str, n_rows: int | None, n_columns: int) -> sparse.csr_matrix:
+        """Return a sparse matrix of positive counts, int32 (n_rows, n_columns)."""
+        length = None if n_rows is None else n_rows + 1
+        data = self.array(f"{name}.data", np.int32, (None,), 1)
+        indices = self.array(f"{name}.indices", np.int32, (data.size,), 0, n_columns - 1)
+        indptr = self.array(f"{name}.indptr", np.int64, (length,), 0, data.size)
+        steps = np.diff(indptr)
+        if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != data.size or (steps < 0).any():
+            raise ModelFileError(f"the sparse array {name!r} of the model file is not in order")
+        row = np.repeat(np.arange(steps.size), steps)
+        if ((np.diff(indices) <= 0) & (np.diff(row) == 0)).any():
+            raise ModelFileError(f"the sparse array {name!r} of the model file is not sorted")
+        return sparse.csr_matrix((data, indices, indptr), shape=(steps.size, n_columns))
