@@ -141,7 +141,7 @@ def perplexity(
         log_likelihood = groups.log_probability(first, target)
     scored = int(target.n_tokens)
     return PerplexityResult(
-        value=float(np.exp(-log_likelihood.sum() / scored)) if scored else math.nan,
+        value=_perplexity(float(log_likelihood.sum()), scored),
         method=method,
         given_contexts=given_contexts,
         n_tokens=scored,
@@ -219,6 +219,13 @@ def _tokens(corpus: Corpus, group: NDArray[np.int64], chosen: NDArray[np.bool_])
         counts.sum_duplicates()
         return Corpus(Words(counts, content.vocabulary))
     return Corpus(Vectors(start, content.values[chosen]))
+
+
+def _perplexity(log_likelihood: float, n_tokens: int) -> float:
+    if n_tokens == 0:
+        return math.nan
+    with np.errstate(over="ignore"):  # beyond the largest float it is infinite, and says so
+        return float(np.exp(-log_likelihood / n_tokens))
 
 
 def _check_method(method: str) -> None:
