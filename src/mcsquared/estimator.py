@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.chain import Callback, Schedule
-from mcsquared.corpus import Corpus, Words, as_corpus
+from mcsquared.corpus import Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import ConjugateFamily
 from mcsquared.fitting import Fit, check_sampler
@@ -281,7 +281,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         tensors, meta = read_file(path, KIND)
         if not {"posterior", "parameters"} <= meta.keys():
             raise ModelFileError(f"{path} does not hold a model and its parameters")
-        model = cls(**unpack_parameters(meta["parameters"], path))
+        known = set(cls().get_params(deep=False))
+        model = cls(**unpack_parameters(meta["parameters"], path, known))
         model._take(unpack_posterior(tensors, meta["posterior"]))
         return model
 
@@ -290,9 +291,13 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         kind = "counts" if self.posterior_.vocabulary is not None else "vectors"
         content = kind if self._content_kind() == "counts" else "auto"
-        return self.posterior_, as_corpus(
-            X, contexts, content=content, vocabulary=self.posterior_.vocabulary
-        )
+        corpus = as_corpus(X, contexts, content=content, vocabulary=self.posterior_.vocabulary)
+        if isinstance(corpus.content, Vectors) and corpus.content.width != self.n_features_in_:
+            raise InputError(
+                f"X has {corpus.content.width} features, "
+                f"but MC2 is expecting {self.n_features_in_} features as input"
+            )
+        return self.posterior_, corpus
 
     def _content_kind(self) -> str:
         known = isinstance(self.content, str) and self.content in CONTENT_KINDS
