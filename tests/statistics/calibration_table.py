@@ -10,16 +10,18 @@ HEAD = """\
 
 `make calibrate` runs the long exactness tests and writes this table. Each row is one test:
 
-- **enumeration**: all labels of a tiny corpus are listed, so that the posterior is a table. *TV* is the total
-  variation between the chain's frequencies of the partitions of the groups and that table; the remark has the
-  same for all labels, beside what independent draws of the chain's effective number would show. max|z| is over the
-  probabilities of each number of clusters and of topics.
-- **theorem 4**: without contents a DP mixture, without contexts a nested DP mixture with shared atoms.
+- **enumeration**: all labels of a tiny corpus are listed, so that the posterior is a table. *TV* is
+  the total variation between the chain's frequencies of the partitions of the groups and that
+  table; the remark has the same for all labels (the table of counts per cluster, word and topic), beside
+  what chance alone puts there. max|z| is over the probabilities of each number of clusters and of
+  topics.
+- **theorem 4**: without contents a DP mixture, without contexts a nested DP mixture with shared
+  atoms, each computed in a second way.
 - **negative control**: the cluster step as the paper prints it, which must fail.
-- **joint test** (Geweke 2004): data and labels drawn from the prior, against a chain that alternates sweeps and
-  new data given the labels. max|z| over all statistics.
-- **ranks** (simulation-based calibration, Talts et al. 2018): the rank of a true value among its posterior draws
-  is uniform. p is the smallest p-value of chi-square tests, one for each quantity.
+- **joint test** (Geweke 2004): data and labels drawn from the prior, against a chain that
+  alternates sweeps and new data given the labels. max|z| is over all statistics.
+- **ranks** (simulation-based calibration, Talts et al. 2018): the rank of a true value among its
+  posterior draws is uniform. p is the smallest of the quantities' chi-square p-values.
 
 | test | n | max\\|z\\| | TV | p | remark |
 | --- | ---: | ---: | ---: | ---: | --- |

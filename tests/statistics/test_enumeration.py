@@ -1,11 +1,11 @@
-"""The collapsed sampler draws from the exact posterior: every labelling of tiny corpora is listed."""
+"""The collapsed sampler draws from the exact posterior: tiny corpora, every labelling listed."""
 
 import numpy as np
 import pytest
 
 from tests.statistics import agreement
 from tests.statistics.corpora import CORPORA, missing_and_bag
-from tests.statistics.tiny import Posterior, partitions
+from tests.statistics.tiny import Posterior, blocks, partitions
 
 every_corpus = pytest.mark.parametrize("name", CORPORA)
 
@@ -35,7 +35,7 @@ def assert_exact(found, allowance, n_errors):
 
 @every_corpus
 def test_a_short_chain_agrees_with_enumeration(name):
-    found = compare(CORPORA[name], n_sweeps=6000, seed=2)
+    found = compare(CORPORA[name], n_sweeps=5000, seed=2)
     # Four standard errors: some sixty numbers are compared, from chains of a few thousand draws.
     assert_exact(found, allowance=0.03, n_errors=4)
 
@@ -43,7 +43,7 @@ def test_a_short_chain_agrees_with_enumeration(name):
 @pytest.mark.calibrate
 @every_corpus
 def test_a_long_chain_agrees_with_enumeration(name, calibration):
-    n_sweeps = 200_000
+    n_sweeps = 100_000
     found = compare(CORPORA[name], n_sweeps=n_sweeps, seed=1)
     calibration(
         f"enumeration: {name}",
@@ -66,8 +66,6 @@ def test_the_prior_of_labels_sums_to_one():
     exact.contexts, exact.content = [], lambda block: 1.0
     exact.n_groups, exact.group_of_token = 3, np.array([0, 0, 1, 2, 2, 2])
     total = 0.0
-    from tests.statistics.tiny import blocks
-
     for clusters in partitions(3):
         for topics in partitions(6):
             table = tuple(sorted(exact._counts(clusters, block) for block in blocks(topics)))

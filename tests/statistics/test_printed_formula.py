@@ -60,7 +60,7 @@ def test_the_printed_cluster_step_fails_where_the_corrected_one_passes(monkeypat
 
 @pytest.mark.calibrate
 def test_the_printed_cluster_step_is_far_from_exact_in_a_long_chain(monkeypatch, calibration):
-    n_sweeps = 200_000
+    n_sweeps = 100_000
     monkeypatch.setattr(GenericContexts, "walk", walk_with(printed))
     found = compare(missing_and_bag, n_sweeps, seed=1)
     calibration(

@@ -97,11 +97,11 @@ def check_contexts_left_out(n_sweeps, n_draws, allowance):
 
 
 def test_without_contents_groups_follow_a_dirichlet_process_mixture():
-    check_contents_left_out(n_sweeps=6000, allowance=0.03)
+    check_contents_left_out(n_sweeps=5000, allowance=0.03)
 
 
 def test_without_contexts_groups_follow_a_nested_mixture_with_shared_atoms():
-    check_contexts_left_out(n_sweeps=6000, n_draws=20_000, allowance=0.03)
+    check_contexts_left_out(n_sweeps=5000, n_draws=20_000, allowance=0.03)
 
 
 def test_the_table_of_the_enumeration_is_the_nested_mixtures():
@@ -115,11 +115,11 @@ def test_the_table_of_the_enumeration_is_the_nested_mixtures():
 
 @pytest.mark.calibrate
 def test_without_contents_a_long_chain_is_a_dirichlet_process_mixture(calibration):
-    distance = check_contents_left_out(n_sweeps=200_000, allowance=0.01)
-    calibration("theorem 4: no contents, DP mixture", n=200_000, total_variation=distance)
+    distance = check_contents_left_out(n_sweeps=100_000, allowance=0.01)
+    calibration("theorem 4: no contents, DP mixture", n=100_000, total_variation=distance)
 
 
 @pytest.mark.calibrate
 def test_without_contexts_a_long_chain_is_a_nested_mixture(calibration):
-    distance = check_contexts_left_out(n_sweeps=200_000, n_draws=300_000, allowance=0.01)
-    calibration("theorem 4: no contexts, nested DP mixture", n=200_000, total_variation=distance)
+    distance = check_contexts_left_out(n_sweeps=100_000, n_draws=300_000, allowance=0.01)
+    calibration("theorem 4: no contexts, nested DP mixture", n=100_000, total_variation=distance)

@@ -2,15 +2,16 @@
 
 All partitions of the groups and of the tokens are listed. The root's weights ε are summed out:
 
-    p(l | z)  =  Π_k Γ(v) / Γ(v + c_k)  Σ_q  Π s(c_km, q_km) v^{q_km} · η^M Γ(η) Π_m Γ(u_m) / Γ(η + u)
+    p(l | z)  =  Π_k Γ(v) / Γ(v + c_k)
+                 · Σ_q  Π_km s(c_km, q_km) v^{q_km}  ·  η^M Γ(η) Π_m Γ(u_m) / Γ(η + u)
 
-with u_m = Σ_k q_km and u = Σ_m u_m. Given u the sum does not depend on v and η, so a table of counts
-needs one list of coefficients for all concentrations.
+with u_m = Σ_k q_km and u = Σ_m u_m. Given u the sum does not depend on v and η, so a table of
+counts needs one list of coefficients for all concentrations.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from scipy.special import gammaln, roots_genlaguerre
@@ -58,7 +59,7 @@ def columns_of(clusters, topics, group_of_token, word_of_token):
     return tuple(sorted(tuple(sorted(column.items())) for column in columns.values()))
 
 
-@lru_cache(maxsize=None)
+@cache
 def stirling(n):
     """Unsigned Stirling numbers of the first kind, s(n, 0..n)."""
     row = np.ones(1)
@@ -98,14 +99,14 @@ class Posterior:
         self.alpha, self.v, self.eta = (
             nodes(getattr(tiny.priors, name)) for name in ("alpha", "v", "eta")
         )
-        self.topics_given_clusters = lru_cache(maxsize=None)(self._topics_given_clusters)
+        self.topics_given_clusters = cache(self._topics_given_clusters)
         self.states = self._enumerate()
 
     @staticmethod
     def _marginals(family, rows):
         """Return the marginal likelihood of a set of rows as a function of the set."""
 
-        @lru_cache(maxsize=None)
+        @cache
         def marginal(members):
             return float(np.exp(family.log_marginal(rows[list(members)].sum(axis=0))))
 

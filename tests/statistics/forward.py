@@ -1,0 +1,195 @@
+"""The model forwards: concentrations, labels from restaurants, data from urns and parameters.
+
+Written apart from the package's own simulation, so that a test of the samplers rests on the model's
+definition alone.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from mcsquared.corpus import Corpus
+from mcsquared.families import Bag, Bernoulli, Categorical, Gaussian, Poisson
+from mcsquared.kernels.cpu.contexts import Bags
+from mcsquared.observations import Observations, observe
+from mcsquared.priors import Gamma, Priors
+
+CONCENTRATIONS = {"alpha": Gamma(2.0, 2.0), "v": Gamma(3.0, 1.5), "eta": Gamma(2.0, 1.5)}
+WORDS, YEAR, TAGS = Categorical(0.5, 3), Gaussian(0.3, 0.5, 2.5, 2.0), Bag(0.6, 3)
+NUMBERS, VISITS, LATE = Gaussian(-0.2, 0.4, 2.0, 1.5), Poisson(1.5, 0.5), Bernoulli(0.8, 1.2)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Everything but the data: concentrations, z, l and ε_new."""
+
+    alpha: float
+    v: float
+    eta: float
+    clusters: list
+    topics: list
+    unused: float
+
+
+@dataclass(frozen=True)
+class Data:
+    """Tokens, one context per group in ``numbers`` (NaN where missing), and the other."""
+
+    tokens: np.ndarray
+    numbers: np.ndarray
+    others: np.ndarray
+
+
+def seat(weights, rng):
+    """Return a table in proportion to its weight."""
+    threshold = rng.random() * sum(weights)
+    for index, weight in enumerate(weights):
+        threshold -= weight
+        if threshold < 0:
+            return index
+    return len(weights) - 1
+
+
+def draw_labels(lengths, rng):
+    """Draw concentrations from their priors, z from a restaurant, l from a franchise."""
+    alpha, v, eta = (prior.sample(rng) for prior in CONCENTRATIONS.values())
+    clusters, sizes = [], []
+    for _ in lengths:
+        k = seat([*sizes, alpha], rng)
+        if k == len(sizes):
+            sizes.append(0)
+        sizes[k] += 1
+        clusters.append(k)
+    topics, tables_of_topic = [], []
+    customers, dish = [[] for _ in sizes], [[] for _ in sizes]
+    for k, n in zip(clusters, lengths, strict=True):
+        for _ in range(n):
+            t = seat([*customers[k], v], rng)
+            if t == len(customers[k]):
+                m = seat([*tables_of_topic, eta], rng)
+                if m == len(tables_of_topic):
+                    tables_of_topic.append(0)
+                tables_of_topic[m] += 1
+                customers[k].append(0)
+                dish[k].append(m)
+            customers[k][t] += 1
+            topics.append(dish[k][t])
+    unused = rng.beta(eta, sum(tables_of_topic)) if tables_of_topic else 1.0
+    return Labels(alpha, v, eta, clusters, topics, unused)
+
+
+def draw_gaussian(labels, family, rng):
+    """Numbers whose mean and precision belong to their label."""
+    parameters = {}
+    for label in labels:
+        if label not in parameters:
+            precision = rng.gamma(family.shape, 1 / family.rate)
+            mean = family.mean + rng.normal() / np.sqrt(family.strength * precision)
+            parameters[label] = mean, 1 / np.sqrt(precision)
+    return np.array([rng.normal(*parameters[label]) for label in labels])
+
+
+def draw_urn(labels, family, rng):
+    """Categories from one Pólya urn per label."""
+    urns = defaultdict(lambda: [family.concentration] * family.n_stats)
+    drawn = []
+    for label in labels:
+        word = seat(urns[label], rng)
+        urns[label][word] += 1
+        drawn.append(word)
+    return np.array(drawn, np.int32)
+
+
+class WordsDesign:
+    """Words; a Gaussian context that one group lacks; bags of two, which another lacks."""
+
+    name = "words, Gaussian and bag contexts"
+
+    def __init__(self, lengths, missing_number, missing_bag):
+        self.lengths = np.array(lengths)
+        self.has_number = np.arange(len(lengths)) != missing_number
+        self.has_bag = np.arange(len(lengths)) != missing_bag
+        self.priors = Priors(WORDS, {"year": YEAR, "tags": TAGS}, **CONCENTRATIONS)
+
+    def draw_data(self, clusters, topics, rng):
+        """Draw all data given the labels."""
+        numbers = np.full(len(clusters), np.nan)
+        seen = [k for k, has in zip(clusters, self.has_number, strict=True) if has]
+        numbers[self.has_number] = draw_gaussian(seen, YEAR, rng)
+        of_item = np.repeat(np.array(clusters)[self.has_bag], 2)
+        bags = np.zeros((len(clusters), TAGS.n_stats), np.int32)
+        groups = np.repeat(np.flatnonzero(self.has_bag), 2)
+        np.add.at(bags, (groups, draw_urn(of_item.tolist(), TAGS, rng)), 1)
+        return Data(draw_urn(topics, WORDS, rng), numbers, bags)
+
+    def observations(self, data: Data) -> Observations:
+        """The data as samplers read them, token by token in the order of the labels."""
+        counts = np.zeros((len(self.lengths), WORDS.n_stats), int)
+        counts[:, 0] = self.lengths
+        contexts = {"year": data.numbers, "tags": sparse.csr_matrix(data.others)}
+        observations = observe(Corpus(sparse.csr_matrix(counts), contexts), self.priors)
+        return self.replaced(observations, data)
+
+    @staticmethod
+    def replaced(observations: Observations, data: Data) -> Observations:
+        """The same groups and tokens with other data."""
+        group, category = np.nonzero(data.others)
+        start = np.searchsorted(group, np.arange(len(data.others) + 1))
+        values = np.where(np.isnan(data.numbers), 0.0, data.numbers)[:, None] - YEAR.origin
+        return replace(
+            observations,
+            word=data.tokens,
+            dense=observations.dense._replace(values=values),
+            bags=Bags(
+                start=start[None, :].astype(np.int64),
+                category=category.astype(np.int32),
+                count=data.others[group, category],
+                concentration=observations.bags.concentration,
+                smoothing=observations.bags.smoothing,
+            ),
+        )
+
+
+class NumbersDesign:
+    """Numbers as content; counts that one group lacks; truth values."""
+
+    name = "numbers, Poisson and Bernoulli contexts"
+
+    def __init__(self, lengths, missing_number):
+        self.lengths = np.array(lengths)
+        self.has_number = np.arange(len(lengths)) != missing_number
+        self.priors = Priors(NUMBERS, {"visits": VISITS, "late": LATE}, **CONCENTRATIONS)
+
+    def draw_data(self, clusters, topics, rng):
+        """Draw all data given the labels."""
+        rates = {k: rng.gamma(VISITS.shape, 1 / VISITS.rate) for k in set(clusters)}
+        chances = {k: rng.beta(LATE.a, LATE.b) for k in set(clusters)}
+        visits = np.array([float(rng.poisson(rates[k])) for k in clusters])
+        late = np.array([float(rng.random() < chances[k]) for k in clusters])
+        visits[~self.has_number] = np.nan
+        return Data(draw_gaussian(topics, NUMBERS, rng), visits, late)
+
+    def observations(self, data: Data) -> Observations:
+        """The data as samplers read them."""
+        values = np.split(data.tokens[:, None], np.cumsum(self.lengths)[:-1])
+        contexts = {"visits": data.numbers, "late": data.others.astype(bool)}
+        return self.replaced(observe(Corpus(values, contexts), self.priors), data)
+
+    @staticmethod
+    def replaced(observations: Observations, data: Data) -> Observations:
+        """The same groups and tokens with other data."""
+        observed = ~np.isnan(data.numbers)
+        contexts = np.column_stack([np.where(observed, data.numbers, 0.0), data.others])
+        return replace(
+            observations,
+            values=data.tokens[:, None] - NUMBERS.origin,
+            dense=observations.dense._replace(values=contexts),
+        )
+
+
+def draw(design, rng):
+    """Draw labels and data from the prior."""
+    labels = draw_labels(design.lengths.tolist(), rng)
+    return labels, design.draw_data(labels.clusters, labels.topics, rng)
