@@ -60,9 +60,11 @@ class Schedule:
 
     @property
     def n_kept(self) -> int:
+        """Kept draws of a chain that runs to its end."""
         return (self.n_sweeps - self.burn_in) // self.thin
 
     def is_kept(self, sweep: int) -> bool:
+        """Say whether the draw after ``sweep`` sweeps is kept."""
         return sweep > self.burn_in and (sweep - self.burn_in) % self.thin == 0
 
     def stores_parameters(self, kept: int) -> bool:
@@ -109,6 +111,7 @@ class ChainRun:
 
     @property
     def sweeps_done(self) -> int:
+        """Sweeps of this run."""
         return self.state.sweep - self.first_sweep
 
     def keep(self, store_parameters: bool, observations: Observations) -> None:
@@ -125,6 +128,7 @@ class ChainRun:
         self.sweep_of_draw.append(self.sweeps_done)
 
     def record(self, info: SweepInfo) -> None:
+        """Add a row to the trace."""
         for name in TRACE:
             self.trace[name].append(getattr(info, name))
 

@@ -1,4 +1,4 @@
-"""Chains to disk and back while they run, so that a run that was stopped goes on as if it never had been."""
+"""Chains to disk and back while they run: a run that stopped goes on as if it never had."""
 
 from __future__ import annotations
 
@@ -77,7 +77,14 @@ class Checkpoint:
             runs = {
                 chain: unpack(chain, tensors, part, observations) for chain, part in chains.items()
             }
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (
+            KeyError,
+            IndexError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            OverflowError,
+        ) as error:
             raise ModelFileError(
                 f"checkpoint {self.path} does not hold a chain of this run: {error}"
             ) from error

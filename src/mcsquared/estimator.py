@@ -34,25 +34,26 @@ __all__ = ["MC2"]
 
 KIND = "model"
 CONTENT_KINDS = ("counts", "vectors")
+ALPHA, V, ETA = Gamma(1, 1), Gamma(1, 0.1), Gamma(1, 1)
 
 
 class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     """Clusters of groups and topics of their content together, guided by the groups' contexts.
 
-    With ``lam=inf``, the default until the fast engine is there, this is the model of Nguyen, Phung,
-    Nguyen, Venkatesh and Bui (ICML 2014) under its collapsed Gibbs sampler, corrected.
+    With ``lam=inf``, the default until the fast engine is there, this is the model of Nguyen,
+    Phung, Nguyen, Venkatesh and Bui (ICML 2014) under its collapsed Gibbs sampler, corrected.
 
     Parameters
     ----------
     content : "auto", "counts", family or family name
-        How content arises in a topic; "auto": words by counts, vectors by Gaussians. "counts" takes a dense
-        matrix of floats with whole values as counts.
+        How content arises in a topic; "auto": words by counts, vectors by Gaussians. "counts"
+        takes a dense matrix of floats with whole values as counts.
     contexts : "auto" or dict
-        "auto": every column of the corpus, families by type. A dict from column to family or family name uses
-        those columns alone.
+        "auto": every column of the corpus, families by type. A dict from column to family or family
+        name uses those columns alone.
     alpha, v, eta : float or Gamma
-        Concentrations of clusters, of topics in a cluster and of topics at the root. A number is fixed, a
-        `Gamma` is a prior under which they are resampled.
+        Concentrations of clusters, of topics in a cluster and of topics at the root. A number is
+        fixed, a `Gamma` is a prior under which they are resampled.
     lam : float or Gamma
         How closely groups follow their cluster; ``inf`` is the paper's model.
     sampler : {"auto", "collapsed", "blocked"}
@@ -66,7 +67,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         Hard upper bounds, reported when they bind.
     init : {"auto", "random"}
     keep_parameters : int
-        Kept draws, evenly spaced over all chains, that store topics; prediction averages over these.
+        Kept draws, evenly spaced over all chains, that store topics; prediction averages over
+        these.
     random_state : int, RandomState or None
     progress : {"auto", True, False}
     callbacks : sequence of callables
@@ -101,9 +103,9 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         self,
         content: str | ConjugateFamily = "auto",
         contexts: str | Mapping[str, str | ConjugateFamily] = "auto",
-        alpha: Concentration = Gamma(1, 1),
-        v: Concentration = Gamma(1, 0.1),
-        eta: Concentration = Gamma(1, 1),
+        alpha: Concentration = ALPHA,
+        v: Concentration = V,
+        eta: Concentration = ETA,
         lam: Concentration = math.inf,
         sampler: str = "collapsed",
         device: str = "cpu",
@@ -291,7 +293,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         kind = "counts" if self.posterior_.vocabulary is not None else "vectors"
         content = kind if self._content_kind() == "counts" else "auto"
-        corpus = as_corpus(X, contexts, content=content, vocabulary=self.posterior_.vocabulary)
+        words: Any = self.posterior_.vocabulary
+        corpus = as_corpus(X, contexts, content=content, vocabulary=words)
         if isinstance(corpus.content, Vectors) and corpus.content.width != self.n_features_in_:
             raise InputError(
                 f"X has {corpus.content.width} features, "
@@ -317,10 +320,9 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         for name in ("max_clusters", "max_topics"):
             if getattr(self, name) is not None:
                 _check_whole(name, getattr(self, name), 1)
-        if self.n_jobs is not None and (
-            not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0
-        ):
-            raise InputError(f"n_jobs is {self.n_jobs!r}, but a whole number other than 0 is wanted")
+        n_jobs: Any = self.n_jobs
+        if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
+            raise InputError(f"n_jobs is {n_jobs!r}, but a whole number other than 0 is wanted")
         if self.init not in STARTS:
             raise InputError(
                 f"init is {self.init!r}, but one of {', '.join(map(repr, STARTS))} is wanted"
@@ -340,8 +342,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
 
     def _seed(self) -> int:
         """Return a seed of 32 bits: the same for the same ``random_state``."""
-        state = self.random_state
-        if isinstance(state, numbers.Integral) and 0 <= state < 2**32:
+        state: Any = self.random_state
+        if _is_whole(state) and 0 <= state < 2**32:
             return int(state)
         try:
             return int(check_random_state(state).randint(2**31))
@@ -353,9 +355,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
 
     def _earlier_states(self, corpus: Corpus, priors: Priors) -> list[State]:
         """Return where the last fit ended, if this one is to go on from there."""
-        if not self.warm_start or getattr(self, "_fitted_to", None) is None:
+        fitted_to: tuple[str, Priors] | None = getattr(self, "_fitted_to", None)
+        if not self.warm_start or fitted_to is None:
             return []
-        fingerprint, earlier = self._fitted_to
+        fingerprint, earlier = fitted_to
         if fingerprint != corpus.fingerprint() or earlier.to_dict() != priors.to_dict():
             raise InputError(
                 "warm_start=True goes on with the corpus and priors of the last fit, "
@@ -369,6 +372,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if not _is_whole(value) or value < least:
         raise InputError(f"{name} is {value!r}, but a whole number of at least {least} is wanted")

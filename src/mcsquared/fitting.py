@@ -135,12 +135,12 @@ class Fit:
             ]
             first += len(run.cluster_of_group)
         trace = pd.concat([pd.DataFrame(run.trace, columns=list(TRACE)) for run in runs])
-        words = isinstance(corpus.content, Words)
-        counts = corpus.content.counts if words else None
+        content = corpus.content
+        counts = content.counts if isinstance(content, Words) else None
         posterior = Posterior(
             priors=self.priors,
             group_names=corpus.group_names,
-            vocabulary=corpus.vocabulary if words else None,
+            vocabulary=None if counts is None else corpus.vocabulary,
             contexts=self.priors.columns(corpus),
             tokens_per_group=corpus.tokens_per_group,
             cluster_of_group=np.array([z for run in runs for z in run.cluster_of_group], np.int32),

@@ -72,10 +72,12 @@ class Observations:
 
     @property
     def n_groups(self) -> int:
+        """Groups, the empty ones included."""
         return len(self.group_start) - 1
 
     @property
     def n_tokens(self) -> int:
+        """Tokens of all groups."""
         return int(self.group_start[-1])
 
     @property
@@ -90,6 +92,7 @@ class Observations:
 
     @property
     def n_categories(self) -> int:
+        """Categories of all bags, numbered in one row."""
         return sum(family.n_stats for family in self.bag_families)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ class Gamma:
 
     @property
     def mean(self) -> float:
+        """Return the prior mean, ``shape / rate``."""
         return self.shape / self.rate
 
     def sample(self, rng: np.random.Generator) -> float:
@@ -146,15 +148,16 @@ def content_family(corpus: Corpus, content: str | ConjugateFamily) -> ConjugateF
     """Return the family of the corpus's content, filled from the data."""
     from mcsquared.corpus import Words
 
-    words = isinstance(corpus.content, Words)
+    data = corpus.content
+    words = isinstance(data, Words)
     if isinstance(content, str) and content in ("auto", "counts"):
         if not words and content == "counts":
             raise InputError("content='counts' wants whole counts, but the corpus holds vectors")
         family: ConjugateFamily
-        if words:
+        if isinstance(data, Words):
             family = Categorical(WORD_CONCENTRATION)
         else:
-            family = Gaussian() if corpus.content.width == 1 else MultivariateGaussian()
+            family = Gaussian() if data.width == 1 else MultivariateGaussian()
     else:
         family = _named(content, "content")
     if words:
@@ -162,9 +165,7 @@ def content_family(corpus: Corpus, content: str | ConjugateFamily) -> ConjugateF
             raise InputError(
                 f"content is {family.name!r}, but the corpus holds words, which are 'categorical'"
             )
-        import dataclasses
-
-        return dataclasses.replace(family, size=corpus.n_words)
+        return dataclasses.replace(family, size=max(1, corpus.n_words))
     return family.filled(vector_observations(corpus, family))
 
 
@@ -172,6 +173,9 @@ def vector_observations(corpus: Corpus, family: ConjugateFamily) -> np.ndarray:
     """Return the tokens of a corpus of vectors in the form that ``family`` reads."""
     import numpy as np
 
+    from mcsquared.corpus import Vectors
+
+    assert isinstance(corpus.content, Vectors)
     values = corpus.content.values
     if isinstance(family, MultivariateGaussian):
         return values
@@ -208,9 +212,7 @@ def context_families(
         for name in contexts:
             if name not in corpus.contexts:
                 known = ", ".join(map(repr, corpus.contexts)) or "none"
-                raise InputError(
-                    f"contexts names the column {name!r}, but the corpus has {known}"
-                )
+                raise InputError(f"contexts names the column {name!r}, but the corpus has {known}")
         chosen = {
             name: corpus.contexts[name].default_family()
             if family == "auto"

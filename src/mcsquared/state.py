@@ -78,10 +78,12 @@ class State:
 
     @property
     def n_clusters(self) -> int:
+        """Occupied clusters."""
         return int((self.counts.groups_in_cluster > 0).sum())
 
     @property
     def n_topics(self) -> int:
+        """Occupied topics."""
         return int((self.counts.tokens_in_topic > 0).sum())
 
     def grow_clusters(self) -> None:
@@ -182,9 +184,7 @@ def _topic_statistics(
     elif observations.content_kind >= 0:
         from mcsquared.kernels.cpu.predictive import add_observations
 
-        add_observations(
-            observations.content_kind, observations.values, topic_of_token, statistics
-        )
+        add_observations(observations.content_kind, observations.values, topic_of_token, statistics)
     return statistics
 
 

@@ -26,15 +26,20 @@ Labels = NDArray[np.int32]
 # The most units × draws in the tables: 160 MB.
 _LARGEST_TABLE = 20_000_000
 
-# Bounds on the work, counted in list entries looked at, some 5 ns each. The first two starts, the
-# best draw and a greedy one, always run; what the budget leaves goes into further attempts.
-_BUDGET = 600_000_000
-_LONGEST_PASS = 600_000_000
+# Bounds on the work, counted in list entries looked at, some 4 ns each; finding a list costs as
+# much as eight of them. The first two starts, the best draw and a greedy one, always run; what
+# the budget leaves goes into further attempts.
+_BUDGET = 1_500_000_000
+_LONGEST_PASS = 250_000_000
+_LIST_COST = 8
 _MOST_STARTS = 24
 _MOST_SWEEPS = 30
 _FEWEST_SWEEPS = 6
 _FEWEST_DRAWS = 25
 _MOST_DISSOLVED = 200
+
+# More clusters than four times the draws' largest number, and than this, are not considered.
+_MOST_CLUSTERS = 64
 
 
 def consensus(draws: Labels, loss: Loss = "vi") -> Labels:
@@ -174,6 +179,8 @@ class _Search:
         self.tables = tables
         self.n_units, self.n_draws = tables.row_of_unit.shape
         self.room = np.diff(tables.row_start)
+        n_clusters = max(np.unique(rows).size for rows in tables.row_of_unit.T)
+        self.most = min(max(4 * n_clusters, _MOST_CLUSTERS), self.n_units)
         self.rng = np.random.default_rng(0)
         self.budget = _BUDGET
         self.best = np.zeros(self.n_units, np.int32)
@@ -183,7 +190,7 @@ class _Search:
     @property
     def pass_length(self) -> int:
         """How many list entries one look at every unit takes, as the tables are now."""
-        return int(self.room @ self.tables.row_length)
+        return int(self.room @ (self.tables.row_length + _LIST_COST))
 
     def run(self) -> Labels:
         """Return the best partition of the units that the work allowed finds."""
@@ -217,7 +224,9 @@ class _Search:
         """Search from one start, greedily built where none is given; keep what is better."""
         if start is None:
             labels = np.zeros(self.n_units, np.int32)
-            self.kernels.allocate(self.rng.permutation(self.n_units), labels, self.tables)
+            self.kernels.clear(self.tables)
+            order = self.rng.permutation(self.n_units)
+            self.kernels.allocate(order, labels, self.tables, self.most)
             self.budget -= self.pass_length
         else:
             labels = start
@@ -230,7 +239,7 @@ class _Search:
             if self.budget <= 0 and number >= _FEWEST_SWEEPS:
                 break
             order = self.rng.permutation(self.n_units)
-            changes = self.kernels.sweep(order, labels, self.tables)
+            changes = self.kernels.sweep(order, labels, self.tables, self.most)
             self.budget -= 3 * self.pass_length
             if changes == 0:
                 changes = self.kernels.merge(labels, self.tables)
@@ -239,19 +248,28 @@ class _Search:
                 break
         loss = self.kernels.loss(self.tables)
         if loss < self.lowest - 1e-9 * (1.0 + abs(loss)):
-            self.lowest, self.best = loss, labels.copy()
+            self.lowest, self.best = loss, numbered_by_size(labels)
 
     def _dissolve(self) -> None:
-        """Break clusters of the best partition up, one after another, and search from there.
+        """Take clusters of the best partition apart, one after another, and search from there.
 
-        A cluster may be better split in several, which no move of one unit sees.
+        A cluster may be better split in several, which no move of one unit sees. A whole round
+        without a gain is the end.
         """
+        without_gain = 0
         for attempt in range(_MOST_DISSOLVED):
-            if self.budget <= 0:
+            n_clusters = int(self.best.max()) + 1
+            if self.budget <= 0 or without_gain >= n_clusters:
                 break
-            labels = numbered_by_size(self.best)
-            members = np.flatnonzero(labels == attempt % (int(labels.max()) + 1))
+            labels, before = self.best.copy(), self.lowest
+            members = np.flatnonzero(labels == attempt % n_clusters)
+            without_gain += 1
             if members.size > 1:
-                labels[members[1:]] = labels.max() + np.arange(1, members.size, dtype=np.int32)
+                order = self.rng.permutation(members)
                 self.kernels.assign(labels, self.tables)
+                self.kernels.remove(order, labels, self.tables)
+                self.kernels.allocate(order, labels, self.tables, self.most)
+                self.budget -= 2 * self.pass_length
                 self._descend(labels)
+            if self.lowest < before:
+                without_gain = 0

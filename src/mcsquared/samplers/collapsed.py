@@ -1,7 +1,7 @@
 """The paper's collapsed Gibbs sampler, corrected: z, l, tables, concentrations and ε in turn.
 
-The kernels do the work; `mcsquared.samplers.reference` says the same in plain NumPy, to be read beside
-the paper.
+The kernels do the work; `mcsquared.samplers.reference` says the same in plain NumPy, to be read
+beside the paper.
 """
 
 from mcsquared.observations import Observations

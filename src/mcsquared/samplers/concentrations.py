@@ -1,8 +1,8 @@
 """Concentrations and root weights: α, v, η and ε, in an order that leaves the posterior as it is.
 
-MODEL: tables q_km ~ CRT(c_km, v ε_m) first, with the current v and ε; then v from the tables, η from
-the current ε, ε from the tables and the new η, and α from the clusters. The paper's appendix updates α
-and v with other quantities than their conditionals hold; see the errata in the documentation.
+Tables q_km ~ CRT(c_km, v ε_m) come first, with the current v and ε; then v from the tables, η from
+the current ε, ε from the tables and the new η, and α from the clusters. The paper's appendix
+updates α and v with other quantities than their conditionals hold; docs/errata.md has the list.
 """
 
 from __future__ import annotations

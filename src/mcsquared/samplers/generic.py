@@ -1,4 +1,4 @@
-"""Families without a kernel, a user's own: the same conditionals through the family's three functions.
+"""Families without a kernel, a user's own: the same conditionals from the family's three functions.
 
 Slower by a factor of some hundred than a kernel, and as exact.
 """
@@ -34,6 +34,7 @@ class GenericContexts:
 
     @classmethod
     def of(cls, state: State, observations: Observations) -> GenericContexts:
+        """Return the statistics of a state, summed from its labels."""
         return cls(observations.generic_contexts, state)
 
     def grow(self) -> None:
@@ -69,9 +70,7 @@ class GenericContexts:
         return total
 
 
-def _log_gain(
-    observed: Generic, row: int, statistics: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _log_gain(observed: Generic, row: int, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log Z(s + T(x)) − log Z(s) for every slot; the base measure cancels."""
     family = observed.family
     return family.log_normaliser(statistics + observed.statistics[row]) - family.log_normaliser(
@@ -88,10 +87,10 @@ def resample_generic_topics(
     cluster_of_token = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
     counts.topic_statistics[:] = 0.0
     np.add.at(counts.topic_statistics, state.topic_of_token, content.statistics)
-    for i, k in enumerate(cluster_of_token):
+    for i, k in enumerate(cluster_of_token.tolist()):
         if state.n_topics == len(state.topic_weights):
             state.grow_topics()
-        m = state.topic_of_token[i]
+        m = int(state.topic_of_token[i])
         _take_out(state, k, m, content.statistics[i])
         active = np.flatnonzero(counts.tokens_in_topic > 0)
         slots = active

@@ -1,8 +1,8 @@
 """The paper's collapsed Gibbs sampler in plain NumPy, one function per full conditional.
 
-Written to be read beside section 3.2 and appendix A.2 of the paper, with its errors corrected: every
-function counts from the assignments anew, nothing is cached, nothing is fast. It is the oracle of the
-compiled sampler: from the same state and the same random numbers both draw the same labels.
+Written to be read beside section 3.2 and appendix A.2 of the paper, with its errors corrected:
+every function counts from the assignments anew, nothing is cached, nothing is fast. It is the
+oracle of the compiled sampler: from the same state and random numbers both draw the same labels.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ __all__ = ["PlainData", "PlainState", "cluster_conditional", "sweep", "topic_con
 class PlainData:
     """Groups, tokens and contexts, each seen through its family's statistics.
 
-    ``content`` is (n_tokens, n_stats), ``contexts`` a list of (n_groups, n_stats) with a row of zeros
-    where a context is missing. ``lanes`` is the number of interleaved running sums in which the
-    compiled sampler lays out its topics; it changes which number meets which topic, not their chances.
+    ``content`` is (n_tokens, n_stats), ``contexts`` a list of (n_groups, n_stats) with a row of
+    zeros where a context is missing. ``lanes`` is the number of interleaved running sums in which
+    the compiled sampler lays out its topics; it changes which number meets which topic, not their
+    chances.
     """
 
     group_of_token: NDArray[np.int64]
@@ -111,7 +112,9 @@ def topic_conditional(
         held = data.content[members].sum(axis=0)
         family = data.content_family
         log_weights[c] = math.log(prior)
-        log_weights[c] += family.log_normaliser(held + data.content[i]) - family.log_normaliser(held)
+        log_weights[c] += family.log_normaliser(held + data.content[i]) - family.log_normaliser(
+            held
+        )
     return choices, log_weights
 
 

@@ -40,15 +40,17 @@ def start(
     Parameters
     ----------
     init : {"auto", "random"}
-        "auto": clusters from a mixture that knows no topics, see `cluster_whole_groups`, and topics at
-        random. "random": both at random.
+        "auto": clusters from a mixture that knows no topics, see `cluster_whole_groups`, and
+        topics at random. "random": both at random.
     n_clusters, n_topics : int
         How many groups and tokens are spread over at random.
     """
     if init not in STARTS:
         raise InputError(f"init is {init!r}, but one of {', '.join(map(repr, STARTS))} is wanted")
     rng = generator(seed, chain, 0, int(Step.START))
-    clusters = rng.integers(0, _at_most(n_clusters, bounds.clusters), observations.n_groups)
+    clusters: NDArray[np.integer] = rng.integers(
+        0, _at_most(n_clusters, bounds.clusters), observations.n_groups
+    )
     topics = rng.integers(0, _at_most(n_topics, bounds.topics), observations.n_tokens)
     if init == "auto":
         clusters = cluster_whole_groups(observations, priors, clusters, seed, chain, bounds)
@@ -58,7 +60,7 @@ def start(
 def cluster_whole_groups(
     observations: Observations,
     priors: Priors,
-    clusters: NDArray[np.int64],
+    clusters: NDArray[np.integer],
     seed: int,
     chain: int,
     bounds: Bounds,
@@ -66,8 +68,8 @@ def cluster_whole_groups(
     """Return clusters from a Dirichlet process mixture over contexts and whole groups of words.
 
     The words of a group are taken for one more bag, so that a cluster is a distribution over words
-    instead of one over topics. That mixes in a few sweeps, and is where a chain should begin, not what
-    it should believe. Content other than words is left out.
+    instead of one over topics. That mixes in a few sweeps, and is where a chain should begin, not
+    what it should believe. Content other than words is left out.
     """
     rng = generator(seed, MIXTURE_CHAIN + chain, 0, int(Step.START))
     mixture = without_topics(observations, priors, rng)
@@ -130,7 +132,7 @@ def state_from_assignments(
     topic_of_token: NDArray[np.integer],
     rng: np.random.Generator,
 ) -> State:
-    """Return a state with these labels; concentrations at their prior means, ε drawn from counts."""
+    """Return a state with these labels, concentrations at their means, ε drawn from counts."""
     clusters, topics = _compact(cluster_of_group), _compact(topic_of_token)
     counts = count(
         observations,

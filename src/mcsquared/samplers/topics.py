@@ -107,7 +107,5 @@ def _vector_topics(
         state.sweep,
     )
     counts.topic_statistics[:] = 0.0
-    add_observations(
-        kind, observations.values, state.topic_of_token, counts.topic_statistics
-    )
+    add_observations(kind, observations.values, state.topic_of_token, counts.topic_statistics)
     return place

@@ -123,8 +123,22 @@ def resample_clusters(
                 topics[held] = m
                 held += 1
             tokens[m] += 1
-        _move(j, old, -1, tokens, topics, held, n_tokens, groups_in_cluster, tokens_in_cluster,
-              topics_in_cluster, table, dense, bags, contexts)
+        _move(
+            j,
+            old,
+            -1,
+            tokens,
+            topics,
+            held,
+            n_tokens,
+            groups_in_cluster,
+            tokens_in_cluster,
+            topics_in_cluster,
+            table,
+            dense,
+            bags,
+            contexts,
+        )
         if groups_in_cluster[old] == 0:
             fresh = min(fresh, old)
 
@@ -149,8 +163,22 @@ def resample_clusters(
             log_weights[q] = weight
         k = occupied[pick(log_weights, n_choices, uniform(seed, chain, sweep, CLUSTERS, j, 0))]
         cluster_of_group[j] = k
-        _move(j, k, 1, tokens, topics, held, n_tokens, groups_in_cluster, tokens_in_cluster,
-              topics_in_cluster, table, dense, bags, contexts)
+        _move(
+            j,
+            k,
+            1,
+            tokens,
+            topics,
+            held,
+            n_tokens,
+            groups_in_cluster,
+            tokens_in_cluster,
+            topics_in_cluster,
+            table,
+            dense,
+            bags,
+            contexts,
+        )
         for d in range(held):
             tokens[topics[d]] = 0
     return last

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-__all__ = ["Tables", "allocate", "assign", "loss", "merge", "sweep"]
+__all__ = ["Tables", "allocate", "assign", "clear", "loss", "merge", "remove", "sweep"]
 
 
 class Tables(NamedTuple):
@@ -91,10 +91,10 @@ def _take(unit, cluster, tables):
 
 @njit(cache=True, nogil=True)
 def _best(unit, current, tables):
-    """Return the cheapest place for a unit that is in no cluster, its cost, and that of `current`.
+    """Return the cheapest cluster for a unit that is in none, its cost, and that of `current`.
 
-    The place is -1 where a cluster of its own is cheapest. A cluster that shares no row with the
-    unit costs at least as much as a new one, so only those in the unit's rows are looked at.
+    Costs are relative to a cluster of its own. A cluster that shares no row with the unit is never
+    cheaper than that, so only those in the unit's rows are looked at; -1 where there are none.
     """
     phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
     own = tables.weight[unit]
@@ -109,9 +109,9 @@ def _best(unit, current, tables):
                 n_seen += 1
             count = tables.row_count[place]
             gain[cluster] += phi[count + own] - phi[count] - alone
-    best, lowest, now = -1, -alone, -alone
+    best, lowest, now = -1, np.inf, 0.0
     for cluster in seen[:n_seen]:
-        cost = phi[size[cluster] + own] - phi[size[cluster]] - 2.0 * alone
+        cost = phi[size[cluster] + own] - phi[size[cluster]] - alone
         cost -= 2.0 / tables.row_of_unit.shape[1] * gain[cluster]
         gain[cluster] = 0.0
         if cluster == current:
@@ -123,39 +123,70 @@ def _best(unit, current, tables):
 
 
 @njit(cache=True, nogil=True)
-def assign(labels, tables):
-    """Fill the tables with a partition: the cluster of each unit, int32 below n_units."""
+def _n_clusters(tables):
+    """Return the number of clusters that hold something."""
+    n_clusters = 0
+    for size in tables.size:
+        n_clusters += size > 0
+    return n_clusters
+
+
+@njit(cache=True, nogil=True)
+def _free(tables, start):
+    """Return the first empty cluster from `start` on."""
+    while tables.size[start] > 0:
+        start += 1
+    return start
+
+
+@njit(cache=True, nogil=True)
+def clear(tables):
+    """Take everything out of the tables."""
     tables.row_length[:] = 0
     tables.size[:] = 0
+
+
+@njit(cache=True, nogil=True)
+def assign(labels, tables):
+    """Fill the tables with a partition: the cluster of each unit, int32 below n_units."""
+    clear(tables)
     for unit in range(labels.size):
         _put(unit, labels[unit], tables)
 
 
 @njit(cache=True, nogil=True)
-def allocate(order, labels, tables):
-    """Build a partition unit by unit, each put where it costs least at that moment.
-
-    Parameters
-    ----------
-    order : int64 (n_units,)
-        The units in the order they come.
-    labels : int32 (n_units,)
-        Output: the cluster of each unit.
-    """
-    tables.row_length[:] = 0
-    tables.size[:] = 0
-    n_clusters = 0
-    for unit in order:
-        best, _, _ = _best(unit, -1, tables)
-        if best < 0:
-            best = n_clusters
-            n_clusters += 1
-        labels[unit] = best
-        _put(unit, best, tables)
+def remove(units, labels, tables):
+    """Take these units out of their clusters; `allocate` puts them back."""
+    for unit in units:
+        _take(unit, labels[unit], tables)
 
 
 @njit(cache=True, nogil=True)
-def sweep(order, labels, tables):
+def allocate(order, labels, tables, most):
+    """Put units that are in no cluster where each costs least at that moment.
+
+    Parameters
+    ----------
+    order : int64
+        The units in the order they come.
+    labels : int32 (n_units,)
+        Output: the cluster of each of them.
+    most : int
+        As many clusters as there may be; what would open one more joins another, or cluster 0.
+    """
+    n_clusters = _n_clusters(tables)
+    free = 0
+    for unit in order:
+        best, lowest, _ = _best(unit, -1, tables)
+        if lowest >= 0.0 and n_clusters < most:
+            best = free = _free(tables, free)
+            n_clusters += 1
+        labels[unit] = max(best, 0)
+        _put(unit, labels[unit], tables)
+
+
+@njit(cache=True, nogil=True)
+def sweep(order, labels, tables, most):
     """Move each unit once to where it costs least, a new cluster included; count the moves.
 
     Parameters
@@ -164,24 +195,29 @@ def sweep(order, labels, tables):
         The units in the order they are visited.
     labels : int32 (n_units,)
         The cluster of each unit, changed in step with the tables.
+    most : int
+        As many clusters as there may be.
     """
+    n_clusters = _n_clusters(tables)
     free = 0
     moves = 0
     for unit in order:
         old = labels[unit]
         _take(unit, old, tables)
-        if tables.size[old] == 0 and old < free:
-            free = old
+        if tables.size[old] == 0:
+            n_clusters -= 1
+            free = min(free, old)
         best, lowest, now = _best(unit, old, tables)
+        if lowest >= 0.0 and n_clusters < most:
+            best, lowest = -1, 0.0
         # Only a clear gain moves a unit: rounding must not make two partitions alternate.
         if lowest < now - 1e-9 * (1.0 + abs(now)):
             moves += 1
             if best < 0:
-                while tables.size[free] > 0:
-                    free += 1
-                best = free
+                best = free = _free(tables, free)
         else:
             best = old
+        n_clusters += tables.size[best] == 0
         labels[unit] = best
         _put(unit, best, tables)
     return moves

@@ -33,7 +33,7 @@ class Bags(NamedTuple):
 
     start: np.ndarray  # int64 (n, n_groups + 1): entries of a context's group
     category: np.ndarray  # int32 (entries,)
-    count: np.ndarray  # int32 (entries,)
+    count: np.ndarray  # type: ignore[assignment]  # int32 (entries,)
     concentration: np.ndarray  # float64 (n,)
     smoothing: np.ndarray  # float64 (n,): concentration × number of categories
 

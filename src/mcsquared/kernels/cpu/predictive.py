@@ -21,7 +21,14 @@ from numba import njit
 
 from mcsquared.kernels.cpu.special import HALF_LOG_TWO_PI, log_gamma
 
-__all__ = ["KINDS", "add_observation", "add_observations", "log_predictive", "prepare", "prepared_size"]
+__all__ = [
+    "KINDS",
+    "add_observation",
+    "add_observations",
+    "log_predictive",
+    "prepare",
+    "prepared_size",
+]
 
 GAUSSIAN, MULTIVARIATE_GAUSSIAN, BERNOULLI, POISSON = 0, 1, 2, 3
 KINDS = {
@@ -111,7 +118,7 @@ def prepare_gaussian(parameters, stats, prepared):
 
 @njit(cache=True, error_model="numpy")
 def prepare_multivariate_gaussian(parameters, stats, prepared):
-    """Multivariate t of a Normal-inverse-Wishart: constants, mean and Cholesky factor of the scale."""
+    """Multivariate t of a Normal-inverse-Wishart: constants, mean, Cholesky factor of the scale."""
     d = int(parameters[0])
     strength0, degrees0 = parameters[1], parameters[2]
     mean0, scale0 = parameters[3 : 3 + d], parameters[3 + d :]

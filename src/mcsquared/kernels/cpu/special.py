@@ -61,7 +61,7 @@ def log_rising(a, n):
 
 @njit(cache=True, error_model="numpy")
 def pick(log_weights, n, u):
-    """Return the index in 0..n-1 that the number ``u`` in (0, 1) falls on; weights are overwritten."""
+    """Return the index in 0..n-1 that ``u`` in (0, 1) falls on; the weights are overwritten."""
     largest = -math.inf
     for i in range(n):
         if log_weights[i] > largest:

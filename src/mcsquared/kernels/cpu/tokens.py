@@ -78,7 +78,15 @@ def pick_slot(product, n_slots, lanes, threshold):
 
     Steps are counted, not branched on: a wrong guess of the processor costs more than the sums.
     """
-    s0, s1, s2, s3, s4, s5, s6 = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5], lanes[6]
+    s0, s1, s2, s3, s4, s5, s6 = (
+        lanes[0],
+        lanes[1],
+        lanes[2],
+        lanes[3],
+        lanes[4],
+        lanes[5],
+        lanes[6],
+    )
     c1 = s0 + s1
     c2 = c1 + s2
     c3 = c2 + s3
@@ -86,7 +94,9 @@ def pick_slot(product, n_slots, lanes, threshold):
     c5 = c4 + s5
     c6 = c5 + s6
     lane = int(threshold >= s0) + int(threshold >= c1) + int(threshold >= c2)
-    lane += int(threshold >= c3) + int(threshold >= c4) + int(threshold >= c5) + int(threshold >= c6)
+    lane += (
+        int(threshold >= c3) + int(threshold >= c4) + int(threshold >= c5) + int(threshold >= c6)
+    )
     threshold -= s0 * (lane > 0) + s1 * (lane > 1) + s2 * (lane > 2) + s3 * (lane > 3)
     threshold -= s4 * (lane > 4) + s5 * (lane > 5) + s6 * (lane > 6)
     steps = 0

@@ -1,7 +1,7 @@
 """Topics of continuous content, the collapsed sampler's l step for families with few statistics.
 
-    p(l_ji = m | ·)  ∝  (c_km + v ε_m) p(w_ji | the others of topic m)      an active topic
-    p(l_ji = new)    ∝  v ε_new p(w_ji)
+p(l_ji = m | ·)  ∝  (c_km + v ε_m) p(w_ji | the others of topic m)      an active topic
+p(l_ji = new)    ∝  v ε_new p(w_ji)
 """
 
 import math
@@ -9,7 +9,12 @@ import math
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.predictive import add_observation, add_observations, log_predictive, prepare
+from mcsquared.kernels.cpu.predictive import (
+    add_observation,
+    add_observations,
+    log_predictive,
+    prepare,
+)
 from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.cpu.tokens import BIRTHS, TOPICS, free_slot
 from mcsquared.kernels.rng import uniform
