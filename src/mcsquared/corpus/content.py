@@ -127,7 +127,7 @@ def count_matrix(matrix: Any, argument: str) -> sparse.csr_matrix:
     counts = _as_csr(matrix, argument)
     data = counts.data
     if data.dtype.kind == "f":
-        _check_whole(data, argument)
+        _check_whole(data, argument, sparse.issparse(matrix))
     if len(data) and data.min() < 0:
         raise InputError(
             f"{argument} holds a negative count ({data.min():g}); counts must be whole numbers "
@@ -226,15 +226,15 @@ def check_numeric(dtype: np.dtype[Any], argument: str = "content") -> None:
         raise InputError(f"{argument} has entries of type {dtype}, but numbers are wanted")
 
 
-def _check_whole(data: NDArray[np.float64], argument: str) -> None:
+def _check_whole(data: NDArray[np.float64], argument: str, is_sparse: bool) -> None:
     if np.isnan(data).any():
         raise InputError(f"{argument} holds NaN, but a count is wanted everywhere")
     if np.isinf(data).any():
         raise InputError(f"{argument} holds an infinite count (inf), but whole numbers are wanted")
     broken = data != np.floor(data)
     if broken.any():
+        counts = "a sparse matrix holds counts, which" if is_sparse else "counts"
         raise InputError(
-            f"{argument} holds a fractional count ({data[broken][0]:g}); counts must be whole "
-            "numbers "
-            "(TF-IDF or normalised values are not counts)"
+            f"{argument} holds a fractional count ({data[broken][0]:g}); {counts} must be whole "
+            "numbers (TF-IDF or normalised values are not counts)"
         )
