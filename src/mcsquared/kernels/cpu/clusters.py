@@ -37,6 +37,9 @@ def log_topics(k, held, topics, tokens, prior, topics_in_cluster, table):
     for d in range(held):
         m = topics[d]
         a = prior[m] + topics_in_cluster[k, m]
+        if a > 1e8:  # a product may overflow, and a difference of log-gammas loses its digits
+            value += log_rising(a, tokens[m])
+            continue
         if tokens[m] > FEW:
             if math.isnan(table[k, m]):
                 table[k, m] = log_gamma(a)
