@@ -29,10 +29,11 @@ _LARGEST_TABLE = 20_000_000
 # Bounds on the work, counted in list entries looked at, some 4 ns each; finding a list costs as
 # much as eight of them. The first two starts, the best draw and a greedy one, always run; what
 # the budget leaves goes into further attempts.
-_BUDGET = 1_500_000_000
+_BUDGET = 1_000_000_000
 _LONGEST_PASS = 250_000_000
 _LIST_COST = 8
 _MOST_STARTS = 24
+_ENOUGH_AGREE = 5  # starts that end in the same loss
 _MOST_SWEEPS = 30
 _FEWEST_SWEEPS = 6
 _FEWEST_DRAWS = 25
@@ -185,6 +186,7 @@ class _Search:
         self.budget = _BUDGET
         self.best = np.zeros(self.n_units, np.int32)
         self.lowest = np.inf
+        self.agreeing = 0
         kernels.assign(self._partition_of_draw(self.n_draws // 2), tables)
 
     @property
@@ -195,7 +197,7 @@ class _Search:
     def run(self) -> Labels:
         """Return the best partition of the units that the work allowed finds."""
         for number, start in enumerate(self._starts()):
-            if self.budget <= 0 and number >= 2:
+            if (self.budget <= 0 and number >= 2) or self.agreeing >= _ENOUGH_AGREE:
                 break
             self._improve(start)
         self._dissolve()
@@ -247,8 +249,11 @@ class _Search:
             if changes == 0:
                 break
         loss = self.kernels.loss(self.tables)
-        if loss < self.lowest - 1e-9 * (1.0 + abs(loss)):
+        tolerance = 1e-9 * (1.0 + abs(loss))
+        if loss < self.lowest - tolerance:
             self.lowest, self.best = loss, numbered_by_size(labels)
+            self.agreeing = 0
+        self.agreeing += loss < self.lowest + tolerance
 
     def _dissolve(self) -> None:
         """Take clusters of the best partition apart, one after another, and search from there.
