@@ -9,11 +9,11 @@ found = []
 
 
 @pytest.fixture
-def calibration(record_property):
+def calibration(record_property, request):
     """Note one row of docs/calibration.md, also when the test then fails."""
 
     def note(test, **values):
-        row = calibration_table.Row(test, **values)
+        row = calibration_table.Row(test, request.node.nodeid.partition("::")[0], **values)
         record_property(RESULTS, calibration_table.to_property(row))
 
     return note

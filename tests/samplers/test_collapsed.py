@@ -141,15 +141,17 @@ def test_a_corpus_without_content_has_no_topics_and_all_root_weight_unused():
     assert state.n_clusters > 0
 
 
-def test_an_infinite_concentration_of_topics_makes_content_say_nothing_about_clusters():
+@pytest.mark.parametrize("v", [1e14, 1e60])
+def test_an_infinite_concentration_of_topics_makes_content_say_nothing_about_clusters(v):
     """With v → ∞ every cluster has the root's topic weights, so content cancels.
 
-    Log-gammas of 1e14 are some 3e15, and their rounding errors must not decide.
+    Log-gammas of 1e14 are some 3e15, and their rounding errors must not decide;
+    a product of eight factors of 1e60 is more than a float holds.
     """
     with_content = CASES["words_fixed_concentrations"]
     contexts = {"year": with_content.corpus.contexts["year"]}
     nothing = sparse.csr_matrix((with_content.corpus.n_groups, 3), dtype=int)
-    priors = dataclasses.replace(with_content.priors, v=1e14)
+    priors = dataclasses.replace(with_content.priors, v=v)
     with_content = dataclasses.replace(with_content, priors=priors)
     without = Case(Corpus(nothing, contexts=contexts), priors)
     n_groups = with_content.corpus.n_groups

@@ -12,7 +12,7 @@ HEAD = """\
 
 - **enumeration**: all labels of a tiny corpus are listed, so that the posterior is a table. *TV* is
   the total variation between the chain's frequencies of the partitions of the groups and that
-  table; the remark has the same for all labels (the table of counts per cluster, word and topic), beside
+  table; the remark has the same for all labels (counts per cluster, word and topic), beside
   what chance alone puts there. max|z| is over the probabilities of each number of clusters and of
   topics.
 - **theorem 4**: without contents a DP mixture, without contexts a nested DP mixture with shared
@@ -23,8 +23,8 @@ HEAD = """\
 - **ranks** (simulation-based calibration, Talts et al. 2018): the rank of a true value among its
   posterior draws is uniform. p is the smallest of the quantities' chi-square p-values.
 
-| test | n | max\\|z\\| | TV | p | remark |
-| --- | ---: | ---: | ---: | ---: | --- |
+| test | `make calibrate TESTS=` | n | max\\|z\\| | TV | p | remark |
+| --- | --- | ---: | ---: | ---: | ---: | --- |
 """
 
 
@@ -33,6 +33,7 @@ class Row:
     """One line of the table; what a test does not measure is None."""
 
     test: str
+    file: str
     n: int
     largest_z: float | None = None
     total_variation: float | None = None
@@ -45,6 +46,7 @@ class Row:
 
         cells = (
             self.test,
+            f"`{self.file}`",
             f"{self.n:,}",
             cell(self.largest_z, ".2f"),
             cell(self.total_variation, ".4f"),
@@ -62,7 +64,7 @@ def write(rows: list[dict], page: Path = PAGE) -> None:
     """Put these rows into the page; rows of tests that did not run stay as they were."""
     lines = {}
     if page.exists():
-        body = page.read_text(encoding="utf-8").partition("| --- |")[2].splitlines()[1:]
+        body = page.read_text(encoding="utf-8").partition("| --- | --- |")[2].splitlines()[1:]
         lines = {line.split("|")[1].strip(): line for line in body if line.startswith("| ")}
     lines |= {row["test"]: Row(**row).line() for row in rows}
     page.parent.mkdir(exist_ok=True)
