@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.corpus import Words
+from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.contexts import Bags, Dense
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
 from mcsquared.priors import vector_observations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from mcsquared.priors import Priors
 
 __all__ = ["Generic", "Observations", "observe"]
+
+MOST_TOKENS = 2**31 - 1  # counts per topic are 32-bit
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,11 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
         "content_parameters": np.zeros(0),
         "generic_content": None,
     }
+    if content.n_tokens > MOST_TOKENS:
+        raise InputError(
+            f"the corpus has {content.n_tokens} tokens, but a sampler that visits each of them takes "
+            f"{MOST_TOKENS} at most"
+        )
     if isinstance(content, Words):
         start = np.zeros(content.n_groups + 1, np.int64)
         np.cumsum(content.tokens_per_group, out=start[1:])
