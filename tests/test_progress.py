@@ -57,6 +57,16 @@ def test_a_long_run_prints_lines_on_a_pipe(monkeypatch):
     assert len(shown(io.StringIO(), mode="auto").splitlines()) == 10
 
 
+def test_a_very_long_run_gives_signs_of_life_ever_more_rarely(monkeypatch):
+    monkeypatch.setattr(module.time, "monotonic", Clock(step=1.0))
+    stream = io.StringIO()
+    with Progress(1_000_000, 1, 1000, stream=stream) as progress:
+        for sweep in range(1, 1001):
+            progress(Info(0, sweep))
+    told = [int(line.split()[1]) for line in stream.getvalue().splitlines()]
+    assert told == [10, 30, 70, 150, 310, 630]
+
+
 def test_lines_count_the_sweeps_of_all_chains():
     assert "sweep 300 of 300" in shown(io.StringIO(), n_chains=3, mode=True)
 

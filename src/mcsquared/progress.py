@@ -18,6 +18,7 @@ __all__ = ["Progress"]
 
 N_LINES = 10  # plain lines per run
 QUIET_SECONDS = 2.0  # a run shorter than this prints no plain line unless asked to
+FIRST_SILENCE = 10.0  # seconds without a line before one more is due; doubles each time
 WINDOW = 50  # sweeps over which the speed is measured
 
 
@@ -152,7 +153,7 @@ class _Bars:
 
 
 class _Lines:
-    """A plain line for every tenth of the run, for logs and pipes."""
+    """A plain line for every tenth of the run, and a sign of life when a tenth takes long."""
 
     def __init__(self, stream: TextIO, n_total: int, patience: float) -> None:
         self.stream = stream
@@ -160,12 +161,17 @@ class _Lines:
         self.patience = patience
         self.last_time = time.monotonic()
         self.last_tenth = 0
+        self.silence = FIRST_SILENCE
 
     def show(self, info: Sweep, done: int, now: float, summary: str) -> None:
         tenth = done * N_LINES // max(self.n_total, 1)
-        if tenth > self.last_tenth and now - self.last_time >= self.patience:
-            self.last_tenth, self.last_time = tenth, now
-            print(f"sweep {done} of {self.n_total}: {summary}", file=self.stream, flush=True)
+        waited = now - self.last_time
+        if waited >= self.silence:
+            self.silence *= 2
+        elif tenth == self.last_tenth or waited < self.patience:
+            return
+        self.last_tenth, self.last_time = tenth, now
+        print(f"sweep {done} of {self.n_total}: {summary}", file=self.stream, flush=True)
 
     def close(self) -> None:
         pass

@@ -248,7 +248,8 @@ def test_an_interrupt_before_the_first_kept_draw_writes_no_model(papers_file, tm
 
 def test_ctrl_c_ends_a_real_process_with_130_and_its_own_advice_works(papers_file, tmp_path):
     out = tmp_path / "m.mc2"
-    arguments = [str(a) for a in fit_command(papers_file, out, "--sweeps", 100_000)]
+    long_run = ("--sweeps", 10_000, "--thin", 100)
+    arguments = [str(a) for a in fit_command(papers_file, out, *long_run)]
     process = subprocess.Popen(
         [*MC2_COMMAND, *arguments], stderr=subprocess.PIPE, text=True, cwd=tmp_path
     )

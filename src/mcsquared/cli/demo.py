@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["letter_shares", "run"]
 
-N_SWEEPS, BURN_IN = 300, 150
+N_SWEEPS, BURN_IN = 800, 400
 SMALLEST_SHARE = 0.04  # a letter below this share of a cluster is noise of the decomposition
 
 
