@@ -17,7 +17,7 @@ N_TOPICS_SHOWN = 12
 def main(path: Path) -> None:
     """Fit the letters and draw what was found."""
     data = mc2.datasets.letters(random_state=0)
-    model = mc2.MC2(n_sweeps=300, burn_in=150, random_state=0).fit(data.corpus)
+    model = mc2.MC2(n_sweeps=800, burn_in=400, random_state=0).fit(data.corpus)
     agreement = mc2.evaluation.nmi(data.cluster_of_group, model.labels_)
     figure = draw(model, data.corpus.contexts["position"].values)
     figure.suptitle(
