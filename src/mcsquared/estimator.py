@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -323,6 +323,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         n_jobs: Any = self.n_jobs
         if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
             raise InputError(f"n_jobs is {n_jobs!r}, but a whole number other than 0 is wanted")
+        if not isinstance(self.callbacks, Iterable) or not all(map(callable, self.callbacks)):
+            raise InputError(f"callbacks is {self.callbacks!r}, but a list of callables is wanted")
+        if not isinstance(self.checkpoint, str | os.PathLike | None):
+            raise InputError(f"checkpoint is {self.checkpoint!r}, but a path is wanted")
         if self.init not in STARTS:
             raise InputError(
                 f"init is {self.init!r}, but one of {', '.join(map(repr, STARTS))} is wanted"

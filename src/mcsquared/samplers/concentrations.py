@@ -95,8 +95,10 @@ def draw_topic_weights(
 ) -> tuple[NDArray[np.float64], float]:
     """Draw ε ~ Dir(u_1, ..., u_M, η); return ε_1..ε_M and log ε_new."""
     gammas = rng.gamma(tables_of_topic.astype(np.float64))
+    if not gammas.size:
+        return gammas, 0.0
     log_rest = math.log(rng.gamma(eta + 1.0)) + math.log(1.0 - rng.random()) / eta
-    log_total = float(np.logaddexp(np.log(gammas.sum()), log_rest)) if gammas.size else log_rest
+    log_total = float(np.logaddexp(np.log(gammas.sum()), log_rest))
     return gammas * math.exp(-log_total), log_rest - log_total
 
 
