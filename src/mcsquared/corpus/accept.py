@@ -39,6 +39,8 @@ def as_corpus(
     if isinstance(X, Iterator):
         X = list(X)
     sort = _text_or_tokens(X)
+    if sort is None and vocabulary is not None and _is_empty_lists(X):
+        sort = "tokens"
     if sort is not None:
         if content == "vectors":
             raise InputError(f"content is 'vectors', but X holds {sort}")
@@ -66,6 +68,13 @@ def _check_kind(found: Words | Vectors, content: str) -> None:
         raise InputError("content is 'vectors', but the corpus holds counts of words")
     if content not in ("auto", "counts", "vectors"):
         raise InputError(f"content is {content!r}, but 'auto', 'counts' or 'vectors' is wanted")
+
+
+def _is_empty_lists(X: Any) -> bool:
+    """Say whether X is a list of groups that hold nothing; what they do not hold it cannot tell."""
+    return isinstance(X, list | tuple) and all(
+        isinstance(group, list | tuple) and not group for group in X
+    )
 
 
 def _text_or_tokens(X: Any) -> str | None:

@@ -94,6 +94,11 @@ class Column:
         return 0 if self.categories is None else len(self.categories)
 
     @property
+    def _size(self) -> int:
+        """Size of a family for this column: a distribution needs a category, seen or not."""
+        return max(self.n_categories, 1)
+
+    @property
     def observed(self) -> NDArray[np.bool_]:
         """Which groups have this context, bool (n_groups,)."""
         if self.kind == "category":
@@ -114,7 +119,7 @@ class Column:
 
         family = families.by_name(FAMILY_OF_KIND[self.kind])
         if self.kind in ("category", "bag"):
-            family = replace(family, size=self.n_categories)  # type: ignore[type-var]
+            family = replace(family, size=self._size)  # type: ignore[type-var]
         return family
 
     def accepts(self, family: Any) -> bool:
@@ -133,12 +138,12 @@ class Column:
     def fill(self, family: "ConjugateFamily") -> "ConjugateFamily":
         """Return the family with every open field filled from what is observed here."""
         if self.kind in ("category", "bag") and hasattr(family, "size"):
-            if family.size not in (None, self.n_categories):
+            if family.size not in (None, self._size):
                 raise InputError(
                     f"the family of context {self.name!r} has size {family.size}, "
                     f"but the column has {self.n_categories} categories"
                 )
-            family = replace(family, size=self.n_categories)  # type: ignore[type-var]
+            family = replace(family, size=self._size)  # type: ignore[type-var]
         return family.filled(self.observations())
 
     def align(self, categories: Sequence[str] | NDArray[np.object_]) -> "Column":
