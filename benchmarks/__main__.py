@@ -1,0 +1,74 @@
+"""Ask the questions, show the answers, write them down: ``python -m benchmarks [QUESTION ...]``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+
+from rich.console import Console
+
+from benchmarks.machine import describe
+from benchmarks.measure import ROOT
+from benchmarks.questions import QUESTIONS
+from benchmarks.settings import Settings
+from benchmarks.tables import Answer, markdown
+
+RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+
+def main() -> None:
+    arguments = _arguments()
+    settings = replace(Settings(), simulated=arguments.simulated)
+    if arguments.quick:
+        settings = settings.quick()
+    # Tables are wide; a log file has no width of its own.
+    console = Console(width=None if Console().is_terminal else 132)
+    answers = {}
+    for name in arguments.questions or QUESTIONS:
+        with console.status(f"asking about {name}"):
+            answers[name] = QUESTIONS[name](settings)
+        console.print(answers[name].for_terminal())
+        for remark in (*map(str, answers[name].targets), *answers[name].notes):
+            console.print(f"  {remark}", highlight=False)
+        console.print()
+    # A part of the questions, or small sizes, is no table to compare with later.
+    if arguments.quick or arguments.questions:
+        console.print("Shown only: a whole run without --quick writes the results.")
+    else:
+        write(answers, describe(_command(arguments)))
+        console.print(f"Written to {RESULTS.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}.")
+
+
+def write(answers: dict[str, Answer], machine: dict[str, str]) -> None:
+    """Write the figures as JSON and as a page of the documentation."""
+    record = {
+        "machine": machine,
+        "answers": {name: answer.to_dict() for name, answer in answers.items()},
+    }
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    PAGE.write_text(markdown(machine, answers), encoding="utf-8")
+
+
+def _command(arguments: argparse.Namespace) -> str:
+    return "python -m benchmarks" + (" --simulated" if arguments.simulated else "")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(QUESTIONS))
+    parser.add_argument("--quick", action="store_true", help="small sizes: does it all still run?")
+    parser.add_argument(
+        "--simulated", action="store_true", help="a simulated corpus even where NIPS is at hand"
+    )
+    arguments = parser.parse_args()
+    for name in arguments.questions:
+        if name not in QUESTIONS:
+            parser.error(f"question {name!r} is unknown; one of {', '.join(QUESTIONS)} is wanted")
+    return arguments
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""The collapsed sampler of mcsquared, step by step: what a fit does in a sweep, trace included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.measure import cpu_seconds
+
+if TYPE_CHECKING:
+    from benchmarks.settings import Settings
+    from mcsquared.corpus import Corpus
+
+__all__ = ["NAME", "TOKEN_STEP", "Collapsed", "begin"]
+
+NAME = "mcsquared collapsed"
+TOKEN_STEP = "topics of tokens"
+
+
+class Collapsed:
+    """A chain near the wanted number of clusters and topics, with the year as its context."""
+
+    name = NAME
+
+    def __init__(self, corpus: Corpus, settings: Settings) -> None:
+        from mcsquared import Priors
+        from mcsquared.observations import observe
+        from mcsquared.samplers.starts import start
+
+        self.priors = Priors.for_corpus(corpus, contexts={"year": "gaussian"})
+        self.observations = observe(corpus, self.priors)
+        self.seed = settings.seed
+        self.state = start(
+            self.observations,
+            self.priors,
+            self.seed,
+            chain=0,
+            init="random",
+            n_clusters=settings.n_clusters,
+            n_topics=settings.n_topics,
+        )
+
+    def sweep(self) -> dict[str, float]:
+        """Do what `mcsquared.samplers.collapsed.sweep` does, and the trace, step by step."""
+        from mcsquared.samplers.clusters import sweep_clusters
+        from mcsquared.samplers.concentrations import resample_concentrations
+        from mcsquared.samplers.joint import log_joint
+        from mcsquared.samplers.topics import sweep_topics
+        from mcsquared.state import NO_BOUNDS
+
+        state, observations, priors, seed = self.state, self.observations, self.priors, self.seed
+        state.sweep += 1
+        return {
+            "clusters of groups": cpu_seconds(
+                lambda: sweep_clusters(state, observations, seed, 0, NO_BOUNDS)
+            ),
+            TOKEN_STEP: cpu_seconds(
+                lambda: sweep_topics(state, observations, priors, seed, 0, NO_BOUNDS)
+            ),
+            "concentrations": cpu_seconds(lambda: resample_concentrations(state, priors, seed, 0)),
+            "log joint": cpu_seconds(lambda: log_joint(state, observations, priors)),
+        }
+
+    def size(self) -> dict[str, int]:
+        """Return occupied clusters and topics."""
+        return {"clusters": self.state.n_clusters, "topics": self.state.n_topics}
+
+
+begin = Collapsed

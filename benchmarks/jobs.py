@@ -1,0 +1,120 @@
+"""Work that is measured in a process of its own: ``python -m benchmarks.jobs NAME ARGUMENTS``.
+
+Each job returns a small dict, printed as JSON in the last line together with the peak memory and
+the CPU-seconds of the whole process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import time
+import warnings
+from typing import Any
+
+from benchmarks.measure import cpu_seconds, peak_megabytes
+from benchmarks.settings import Settings
+
+
+def import_module(module: str) -> dict[str, Any]:
+    importlib.import_module(module)
+    heavy = ("numba", "sklearn", "pandas", "scipy", "numpy")
+    return {"loaded": [name for name in heavy if name in sys.modules]}
+
+
+def import_name(module: str, name: str) -> dict[str, Any]:
+    getattr(importlib.import_module(module), name)
+    return {}
+
+
+def load(settings: dict[str, Any]) -> dict[str, Any]:
+    from benchmarks.corpora import corpus_for
+    from mcsquared import MC2
+
+    corpus = corpus_for(Settings(**settings))
+    return {"n_tokens": corpus.n_tokens, "estimator": MC2.__name__}
+
+
+def fit(settings: dict[str, Any]) -> dict[str, Any]:
+    """Fit years and authors as a user does, then ask for labels and topics."""
+    from benchmarks.corpora import corpus_for
+    from mcsquared import MC2
+
+    chosen = Settings(**settings)
+    corpus = corpus_for(chosen)
+    loaded = peak_megabytes()
+    model = MC2(
+        contexts={"year": "gaussian", "authors": "bag"},
+        n_sweeps=chosen.fit_sweeps,
+        burn_in=chosen.fit_sweeps // 2,
+        thin=1,
+        random_state=chosen.seed,
+        progress=False,
+    )
+    seconds = cpu_seconds(lambda: model.fit(corpus))
+    fitted = peak_megabytes()
+    model.posterior_.topics()
+    return {
+        "loaded_megabytes": loaded,
+        "fitted_megabytes": fitted,
+        "fit_cpu_seconds": seconds,
+        "clusters": model.n_clusters_,
+        "topics": model.n_topics_,
+    }
+
+
+def contend(settings: dict[str, Any], module: str) -> dict[str, Any]:
+    """Do as many sweeps of one contender as the fits do."""
+    from benchmarks.corpora import corpus_for
+
+    chosen = Settings(**settings)
+    contender = importlib.import_module(module).begin(corpus_for(chosen), chosen)
+    for _ in range(chosen.fit_sweeps):
+        contender.sweep()
+    return contender.size()
+
+
+def consensus(
+    n_groups: int, n_draws: int, n_clusters: int, moved: float, seed: int
+) -> dict[str, Any]:
+    """Take the consensus of draws in which every group is elsewhere with probability ``moved``."""
+    import numpy as np
+
+    from mcsquared.posterior.consensus import consensus as best_partition
+
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_clusters, size=n_groups, dtype=np.int32)
+    draws = np.empty((n_draws, n_groups), np.int32)
+    for draw in draws:
+        elsewhere = rng.integers(n_clusters, size=n_groups, dtype=np.int32)
+        draw[:] = np.where(rng.random(n_groups) < moved, elsewhere, truth)
+    best_partition(draws[:, :200])  # compiles
+    before = peak_megabytes()
+    began, cpu_began = time.perf_counter(), time.process_time()
+    labels = best_partition(draws)
+    agreement = np.zeros((n_clusters, labels.max() + 1))
+    np.add.at(agreement, (truth, labels), 1)
+    return {
+        "consensus_cpu_seconds": time.process_time() - cpu_began,
+        "consensus_wall_seconds": time.perf_counter() - began,
+        "before_megabytes": before,
+        "clusters": int(labels.max()) + 1,
+        "purity": float(agreement.max(axis=0).sum() / n_groups),
+    }
+
+
+JOBS = {job.__name__: job for job in (import_module, import_name, load, fit, contend, consensus)}
+
+
+def main() -> None:
+    name, arguments = sys.argv[1], json.loads(sys.argv[2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = JOBS[name](**arguments)
+    report |= {"peak_megabytes": peak_megabytes(), "cpu_seconds": time.process_time()}
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()
