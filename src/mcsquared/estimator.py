@@ -291,10 +291,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
         """Return the posterior, and ``X`` as a corpus in the words of training."""
         check_is_fitted(self)
-        kind = "counts" if self.posterior_.vocabulary is not None else "vectors"
-        content = kind if self._content_kind() == "counts" else "auto"
         words: Any = self.posterior_.vocabulary
-        corpus = as_corpus(X, contexts, content=content, vocabulary=words)
+        corpus = as_corpus(X, contexts, content=self._content_kind(), vocabulary=words)
         if isinstance(corpus.content, Vectors) and corpus.content.width != self.n_features_in_:
             raise InputError(
                 f"X has {corpus.content.width} features, "
