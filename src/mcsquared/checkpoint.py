@@ -16,14 +16,13 @@ from mcsquared.chain import TRACE, ChainRun
 from mcsquared.errors import ModelFileError
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.state import State, count
+from mcsquared.state import LANES, State, count
 from mcsquared.storage import check_target, read_file, write_file
 
 __all__ = ["Checkpoint"]
 
 KIND = "checkpoint"
 SECONDS_BETWEEN = 20.0
-MOST_SLOTS = 2**24  # what a forged file may make us reserve
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -36,16 +35,17 @@ class Checkpoint:
     path : path
     identity : mapping
         What must be the same for a run to go on: corpus, priors, seed, schedule. JSON-able.
-    seconds : float
-        Least time between two writes; the end of a chain is always written.
+    seconds : float, optional
+        Least time between two writes, SECONDS_BETWEEN by default; the end of a chain is always
+        written.
     """
 
     def __init__(
-        self, path: str | Path, identity: Mapping[str, Any], seconds: float = SECONDS_BETWEEN
+        self, path: str | Path, identity: Mapping[str, Any], seconds: float | None = None
     ) -> None:
         self.path = Path(path)
         self.identity = dict(identity)
-        self.seconds = seconds
+        self.seconds = SECONDS_BETWEEN if seconds is None else seconds
         self._parts: dict[int, tuple[Tensors, dict[str, Any]]] = {}
         self._written: dict[int, float] = {}
         self._lock = threading.Lock()  # chains save from threads of their own
@@ -93,6 +93,11 @@ class Checkpoint:
             self._parts = {chain: pack(run) for chain, run in runs.items()}
         return runs
 
+    def forget(self) -> None:
+        """Leave what was loaded out of what is written from now on."""
+        with self._lock:
+            self._parts = {}
+
     def _check_identity(self, found: object) -> None:
         if not isinstance(found, dict):
             raise ModelFileError(f"checkpoint {self.path} does not say what it belongs to")
@@ -138,24 +143,38 @@ def unpack(
     prefix = f"{chain}."
     own = {name[len(prefix) :]: array for name, array in tensors.items() if name.startswith(prefix)}
     state = _state(own, meta, observations)
-    trace = own["trace"]
-    kept = own["kept"].astype(np.int32)
-    n_draws = len(kept)
-    if trace.shape[0] != len(TRACE) or kept.shape != (n_draws, observations.n_groups):
-        raise ValueError("its trace or its draws have another shape")
-    if len(own["sweep_of_draw"]) != n_draws:
-        raise ValueError("its draws and their sweeps differ in number")
     run = ChainRun(chain=chain, state=state, first_sweep=int(meta["first_sweep"]))
+    trace, kept, sweeps = own["trace"], own["kept"], own["sweep_of_draw"]
+    if not 0 <= run.first_sweep <= state.sweep < 2**32:
+        raise ValueError("it stands at a sweep that cannot be")
+    if trace.shape != (len(TRACE), run.sweeps_done) or not np.isfinite(trace[:5]).all():
+        raise ValueError("its trace is not of the sweeps that it has done")
+    if kept.dtype != np.int32 or kept.shape != (len(sweeps), observations.n_groups):
+        raise ValueError("its draws are not those of this corpus")
+    if (kept < 0).any() or (kept >= observations.n_groups).any():
+        raise ValueError("a draw holds a cluster that cannot be")
     run.trace = {name: _plain(name, row) for name, row in zip(TRACE, trace, strict=True)}
     run.cluster_of_group = list(kept)
-    run.sweep_of_draw = own["sweep_of_draw"].tolist()
-    if not 0 <= int(meta["n_parameters"]) <= n_draws:
+    run.sweep_of_draw = [int(sweep) for sweep in sweeps.tolist()]
+    if not 0 <= int(meta["n_parameters"]) <= len(kept):
         raise ValueError("its stored parameters are not as many as its draws allow")
     for i in range(int(meta["n_parameters"])):
         part = f"parameters.{i}."
-        draw = {name[len(part) :]: a for name, a in own.items() if name.startswith(part)}
-        run.parameters.append(_unpack_draw(draw))
+        draw = _unpack_draw({n[len(part) :]: a for n, a in own.items() if n.startswith(part)})
+        _check_draw(draw, kept, observations)
+        run.parameters.append(draw)
     return run
+
+
+def _check_draw(draw: ParameterDraw, kept: NDArray[np.int32], observations: Observations) -> None:
+    n_topics = len(draw.topic_weights)
+    width = observations.n_words or observations.n_content_statistics
+    if not 0 <= draw.draw < len(kept) or (
+        draw.topics_in_cluster.shape != (kept[draw.draw].max() + 1, n_topics)
+        or draw.content_statistics.shape != (n_topics, width)
+        or draw.topic_weights.shape != (n_topics,)
+    ):
+        raise ValueError("its stored parameters do not fit their draw")
 
 
 def _state(own: Tensors, meta: Mapping[str, Any], observations: Observations) -> State:
@@ -164,20 +183,22 @@ def _state(own: Tensors, meta: Mapping[str, Any], observations: Observations) ->
     n_cluster_slots, n_topic_slots = int(meta["cluster_slots"]), len(weights)
     if cluster.shape != (observations.n_groups,) or topic.shape != (observations.n_tokens,):
         raise ValueError("its labels are not those of this corpus")
-    if not 0 < n_cluster_slots <= MOST_SLOTS or not 0 < n_topic_slots <= MOST_SLOTS:
+    _check_slots(cluster, n_cluster_slots, observations.n_groups)
+    _check_slots(topic, n_topic_slots, observations.n_tokens)
+    if n_topic_slots % LANES:
         raise ValueError("its number of slots cannot be right")
-    for labels, n_slots in ((cluster, n_cluster_slots), (topic, n_topic_slots)):
-        if labels.size and not 0 <= labels.min() <= labels.max() < n_slots:
-            raise ValueError("a label lies outside its slots")
-    cluster, topic = cluster.astype(np.int32), topic.astype(np.int32)
-    alpha, v, eta, lam = own["concentrations"].astype(np.float64).tolist()
-    if not (weights >= 0).all() or not min(alpha, v, eta, lam) > 0:
+    concentrations = own["concentrations"].astype(np.float64)
+    alpha, v, eta, lam = concentrations.tolist()
+    if not (concentrations > 0).all() or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("a weight or a concentration is not positive")
+    log_unused = own["log_unused"].astype(np.float64).reshape(1)
+    if not log_unused[0] <= 0:
+        raise ValueError("the weight of topics unseen is not a share")
     return State(
         cluster_of_group=cluster,
         topic_of_token=topic,
         topic_weights=weights,
-        log_unused=own["log_unused"].astype(np.float64).reshape(1),
+        log_unused=log_unused,
         alpha=alpha,
         v=v,
         eta=eta,
@@ -185,6 +206,14 @@ def _state(own: Tensors, meta: Mapping[str, Any], observations: Observations) ->
         sweep=int(meta["sweep"]),
         counts=count(observations, cluster, topic, n_cluster_slots, n_topic_slots),
     )
+
+
+def _check_slots(labels: NDArray[Any], n_slots: int, n_labels: int) -> None:
+    """Refuse labels outside their slots, and slots that no run of this size would have."""
+    if labels.dtype != np.int32 or not 0 < n_slots <= 64 + 4 * n_labels:
+        raise ValueError("its number of slots cannot be right")
+    if labels.size and not 0 <= labels.min() <= labels.max() < n_slots:
+        raise ValueError("a label lies outside its slots")
 
 
 def _plain(name: str, row: NDArray[np.float64]) -> list[Any]:

@@ -111,6 +111,10 @@ class Fit:
         self, observations: Observations, checkpoint: Checkpoint | None, states: Sequence[State]
     ) -> list[ChainRun]:
         saved = checkpoint.load(observations) if checkpoint else {}
+        if checkpoint and states:
+            # A warm start goes on from where it stands in memory, also past what the file holds.
+            saved = {}
+            checkpoint.forget()
         runs = []
         for chain in range(self.n_chains):
             if chain in saved:
@@ -134,7 +138,8 @@ class Fit:
                 dataclasses.replace(draw, draw=draw.draw + first) for draw in run.parameters
             ]
             first += len(run.cluster_of_group)
-        trace = pd.concat([pd.DataFrame(run.trace, columns=list(TRACE)) for run in runs])
+        # By lists: frames of chains that never began would spoil the types of the columns.
+        trace = {name: [value for run in runs for value in run.trace[name]] for name in TRACE}
         content = corpus.content
         counts = content.counts if isinstance(content, Words) else None
         posterior = Posterior(
@@ -149,7 +154,7 @@ class Fit:
                 [len(run.cluster_of_group) for run in runs],
             ),
             sweep_of_draw=np.array([s for run in runs for s in run.sweep_of_draw], np.int32),
-            trace=trace.reset_index(drop=True),
+            trace=pd.DataFrame(trace),
             parameters=parameters,
             word_frequency=None if counts is None else _column_sums(counts.data, counts),
             document_frequency=None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
 from mcsquared.observations import Observations
 
-__all__ = ["NO_BOUNDS", "Bounds", "Counts", "State", "recount", "slots_for"]
+__all__ = ["LANES", "NO_BOUNDS", "Bounds", "Counts", "State", "recount", "slots_for"]
 
 LANES = 8  # slots come in multiples of what the token kernel takes at a time
 
