@@ -42,7 +42,7 @@ def diagnostics(trace: pd.DataFrame) -> pd.DataFrame:
         if name not in trace:
             continue
         chains = chains_of(trace, name)
-        if name == "lam" and not (np.isfinite(chains).all() and np.ptp(chains) > 0):
+        if name == "lam" and not _varies(chains):
             continue
         rows.append(
             {

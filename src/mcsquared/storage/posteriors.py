@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.corpus import Column
-from mcsquared.errors import ModelFileError
+from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import Bag, Categorical, ConjugateFamily, MultivariateGaussian
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.posterior.codocuments import CoDocuments
@@ -32,6 +32,8 @@ _MOST_TOP_WORDS = 100
 
 def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
     """Return a posterior as tensors and JSON-able data, for `write_file`."""
+    if not posterior.parameters:
+        raise InputError("the posterior holds no draw with parameters, which a model file needs")
     tensors: Tensors = {
         **pack_strings("group_names", posterior.group_names),
         "tokens_per_group": posterior.tokens_per_group,
@@ -116,7 +118,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         trace=_unpack_trace(reader, meta["trace"]),
         parameters=[
             _unpack_draw(reader, f"parameters.{i}", draws, priors.content, vocabulary)
-            for i in range(_whole(meta, "n_parameters", n_draws))
+            for i in range(_whole(meta, "n_parameters", n_draws, least=1))
         ],
         word_frequency=_frequency(reader, "word_frequency", vocabulary, _LARGEST_TOTAL),
         document_frequency=_frequency(reader, "document_frequency", vocabulary, n_groups),
@@ -138,12 +140,12 @@ def _mapping(meta: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(meta[name])
 
 
-def _whole(meta: Mapping[str, Any], name: str, most: int) -> int:
+def _whole(meta: Mapping[str, Any], name: str, most: int, least: int = 0) -> int:
     value = meta[name]
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ModelFileError(
             f"{name!r} of the model file is {str(value)[:40]}, "
-            f"but a whole number from 0 to {most} is wanted"
+            f"but a whole number from {least} to {most} is wanted"
         )
     return value
 
@@ -285,7 +287,10 @@ def _statistics(
     statistics = reader.array(name, np.float64, (n_topics, family.n_stats), -_LARGEST, _LARGEST)
     with np.errstate(all="ignore"):
         normaliser = family.log_normaliser(statistics)
-    counted = family.kernel is None or bool((statistics[:, 0] >= 0).all())
+    # The first statistic of our own families is a count, here of tokens.
+    n_tokens = reader.array("tokens_per_group", np.int64, (None,)).sum()
+    counts = statistics[:, 0] if family.kernel is not None else np.zeros(n_topics)
+    counted = bool(((counts >= 0) & (counts <= n_tokens)).all())
     if not counted or not np.isfinite(normaliser).all():
         raise ModelFileError(f"the array {name!r} of the model file holds impossible statistics")
     return statistics

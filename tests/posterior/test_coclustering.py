@@ -1,0 +1,52 @@
+"""Co-clustering on demand equals the plain matrix."""
+
+import numpy as np
+import pytest
+
+from mcsquared.errors import InputError
+from mcsquared.posterior import CoClustering
+from mcsquared.posterior import coclustering as module
+
+
+@pytest.fixture
+def draws():
+    return np.random.default_rng(0).integers(0, 3, (7, 20)).astype(np.int32)
+
+
+@pytest.fixture
+def matrix(draws):
+    return (draws[:, :, None] == draws[:, None, :]).mean(axis=0)
+
+
+def test_every_way_to_ask_gives_the_same_numbers(draws, matrix, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK_ENTRIES", 50)  # several blocks
+    together = CoClustering(draws)
+    groups = [3, 0, 19]
+    np.testing.assert_allclose(together.rows(groups), matrix[groups])
+    np.testing.assert_allclose(together.to_dense(groups), matrix[np.ix_(groups, groups)])
+    np.testing.assert_allclose(together.between(3, [4, 5]), matrix[3, [4, 5]])
+    assert together.between(3, 3) == 1.0
+    for minimum in (0.1, 0.5, 1.0):
+        wanted = np.where(matrix >= minimum - 1e-12, matrix, 0)
+        np.testing.assert_allclose(together.to_sparse(minimum).toarray(), wanted)
+    np.testing.assert_allclose(together.rows(np.arange(20) == 4), matrix[[4]])
+
+
+def test_bad_questions_are_answered_by_a_sentence(draws, monkeypatch):
+    together = CoClustering(draws)
+    with pytest.raises(InputError, match="groups holds 20, but there are 20 groups"):
+        together.rows(20)
+    with pytest.raises(InputError, match="numbers of groups"):
+        together.rows([0.5])
+    for minimum in (0.0, -1, 1.5, float("nan")):
+        with pytest.raises(InputError, match="minimum is"):
+            together.to_sparse(minimum)
+    monkeypatch.setattr(module, "_MOST_ENTRIES", 10)
+    with pytest.raises(InputError, match="higher minimum"):
+        together.to_sparse(0.1)
+
+
+def test_a_hundred_thousand_groups_cost_nothing_until_asked():
+    together = CoClustering(np.zeros((5, 100_000), np.int32))
+    assert together.between(0, 99_999) == 1.0
+    assert together.rows([7]).shape == (1, 100_000)

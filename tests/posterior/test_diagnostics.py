@@ -1,0 +1,86 @@
+"""R-hat and effective sample sizes equal ArviZ's, which are tested against Stan's."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from mcsquared.posterior.diagnostics import (
+    chains_of,
+    diagnostics,
+    effective_sample_size,
+    split_rhat,
+    tail_sample_size,
+)
+from tests.posterior.models import make_trace
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    arviz = pytest.importorskip("arviz")
+
+
+def autoregressive(seed, n_chains, n_draws, correlation):
+    rng = np.random.default_rng(seed)
+    chains = rng.normal(size=(n_chains, n_draws))
+    for t in range(1, n_draws):
+        chains[:, t] += correlation * chains[:, t - 1]
+    return chains
+
+
+@pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.6, 0.9, 0.99])
+@pytest.mark.parametrize(("n_chains", "n_draws"), [(2, 6), (2, 51), (3, 20), (4, 250)])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_they_equal_arviz(n_chains, n_draws, correlation, rounded):
+    chains = autoregressive(n_draws, n_chains, n_draws, correlation)
+    chains = np.round(chains) if rounded else chains
+    assert split_rhat(chains) == pytest.approx(float(arviz.rhat(chains)), rel=1e-9)
+    assert effective_sample_size(chains) == pytest.approx(float(arviz.ess(chains)), rel=1e-9)
+    tail = float(arviz.ess(chains, method="tail"))
+    assert tail_sample_size(chains) == pytest.approx(tail, rel=1e-9)
+
+
+def test_one_chain_that_drifts_disagrees_with_itself():
+    steady = autoregressive(0, 1, 400, 0.0)
+    assert split_rhat(steady) < 1.02
+    assert split_rhat(steady + np.linspace(0, 3, 400)) > 1.2
+
+
+def test_chains_in_different_places_or_of_different_width_are_noticed():
+    chains = autoregressive(1, 4, 200, 0.0)
+    assert split_rhat(chains) < 1.02
+    assert split_rhat(chains + np.array([[0], [0], [0], [3]])) > 1.3
+    assert split_rhat(chains * np.array([[1], [1], [1], [9]])) > 1.1
+
+
+def test_independent_draws_count_in_full_and_correlated_ones_less():
+    assert effective_sample_size(autoregressive(2, 4, 1000, 0.0)) == pytest.approx(4000, rel=0.15)
+    wanted = 16_000 * (1 - 0.7) / (1 + 0.7)
+    assert effective_sample_size(autoregressive(2, 4, 4000, 0.7)) == pytest.approx(wanted, rel=0.2)
+
+
+def test_a_constant_or_a_tiny_series_gives_no_number():
+    for chains in (np.ones((2, 50)), np.array([[1.0, 2.0, 3.0]]), np.zeros((0, 0))):
+        assert np.isnan(split_rhat(chains))
+        assert np.isnan(effective_sample_size(chains))
+        assert np.isnan(tail_sample_size(chains))
+
+
+def test_the_table_leaves_burn_in_out_and_says_nothing_of_an_infinite_lam():
+    trace = make_trace(np.random.default_rng(0), 12)
+    trace.loc[~trace["kept"] & (trace["sweep"] <= 20), "alpha"] = 1e9
+    table = diagnostics(trace).set_index("scalar")
+    assert list(table.index) == ["n_clusters", "n_topics", "log_joint", "alpha", "v", "eta"]
+    assert table.loc["alpha", "mean"] < 10
+    assert np.isnan(table.loc["eta", "rhat"])
+    assert np.isfinite(table.drop("eta").to_numpy()).all()
+    trace["lam"] = np.random.default_rng(1).gamma(1, 1, len(trace))
+    assert "lam" in set(diagnostics(trace)["scalar"])
+
+
+def test_chains_of_different_length_are_cut_to_the_shortest():
+    trace = make_trace(np.random.default_rng(0), 12)
+    cut = trace[(trace["chain"] == 0) | (trace["sweep"] <= 40)]
+    assert chains_of(cut, "alpha").shape == (2, 16)
+    assert chains_of(cut, "alpha", kept_only=True).shape == (2, 4)
+    assert chains_of(trace[trace["sweep"] < 20], "alpha").size == 0
+    assert diagnostics(trace[trace["sweep"] < 20])["mean"].isna().all()

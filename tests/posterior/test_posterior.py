@@ -1,0 +1,236 @@
+"""One partition and one set of topics stand for the draws, in every table alike."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from mcsquared.errors import InputError
+from mcsquared.posterior import Posterior
+from mcsquared.posterior.means import tokens_of_topics, topic_given_draw_cluster
+from tests.posterior.models import N_WORDS, make_posterior
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["words", "vectors"])
+def case(request):
+    return make_posterior(vectors=request.param)
+
+
+@pytest.fixture(scope="module")
+def words():
+    return make_posterior()[0]
+
+
+def rebuilt(posterior, **changes):
+    """The posterior made anew, without its co-document counts, some parts changed."""
+    names = set(inspect.signature(Posterior).parameters) - {"codocument"}
+    return Posterior(**({name: getattr(posterior, name) for name in names} | changes))
+
+
+def test_the_consensus_is_the_known_partition_but_for_the_groups_that_never_follow_it(case):
+    posterior, _, truth = case
+    assert posterior.n_clusters == 3
+    # The first three groups are in clusters of their own choice in every draw.
+    assert len(set(zip(posterior.labels[3:], truth[3:], strict=True))) == 3
+    np.testing.assert_array_equal(posterior.consensus(), posterior.labels)
+    assert posterior.consensus("binder").shape == (30,)
+    sizes = np.bincount(posterior.labels)
+    assert (np.diff(sizes) <= 0).all()
+
+
+def test_topics_are_those_of_the_nearest_draw_by_decreasing_weight(case):
+    posterior, _, _ = case
+    draw = posterior.representative_draw
+    assert draw is posterior.parameters[posterior.representative]
+    tokens = tokens_of_topics(draw)[posterior.topic_order]
+    np.testing.assert_array_equal(posterior.tokens_of_topic, tokens)
+    assert (np.diff(tokens) <= 0).all()
+    assert sorted(posterior.topic_order) == list(range(posterior.n_topics))
+    np.testing.assert_allclose(posterior.topics()["weight"].sum(), 1.0)
+    assert list(posterior.topics()["topic"]) == list(range(4))
+
+
+def test_topics_of_other_draws_are_recognised_under_any_name(case):
+    posterior, _, _ = case
+    for draw, aligned in zip(posterior.parameters, posterior.topic_alignment, strict=True):
+        order = np.argsort(aligned)
+        np.testing.assert_array_equal(tokens_of_topics(draw)[order], posterior.tokens_of_topic)
+    np.testing.assert_allclose(posterior.topic_stability, 1.0)
+
+
+def test_topic_shares_of_clusters_are_averages_over_their_tokens(case):
+    posterior, _, _ = case
+    shares = posterior.topic_given_cluster
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    draw = posterior.representative_draw
+    z = posterior.cluster_of_group[draw.draw]
+    by_group = topic_given_draw_cluster(draw)[z][:, posterior.topic_order]
+    for cluster in range(posterior.n_clusters):
+        members = posterior.labels == cluster
+        wanted = np.average(by_group[members], axis=0, weights=posterior.tokens_per_group[members])
+        np.testing.assert_allclose(shares.loc[cluster], wanted)
+
+
+def test_a_cluster_without_tokens_still_has_topic_shares(words):
+    posterior = rebuilt(words, tokens_per_group=np.zeros(30, np.int64))
+    np.testing.assert_allclose(posterior.topic_given_cluster.sum(axis=1), 1.0)
+
+
+def test_words_of_topics_are_smoothed_counts(words):
+    draw, family = words.representative_draw, words.priors.content
+    counts = draw.content_statistics.toarray()[words.topic_order] + family.concentration
+    np.testing.assert_allclose(words.word_given_topic, counts / counts.sum(axis=1, keepdims=True))
+    assert list(words.word_given_topic.columns) == list(words.vocabulary)
+    np.testing.assert_array_equal(words.components, words.word_given_topic)
+
+
+def test_means_stand_for_words_where_content_is_vectors():
+    posterior, _, _ = make_posterior(vectors=True)
+    assert posterior.components.shape == (4, 2)
+    # Topic m lies near (3m, 3m); the rare one is drawn towards the prior.
+    assert np.abs(posterior.components[:3] - np.round(posterior.components[:3] / 3) * 3).max() < 0.5
+    with pytest.raises(InputError, match="vectors"):
+        _ = posterior.word_given_topic
+
+
+def test_top_words_come_with_coherence_and_diversity(words):
+    table = words.topics(n_words=3)
+    assert set(table["words"][0].split(", ")) == {"wört3", "wört4", "wört5"}
+    # The rarest topic holds two words only and shows one of another topic as its third.
+    np.testing.assert_allclose(table["diversity"], [1, 1, 2 / 3, 2 / 3])
+    assert table.attrs["diversity"] == pytest.approx(11 / 12)
+    assert table["coherence"].between(-1, 1).all()
+    bare = rebuilt(words)
+    assert bare.topics()["coherence"].isna().all()
+    for n_words in (0, -1, 2.5, True):
+        with pytest.raises(InputError, match="n_words is"):
+            words.topics(n_words)
+
+
+def test_coherence_is_that_of_the_plain_formula():
+    posterior, corpus, _ = make_posterior(seed=3)
+    holds = corpus.content.counts.toarray() > 0
+    table = posterior.topics(n_words=3)
+    for topic, shown in enumerate(table["words"]):
+        numbers = [list(posterior.vocabulary).index(word) for word in shown.split(", ")]
+        scores = []
+        for i in range(3):
+            for j in range(i + 1, 3):
+                both = (holds[:, numbers[i]] & holds[:, numbers[j]]).mean()
+                alone = holds[:, numbers[i]].mean() * holds[:, numbers[j]].mean()
+                scores.append(-1.0 if both == 0 else np.log(both / alone) / -np.log(both))
+        assert table["coherence"][topic] == pytest.approx(np.mean(scores))
+
+
+def test_more_words_than_there_are_is_all_of_them(words):
+    assert len(words.topics(n_words=500)["words"][0].split(", ")) == N_WORDS
+
+
+def test_clusters_have_sizes_stability_and_a_word_on_each_context(case):
+    posterior, corpus, _ = case
+    table = posterior.clusters()
+    assert table["n_groups"].sum() == 30
+    assert table["n_tokens"].sum() == corpus.n_tokens
+    assert table["stability"].between(0.5, 1.0).all()
+    matrix = posterior.coclustering().to_dense(np.arange(30))
+    members = np.flatnonzero(posterior.labels == 0)
+    pairs = matrix[np.ix_(members, members)][np.triu_indices(len(members), 1)]
+    assert table["stability"][0] == pytest.approx(pairs.mean())
+    assert set(table["place"]) == {"place0", "place1", "place2"}
+    assert pd.api.types.is_datetime64_any_dtype(table["day"])
+    assert table["year"].between(1999, 2011).all()
+    assert "where" not in table
+
+
+def test_a_context_named_like_a_column_keeps_both(words):
+    contexts = {"share": words.contexts["year"]}
+    priors = type(words.priors)(words.priors.content, {"share": words.priors.contexts["year"]})
+    table = rebuilt(words, contexts=contexts, priors=priors).clusters()
+    assert table["share"].sum() == pytest.approx(1.0)
+    assert table["share_context"].min() > 1990
+
+
+def test_representative_groups_of_a_cluster_are_the_firmest_members(case):
+    posterior, _, _ = case
+    table = posterior.representative_groups(cluster=0, n_groups=5)
+    assert (posterior.labels[table["group"]] == 0).all()
+    assert table["score"].is_monotonic_decreasing
+    members = np.flatnonzero(posterior.labels == 0)
+    rows = posterior.coclustering().to_dense(members)
+    best = (rows.sum(axis=1) - 1).max() / (len(members) - 1)
+    assert table["score"][0] == pytest.approx(best)
+    assert list(table["name"]) == [str(group) for group in table["group"]]
+
+
+def test_representative_groups_of_a_topic_are_in_the_clusters_that_hold_it(case):
+    posterior, _, _ = case
+    for topic in range(3):
+        table = posterior.representative_groups(topic=topic, n_groups=4)
+        home = posterior.topic_given_cluster[topic].idxmax()
+        assert (posterior.labels[table["group"]] == home).all()
+        assert table["score"].between(0.5, 1.0).all()
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"topic": 0, "cluster": 0}, {"topic": 99}, {"cluster": -1}, {"topic": 0.5}]
+)
+def test_a_wrong_topic_or_cluster_is_named(words, arguments):
+    with pytest.raises(InputError, match=r"wants either|whole number from 0"):
+        words.representative_groups(**arguments)
+
+
+def test_coclustering_can_be_asked_of_some_groups_only(words):
+    some = words.coclustering([5, 10, 25])
+    assert some.n_groups == 3
+    assert some.between(0, 1) == words.coclustering().between(5, 10)
+
+
+def test_a_posterior_is_plain_data(case):
+    posterior, _, _ = case
+    copy = pickle.loads(pickle.dumps(posterior))
+    pd.testing.assert_frame_equal(copy.topics(), posterior.topics())
+    assert "12 draws of 30 groups" in repr(posterior)
+
+
+def test_without_parameters_there_are_clusters_but_no_topics(words):
+    bare = rebuilt(words, parameters=[])
+    assert bare.n_clusters == 3
+    with pytest.raises(InputError, match="no draw with parameters"):
+        bare.topics()
+
+
+def test_a_corpus_without_tokens_has_no_topics(words):
+    from dataclasses import replace
+
+    draw = replace(
+        words.parameters[0],
+        topics_in_cluster=sparse.csr_matrix((3, 0), dtype=np.int32),
+        content_statistics=sparse.csr_matrix((0, N_WORDS), dtype=np.int32),
+        topic_weights=np.zeros(0),
+        unused_weight=1.0,
+    )
+    empty = rebuilt(words, parameters=[draw], tokens_per_group=np.zeros(30, np.int64))
+    empty.attach_codocuments(sparse.csr_matrix((30, N_WORDS), dtype=np.int32))
+    assert empty.n_topics == 0
+    assert len(empty.topics()) == 0
+    assert empty.components.shape == (0, N_WORDS)
+    assert len(empty.clusters()) == 3
+    assert empty.context_given_topic("year").shape == (101, 0)
+    assert len(empty.topic_given_context("year", 2000)) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cluster_of_group": np.zeros((0, 30), np.int32)}, "at least one draw"),
+        ({"cluster_of_group": np.full((12, 30), 30, np.int32)}, "cluster_of_group holds a label"),
+        ({"group_names": ["a"]}, "group_names has 1 entries, but 30 are wanted"),
+        ({"chain_of_draw": np.zeros(3, np.int32)}, "chain_of_draw has 3 entries"),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(words, changes, message):
+    with pytest.raises(InputError, match=message):
+        rebuilt(words, **changes)
