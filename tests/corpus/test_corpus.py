@@ -217,6 +217,14 @@ def test_contexts_can_be_replaced(corpus):
         corpus.with_contexts({"age": [1, 2, 3]})
 
 
+def test_notes_speak_of_the_contexts_that_are_there(corpus):
+    odd = corpus.with_contexts({"odd": ["a", 1, None, 2]})
+    assert odd.notes == ["context odd: mixes numbers and text: taken for categories"]
+    assert odd[1:].notes == odd.notes
+    assert odd.describe().count("mixes numbers and text") == 1
+    assert odd.with_contexts(None).notes == []
+
+
 def test_alignment_gives_the_words_and_categories_of_training(corpus):
     new = Corpus.from_tokens(
         [["cat", "emu", "emu", "ant"], ["yak"]],

@@ -137,10 +137,14 @@ def _bag(name: str, items: list[list[tuple[Any, int]]]) -> Column | None:
     row_of, codes, counts = [], [], []
     for j, row in enumerate(items):
         for item, count in row:
-            if is_missing(item) or not count:
+            if type(item) is not str:  # nearly all are, and there are many
+                if is_missing(item):
+                    continue
+                item = _label(name, item)
+            if not count:
                 continue
             row_of.append(j)
-            codes.append(code_of.setdefault(_label(name, item), len(code_of)))
+            codes.append(code_of.setdefault(item, len(code_of)))
             counts.append(count)
     if not codes:
         return None

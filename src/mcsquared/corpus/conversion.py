@@ -66,16 +66,16 @@ def conform(column: Column, reference: Column) -> Column:
         conformed = column
     elif reference.kind == "date":
         conformed = _with_kind(column, reference, _as_date(column))
-    elif reference.kind == "number" and column.kind == "date":
-        raise InputError(
-            f"context {column.name!r} is a date, but numbers are wanted as in training"
-        )
     elif (
         reference.kind == "number"
         and not reference.observed.any()
         and column.kind not in ("boolean", "count")
     ):
         return all_missing(column.name, reference, len(column))
+    elif reference.kind == "number" and column.kind == "date":
+        raise InputError(
+            f"context {column.name!r} is a date, but numbers are wanted as in training"
+        )
     else:
         conformed = convert(column, _FAMILY_OF_TARGET[reference.kind])
     if reference.kind == "vector" and conformed.values.shape[1] != reference.values.shape[1]:
@@ -168,7 +168,7 @@ def _as_bag(column: Column) -> Column | None:
     if column.kind == "bag":
         return column
     category = _as_category(column)
-    if category is None or not category.n_categories:
+    if category is None:
         return None
     rows = np.flatnonzero(category.observed)
     counts = sparse.csr_matrix(
@@ -258,7 +258,8 @@ def aligned_content(
     # A bag has the same storage as words, and the same rule for what is unseen.
     bag = Column("content", "bag", content.counts, content.vocabulary).align(vocabulary)
     words = Words(bag.values, bag.categories)  # type: ignore[arg-type]
-    known = np.isin(content.vocabulary, words.vocabulary)
+    trained = set(words.vocabulary)  # np.isin compares strings pair by pair
+    known = np.array([word in trained for word in content.vocabulary], dtype=bool)
     occurring = np.zeros(content.n_words, dtype=bool)
     occurring[content.counts.indices] = True
     return words, int((occurring & ~known).sum()), content.n_tokens - words.n_tokens

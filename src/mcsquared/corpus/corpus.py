@@ -89,11 +89,7 @@ class Corpus:
         names = default_names if group_names is None else group_names
         names = range(self.n_groups) if names is None else names
         self.group_names = names_array(names, self.n_groups, "group_names", "groups")
-        notes += [
-            f"context {column.name}: {column.note}"
-            for column in self.contexts.values()
-            if column.note
-        ]
+        notes += _column_notes(self.contexts)
         self.notes = notes
         for note in notes:
             _logger.info("%s", note)
@@ -315,7 +311,7 @@ class Corpus:
     def describe(self) -> str:
         """Return a line on the content and one on each context: kind, family, what is observed."""
         lines = [self._content_line(), *(column.describe() for column in self.contexts.values())]
-        of_columns = {f"context {column.name}: {column.note}" for column in self.contexts.values()}
+        of_columns = _column_notes(self.contexts)
         return "\n".join([*lines, *(note for note in self.notes if note not in of_columns)])
 
     def fingerprint(self) -> str:
@@ -346,7 +342,11 @@ class Corpus:
 
     def with_contexts(self, contexts: Any) -> "Corpus":
         """Return the same content with other contexts, a frame or a dict of columns."""
-        return self._with(self.content, contexts_from(contexts, self.n_groups), self.group_names)
+        columns = contexts_from(contexts, self.n_groups)
+        replaced = self._with(self.content, columns, self.group_names)
+        gone = _column_notes(self.contexts)
+        replaced.notes = [note for note in self.notes if note not in gone] + _column_notes(columns)
+        return replaced
 
     def aligned_to(
         self,
@@ -390,3 +390,7 @@ class Corpus:
         made.notes = list(self.notes)
         made.dropped_words, made.dropped_tokens = self.dropped_words, self.dropped_tokens
         return made
+
+
+def _column_notes(contexts: Mapping[str, Column]) -> list[str]:
+    return [f"context {name}: {column.note}" for name, column in contexts.items() if column.note]
