@@ -1,0 +1,337 @@
+"""Chains keep the draws they should, tell what they do, and stop when they are asked to."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import mcsquared as mc2
+from mcsquared.chain import Schedule
+from mcsquared.errors import InputError
+
+TRACE = ["sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"]
+TRACE += ["alpha", "v", "eta", "lam", "seconds"]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    rng = np.random.default_rng(5)
+    counts = rng.poisson(1.5, (12, 6))
+    counts[4] = 0
+    return mc2.Corpus(counts, contexts={"year": rng.normal(2000, 5, 12)})
+
+
+def model(**parameters):
+    defaults = {"n_sweeps": 14, "burn_in": 4, "thin": 2, "random_state": 3, "progress": False}
+    return mc2.MC2(**(defaults | parameters))
+
+
+def draws(posterior):
+    """Everything that a seed decides."""
+    return {
+        "labels": posterior.cluster_of_group,
+        "chains": posterior.chain_of_draw,
+        "sweeps": posterior.sweep_of_draw,
+        "trace": posterior.trace.drop(columns="seconds").to_numpy(float),
+        **{
+            f"{i} {name}": np.asarray(getattr(value, "toarray", lambda value=value: value)())
+            for i, draw in enumerate(posterior.parameters)
+            for name, value in vars(draw).items()
+        },
+    }
+
+
+def assert_same_draws(first, second):
+    first, second = draws(first), draws(second)
+    assert first.keys() == second.keys()
+    for name, values in first.items():
+        np.testing.assert_array_equal(values, second[name], err_msg=name)
+
+
+# Schedule -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n_sweeps", "burn_in", "thin"),
+    [(14, 4, 2), (15, 4, 2), (7, 0, 1), (9, 8, 1), (20, 3, 5), (6, 0, 6)],
+)
+def test_every_thin_th_sweep_after_burn_in_is_kept(corpus, n_sweeps, burn_in, thin):
+    posterior = model(n_sweeps=n_sweeps, burn_in=burn_in, thin=thin).fit(corpus).posterior_
+    n_draws = (n_sweeps - burn_in) // thin
+    assert posterior.cluster_of_group.shape == (n_draws, 12)
+    assert posterior.cluster_of_group.dtype == np.int32
+    assert posterior.sweep_of_draw.tolist() == [burn_in + thin * (i + 1) for i in range(n_draws)]
+    trace = posterior.trace
+    assert trace["sweep"].tolist() == list(range(1, n_sweeps + 1))
+    assert trace.loc[trace["kept"], "sweep"].tolist() == posterior.sweep_of_draw.tolist()
+
+
+@pytest.mark.parametrize("n_kept", [1, 2, 3, 7, 20, 100])
+@pytest.mark.parametrize("wanted", [1, 2, 3, 10, 1000])
+def test_draws_with_parameters_are_evenly_spaced(n_kept, wanted):
+    schedule = Schedule(n_kept, 0, 1, wanted)
+    stored = [number for number in range(n_kept) if schedule.stores_parameters(number)]
+    assert len(stored) == min(wanted, n_kept)
+    assert stored[0] == 0
+    if len(stored) > 1:
+        assert stored[-1] == n_kept - 1
+        steps = np.diff(stored)
+        assert steps.max() - steps.min() <= 1
+
+
+def test_parameters_belong_to_the_draws_they_name(corpus):
+    posterior = model(n_sweeps=24, keep_parameters=3, n_chains=2).fit(corpus).posterior_
+    assert [draw.draw for draw in posterior.parameters] == [0, 9, 10, 19]
+    for draw in posterior.parameters:
+        labels = posterior.cluster_of_group[draw.draw]
+        assert draw.topics_in_cluster.shape[0] == labels.max() + 1
+        tokens = np.bincount(labels, weights=corpus.tokens_per_group)
+        np.testing.assert_array_equal(draw.topics_in_cluster.sum(axis=1).A1, tokens)
+        np.testing.assert_array_equal(
+            draw.content_statistics.sum(axis=0).A1, corpus.content.counts.sum(axis=0).A1
+        )
+        assert draw.topic_weights.sum() + draw.unused_weight == pytest.approx(1.0)
+
+
+def test_the_trace_has_its_columns_and_types(corpus):
+    trace = model(n_chains=2, alpha=0.7).fit(corpus).posterior_.trace
+    assert list(trace.columns) == TRACE
+    assert trace["kept"].dtype == bool
+    assert {trace[name].dtype.kind for name in ("sweep", "chain", "n_clusters", "n_topics")} == {
+        "i"
+    }
+    assert trace["chain"].tolist() == [0] * 14 + [1] * 14
+    assert (trace["alpha"] == 0.7).all()
+    assert (trace["lam"] == math.inf).all()
+    assert (trace["seconds"] > 0).all()
+    assert np.isfinite(trace["log_joint"]).all()
+    assert trace["v"].nunique() > 20
+
+
+def test_the_trace_counts_what_is_occupied(corpus):
+    posterior = model(thin=1, burn_in=0).fit(corpus).posterior_
+    trace = posterior.trace
+    n_clusters = [len(np.unique(labels)) for labels in posterior.cluster_of_group]
+    assert trace["n_clusters"].tolist() == n_clusters
+    for draw in posterior.parameters:
+        assert trace["n_topics"][draw.draw] == len(draw.topic_weights)
+
+
+# Seeds and chains -----------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_draws_and_another_gives_others(corpus):
+    first = model(random_state=1).fit(corpus).posterior_
+    assert_same_draws(first, model(random_state=1).fit(corpus).posterior_)
+    other = model(random_state=2).fit(corpus).posterior_
+    assert not np.array_equal(first.trace["log_joint"], other.trace["log_joint"])
+
+
+def test_a_random_state_or_none_seeds_as_well(corpus):
+    first, second = (
+        model(random_state=np.random.RandomState(4)).fit(corpus).posterior_ for _ in range(2)
+    )
+    assert_same_draws(first, second)
+    seeds = {model(random_state=None, n_sweeps=6).fit(corpus).posterior_.seed for _ in range(3)}
+    assert len(seeds) == 3
+
+
+def test_chains_do_not_depend_on_the_number_of_cores_or_of_chains(corpus):
+    alone, side_by_side, many = (
+        model(n_chains=n_chains, n_jobs=n_jobs).fit(corpus).posterior_
+        for n_chains, n_jobs in ((2, 1), (2, 2), (3, -1))
+    )
+    assert_same_draws(alone, side_by_side)
+    np.testing.assert_array_equal(many.cluster_of_group[:10], alone.cluster_of_group)
+    first, second = (alone.trace[alone.trace["chain"] == chain]["log_joint"] for chain in (0, 1))
+    assert not np.array_equal(first, second)
+
+
+def test_bounds_hold_and_are_reported(corpus):
+    lively = {"alpha": 50.0, "v": 50.0, "eta": 50.0, "n_chains": 2}
+    free = model(**lively).fit(corpus)
+    assert free.posterior_.trace["n_clusters"].max() > 3
+    assert free.posterior_.trace["n_topics"].max() > 4
+    assert not any("max_" in note for note in free.posterior_.notes)
+    with pytest.warns(UserWarning, match="was reached: the data may hold more") as caught:
+        bound = model(max_clusters=3, max_topics=4, **lively).fit(corpus)
+    assert bound.posterior_.trace["n_clusters"].max() == 3
+    assert bound.posterior_.trace["n_topics"].max() == 4
+    for found in (bound.posterior_.notes, [str(warning.message) for warning in caught]):
+        assert "max_clusters=3 was reached" in " ".join(found)
+        assert "max_topics=4 was reached" in " ".join(found)
+
+
+# Callbacks ------------------------------------------------------------------------------------
+
+
+def test_every_callback_hears_of_every_sweep(corpus):
+    heard, also = [], []
+    fitted = model(n_chains=2, callbacks=[heard.append, also.append]).fit(corpus)
+    assert [(info.chain, info.sweep) for info in heard] == [
+        (chain, sweep) for chain in (0, 1) for sweep in range(1, 15)
+    ]
+    assert heard == also
+    trace = fitted.posterior_.trace
+    for name in TRACE:
+        assert [getattr(info, name) for info in heard] == trace[name].tolist()
+    assert {(info.n_sweeps, info.burn_in, info.n_tokens) for info in heard} == {
+        (14, 4, corpus.n_tokens)
+    }
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_callback_that_returns_true_stops_the_run(corpus, n_jobs):
+    heard = []
+
+    def stop(info):
+        return info.sweep == 9
+
+    stopping = model(n_chains=2, n_jobs=n_jobs, callbacks=[stop, heard.append])
+    posterior = stopping.fit(corpus).posterior_
+    assert (posterior.trace["sweep"] == 9).any()
+    assert len(posterior.trace) < 28
+    assert len(heard) == len(posterior.trace)
+    assert posterior.trace["kept"].dtype == bool
+    assert len(stopping.labels_) == 12
+    whole = model(n_chains=2).fit(corpus).posterior_
+    first = posterior.chain_of_draw == 0
+    same = whole.chain_of_draw == 0
+    np.testing.assert_array_equal(
+        posterior.cluster_of_group[first], whole.cluster_of_group[same][: first.sum()]
+    )
+
+
+def test_a_stop_before_a_draw_was_kept_is_an_error(corpus):
+    with pytest.raises(InputError, match="stopped the run before a draw was kept: burn_in is 4"):
+        model(callbacks=[lambda info: True]).fit(corpus)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("chain", [0, 1])
+def test_what_a_callback_raises_comes_out_and_ends_every_chain(corpus, n_jobs, chain):
+    class Trouble(Exception):
+        pass
+
+    def fail(info):
+        if info.chain == chain and info.sweep == 3:
+            raise Trouble("here")
+
+    began, before = time.monotonic(), threading.active_count()
+    # Side by side, the chain without trouble would go on for minutes if nobody stopped it.
+    n_sweeps = 14 if n_jobs == 1 else 10**6
+    with pytest.raises(Trouble, match="here"):
+        model(n_chains=2, n_jobs=n_jobs, n_sweeps=n_sweeps, callbacks=[fail]).fit(corpus)
+    assert time.monotonic() - began < 60
+    assert threading.active_count() == before
+
+
+# Warm starts ----------------------------------------------------------------------------------
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended(corpus):
+    long = model(n_sweeps=20, burn_in=0, thin=1).fit(corpus).posterior_
+    warm = model(n_sweeps=10, burn_in=0, thin=1, warm_start=True)
+    first = warm.fit(corpus).posterior_
+    second = warm.fit(corpus).posterior_
+    joined = np.concatenate([first.cluster_of_group, second.cluster_of_group])
+    np.testing.assert_array_equal(joined, long.cluster_of_group)
+    np.testing.assert_array_equal(
+        np.concatenate([first.trace["log_joint"], second.trace["log_joint"]]),
+        long.trace["log_joint"],
+    )
+    assert second.trace["sweep"].tolist() == list(range(1, 11))
+
+
+def test_without_warm_start_a_fit_begins_anew(corpus):
+    cold = model()
+    first = cold.fit(corpus).posterior_
+    assert_same_draws(first, cold.fit(corpus).posterior_)
+
+
+def test_a_warm_start_with_other_data_or_priors_is_refused(corpus):
+    warm = model(warm_start=True).fit(corpus)
+    with pytest.raises(InputError, match="warm_start=True goes on with the corpus and priors"):
+        warm.fit(corpus[:8])
+    with pytest.raises(InputError, match="warm_start=True"):
+        warm.set_params(alpha=0.5).fit(corpus)
+
+
+def test_a_warm_start_may_have_more_chains(corpus):
+    warm = model(warm_start=True).fit(corpus)
+    posterior = warm.set_params(n_chains=2).fit(corpus).posterior_
+    assert set(posterior.chain_of_draw) == {0, 1}
+
+
+# Ctrl-C ---------------------------------------------------------------------------------------
+
+INTERRUPTED = """
+    import sys, warnings
+    import numpy as np
+    import mcsquared as mc2
+
+    counts = np.random.default_rng(0).poisson(1.5, (30, 20))
+    said = []
+
+    def say(info):
+        if info.sweep == {sweep} and not said:
+            said.append(1)
+            print("go", flush=True)
+
+    model = mc2.MC2(n_sweeps=10**6, burn_in={burn_in}, thin=1, random_state=0, progress=False,
+                    n_chains={n_chains}, n_jobs={n_jobs}, callbacks=[say])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(counts)
+        except KeyboardInterrupt:
+            print("interrupted", hasattr(model, "posterior_"))
+            sys.exit(3)
+    print([str(warning.message) for warning in caught])
+    posterior = model.posterior_
+    assert posterior.n_draws == posterior.trace["kept"].sum() > 0
+    assert posterior.trace["kept"].dtype == bool
+    assert len(model.labels_) == 30 and len(model.predict(counts)) == 30
+    model.save({path!r})
+    assert (mc2.MC2.load({path!r}).labels_ == model.labels_).all()
+"""
+
+
+def interrupted_run(tmp_path, **settings):
+    script = textwrap.dedent(INTERRUPTED).format(path=str(tmp_path / "kept.mc2"), **settings)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A test run in the background ignores Ctrl-C, and its children would too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert process.stdout.readline() == "go\n", process.stderr.read()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize(("n_chains", "n_jobs"), [(2, 1), (2, 2)])
+def test_ctrl_c_after_burn_in_keeps_the_draws_so_far(tmp_path, n_chains, n_jobs):
+    code, out, err = interrupted_run(
+        tmp_path, sweep=30, burn_in=5, n_chains=n_chains, n_jobs=n_jobs
+    )
+    assert code == 0, err
+    assert "of 1000000 sweeps: the posterior holds the" in out
+
+
+def test_ctrl_c_before_a_draw_was_kept_goes_on(tmp_path):
+    code, out, err = interrupted_run(tmp_path, sweep=5, burn_in=10**6 - 5, n_chains=2, n_jobs=2)
+    assert code == 3, err
+    assert out == "interrupted False\n"
+    assert not list(tmp_path.iterdir())
