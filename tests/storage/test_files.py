@@ -68,21 +68,29 @@ def test_safetensors_itself_reads_the_file(written):
     np.testing.assert_array_equal(loaded["labels"], TENSORS["labels"])
 
 
-@settings(max_examples=50, deadline=None)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
 @given(
+    meta=st.dictionaries(st.text(max_size=5), JSON, max_size=4),
     shape=st.lists(st.integers(0, 4), max_size=3),
     dtype=st.sampled_from(["bool", "int8", "uint8", "int32", "int64", "uint64", "float32", ">f8"]),
     fortran=st.booleans(),
     name=st.text(max_size=5),
 )
-def test_any_shape_type_order_and_name_survives(tmp_path_factory, shape, dtype, fortran, name):
+def test_any_array_name_and_json_survive(tmp_path_factory, meta, shape, dtype, fortran, name):
     array = np.asarray(np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype))
     array = np.asfortranarray(array) if fortran else array
     path = tmp_path_factory.mktemp("any") / "a.mc2"
-    if name == "__metadata__" or any("\ud800" <= letter <= "\udfff" for letter in name):
-        return
-    write_file(path, "k", {name: array}, {})
-    tensors, _ = read_file(path, "k")
+    write_file(path, "k", {f"tensor {name}": array}, meta)
+    tensors, read = read_file(path, "k")
+    name = f"tensor {name}"
+    assert read == meta
     np.testing.assert_array_equal(tensors[name], array)
     assert tensors[name].shape == array.shape
 
@@ -291,6 +299,16 @@ def test_a_file_cut_anywhere_is_noticed(written):
     written.write_bytes(data + b"\0")
     with pytest.raises(ModelFileError):
         read_file(written, "posterior")
+
+
+@settings(max_examples=200, deadline=None)
+@given(header=st.binary(max_size=60) | JSON, body=st.binary(max_size=30), cut=st.integers(0, 99))
+def test_any_bytes_give_the_documented_error(tmp_path_factory, header, body, cut):
+    path = tmp_path_factory.mktemp("any") / "a.mc2"
+    encoded = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes((len(encoded).to_bytes(8, "little") + encoded + body)[:cut])
+    with pytest.raises(ModelFileError):
+        read_file(path, "k")
 
 
 @pytest.mark.parametrize(

@@ -110,9 +110,9 @@ def _split(chains: Floats) -> Floats:
 def _normal_scores(chains: Floats) -> Floats:
     """Return the normal quantiles of the values' average ranks (Blom's offsets)."""
     from scipy.special import ndtri
-    from scipy.stats import rankdata
 
-    ranks = rankdata(chains).reshape(chains.shape)
+    _, inverse, counts = np.unique(chains, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[inverse].reshape(chains.shape)
     return ndtri((ranks - 0.375) / (chains.size + 0.25))
 
 
