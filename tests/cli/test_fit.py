@@ -15,6 +15,7 @@ import pytest
 
 from mcsquared import MC2
 from mcsquared.cli.fit import checkpoint_of
+from mcsquared.errors import ModelFileError
 from tests.cli.conftest import fit_command, invoke, papers, refused
 
 MC2_COMMAND = [sys.executable, "-c", "from mcsquared.cli import main; main()"]
@@ -60,6 +61,12 @@ def test_paper_means_an_infinite_lam(papers_file, tmp_path):
 def test_paper_and_a_finite_lam_are_refused_together(papers_file, tmp_path):
     result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--paper", "--lam", 10))
     assert "--paper means --lam inf" in refused(result)
+
+
+def test_a_finite_lam_is_refused_until_its_sampler_is_there(papers_file, tmp_path):
+    assert "lam is 10.0" in refused(
+        invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--lam", 10))
+    )
 
 
 def test_a_family_behind_a_column_is_used(papers_file, tmp_path):
@@ -198,7 +205,7 @@ def test_a_damaged_checkpoint_is_refused(papers_file, tmp_path):
 
 
 def interrupt_after(n_sweeps: int):
-    """Return a stand-in for a callback's reader that presses Ctrl-C after some sweeps."""
+    """Return a stand-in for the progress of a run that presses Ctrl-C after some sweeps."""
 
     def press(self, info):
         if info.sweep == n_sweeps:
@@ -207,11 +214,11 @@ def interrupt_after(n_sweeps: int):
     return press
 
 
-def interrupted_checkpoint(file: Path, out: Path, n_sweeps: int = 20):
-    """Run a fit that is interrupted after ``n_sweeps`` sweeps."""
+def interrupted_checkpoint(file: Path, out: Path, n_sweeps: int = 20, chains: int = 1):
+    """Run a fit that is interrupted after ``n_sweeps`` sweeps of a chain."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mcsquared.progress.Progress.__call__", interrupt_after(n_sweeps))
-        result = invoke(*fit_command(file, out))
+        result = invoke(*fit_command(file, out, "--chains", chains))
     assert result.exit_code == 130, result.output
     assert checkpoint_of(out).exists()
     return result
@@ -225,11 +232,12 @@ def test_an_interrupted_fit_keeps_its_draws_and_says_how_to_go_on(papers_file, t
     assert 0 < len(MC2.load(out).posterior_.cluster_of_group) < 10
 
 
-def test_a_resumed_fit_ends_in_the_draws_of_an_uninterrupted_one(papers_file, tmp_path):
+@pytest.mark.parametrize("chains", [1, 2])
+def test_a_resumed_fit_ends_in_the_draws_of_an_uninterrupted_one(papers_file, tmp_path, chains):
     whole, stopped = tmp_path / "whole.mc2", tmp_path / "stopped.mc2"
-    assert invoke(*fit_command(papers_file, whole)).exit_code == 0
-    interrupted_checkpoint(papers_file, stopped)
-    result = invoke(*fit_command(papers_file, stopped, "--resume"))
+    assert invoke(*fit_command(papers_file, whole, "--chains", chains)).exit_code == 0
+    interrupted_checkpoint(papers_file, stopped, chains=chains)
+    result = invoke(*fit_command(papers_file, stopped, "--chains", chains, "--resume"))
     assert result.exit_code == 0, result.output
     assert not checkpoint_of(stopped).exists()
     first, second = MC2.load(whole).posterior_, MC2.load(stopped).posterior_
@@ -238,10 +246,25 @@ def test_a_resumed_fit_ends_in_the_draws_of_an_uninterrupted_one(papers_file, tm
     pd.testing.assert_frame_equal(first.trace[columns], second.trace[columns])
 
 
+def test_a_model_that_cannot_be_saved_is_not_lost(papers_file, tmp_path, monkeypatch):
+    out = tmp_path / "m.mc2"
+
+    def full(*arguments):
+        raise ModelFileError("m.mc2 cannot be written: there is no room left on the disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MC2, "save", full)
+        sentence = refused(invoke(*fit_command(papers_file, out)))
+    assert "no room left" in sentence
+    assert "--resume" in sentence
+    assert invoke(*fit_command(papers_file, out, "--resume")).exit_code == 0
+    assert files_in(tmp_path) == {"papers.csv", "m.mc2"}
+
+
 def test_an_interrupt_before_the_first_kept_draw_writes_no_model(papers_file, tmp_path):
     out = tmp_path / "m.mc2"
     result = interrupted_checkpoint(papers_file, out, n_sweeps=4)
-    assert "before the first kept draw" in result.stderr
+    assert "before there was a model" in result.stderr
     assert not out.exists()
     assert invoke(*fit_command(papers_file, out, "--resume")).exit_code == 0
 

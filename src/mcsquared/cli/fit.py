@@ -62,7 +62,7 @@ def run(
     try:
         model.fit(corpus)
     except KeyboardInterrupt:
-        complain(f"interrupted before the first kept draw; {how_to_resume(checkpoint)}")
+        complain(f"interrupted before there was a model; {how_to_resume(checkpoint)}")
         raise typer.Exit(INTERRUPTED) from None
     remember_text_column(model, str(file.text))
     try:
