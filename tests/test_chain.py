@@ -217,17 +217,17 @@ def test_a_stop_before_a_draw_was_kept_is_an_error(corpus):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("chain", [0, 1])
 def test_what_a_callback_raises_comes_out_and_ends_every_chain(corpus, n_jobs, chain):
-    class Trouble(Exception):
+    class TroubleError(Exception):
         pass
 
     def fail(info):
         if info.chain == chain and info.sweep == 3:
-            raise Trouble("here")
+            raise TroubleError("here")
 
     began, before = time.monotonic(), threading.active_count()
     # Side by side, the chain without trouble would go on for minutes if nobody stopped it.
     n_sweeps = 14 if n_jobs == 1 else 10**6
-    with pytest.raises(Trouble, match="here"):
+    with pytest.raises(TroubleError, match="here"):
         model(n_chains=2, n_jobs=n_jobs, n_sweeps=n_sweeps, callbacks=[fail]).fit(corpus)
     assert time.monotonic() - began < 60
     assert threading.active_count() == before

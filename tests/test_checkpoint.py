@@ -1,0 +1,358 @@
+"""A run that was killed, however often, ends in the draws of one that was not."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mcsquared as mc2
+from mcsquared import checkpoint as module
+from mcsquared.checkpoint import Checkpoint
+from mcsquared.errors import ModelFileError
+from mcsquared.observations import observe
+from mcsquared.priors import Priors
+from mcsquared.storage import read_file, write_file
+from tests.test_chain import assert_same_draws
+
+
+def make_corpus(kind):
+    rng = np.random.default_rng(5)
+    year = rng.normal(2000, 5, 12)
+    year[3] = np.nan
+    contexts = {"year": year, "tags": [["a"], [], ["b", "c"]] * 4}
+    if kind == "words":
+        return mc2.Corpus(rng.poisson(1.5, (12, 6)), contexts=contexts)
+    content = [rng.normal(0, 3, (n, 2)) for n in rng.integers(0, 6, 12)]
+    return mc2.Corpus(content, contexts=contexts)
+
+
+def make_model(n_chains=1, **parameters):
+    return mc2.MC2(
+        n_sweeps=40,
+        burn_in=6,
+        thin=2,
+        n_chains=n_chains,
+        n_jobs=n_chains,
+        keep_parameters=5,
+        random_state=3,
+        progress=False,
+        **parameters,
+    )
+
+
+@pytest.fixture
+def at_every_sweep(monkeypatch):
+    monkeypatch.setattr(module, "SECONDS_BETWEEN", 0.0)
+
+
+class KilledError(Exception):
+    pass
+
+
+def killer(sweep, chain=0):
+    def kill(info):
+        if info.sweep == sweep and info.chain == chain:
+            raise KilledError
+
+    return kill
+
+
+# Resuming -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["words", "vectors"])
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_a_run_that_broke_off_at_many_sweeps_ends_in_the_same_draws(
+    tmp_path, at_every_sweep, kind, n_chains
+):
+    corpus, path = make_corpus(kind), tmp_path / "run.checkpoint"
+    whole = make_model(n_chains).fit(corpus).posterior_
+    for chain in range(n_chains):
+        for sweep in (1, 2, 5, 7, 12, 13, 30, 39, 40):
+            broken = make_model(n_chains, checkpoint=path, callbacks=[killer(sweep, chain)])
+            with pytest.raises(KilledError):
+                broken.set_params(n_jobs=1).fit(corpus)
+            _, meta = read_file(path, "checkpoint")
+            assert meta["chains"][str(chain)]["sweep"] == sweep
+    resumed = make_model(n_chains, checkpoint=path).fit(corpus).posterior_
+    assert_same_draws(whole, resumed)
+
+
+# One process that forks many costs one start, and has no threads that a fork could break.
+EXECUTIONER = """
+    import os, random, signal, sys, time
+    from mcsquared import checkpoint
+    from tests.test_checkpoint import N_LONG, make_corpus, make_model
+
+    checkpoint.SECONDS_BETWEEN = 0.0
+    folder, kills = sys.argv[1], 0
+    for name, n_chains in (("words", 1), ("words", 2), ("vectors", 1), ("vectors", 2)):
+        corpus, path = make_corpus(name), f"{folder}/{name}{n_chains}"
+        make_model().set_params(n_sweeps=8).fit(corpus)  # compiles
+        model = make_model(n_chains, checkpoint=path).set_params(n_sweeps=N_LONG)
+        ended, attempt = False, 0
+        while not ended:
+            child = os.fork()
+            if not child:
+                try:
+                    model.fit(corpus).save(f"{path}.mc2")
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            if attempt < 8:
+                time.sleep(random.uniform(0.0, 0.15))
+                os.kill(child, signal.SIGKILL)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            assert status in (0, -signal.SIGKILL), status
+            ended, attempt = status == 0, attempt + 1
+            kills += status != 0
+    print(kills)
+"""
+N_LONG = 200
+
+
+def test_a_process_killed_at_random_moments_ends_in_the_same_draws(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(EXECUTIONER), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.getcwd()},
+    )
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) >= 6
+    for name in ("words", "vectors"):
+        for n_chains in (1, 2):
+            whole = make_model(n_chains).set_params(n_sweeps=N_LONG).fit(make_corpus(name))
+            resumed = mc2.MC2.load(tmp_path / f"{name}{n_chains}.mc2")
+            assert_same_draws(whole.posterior_, resumed.posterior_)
+
+
+def test_a_finished_run_is_read_back_without_a_sweep(tmp_path):
+    corpus, path, heard = make_corpus("words"), tmp_path / "run", []
+    first = make_model(checkpoint=path).fit(corpus).posterior_
+    again = make_model(checkpoint=path, callbacks=[heard.append]).fit(corpus).posterior_
+    assert_same_draws(first, again)
+    assert heard == []
+
+
+def test_a_run_that_a_callback_stopped_goes_on(tmp_path):
+    corpus, path = make_corpus("words"), tmp_path / "run"
+    stopped = make_model(checkpoint=path, callbacks=[lambda info: info.sweep == 20]).fit(corpus)
+    assert len(stopped.posterior_.trace) == 20
+    whole = make_model().fit(corpus).posterior_
+    assert_same_draws(whole, make_model(checkpoint=path).fit(corpus).posterior_)
+
+
+def test_a_warm_start_is_not_undone_by_an_older_checkpoint(tmp_path, at_every_sweep):
+    corpus, path = make_corpus("words"), tmp_path / "run"
+    plain = make_model(2, warm_start=True).fit(corpus).fit(corpus).posterior_
+    saved = make_model(2, warm_start=True, checkpoint=path).fit(corpus)
+    assert_same_draws(plain, saved.fit(corpus).posterior_)
+    saved = make_model(2, warm_start=True, checkpoint=path).set_params(n_jobs=1)
+    path.unlink()
+    with pytest.raises(KilledError):
+        saved.fit(corpus).set_params(callbacks=[killer(9)]).fit(corpus)
+    resumed = make_model(2, checkpoint=path).fit(corpus).posterior_
+    np.testing.assert_array_equal(
+        resumed.cluster_of_group[resumed.chain_of_draw == 0],
+        plain.cluster_of_group[plain.chain_of_draw == 0],
+    )
+
+
+def test_writes_are_some_time_apart_and_the_end_is_always_written(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(module, "write_file", lambda *args: written.append(args))
+    model = make_model(checkpoint=tmp_path / "run")
+    model.fit(make_corpus("words"))
+    assert len(written) == 1
+    monkeypatch.setattr(module, "SECONDS_BETWEEN", 0.0)
+    model.fit(make_corpus("words"))
+    assert len(written) == 1 + 41
+
+
+# Checkpoints of another run -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    path = tmp_path_factory.mktemp("checkpoint") / "run"
+    make_model(2, checkpoint=path).fit(make_corpus("words"))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"alpha": 0.5}, "other priors"),
+        ({"contexts": {}}, "other priors"),
+        ({"random_state": 4}, "seed=3, not 4"),
+        ({"n_sweeps": 50}, "n_sweeps=40, not 50"),
+        ({"burn_in": 5}, "burn_in=6, not 5"),
+        ({"thin": 1}, "thin=2, not 1"),
+        ({"n_chains": 3}, "n_chains=2, not 3"),
+        ({"init": "random"}, "init='auto', not 'random'"),
+        ({"max_topics": 50}, "max_topics=None, not 50"),
+    ],
+)
+def test_a_checkpoint_of_other_settings_is_refused(written, change, sentence):
+    before = written.read_bytes()
+    model = make_model(2, checkpoint=written).set_params(**change)
+    with pytest.raises(ModelFileError, match=f"was written for .*{sentence}.*: name another file"):
+        model.fit(make_corpus("words"))
+    assert written.read_bytes() == before
+
+
+def test_a_checkpoint_of_another_corpus_is_refused(written):
+    corpus = make_corpus("words")
+    renamed = mc2.Corpus(corpus.content, corpus.contexts, [f"group {j}" for j in range(12)])
+    for other in (corpus[::-1], corpus[:11], renamed, make_corpus("vectors")):
+        with pytest.raises(ModelFileError, match="was written for another corpus"):
+            make_model(2, checkpoint=written).fit(other)
+
+
+def test_a_model_file_is_no_checkpoint_and_a_checkpoint_no_model(tmp_path, written):
+    model = make_model(2).fit(make_corpus("words"))
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelFileError, match="of kind 'model', but 'checkpoint' is wanted"):
+        model.set_params(checkpoint=tmp_path / "model").fit(make_corpus("words"))
+    with pytest.raises(ModelFileError, match="of kind 'checkpoint', but 'model' is wanted"):
+        mc2.MC2.load(written)
+
+
+# Bad files and full disks ---------------------------------------------------------------------
+
+
+def load(path):
+    """Read a checkpoint as a fit would, without running on."""
+    corpus = make_corpus("words")
+    priors = Priors.for_corpus(corpus)
+    identity = read_file(WHOLE[0], "checkpoint")[1]["identity"]
+    return Checkpoint(path, identity).load(observe(corpus, priors))
+
+
+WHOLE = []
+
+
+@pytest.fixture(scope="module")
+def whole(written):
+    WHOLE[:] = [written]
+    assert sorted(load(written)) == [0, 1]
+    return written.read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.9, 0.9999])
+def test_a_checkpoint_cut_short_is_refused(tmp_path, whole, share):
+    path = tmp_path / "cut"
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(ModelFileError, match="cut"):
+        load(path)
+
+
+def test_two_hundred_mutated_checkpoints_are_refused(tmp_path, whole):
+    rng = np.random.default_rng(8)
+    path = tmp_path / "mutated"
+    for _ in range(200):
+        data = bytearray(whole)
+        for place in rng.integers(0, len(data), rng.integers(1, 4)):
+            data[place] ^= int(rng.integers(1, 256))
+        path.write_bytes(data)
+        with pytest.raises(ModelFileError):
+            load(path)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_forged_checkpoint_is_refused_or_sound(tmp_path, whole, data):
+    """Forged: changed and given the right digest again."""
+    tensors, meta = read_file(WHOLE[0], "checkpoint")
+    if data.draw(st.booleans()):
+        name = data.draw(st.sampled_from(sorted(tensors)))
+        tensors[name] = data.draw(forged_arrays(tensors[name]))
+        if tensors[name] is None:
+            del tensors[name]
+    else:
+        part = meta["chains"][data.draw(st.sampled_from(["0", "1"]))]
+        key = data.draw(st.sampled_from(sorted(part)))
+        part[key] = data.draw(st.sampled_from([-1, 0, 1, 2**40, 1e300, None, "x", [], 1.5, 17]))
+    path = tmp_path / "forged"
+    write_file(path, "checkpoint", tensors, meta)
+    try:
+        runs = load(path)
+    except ModelFileError:
+        return
+    for run in runs.values():
+        assert run.state.n_clusters >= 1
+        assert len(run.trace["sweep"]) == run.sweeps_done
+
+
+def forged_arrays(array):
+    def with_value(value):
+        changed = array.copy()
+        changed.reshape(-1)[-1:] = value
+        return changed
+
+    limits = [-1, 0, 1, 1000] if array.dtype.kind == "i" else [-1.0, np.nan, np.inf, 1e300]
+    return st.one_of(
+        st.sampled_from(limits).map(with_value),
+        st.sampled_from(["int8", "int64", "float32", "bool"]).map(array.astype),
+        st.sampled_from([array[:-1], array[None], np.zeros(0, array.dtype), array.T, None]),
+    )
+
+
+@pytest.mark.parametrize("bad", ["[]", "{}", '{"identity": 3}', '{"identity": null}'])
+def test_a_checkpoint_that_says_nothing_is_refused(tmp_path, whole, bad):
+    tensors, _ = read_file(WHOLE[0], "checkpoint")
+    path = tmp_path / "nothing"
+    write_file(path, "checkpoint", tensors, json.loads(bad))
+    with pytest.raises(ModelFileError):
+        load(path)
+
+
+@pytest.mark.parametrize("chains", [3, None, [], {"a": {}}, {"0": None}, {"0": {}}])
+def test_a_checkpoint_with_other_chains_is_refused(tmp_path, whole, chains):
+    tensors, meta = read_file(WHOLE[0], "checkpoint")
+    path = tmp_path / "chains"
+    write_file(path, "checkpoint", tensors, meta | {"chains": chains})
+    with pytest.raises(ModelFileError):
+        load(path)
+
+
+def test_a_folder_that_does_not_exist_is_refused_before_the_run(tmp_path):
+    heard = []
+    model = make_model(checkpoint=tmp_path / "no" / "run", callbacks=[heard.append])
+    with pytest.raises(ModelFileError, match=r"no/run cannot be written: its folder .* not exist"):
+        model.fit(make_corpus("words"))
+    assert heard == []
+
+
+def test_a_full_disk_is_one_sentence_and_the_older_checkpoint_stays(
+    tmp_path, at_every_sweep, monkeypatch
+):
+    corpus, path = make_corpus("words"), tmp_path / "run"
+    fsync, full = os.fsync, []
+
+    def no_room(descriptor):
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(descriptor)
+
+    def fill(info):
+        full.extend([1] * (info.sweep == 20))
+
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(ModelFileError, match="cannot be written: there is no room left"):
+        make_model(checkpoint=path, callbacks=[fill]).fit(corpus)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+    assert read_file(path, "checkpoint")[1]["chains"]["0"]["sweep"] == 20
+    full.clear()
+    resumed = make_model(checkpoint=path).fit(corpus).posterior_
+    assert_same_draws(make_model().fit(corpus).posterior_, resumed)
