@@ -1,8 +1,13 @@
-"""What tests share: the table of calibration results."""
+"""What tests share: settings of Hypothesis, the table of calibration results."""
 
+import hypothesis
 import pytest
 
 from tests.statistics import calibration_table
+
+# How long an example takes says more about the machine, and what else it does, than about us.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 RESULTS = "calibration"
 found = []
