@@ -158,6 +158,8 @@ def content_family(corpus: Corpus, content: str | ConjugateFamily) -> ConjugateF
             family = Categorical(WORD_CONCENTRATION)
         else:
             family = Gaussian() if data.width == 1 else MultivariateGaussian()
+    elif words and content == Categorical.name:
+        family = Categorical(WORD_CONCENTRATION)
     else:
         family = _named(content, "content")
     if words:
