@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import mcsquared
+from tests.cli.commands import papers
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "mcsquared"
@@ -95,12 +96,16 @@ def test_pictures_and_files_that_readme_points_to_exist():
     assert [path for path in targets + named if not (ROOT / path).exists()] == []
 
 
-def test_python_in_readme_is_python():
+def test_python_in_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = papers(60).assign(authors=lambda frame: frame["authors"].str.split("; "))
+    corpus = mcsquared.Corpus.from_frame(frame, text="abstract", contexts=["year", "authors"])
+    names = {"papers": frame[:40], "new": corpus[40:], "test": corpus[40:]}
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        compile(block, "README.md", "exec")
+    (block,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    exec(compile(block, "README.md", "exec"), names)
+    assert names["model"].n_clusters_ == 2
+    assert mcsquared.MC2.load("papers.mc2").n_clusters_ == 2
 
 
 def test_version_is_the_same_everywhere():

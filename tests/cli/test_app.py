@@ -3,7 +3,7 @@
 import pytest
 
 import mcsquared
-from tests.cli.conftest import invoke
+from tests.cli.commands import invoke
 
 
 def test_help_names_every_command():

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.cli.conftest import invoke, refused
+from tests.cli.commands import invoke, refused
 
 
 def test_demo_finds_the_four_clusters_and_prints_them():

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from mcsquared import MC2
-from tests.cli.conftest import invoke, papers, refused
+from tests.cli.commands import invoke, papers, refused
 
 
 @pytest.fixture

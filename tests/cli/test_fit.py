@@ -16,7 +16,7 @@ import pytest
 from mcsquared import MC2
 from mcsquared.cli.fit import checkpoint_of
 from mcsquared.errors import ModelFileError
-from tests.cli.conftest import fit_command, invoke, papers, refused
+from tests.cli.commands import fit_command, invoke, papers, refused
 
 MC2_COMMAND = [sys.executable, "-c", "from mcsquared.cli import main; main()"]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mcsquared import MC2
-from tests.cli.conftest import invoke, papers, refused
+from tests.cli.commands import invoke, papers, refused
 
 
 @pytest.fixture
