@@ -53,6 +53,8 @@ def topic_similarity(
         product = _root_shares(draw) @ _root_shares(reference).T
         return np.minimum(product.toarray(), 1.0)
     means, others = content_means(draw, family), content_means(reference, family)
+    if not len(means) or not len(others):
+        return np.zeros((len(means), len(others)))
     spread = np.concatenate([means, others]).std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     difference = (means[:, None, :] - others[None, :, :]) / scale
