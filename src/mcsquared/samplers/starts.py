@@ -19,9 +19,9 @@ from mcsquared.state import NO_BOUNDS, Bounds, State, count, slots_for
 __all__ = ["STARTS", "start", "state_from_assignments"]
 
 STARTS = ("auto", "random")
-RANDOM_CLUSTERS = 10
+RANDOM_CLUSTERS = 30
 MIXTURE_SWEEPS = 20
-MIXTURE_WORDS = 50  # of each group: with a thousand words each group would be its own cluster
+MIXTURE_WORDS = 200  # of each group: by a thousand words each group would be its own cluster
 MIXTURE_CHAIN = 2**31  # the mixture below draws numbers that no chain draws
 
 
