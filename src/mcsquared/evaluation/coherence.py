@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
+from mcsquared.posterior.codocuments import CoDocuments, coherence, count_meetings
 
 __all__ = ["count_codocuments", "diversity", "npmi_coherence"]
 
@@ -25,20 +26,14 @@ def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> NDArray[
         The diagonal holds the number of groups with the word itself.
     """
     words = _top_words(top_words)
-    matrix = sparse.csc_matrix(counts)
+    matrix = sparse.csr_matrix(counts)
+    matrix.eliminate_zeros()
     if words.size and (words.min() < 0 or words.max() >= matrix.shape[1]):
         raise InputError(
             f"top_words holds {words.min()} to {words.max()},"
             f" but counts has {matrix.shape[1]} words"
         )
-    used, position = np.unique(words, return_inverse=True)
-    occurs = (matrix[:, used] != 0).astype(np.int32).tocsc()
-    position = position.reshape(words.shape)
-    together = np.empty((*words.shape, words.shape[1]), dtype=np.int32)
-    for topic, columns in enumerate(position):
-        chosen = occurs[:, columns]
-        together[topic] = (chosen.T @ chosen).toarray()
-    return together
+    return count_meetings(matrix, words.astype(np.int32)).counts
 
 
 def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> NDArray[np.float64]:
@@ -61,27 +56,15 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> NDArray[np.float64]
     float64 (n_topics,)
         NaN for topics with fewer than two top words.
     """
-    together = np.asarray(codocuments, dtype=np.float64)
+    together = np.asarray(codocuments)
     if together.ndim != 3 or together.shape[1] != together.shape[2]:
         raise InputError(
             f"codocuments has shape {together.shape}; (n_topics, n_top, n_top) is wanted"
         )
-    if n_groups < 1 or together.max(initial=0.0) > n_groups or together.min(initial=0.0) < 0.0:
+    if n_groups < 1 or together.max(initial=0) > n_groups or together.min(initial=0) < 0:
         raise InputError(f"codocuments must lie between 0 and n_groups, which is {n_groups}")
-    first, second = np.triu_indices(together.shape[1], k=1)
-    if first.size == 0:
-        return np.full(len(together), np.nan)
-    alone = np.diagonal(together, axis1=1, axis2=2) / n_groups
-    joint = together[:, first, second] / n_groups
-    expected = alone[:, first] * alone[:, second]
-
-    score = np.full(joint.shape, -1.0)
-    meets = joint > 0.0
-    everywhere = joint == 1.0  # both words in all groups: they say nothing of each other
-    usual = meets & ~everywhere
-    score[usual] = np.log(joint[usual] / expected[usual]) / -np.log(joint[usual])
-    score[everywhere] = 0.0
-    return score.mean(axis=1)
+    words = np.zeros(together.shape[:2], np.int32)
+    return coherence(CoDocuments(words, together), n_groups, together.shape[1])
 
 
 def diversity(top_words: ArrayLike) -> float:
