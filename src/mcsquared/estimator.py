@@ -183,6 +183,9 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         )
         result = fit.run(corpus, self._earlier_states(corpus, priors))
         self._take(result.posterior)
+        if isinstance(corpus.content, Vectors):
+            # Components of a user's own family need not be as wide as its data.
+            self.n_features_in_ = corpus.content.width
         self._states = result.states if self.warm_start else []
         self._fitted_to = (corpus.fingerprint(), priors) if self.warm_start else None
         return self
@@ -293,9 +296,11 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         words: Any = self.posterior_.vocabulary
         corpus = as_corpus(X, contexts, content=self._content_kind(), vocabulary=words)
-        if isinstance(corpus.content, Vectors) and corpus.content.width != self.n_features_in_:
+        own = self.posterior_.priors.content.kernel is None
+        width = corpus.content.width if isinstance(corpus.content, Vectors) and not own else None
+        if width not in (None, self.n_features_in_):
             raise InputError(
-                f"X has {corpus.content.width} features, "
+                f"X has {width} features, "
                 f"but MC2 is expecting {self.n_features_in_} features as input"
             )
         return self.posterior_, corpus
