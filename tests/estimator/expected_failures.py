@@ -15,7 +15,7 @@ EXPECTED_FAILURES = {
     ),
     "check_clustering": (
         "wants three blobs found as clusters from one vector per group; with a single token in "
-        "each group the model cannot tell a cluster with several topics from several clusters, "
-        "and the blobs come out as topics"
+        "each group nothing tells a cluster of several topics from several clusters, and the "
+        "default v prefers the former (it passes with a small v, one topic to a cluster)"
     ),
 }

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_clustering, parametrize_with_checks
 
 import mcsquared as mc2
 from tests.estimator.expected_failures import EXPECTED_FAILURES
@@ -44,6 +44,10 @@ def fitted(counts, contexts):
 )
 def test_scikit_learn_finds_no_failure_but_those_that_are_declared(estimator, check):
     check(estimator)
+
+
+def test_blobs_are_clusters_where_a_cluster_has_one_topic():
+    check_clustering("MC2", model(v=0.01, n_sweeps=100, burn_in=50))
 
 
 def test_parameters_come_back_as_they_were_given():
