@@ -87,7 +87,13 @@ def fit(
         typer.Option(metavar="X", help="How close groups stay to their cluster; inf: the paper."),
     ] = None,
     sweeps: Annotated[int, typer.Option(min=1, help="Sweeps in all.")] = 600,
-    burn_in: Annotated[int, typer.Option(min=0, help="Sweeps before the first kept draw.")] = 100,
+    burn_in: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Sweeps before the first kept draw; 100, or half of the sweeps if that is less.",
+        ),
+    ] = None,
     thin: Annotated[int, typer.Option(min=1, help="Keep every so many-th draw.")] = 5,
     seed: Seed = 0,
     chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 1,
@@ -109,7 +115,7 @@ def fit(
         settings = command.Settings(
             lam=command.chosen_lam(paper, lam),
             n_sweeps=sweeps,
-            burn_in=burn_in,
+            burn_in=min(100, sweeps // 2) if burn_in is None else burn_in,
             thin=thin,
             random_state=seed,
             n_chains=chains,
