@@ -172,10 +172,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         fit = Fit(
             priors=priors,
             schedule=schedule,
-            n_chains=self.n_chains,
+            n_chains=int(self.n_chains),
             n_threads=n_threads,
             seed=self._seed(),
-            bounds=Bounds(self.max_clusters, self.max_topics),
+            bounds=Bounds(_bound(self.max_clusters), _bound(self.max_topics)),
             init=self.init,
             callbacks=tuple(self.callbacks),
             progress=self.progress,
@@ -386,3 +386,7 @@ def _is_whole(value: Any) -> bool:
 def _check_whole(name: str, value: Any, least: int) -> None:
     if not _is_whole(value) or value < least:
         raise InputError(f"{name} is {value!r}, but a whole number of at least {least} is wanted")
+
+
+def _bound(value: int | None) -> int | None:
+    return None if value is None else int(value)

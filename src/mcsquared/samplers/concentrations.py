@@ -99,7 +99,8 @@ def draw_topic_weights(
         return gammas, 0.0
     log_rest = math.log(rng.gamma(eta + 1.0)) + math.log(1.0 - rng.random()) / eta
     log_total = float(np.logaddexp(np.log(gammas.sum()), log_rest))
-    return gammas * math.exp(-log_total), log_rest - log_total
+    # A topic that holds nearly everything must not be rounded to more than that.
+    return np.minimum(gammas * math.exp(-log_total), 1.0), log_rest - log_total
 
 
 def resample_concentrations(state: State, priors: Priors, seed: int, chain: int) -> None:

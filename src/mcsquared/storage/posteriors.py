@@ -263,7 +263,8 @@ def _unpack_draw(
         raise ModelFileError(f"{prefix} of the model file belongs to no draw that it holds")
     if not all(0.0 < value <= _LARGEST for value in (alpha, v, eta)) or lam == 0.0:
         raise ModelFileError(f"{prefix} of the model file has a concentration that cannot be")
-    weights = reader.array(f"{prefix}.topic_weights", np.float64, (None,), 0.0, 1.0)
+    # A share of everything may be rounded to a little more.
+    weights = reader.array(f"{prefix}.topic_weights", np.float64, (None,), 0.0, 1.0 + 1e-9)
     if abs(weights.sum() + unused - 1.0) > 1e-6:
         raise ModelFileError(f"the topic weights of {prefix} in the model file do not add up to 1")
     sizes = np.bincount(draws[int(number)])
