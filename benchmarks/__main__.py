@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from benchmarks.machine import describe
+from benchmarks.machine import describe, occasion
 from benchmarks.measure import ROOT
 from benchmarks.questions import QUESTIONS
 from benchmarks.settings import Settings
@@ -28,21 +28,31 @@ def main() -> None:
     answers = {}
     for name in arguments.questions or QUESTIONS:
         with console.status(f"asking about {name}"):
-            answers[name] = QUESTIONS[name](settings)
+            answer = QUESTIONS[name](settings)
+            answers[name] = replace(answer, run=occasion(_command(arguments)))
         console.print(answers[name].for_terminal())
         for remark in (*map(str, answers[name].targets), *answers[name].notes):
             console.print(f"  {remark}", highlight=False)
         console.print()
-    # A part of the questions, or small sizes, is no table to compare with later.
-    if arguments.quick or arguments.questions:
-        console.print("Shown only: a whole run without --quick writes the results.")
+    if arguments.quick:
+        console.print("Shown only: small sizes are nothing to compare with later.")
     else:
-        write(answers, describe(_command(arguments)))
+        write(answers)
         console.print(f"Written to {RESULTS.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}.")
 
 
-def write(answers: dict[str, Answer], machine: dict[str, str]) -> None:
-    """Write the figures as JSON and as a page of the documentation."""
+def write(answers: dict[str, Answer]) -> None:
+    """Write the figures as JSON and as a page; answers to other questions stay if they fit.
+
+    What was measured on another machine or with other versions goes: one page, one machine.
+    """
+    machine = describe()
+    if RESULTS.exists():
+        earlier = json.loads(RESULTS.read_text(encoding="utf-8"))
+        if earlier["machine"] == machine:
+            kept = {name: Answer.from_dict(entry) for name, entry in earlier["answers"].items()}
+            answers = kept | answers
+    answers = {name: answers[name] for name in QUESTIONS if name in answers}
     record = {
         "machine": machine,
         "answers": {name: answer.to_dict() for name, answer in answers.items()},
@@ -53,7 +63,8 @@ def write(answers: dict[str, Answer], machine: dict[str, str]) -> None:
 
 
 def _command(arguments: argparse.Namespace) -> str:
-    return "python -m benchmarks" + (" --simulated" if arguments.simulated else "")
+    options = ["--simulated"] if arguments.simulated else []
+    return " ".join(["python -m benchmarks", *arguments.questions, *options])
 
 
 def _arguments() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""Where and with what a run was made: processor, versions, date, load."""
+"""Where, with what and when a run was made: processor, versions, date, load."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["describe"]
+__all__ = ["describe", "occasion"]
 
 PACKAGES = ("mcsquared", "numpy", "scipy", "numba", "scikit-learn", "pandas", "tomotopy")
 
 
-def describe(command: str) -> dict[str, str]:
-    """Return facts about this run that a reader needs; the machine's name is not one of them."""
-    load = os.getloadavg()[0]
+def describe() -> dict[str, str]:
+    """Return what figures depend on and a reader needs; the machine's name is not a part of it."""
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "versions": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
-        "date": datetime.now(UTC).date().isoformat(),
-        "command": f"`{command}`",
-        "load average at the end": f"{load:.1f} on {os.cpu_count()} cores",
     }
+
+
+def occasion(command: str) -> str:
+    """Return command, date and how busy the machine is, in one line."""
+    date, load = datetime.now(UTC).date().isoformat(), os.getloadavg()[0]
+    return f"`{command}`, {date}, load average {load:.1f} on {os.cpu_count()} cores"
 
 
 def _processor() -> str:

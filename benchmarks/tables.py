@@ -45,6 +45,12 @@ class Answer:
     rows: Sequence[Sequence[Cell]]
     targets: Sequence[Target] = ()
     notes: Sequence[str] = field(default_factory=list)
+    run: str = ""
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Answer:
+        """Return what `to_dict` wrote down."""
+        return cls(**{**record, "targets": [Target(**target) for target in record["targets"]]})
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as JSON takes it."""
@@ -63,7 +69,7 @@ class Answer:
 
     def for_documentation(self) -> str:
         """Return title, rows, targets and notes in Markdown."""
-        lines = [f"## {self.title}", ""]
+        lines = [f"## {self.title}", "", self.run, ""]
         lines += ["| " + " | ".join(self.columns) + " |"]
         lines += ["|" + "|".join(["---", *["---:"] * (len(self.columns) - 1)]) + "|"]
         lines += ["| " + " | ".join(map(show, row)) + " |" for row in self.rows]

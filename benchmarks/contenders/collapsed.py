@@ -17,7 +17,10 @@ TOKEN_STEP = "topics of tokens"
 
 
 class Collapsed:
-    """A chain near the wanted number of clusters and topics, with the year as its context."""
+    """A chain near the wanted number of clusters and topics, with the year as its context.
+
+    Clusters are bounded by their number at the start, so that the size asked for is the size timed.
+    """
 
     name = NAME
 
@@ -25,10 +28,12 @@ class Collapsed:
         from mcsquared import Priors
         from mcsquared.observations import observe
         from mcsquared.samplers.starts import start
+        from mcsquared.state import Bounds
 
         self.priors = Priors.for_corpus(corpus, contexts={"year": "gaussian"})
         self.observations = observe(corpus, self.priors)
         self.seed = settings.seed
+        self.bounds = Bounds(clusters=settings.n_clusters, topics=None)
         self.state = start(
             self.observations,
             self.priors,
@@ -45,16 +50,16 @@ class Collapsed:
         from mcsquared.samplers.concentrations import resample_concentrations
         from mcsquared.samplers.joint import log_joint
         from mcsquared.samplers.topics import sweep_topics
-        from mcsquared.state import NO_BOUNDS
 
         state, observations, priors, seed = self.state, self.observations, self.priors, self.seed
+        bounds = self.bounds
         state.sweep += 1
         return {
             "clusters of groups": cpu_seconds(
-                lambda: sweep_clusters(state, observations, seed, 0, NO_BOUNDS)
+                lambda: sweep_clusters(state, observations, seed, 0, bounds)
             ),
             TOKEN_STEP: cpu_seconds(
-                lambda: sweep_topics(state, observations, priors, seed, 0, NO_BOUNDS)
+                lambda: sweep_topics(state, observations, priors, seed, 0, bounds)
             ),
             "concentrations": cpu_seconds(lambda: resample_concentrations(state, priors, seed, 0)),
             "log joint": cpu_seconds(lambda: log_joint(state, observations, priors)),

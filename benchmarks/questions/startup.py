@@ -43,6 +43,8 @@ def ask(settings: Settings) -> Answer:
         targets=[Target(HELP, cpu[HELP].median, 0.6, False, "CPU-s")],
         notes=[
             f"Medians of {settings.repeats}. `import mcsquared` loads "
-            f"{', '.join(loaded) or 'none of numba, scikit-learn, pandas, SciPy and NumPy'}."
+            f"{', '.join(loaded) or 'none of numba, scikit-learn, pandas, SciPy and NumPy'}.",
+            "The target is for an idle machine, where wall time is close to CPU time; on a busy one "
+            "read the CPU-seconds.",
         ],
     )

@@ -64,7 +64,7 @@ def ask(settings: Settings) -> Answer:
         notes=[
             f"{settings.sweeps} sweeps each, in turn, after {settings.warm_up} that are not timed; "
             f"all start at random with {settings.n_topics} topics, ours with {settings.n_clusters} "
-            "clusters and the year as context.",
+            "clusters, which also bound it, and the year as context.",
             "A whole sweep holds everything a fit does for one: clusters, topics, concentrations "
             "and the log joint of the trace.",
             *absent,
