@@ -44,7 +44,7 @@ def ask(settings: Settings) -> Answer:
         notes=[
             f"Medians of {settings.repeats}. `import mcsquared` loads "
             f"{', '.join(loaded) or 'none of numba, scikit-learn, pandas, SciPy and NumPy'}.",
-            "The target is for an idle machine, where wall time is close to CPU time; on a busy one "
-            "read the CPU-seconds.",
+            "The target is for an idle machine, where wall time is close to CPU time; on a busy "
+            "one read the CPU-seconds.",
         ],
     )
