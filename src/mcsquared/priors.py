@@ -21,11 +21,18 @@ if TYPE_CHECKING:
 __all__ = ["CONCENTRATIONS", "Concentration", "Gamma", "Priors"]
 
 CONCENTRATIONS = ("alpha", "v", "eta", "lam")
+LARGEST = 1e300  # concentration, and mean of a prior of one
 WORD_CONCENTRATION = 0.05  # Dir(β, ..., β) of a topic over words, unless the user says otherwise
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _as_float(value: object) -> float:
+    """Return a number as a float; NaN for what is none, or too large for one."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -49,9 +56,15 @@ class Gamma:
     def __post_init__(self) -> None:
         for field in ("shape", "rate"):
             value = getattr(self, field)
-            if not _is_number(value) or not 0 < value < math.inf:
+            number = _as_float(value)
+            if not 0 < number < math.inf:
                 raise InputError(f"Gamma {field} is {value!r}, but a positive number is wanted")
-            object.__setattr__(self, field, float(value))
+            object.__setattr__(self, field, number)
+        if not 1 / LARGEST <= self.mean <= LARGEST:
+            raise InputError(
+                f"Gamma(shape={self.shape:g}, rate={self.rate:g}) has the mean {self.mean:g}, "
+                f"but one from {1 / LARGEST:g} to {LARGEST:g} is wanted"
+            )
 
     @property
     def mean(self) -> float:
@@ -235,10 +248,11 @@ def validated_concentration(name: str, value: object) -> Concentration:
     """Return ``value`` as a positive float or a `Gamma`, or say what is wrong with it."""
     if isinstance(value, Gamma):
         return value
-    limit = math.inf if name == "lam" else 1e300  # only λ may be infinite: the paper's model
-    if not _is_number(value) or not 0 < value <= limit:  # type: ignore[operator]
+    limit = math.inf if name == "lam" else LARGEST  # only λ may be infinite: the paper's model
+    number = _as_float(value)
+    if not 0 < number <= limit:
         raise InputError(f"{name} is {value!r}, but a positive number or a Gamma prior is wanted")
-    return float(value)  # type: ignore[arg-type]
+    return number
 
 
 def _named(family: object, argument: str) -> ConjugateFamily:
