@@ -57,11 +57,11 @@ class Fit:
     def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
         """Run the chains, from ``states`` where an earlier fit left some."""
         observations = observe(corpus, self.priors)
-        checkpoint = self._checkpoint(corpus)
-        runs = self._runs(observations, checkpoint, states)
         progress = Progress(
             self.schedule.n_sweeps, self.n_chains, observations.n_tokens, self.progress
         )
+        checkpoint = self._checkpoint(corpus)
+        runs = self._runs(observations, checkpoint, states)
         with progress:
             interrupted = run_chains(
                 runs,
@@ -193,7 +193,7 @@ def check_sampler(sampler: object, device: object, lam: object) -> None:
         raise InputError("sampler is 'blocked', which is not there yet; 'collapsed' is wanted")
     if device != "cpu":
         raise InputError(f"device is {device!r}, but 'cpu' is the only one there is yet")
-    if not (isinstance(lam, float | int) and math.isinf(lam)):
+    if not (isinstance(lam, float | int) and lam == math.inf):
         raise InputError(
             f"lam is {lam!r}, but the collapsed sampler is for lam=inf, the paper's model"
         )
