@@ -136,12 +136,14 @@ def sensible_parameters(draw):
     }
 
 
+EXTREME = [1e300, 1e-300, 10**400, mc2.Gamma(1e-300, 1.0), mc2.Gamma(1.0, 1e-300)]
+
 # A value that cannot be, or an odd one that can: the fit must end in a result or an InputError.
 SILLY = {
-    "alpha": [0, -1.0, math.nan, math.inf, "1", None, True, 1e300, 1e-300, [1.0]],
-    "v": [0, -1.0, math.nan, math.inf, "1", None, 1e300, 1e-300, (1, 2)],
-    "eta": [0, -1.0, math.nan, math.inf, "1", None, 1e300, 1e-300, {}],
-    "lam": [1.0, 0, math.nan, None, "inf", mc2.Gamma(1, 1)],
+    "alpha": [0, -1.0, math.nan, math.inf, "1", None, True, *EXTREME, [1.0]],
+    "v": [0, -1.0, math.nan, math.inf, "1", None, *EXTREME, (1, 2)],
+    "eta": [0, -1.0, math.nan, math.inf, "1", None, *EXTREME, {}],
+    "lam": [10**400, 1.0, 0, math.nan, None, "inf", mc2.Gamma(1, 1)],
     "content": ["words", "count", 3, None, "gaussian", "bernoulli", "bag", "vectors", Gaussian],
     "contexts": ["all", 3, None, {"z": "gaussian"}, {"x": "normal"}, {"x": 3}, ["x"], {1: "bag"}],
     "n_sweeps": [0, -3, 2.5, "6", None, True, np.int64(3), math.nan],

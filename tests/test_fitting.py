@@ -1,0 +1,131 @@
+"""From a corpus to a posterior: what is refused, what is noted, what is handed on."""
+
+import math
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import mcsquared as mc2
+from mcsquared.errors import InputError
+from mcsquared.fitting import check_sampler
+from tests.test_chain import assert_same_draws
+
+COUNTS = np.random.default_rng(2).poisson(1.0, (10, 5))
+
+
+def model(**parameters):
+    defaults = {"n_sweeps": 8, "burn_in": 2, "thin": 1, "random_state": 0, "progress": False}
+    return mc2.MC2(**(defaults | parameters))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"n_sweeps": 0}, "n_sweeps is 0, but a whole number of at least 1 is wanted"),
+        ({"n_sweeps": 2.0}, "n_sweeps is 2.0"),
+        ({"n_sweeps": True}, "n_sweeps is True"),
+        ({"burn_in": -1}, "burn_in is -1"),
+        ({"thin": 0}, "thin is 0"),
+        ({"n_chains": 0}, "n_chains is 0"),
+        ({"keep_parameters": 0}, "keep_parameters is 0"),
+        ({"max_clusters": 0}, "max_clusters is 0"),
+        ({"max_topics": 1.5}, "max_topics is 1.5"),
+        ({"n_jobs": 0}, "n_jobs is 0, but a whole number other than 0 is wanted"),
+        ({"burn_in": 8}, "n_sweeps=8 with burn_in=8 and thin=1 keeps no draw"),
+        ({"thin": 7}, "keeps no draw"),
+        ({"init": "best"}, "init is 'best', but one of 'auto', 'random' is wanted"),
+        ({"random_state": -1}, "random_state is -1, but None, a RandomState or a whole number"),
+        ({"random_state": "0"}, "random_state is '0'"),
+        ({"callbacks": None}, "callbacks is None, but a list of callables is wanted"),
+        ({"callbacks": [3]}, "callbacks is .3., but a list of callables is wanted"),
+        ({"checkpoint": 3}, "checkpoint is 3, but a path is wanted"),
+        ({"progress": "yes"}, "progress is 'yes', but 'auto', True or False is wanted"),
+        ({"sampler": "gibbs"}, "sampler is 'gibbs', but one of 'auto', 'collapsed', 'blocked'"),
+        ({"sampler": "blocked"}, "sampler is 'blocked', which is not there yet"),
+        ({"device": "cuda"}, "device is 'cuda', but 'cpu' is the only one"),
+        ({"lam": 1.0}, "lam is 1.0, but the collapsed sampler is for lam=inf"),
+        ({"lam": mc2.Gamma(1, 1)}, "lam is Gamma.*, but the collapsed sampler is for lam=inf"),
+    ],
+)
+def test_a_parameter_that_cannot_be_is_named_before_anything_is_done(parameters, sentence):
+    heard = []
+    estimator = model(**({"callbacks": [heard.append]} | parameters))
+    with pytest.raises(InputError, match=sentence):
+        estimator.fit(COUNTS)
+    assert heard == []
+    assert not hasattr(estimator, "posterior_")
+
+
+@pytest.mark.parametrize("lam", [-math.inf, math.nan, "inf", None])
+def test_only_a_positive_infinity_is_the_papers_model(lam):
+    with pytest.raises(InputError, match="lam is"):
+        check_sampler("collapsed", "cpu", lam)
+
+
+def test_the_automatic_sampler_is_the_collapsed_one():
+    assert_same_draws(model(sampler="auto").fit(COUNTS).posterior_, model().fit(COUNTS).posterior_)
+
+
+def test_a_posterior_has_arrays_of_fixed_types():
+    corpus = mc2.Corpus(COUNTS, group_names=[f"g{j}" for j in range(10)])
+    posterior = model(n_chains=2).fit(corpus).posterior_
+    assert posterior.cluster_of_group.dtype == np.int32
+    assert posterior.chain_of_draw.dtype == np.int32
+    assert posterior.sweep_of_draw.dtype == np.int32
+    assert posterior.group_names.tolist() == [f"g{j}" for j in range(10)]
+    np.testing.assert_array_equal(posterior.word_frequency, COUNTS.sum(axis=0))
+    np.testing.assert_array_equal(posterior.document_frequency, (COUNTS > 0).sum(axis=0))
+    np.testing.assert_array_equal(posterior.tokens_per_group, COUNTS.sum(axis=1))
+    assert posterior.seed == 0
+    for draw in posterior.parameters:
+        assert draw.topics_in_cluster.dtype == np.int32
+        assert draw.content_statistics.dtype == np.int32
+
+
+def test_vectors_have_no_words():
+    posterior = model().fit(np.random.default_rng(0).normal(size=(10, 2))).posterior_
+    assert posterior.vocabulary is None
+    assert posterior.word_frequency is None
+    assert all(isinstance(draw.content_statistics, np.ndarray) for draw in posterior.parameters)
+
+
+def test_notes_of_the_corpus_are_kept():
+    texts = ["apple pear", "apple plum", "apple fig", "nut pear"]
+    corpus = mc2.Corpus.from_texts(texts)
+    assert corpus.notes
+    assert set(corpus.notes) <= set(model().fit(corpus).posterior_.notes)
+
+
+def test_a_fit_leaves_the_corpus_as_it_was():
+    corpus = mc2.Corpus(COUNTS, contexts={"x": np.arange(10.0)})
+    before = corpus.fingerprint()
+    model().fit(corpus)
+    assert corpus.fingerprint() == before
+    counts = COUNTS.copy()
+    model().fit(counts)
+    np.testing.assert_array_equal(counts, COUNTS)
+
+
+def test_a_fit_off_the_main_thread_gives_the_same_draws():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(model().fit(COUNTS).posterior_))
+    thread.start()
+    thread.join()
+    assert_same_draws(found[0], model().fit(COUNTS).posterior_)
+
+
+def test_a_quiet_fit_says_nothing(capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(n_chains=2, n_jobs=2).fit(COUNTS, contexts={"x": np.arange(10.0)})
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_second_fit_forgets_the_first():
+    estimator = model().fit(COUNTS)
+    estimator.fit(np.random.default_rng(0).normal(size=(6, 2)))
+    assert estimator.labels_.shape == (6,)
+    assert not hasattr(estimator, "feature_names_in_")
+    assert estimator.n_features_in_ == 2

@@ -1,0 +1,176 @@
+"""Priors are checked, filled from the corpus, and survive JSON."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcsquared.corpus import Corpus
+from mcsquared.errors import InputError
+from mcsquared.families import Categorical, Gaussian, MultivariateGaussian, Poisson
+from mcsquared.priors import Gamma, Priors
+from tests.samplers.cases import every_case
+
+WORDS = Corpus(np.eye(4, dtype=int), contexts={"x": [1.0, 2.0, 3.0, np.nan], "k": list("aabc")})
+NUMBERS = Corpus([np.array([[1.0], [3.0]]), np.zeros((0, 1))])
+POINTS = Corpus([np.array([[1.0, 2.0]]), np.array([[3.0, 6.0]])])
+
+
+# Concentrations -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", None, True, 10**400])
+@pytest.mark.parametrize("field", ["shape", "rate"])
+def test_a_gamma_wants_positive_numbers(field, value):
+    with pytest.raises(InputError, match=f"Gamma {field} is .*a positive number is wanted"):
+        Gamma(**{field: value})
+
+
+@pytest.mark.parametrize(("shape", "rate"), [(1e300, 1e-300), (1e-300, 1e300)])
+def test_a_gamma_wants_a_mean_that_a_float_holds(shape, rate):
+    with pytest.raises(InputError, match=r"has the mean .*, but one from 1e-300 to 1e"):
+        Gamma(shape, rate)
+
+
+def test_a_gamma_has_a_rate_and_not_a_scale():
+    prior, rng = Gamma(3, 10), np.random.default_rng(0)
+    assert prior.mean == pytest.approx(0.3)
+    draws = [prior.sample(rng) for _ in range(20_000)]
+    assert np.mean(draws) == pytest.approx(0.3, abs=0.005)
+    assert np.var(draws) == pytest.approx(0.03, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["alpha", "v", "eta", "lam"])
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, -math.inf, "1", None, True, [1.0], 10**400])
+def test_a_concentration_is_a_positive_number_or_a_gamma(name, value):
+    with pytest.raises(InputError, match=f"{name} is .*a positive number or a Gamma prior"):
+        Priors.for_corpus(WORDS, **{name: value})
+
+
+def test_only_lam_may_be_infinite():
+    assert Priors.for_corpus(WORDS, lam=math.inf).lam == math.inf
+    for name in ("alpha", "v", "eta"):
+        with pytest.raises(InputError, match=f"{name} is inf"):
+            Priors.for_corpus(WORDS, **{name: math.inf})
+
+
+def test_numbers_of_any_type_become_floats():
+    priors = Priors.for_corpus(WORDS, alpha=np.int64(2), v=np.float32(0.5), eta=3)
+    assert (priors.alpha, priors.v, priors.eta) == (2.0, 0.5, 3.0)
+    assert type(priors.alpha) is float
+
+
+def test_priors_do_not_change():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Priors.for_corpus(WORDS).alpha = 2.0
+
+
+# Families -------------------------------------------------------------------------------------
+
+
+def test_content_has_the_family_of_its_kind():
+    assert Priors.for_corpus(WORDS).content == Categorical(0.05, size=4)
+    assert Priors.for_corpus(WORDS, "categorical").content == Categorical(0.05, size=4)
+    assert Priors.for_corpus(WORDS, Categorical(0.7)).content == Categorical(0.7, size=4)
+    numbers = Priors.for_corpus(NUMBERS).content
+    assert isinstance(numbers, Gaussian)
+    assert (numbers.mean, numbers.rate) == (2.0, 1.0)
+    points = Priors.for_corpus(POINTS).content
+    assert isinstance(points, MultivariateGaussian)
+    np.testing.assert_array_equal(points.mean, [2.0, 4.0])
+
+
+def test_what_a_user_gives_is_left_as_it_is():
+    content = Priors.for_corpus(NUMBERS, Gaussian(mean=7.0, shape=3.0)).content
+    assert (content.mean, content.shape, content.rate) == (7.0, 3.0, 1.0)
+
+
+def test_contexts_have_the_family_of_their_column_or_the_one_declared():
+    families = Priors.for_corpus(WORDS).contexts
+    assert [family.name for family in families.values()] == ["gaussian", "categorical"]
+    assert families["x"].mean == 2.0
+    assert families["k"] == Categorical(0.1, size=3)
+    chosen = Priors.for_corpus(WORDS, contexts={"k": Categorical(2.0), "x": "auto"}).contexts
+    assert list(chosen) == ["k", "x"]
+    assert chosen["k"].concentration == 2.0
+    assert Priors.for_corpus(WORDS, contexts={}).contexts == {}
+
+
+def test_columns_come_in_the_form_of_their_families():
+    counted = Corpus(np.eye(2, dtype=int), contexts={"n": [3, 4], "unused": [0.0, 1.0]})
+    columns = Priors.for_corpus(counted, contexts={"n": "poisson"}).columns(counted)
+    assert list(columns) == ["n"]
+    assert columns["n"].kind == "count"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"contexts": "all"}, "contexts is 'all', but 'auto' or a mapping"),
+        ({"contexts": ["x"]}, "contexts is a list, but 'auto' or a mapping"),
+        ({"contexts": None}, "contexts is a NoneType"),
+        ({"contexts": {"year": "auto"}}, "column 'year', but the corpus has 'x', 'k'"),
+        ({"contexts": {"x": "normal"}}, r"contexts\['x'\]: the family 'normal' is not known"),
+        ({"contexts": {"x": 3}}, r"contexts\['x'\] is 3, but a family or the name of one"),
+        ({"contexts": {"k": Poisson()}}, "'k' is a category, but the family poisson wants"),
+        ({"content": "normal"}, "content: the family 'normal' is not known"),
+        ({"content": Gaussian}, "content is <class .*, but a family or the name of one"),
+        ({"content": Gaussian()}, "content is 'gaussian', but the corpus holds words"),
+    ],
+)
+def test_what_cannot_be_is_named(arguments, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Priors.for_corpus(WORDS, **arguments)
+
+
+# JSON -----------------------------------------------------------------------------------------
+
+
+@every_case
+def test_priors_survive_json(case):
+    data = json.loads(json.dumps(case.priors.to_dict()))
+    assert Priors.from_dict(data) == case.priors
+
+
+@pytest.mark.parametrize("lam", [math.inf, 2.0, Gamma(1, 2)])
+def test_an_infinite_concentration_survives_strict_json(lam):
+    text = json.dumps(Priors.for_corpus(WORDS, lam=lam).to_dict(), allow_nan=False)
+    assert Priors.from_dict(json.loads(text)).lam == lam
+
+
+def leaves(data, path=()):
+    if isinstance(data, dict) and data:
+        for key, value in data.items():
+            yield (*path, key)
+            yield from leaves(value, (*path, key))
+
+
+JSON = json.dumps(Priors.for_corpus(WORDS).to_dict())
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    place=st.sampled_from(sorted(leaves(json.loads(JSON)))),
+    value=st.sampled_from([None, -1, 0, 2.5, "x", "", [], {}, [1], {"a": 1}, True, 1e400, "inf"]),
+)
+def test_other_json_is_an_input_error_or_priors(place, value):
+    data = json.loads(JSON)
+    inner = data
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    try:
+        priors = Priors.from_dict(data)
+    except InputError:
+        return
+    assert Priors.from_dict(priors.to_dict()) == priors
+
+
+@pytest.mark.parametrize("data", [None, [], 3, "priors", {}, {"content": {}}])
+def test_what_are_no_priors_is_an_input_error(data):
+    with pytest.raises(InputError):
+        Priors.from_dict(data)
