@@ -198,7 +198,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         self.n_topics_ = posterior.n_topics
         self.components_ = np.asarray(posterior.components)
         self.n_features_in_ = self.components_.shape[1]
-        vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if posterior.vocabulary is not None:
             self.feature_names_in_ = np.asarray(posterior.vocabulary, dtype=object)
 
