@@ -128,8 +128,8 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
     }
     if content.n_tokens > MOST_TOKENS:
         raise InputError(
-            f"the corpus has {content.n_tokens} tokens, but a sampler that visits each of them takes "
-            f"{MOST_TOKENS} at most"
+            f"the corpus has {content.n_tokens} tokens, but a sampler that visits each of them "
+            f"takes {MOST_TOKENS} at most"
         )
     if isinstance(content, Words):
         start = np.zeros(content.n_groups + 1, np.int64)

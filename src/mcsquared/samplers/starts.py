@@ -21,6 +21,7 @@ __all__ = ["STARTS", "start", "state_from_assignments"]
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
 MIXTURE_SWEEPS = 20
+MIXTURE_CLUSTERS = 50  # the chain itself finds more, if there are
 MIXTURE_WORDS = 200  # of each group: by a thousand words each group would be its own cluster
 MIXTURE_CHAIN = 2**31  # the mixture below draws numbers that no chain draws
 
@@ -61,8 +62,8 @@ def start(
 def topics_for(n_tokens: int) -> int:
     """Return how many topics a random start spreads tokens over.
 
-    Topics are born one token at a time and merge slowly, so a start near what data of this size hold
-    saves many sweeps: 7 for the letters (20,000 tokens), 60 for a corpus of papers (2 million).
+    Topics are born one token at a time and merge slowly, so a start near what data of this size
+    hold saves many sweeps: 7 for the letters (20,000 tokens), 60 for papers (2 million).
     """
     return int(np.clip(round(np.sqrt(n_tokens) / 20), 5, 60))
 
@@ -84,9 +85,10 @@ def cluster_whole_groups(
     rng = generator(seed, MIXTURE_CHAIN + chain, 0, int(Step.START))
     mixture = without_topics(observations, priors, rng)
     state = state_from_assignments(mixture, priors, clusters, np.zeros(0, np.int64), rng)
+    enough = Bounds(_at_most(MIXTURE_CLUSTERS, bounds.clusters))
     for _ in range(MIXTURE_SWEEPS):
         state.sweep += 1
-        sweep_clusters(state, mixture, seed, MIXTURE_CHAIN + chain, bounds)
+        sweep_clusters(state, mixture, seed, MIXTURE_CHAIN + chain, enough)
     return state.cluster_of_group
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from mcsquared.kernels.cpu.contexts import log_contexts, move_contexts, prepare_cluster
-from mcsquared.kernels.cpu.special import log_gamma, log_rising, pick
+from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
 from mcsquared.kernels.cpu.tokens import free_slot
 from mcsquared.kernels.rng import Step, uniform
 
@@ -48,13 +48,7 @@ def log_topics(k, held, topics, tokens, prior, topics_in_cluster, table):
         factor = a
         for i in range(1, tokens[m]):
             factor *= a + i
-        if factor < 1e-100:
-            value += math.log(factor)
-            continue
-        product *= factor
-        if product > 1e150 or product < 1e-150:
-            value += math.log(product)
-            product = 1.0
+        value, product = add_log(value, product, factor)
     return value + math.log(product)
 
 

@@ -4,13 +4,14 @@ Contexts with few statistics (`Dense`) lie side by side in one array; contexts t
 (`Bags`) lie one after the other in one list of (category, count) entries.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from mcsquared.kernels.cpu.predictive import add_observation, log_predictive, prepare
-from mcsquared.kernels.cpu.special import log_rising
+from mcsquared.kernels.cpu.special import add_log, log_rising
 
 __all__ = ["Bags", "ContextCounts", "Dense"]
 
@@ -89,11 +90,16 @@ def log_contexts(j, k, dense, bags, counts):
             )
     for c in range(bags.concentration.size):
         total = 0
+        product = 1.0
         for e in range(bags.start[c, j], bags.start[c, j + 1]):
-            held = counts.categories[k, bags.category[e]]
-            value += log_rising(bags.concentration[c] + held, bags.count[e])
+            weight = bags.concentration[c] + counts.categories[k, bags.category[e]]
+            if bags.count[e] == 1:
+                value, product = add_log(value, product, weight)
+            else:
+                value += log_rising(weight, bags.count[e])
             total += bags.count[e]
         if total > 0:
+            value += math.log(product)
             value -= log_rising(bags.smoothing[c] + counts.totals[k, c], total)
     return value
 

@@ -6,7 +6,7 @@ from numba import njit
 
 from mcsquared.kernels.rng import uniform
 
-__all__ = ["crt", "log_gamma", "log_rising", "pick"]
+__all__ = ["add_log", "crt", "log_gamma", "log_rising", "pick"]
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 
@@ -57,6 +57,21 @@ def log_rising(a, n):
         return log_gamma(a + n) - log_gamma(a)
     growth = (a + n - 0.5) * math.log1p(n / a) - n
     return n * math.log(a) + growth + stirling_series(a + n) - stirling_series(a)
+
+
+@njit(cache=True, error_model="numpy")
+def add_log(value, product, factor):
+    """Return (value, product) with ``value + log(product)`` greater by ``log(factor)``.
+
+    Factors are multiplied as long as the product stays within a double, because one logarithm
+    costs as much as twenty products.
+    """
+    if factor < 1e-100 or factor > 1e100:
+        return value + math.log(factor), product
+    product *= factor
+    if product > 1e150 or product < 1e-150:
+        return value + math.log(product), 1.0
+    return value, product
 
 
 @njit(cache=True, error_model="numpy")
