@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
+from mcsquared.kernels.cpu.tables import count_pairs
 from mcsquared.observations import Observations
 
 __all__ = ["LANES", "NO_BOUNDS", "Bounds", "Counts", "State", "recount", "slots_for"]
@@ -191,9 +192,8 @@ def _topic_statistics(
 def _cross(
     rows: NDArray[np.int32], columns: NDArray[np.int32], n_rows: int, n_columns: int
 ) -> NDArray[np.int32]:
-    """Count pairs, without an array of pairs larger than the table or the tokens."""
     table = np.zeros((n_rows, n_columns), np.int32)
-    np.add.at(table, (rows, columns), 1)
+    count_pairs(rows, columns, table)
     return table
 
 

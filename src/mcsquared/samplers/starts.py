@@ -53,7 +53,8 @@ def start(
         0, _at_most(n_clusters, bounds.clusters), observations.n_groups
     )
     n_topics = topics_for(observations.n_tokens) if n_topics is None else n_topics
-    topics = rng.integers(0, _at_most(n_topics, bounds.topics), observations.n_tokens)
+    most = _at_most(n_topics, bounds.topics)
+    topics = rng.integers(0, most, observations.n_tokens, dtype=np.int32)
     if init == "auto":
         clusters = cluster_whole_groups(observations, priors, clusters, seed, chain, bounds)
     return state_from_assignments(observations, priors, clusters, topics, rng)
@@ -129,12 +130,16 @@ def _some_words(
     observations: Observations, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return group and word of at most MIXTURE_WORDS tokens of each group, chosen at random."""
+    # Group by group: arrays as long as all tokens would be the largest of a whole fit.
     sizes = np.diff(observations.group_start)
-    group = np.repeat(np.arange(observations.n_groups), sizes)
-    order = np.lexsort((rng.random(observations.n_tokens), group))
-    rank = np.arange(observations.n_tokens) - np.repeat(observations.group_start[:-1], sizes)
-    chosen = order[rank < MIXTURE_WORDS]
-    return group[chosen], observations.word[chosen]
+    taken = np.minimum(sizes, MIXTURE_WORDS)
+    chosen = np.empty(int(taken.sum()), np.int64)
+    first = 0
+    for begin, size, n_taken in zip(observations.group_start, sizes, taken, strict=False):
+        some = rng.choice(size, n_taken, replace=False, shuffle=False)
+        chosen[first : first + n_taken] = begin + some
+        first += n_taken
+    return np.repeat(np.arange(observations.n_groups), taken), observations.word[chosen]
 
 
 def state_from_assignments(
@@ -184,4 +189,6 @@ def _at_most(number: int, bound: int | None) -> int:
 
 def _compact(labels: NDArray[np.integer]) -> NDArray[np.int32]:
     """Return labels renumbered 0, 1, ... in order of their value."""
-    return np.unique(labels, return_inverse=True)[1].astype(np.int32).reshape(-1)
+    present = np.bincount(labels) > 0
+    number = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    return number[labels]

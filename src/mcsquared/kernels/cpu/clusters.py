@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.contexts import log_contexts, move_contexts, prepare_cluster
+from mcsquared.kernels.cpu.contexts import JOIN, LEAVE, log_contexts, move_contexts, prepare_cluster
 from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
 from mcsquared.kernels.cpu.tokens import free_slot
 from mcsquared.kernels.rng import Step, uniform
@@ -111,9 +111,9 @@ def resample_clusters(
         fresh = free_slot(groups_in_cluster)
         if fresh < 0:
             return j
-        old = cluster_of_group[j]
+        old = np.int64(cluster_of_group[j])
         n_tokens = group_start[j + 1] - group_start[j]
-        held = 0
+        held = np.int64(0)
         for i in range(group_start[j], group_start[j + 1]):
             m = topic_of_token[i]
             if tokens[m] == 0:
@@ -123,7 +123,7 @@ def resample_clusters(
         _move(
             j,
             old,
-            -1,
+            LEAVE,
             tokens,
             topics,
             held,
@@ -163,7 +163,7 @@ def resample_clusters(
         _move(
             j,
             k,
-            1,
+            JOIN,
             tokens,
             topics,
             held,

@@ -16,6 +16,10 @@ from mcsquared.kernels.cpu.special import add_log, log_rising
 __all__ = ["Bags", "ContextCounts", "Dense"]
 
 
+# Typed: a literal would have every function that takes it compiled once more.
+JOIN, LEAVE = np.int64(1), np.int64(-1)
+
+
 class Dense(NamedTuple):
     """Contexts with few statistics. ``*_start`` bound each context's columns in the flat arrays."""
 
@@ -115,6 +119,6 @@ def rebuild_contexts(cluster_of_group, occupied, dense, bags, counts):
     counts.categories[:] = 0
     counts.totals[:] = 0
     for j in range(cluster_of_group.size):
-        move_contexts(j, cluster_of_group[j], 1, dense, bags, counts)
+        move_contexts(j, np.int64(cluster_of_group[j]), JOIN, dense, bags, counts)
     for k in range(occupied.size):
         prepare_cluster(k, dense, counts)

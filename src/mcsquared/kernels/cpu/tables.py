@@ -1,4 +1,4 @@
-"""Sums over all counts of a state: table counts of a franchise, and the words' joint density."""
+"""Whole tables of counts: counting pairs, drawing table counts, the joint density of words."""
 
 import numpy as np
 from numba import njit
@@ -6,7 +6,7 @@ from numba import njit
 from mcsquared.kernels.cpu.special import crt, log_gamma
 from mcsquared.kernels.rng import Step
 
-__all__ = ["draw_table_counts", "log_joint_of_words"]
+__all__ = ["count_pairs", "draw_table_counts", "log_joint_of_words"]
 
 TABLES = int(Step.TABLES)
 
@@ -35,6 +35,13 @@ def draw_table_counts(customers, concentration, seed, chain, sweep):
                     customers[k, m], concentration[m], seed, chain, sweep, TABLES, index
                 )
     return tables
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_pairs(rows, columns, table):
+    """Add 1 to ``table`` at every pair; NumPy would copy both lists as 64-bit indices."""
+    for i in range(rows.size):
+        table[rows[i], columns[i]] += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
