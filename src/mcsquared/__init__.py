@@ -4,6 +4,24 @@ Names are loaded when they are first used, so that ``import mcsquared`` costs no
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcsquared import corpus, datasets, evaluation, families
+    from mcsquared.corpus import Corpus
+    from mcsquared.errors import InputError, ModelFileError
+    from mcsquared.estimator import MC2
+    from mcsquared.families import (
+        Bag,
+        Bernoulli,
+        Categorical,
+        ConjugateFamily,
+        Gaussian,
+        MultivariateGaussian,
+        Poisson,
+    )
+    from mcsquared.posterior import Posterior
+    from mcsquared.priors import Gamma, Priors
 
 __version__ = "0.1.0"
 
@@ -25,7 +43,27 @@ _HOME = {
 }
 _MODULES = ("corpus", "datasets", "evaluation", "families")
 
-__all__ = [*_HOME, *_MODULES, "__version__"]
+__all__ = [
+    "MC2",
+    "Bag",
+    "Bernoulli",
+    "Categorical",
+    "ConjugateFamily",
+    "Corpus",
+    "Gamma",
+    "Gaussian",
+    "InputError",
+    "ModelFileError",
+    "MultivariateGaussian",
+    "Poisson",
+    "Posterior",
+    "Priors",
+    "__version__",
+    "corpus",
+    "datasets",
+    "evaluation",
+    "families",
+]
 
 
 def __getattr__(name: str) -> object:
