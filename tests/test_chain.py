@@ -317,7 +317,7 @@ def interrupted_run(tmp_path, **settings):
     )
     assert process.stdout.readline() == "go\n", process.stderr.read()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     return process.returncode, out, err
 
 
