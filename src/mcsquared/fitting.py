@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "FitResult", "check_sampler"]
 
 SAMPLERS = ("auto", "collapsed", "blocked")
+LARGEST_RHAT = 1.1  # above it, chains have not met; Vehtari et al. (2021) ask for 1.01 in the end
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,8 @@ class Fit:
         )
         if counts is not None:
             posterior.attach_codocuments(counts)
+        if len(runs) > 1:
+            _report_disagreement(posterior)
         return posterior
 
     def _notes(self, runs: list[ChainRun]) -> list[str]:
@@ -177,6 +180,18 @@ class Fit:
                 )
                 warnings.warn(notes[-1], stacklevel=5)
         return notes
+
+
+def _report_disagreement(posterior: Posterior) -> None:
+    """Note and warn when chains differ more among themselves than chance allows."""
+    table = posterior.diagnostics()
+    apart = table[table["rhat"] > LARGEST_RHAT]
+    if apart.empty:
+        return
+    worst = ", ".join(f"{row.scalar} {row.rhat:.2f}" for row in apart.itertuples())
+    note = f"the chains disagree: R-hat is above {LARGEST_RHAT} for {worst}; run more sweeps"
+    posterior.notes.append(note)
+    warnings.warn(note, stacklevel=5)
 
 
 def _column_sums(values: np.ndarray, counts: Any) -> np.ndarray:
