@@ -119,8 +119,22 @@ def test_a_fit_off_the_main_thread_gives_the_same_draws():
 def test_a_quiet_fit_says_nothing(capfd):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model(n_chains=2, n_jobs=2).fit(COUNTS, contexts={"x": np.arange(10.0)})
+        model().fit(COUNTS, contexts={"x": np.arange(10.0)})
     assert capfd.readouterr() == ("", "")
+
+
+def test_chains_that_disagree_are_reported_and_chains_that_agree_are_not():
+    corpus = mc2.datasets.letters(random_state=0, n_groups_per_cluster=25).corpus
+    apart = model(n_chains=2, n_sweeps=20, burn_in=5, init="random")
+    with pytest.warns(UserWarning, match=r"the chains disagree: R-hat is above 1\.1 for"):
+        apart.fit(corpus)
+    assert "the chains disagree" in apart.posterior_.notes[-1]
+
+    nothing = np.zeros((4, 1), np.int64)  # a prior of four groups is met at once
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        together = model(n_chains=2, n_sweeps=600, burn_in=10, alpha=1.0).fit(nothing)
+    assert together.posterior_.notes == []
 
 
 def test_a_second_fit_forgets_the_first():

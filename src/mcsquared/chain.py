@@ -50,13 +50,15 @@ class Schedule:
     burn_in, thin : int
         Every ``thin``-th sweep after the first ``burn_in`` is kept.
     keep_parameters : int
-        Kept draws of this chain that store parameters, evenly spaced.
+        Kept draws of all chains together that store parameters, evenly spaced in each.
+    n_chains : int
     """
 
     n_sweeps: int
     burn_in: int
     thin: int
     keep_parameters: int
+    n_chains: int = 1
 
     @property
     def n_kept(self) -> int:
@@ -67,11 +69,15 @@ class Schedule:
         """Say whether the draw after ``sweep`` sweeps is kept."""
         return sweep > self.burn_in and (sweep - self.burn_in) % self.thin == 0
 
-    def stores_parameters(self, kept: int) -> bool:
-        """Say whether kept draw number ``kept`` stores parameters; the first always does."""
-        n_stored = min(self.keep_parameters, self.n_kept)
+    def stores_parameters(self, kept: int, chain: int = 0) -> bool:
+        """Say whether kept draw number ``kept`` of a chain stores parameters.
+
+        The first one of a chain does, if any does: a run that is cut short has topics too.
+        """
+        share, left = divmod(self.keep_parameters, self.n_chains)
+        n_stored = min(share + (chain < left), self.n_kept)
         places = np.linspace(0, self.n_kept - 1, n_stored).round().astype(int)
-        return kept == 0 or kept in places
+        return kept in places
 
 
 @dataclass(frozen=True)
@@ -183,7 +189,8 @@ class Runner:
             run.record(info)
             if kept:
                 number = len(run.cluster_of_group)
-                run.keep(self.schedule.stores_parameters(number), self.observations)
+                stored = self.schedule.stores_parameters(number, run.chain)
+                run.keep(stored, self.observations)
             self.save(run, False)
             # Every callback hears of every sweep, also after one has asked to stop.
             if any([callback(info) for callback in self.callbacks]):  # noqa: C419

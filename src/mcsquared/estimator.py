@@ -339,7 +339,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             int(self.n_sweeps),
             int(self.burn_in),
             int(self.thin),
-            math.ceil(self.keep_parameters / self.n_chains),
+            int(self.keep_parameters),
+            int(self.n_chains),
         )
         if schedule.n_kept < 1:
             raise InputError(

@@ -76,9 +76,10 @@ class Fit:
                 checkpoint.save if checkpoint else None,
             )
         kept = sum(len(run.cluster_of_group) for run in runs)
-        if interrupted and not kept:
+        usable = any(run.parameters for run in runs)
+        if interrupted and not usable:
             raise KeyboardInterrupt
-        if not kept:
+        if not usable:
             raise InputError(
                 "a callback stopped the run before a draw was kept: "
                 f"burn_in is {self.schedule.burn_in}"

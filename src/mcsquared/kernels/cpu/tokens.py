@@ -12,11 +12,14 @@ import math
 import numpy as np
 from numba import njit
 
+from mcsquared.kernels.cpu.prefetch import prefetch
 from mcsquared.kernels.rng import Step, uniform
 
 __all__ = ["LANES", "resample_word_topics"]
 
 LANES = 8
+AHEAD = 4  # tokens: the row of a word comes from slow memory, and takes about as long to arrive
+COUNTS_PER_LINE = 16  # 32-bit counts in 64 bytes of cache
 TOPICS, BIRTHS = int(Step.TOPICS), int(Step.BIRTHS)
 
 
@@ -181,6 +184,9 @@ def resample_word_topics(
         for i in range(max(first_token, group_start[j]), group_start[j + 1]):
             if n_active == capacity:
                 return j, i
+            if i + AHEAD < word.size and word[i + AHEAD] != word[i + AHEAD - 1]:
+                for b in range(0, n_slots, COUNTS_PER_LINE):
+                    prefetch(words_in_topic, word[i + AHEAD], b)
             counts = words_in_topic[word[i]]
             m = topic_of_token[i]
             if m >= 0:

@@ -1,0 +1,192 @@
+"""Everything that content may be, from fit to prediction."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+import mcsquared as mc2
+from mcsquared.errors import InputError
+from mcsquared.families import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    MultivariateGaussian,
+    Poisson,
+)
+from tests.estimator.small import COUNTS, FRUIT, TOKENS, N, arrays, check, model, rng
+
+WORDS = {
+    "tokens": (TOKENS, {}),
+    "dense": (COUNTS, {}),
+    "boolean": (COUNTS > 0, {}),
+    "csr": (sparse.csr_matrix(COUNTS), {}),
+    "coo array": (sparse.coo_array(COUNTS.astype(float)), {}),
+    "floats": (COUNTS.astype(float), {"content": "counts"}),
+    "pandas": (pd.DataFrame(COUNTS, columns=FRUIT), {}),
+    "polars": (pl.DataFrame(COUNTS, schema=list(FRUIT)), {}),
+    "corpus": (mc2.Corpus(COUNTS, vocabulary=FRUIT), {"content": "counts"}),
+    "own concentration": (COUNTS, {"content": Categorical(2.0)}),
+    "name": (COUNTS, {"content": "categorical"}),
+}
+
+
+@pytest.mark.parametrize(("X", "parameters"), WORDS.values(), ids=WORDS.keys())
+def test_words_are_fitted_and_predicted(X, parameters):
+    fitted = check(model(**parameters).fit(X), X)
+    assert fitted.n_features_in_ == 5
+
+
+def test_the_same_words_in_another_form_give_the_same_draws():
+    traces = [
+        model(**parameters).fit(X).posterior_.trace["log_joint"].tolist()
+        for name, (X, parameters) in WORDS.items()
+        if name not in ("boolean", "tokens", "own concentration")
+    ]
+    assert all(trace == traces[0] for trace in traces)
+
+
+def test_texts_are_cut_into_words():
+    texts = [" ".join(words) for words in TOKENS]
+    fitted = check(model().fit(texts), texts)
+    assert set(fitted.feature_names_in_) <= set(FRUIT)
+    assert fitted.predict(["Apple, pear!", "", None, "unheard-of"]).shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("width", "content", "name"),
+    [
+        (1, "auto", "gaussian"),
+        (1, "gaussian", "gaussian"),
+        (1, Gaussian(mean=0.5, rate=2.0), "gaussian"),
+        (1, "multivariate_gaussian", "multivariate_gaussian"),
+        (3, "auto", "multivariate_gaussian"),
+        (3, MultivariateGaussian(degrees=9.0), "multivariate_gaussian"),
+        (2, "vectors", "multivariate_gaussian"),
+    ],
+)
+def test_vectors_are_fitted_and_predicted(width, content, name):
+    X = arrays(width)
+    fitted = check(model(content=content).fit(X), X)
+    assert fitted.posterior_.priors.content.name == name
+    assert fitted.components_.shape == (fitted.n_topics_, width)
+    assert fitted.n_features_in_ == width
+    check(fitted, [*X[:3], np.zeros((0, width))])
+
+
+def test_a_dense_matrix_of_floats_is_one_vector_per_group():
+    X = COUNTS.astype(float)
+    fitted = check(model().fit(X), X)
+    assert fitted.posterior_.vocabulary is None
+    assert fitted.posterior_.tokens_per_group.tolist() == [1] * N
+
+
+def test_whole_numbers_are_vectors_where_that_is_said():
+    fitted = check(model(content="vectors").fit(COUNTS), COUNTS)
+    assert fitted.posterior_.vocabulary is None
+
+
+@pytest.mark.parametrize("content", ["poisson", Poisson(2.0, 0.5)])
+def test_counts_per_token_are_poisson(content):
+    X = arrays(1, lambda size: rng.poisson(4.0, size))
+    fitted = check(model(content=content).fit(X), X)
+    assert (fitted.components_ > 0).all()
+
+
+@pytest.mark.parametrize("content", ["bernoulli", Bernoulli(2.0, 0.5)])
+def test_answers_per_token_are_bernoulli(content):
+    X = arrays(1, lambda size: rng.random(size) < 0.4)
+    fitted = check(model(content=content).fit(X), X)
+    assert ((fitted.components_ > 0) & (fitted.components_ < 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "content", "sentence"),
+    [
+        (arrays(1), "poisson", "content is 'poisson', but some values are negative or fractional"),
+        (arrays(1), "bernoulli", "content is 'bernoulli', but some values are neither 0 nor 1"),
+        (arrays(2), "gaussian", "wants one number per token, but the tokens have 2"),
+        (arrays(1), "categorical", "the corpus holds vectors; give whole counts instead"),
+        (COUNTS, "gaussian", "the corpus holds words, which are 'categorical'"),
+        (COUNTS, "bag", "the corpus holds words, which are 'categorical'"),
+        (COUNTS, "normal", "content: .*'normal'"),
+        (COUNTS, 3, "content is 3, but a family or the name of one is wanted"),
+        (arrays(1), "counts", "a matrix of counts is wanted"),
+        (COUNTS - 0.5, "counts", "fractional count"),
+        (COUNTS - 1, "auto", "negative count"),
+        (sparse.csr_matrix(COUNTS * 0.1), "auto", "fractional count .* sparse .*TF-IDF"),
+        ([np.zeros((2, 2)), np.zeros((1, 3))], "auto", "width 3, but content.0. has width 2"),
+        (np.array([[1.0, np.nan]]), "auto", "content holds NaN"),
+        (np.array([[1.0, np.inf]]), "auto", "content holds an infinite value"),
+        (np.zeros((0, 4), int), "auto", "zero groups"),
+        ([], "auto", "zero groups"),
+        ([[], []], "auto", "0 feature"),
+    ],
+)
+def test_content_that_cannot_be_is_one_sentence(X, content, sentence):
+    with pytest.raises(InputError, match=sentence):
+        model(content=content).fit(X)
+
+
+def test_prediction_wants_the_content_of_training():
+    words, vectors = model().fit(COUNTS), model().fit(arrays(2))
+    with pytest.raises(InputError, match="X has 3 features, but MC2 is expecting 5 features"):
+        words.predict(COUNTS[:, :3])
+    with pytest.raises(InputError, match="X has 3 features, but MC2 is expecting 2 features"):
+        vectors.predict(arrays(3))
+    with pytest.raises(InputError, match="holds words, but the model was fitted to vectors"):
+        vectors.predict(TOKENS)
+    with pytest.raises(InputError):
+        words.predict(arrays(5))
+
+
+def test_words_unseen_in_training_are_left_out():
+    fitted = model().fit(TOKENS)
+    new = [["apple", "kiwi", "kiwi"], ["kiwi"], []]
+    np.testing.assert_allclose(fitted.predict_proba(new), fitted.predict_proba([["apple"], [], []]))
+    check(fitted, [[], []])
+
+
+def test_the_order_of_words_does_not_matter_at_prediction():
+    fitted = model().fit(pd.DataFrame(COUNTS, columns=FRUIT))
+    turned = pd.DataFrame(COUNTS[:, ::-1], columns=FRUIT[::-1])
+    np.testing.assert_allclose(
+        fitted.predict_proba(turned), fitted.predict_proba(pd.DataFrame(COUNTS, columns=FRUIT))
+    )
+
+
+SMALL = {
+    "one group": COUNTS[:1],
+    "one word": COUNTS[:, :1],
+    "one group of one word": np.array([[1]]),
+    "one empty group": np.array([[0, 0]]),
+    "no content": np.zeros((4, 3), int),
+    "one vector": [np.ones((1, 2))],
+    "no vectors": [np.zeros((0, 2)), np.zeros((0, 2))],
+    "equal vectors": [np.ones((3, 2))] * 3,
+}
+
+
+@pytest.mark.parametrize("X", SMALL.values(), ids=SMALL.keys())
+@pytest.mark.parametrize("with_contexts", [False, True])
+def test_the_smallest_corpora_are_fitted(X, with_contexts):
+    n = len(X)
+    contexts = {"year": np.arange(n) + 2000.0, "kind": ["a"] * n} if with_contexts else None
+    fitted = model().fit(X, contexts=contexts)
+    assert fitted.labels_.shape == (n,)
+    np.testing.assert_allclose(fitted.predict_proba(X, contexts=contexts).sum(axis=1), 1.0)
+    shares = fitted.transform(X, contexts=contexts)
+    assert shares.shape == (n, fitted.n_topics_)
+    if fitted.n_topics_:
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert len(fitted.posterior_.clusters()) == fitted.n_clusters_
+    assert len(fitted.posterior_.topics()) == fitted.n_topics_
+
+
+def test_without_content_contexts_alone_make_clusters():
+    x = np.r_[np.full(20, -10.0), np.full(20, 10.0)] + rng.normal(0, 0.5, 40)
+    fitted = model(n_sweeps=60, burn_in=20).fit(np.zeros((40, 2), int), contexts={"x": x})
+    assert fitted.n_clusters_ == 2
+    assert (fitted.labels_[:20] == fitted.labels_[0]).all()
+    assert (fitted.labels_[20:] != fitted.labels_[0]).all()
