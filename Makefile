@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 CHECKED := src tests $(wildcard benchmarks examples experiments)
 
-.PHONY: help setup demo test lint format calibrate bench clean
+.PHONY: help setup demo test lint format calibrate bench fresh clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ calibrate: $(READY)  ## the long exactness tests of the samplers
 
 bench: $(READY)  ## speed and memory beside other packages
 	$(BIN)/python -m benchmarks
+
+fresh:  ## forget compiled kernels, after an edit in kernels/
+	find src -name '*.nb[ic]' -delete
 
 clean:  ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -289,7 +289,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             raise ModelFileError(f"{path} does not hold a model and its parameters")
         known = set(cls().get_params(deep=False))
         model = cls(**unpack_parameters(meta["parameters"], path, known))
-        model._take(unpack_posterior(tensors, meta["posterior"]))
+        try:
+            model._take(unpack_posterior(tensors, meta["posterior"]))
+        except ModelFileError as error:
+            raise ModelFileError(f"{path} cannot be used: {error}") from None
         return model
 
     def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:

@@ -2,6 +2,7 @@
 
 import re
 
+import pandas as pd
 import pytest
 
 from mcsquared import MC2
@@ -92,3 +93,17 @@ def test_a_model_fitted_in_python_wants_the_text_column(tmp_path, test_file):
     assert "--text" in refused(invoke("evaluate", tmp_path / "python.mc2", test_file))
     result = invoke("evaluate", tmp_path / "python.mc2", test_file, "--text", "abstract")
     assert result.exit_code == 0, result.output
+
+
+def test_a_file_without_a_known_word_is_refused(fitted, tmp_path):
+    new = tmp_path / "new.csv"
+    pd.DataFrame({"abstract": ["zebra lion", "lion"]}).to_csv(new, index=False)
+    assert "no word that the model knows" in refused(invoke("evaluate", fitted, new))
+
+
+def test_an_unknown_column_of_labels_is_refused_before_anything_is_printed(fitted, tmp_path):
+    file = tmp_path / "test.csv"
+    papers(6).to_csv(file, index=False)
+    result = invoke("evaluate", fitted, file, "--labels", "subjct")
+    assert "--labels names the column 'subjct'" in refused(result)
+    assert result.stdout == ""

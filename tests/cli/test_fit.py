@@ -287,3 +287,10 @@ def test_ctrl_c_ends_a_real_process_with_130_and_its_own_advice_works(papers_fil
     advice = shlex.split(message.splitlines()[-1].partition("go on with: ")[2])
     assert advice == ["mc2", *arguments, "--resume"]
     assert files_in(tmp_path) == {"papers.csv", "m.mc2", "m.mc2.checkpoint"}
+
+
+def test_a_folder_as_the_model_is_refused(papers_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (".", "..", "/", tmp_path):
+        assert "cannot be written" in refused(invoke(*fit_command(papers_file, folder)))
+    assert files_in(tmp_path) == {"papers.csv"}

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from mcsquared import MC2
+from mcsquared.estimator import KIND
+from mcsquared.storage import read_file, write_file
 from tests.cli.commands import invoke, papers, refused
 
 
@@ -115,3 +117,37 @@ def test_a_full_disk_leaves_the_old_table(fitted, new_file, tmp_path, monkeypatc
     assert "no room is left" in refused(invoke("predict", fitted, new_file, "--out", out))
     assert out.read_text() == "old"
     assert set(os.listdir(tmp_path)) == {"new.csv", "out.csv"}
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(fitted, new_file, tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "out.csv" in refused(invoke("predict", fitted, new_file, "--out", tmp_path / "out.csv"))
+
+
+def test_groups_without_a_known_word_are_predicted_from_their_contexts(fitted, tmp_path):
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    for texts in ([None, None], ["? !", "a"], ["zebra", "lion"]):
+        pd.DataFrame({"abstract": texts, "year": [1990, 2000]}).to_csv(new, index=False)
+        result = invoke("predict", fitted, new, "--out", out)
+        assert result.exit_code == 0, result.output
+        assert pd.read_csv(out)["cluster"].nunique() == 2
+
+
+def test_words_that_are_left_out_are_told(fitted, tmp_path):
+    new = tmp_path / "new.csv"
+    pd.DataFrame({"abstract": ["kernel zebra lion", "zebra"]}).to_csv(new, index=False)
+    result = invoke("predict", fitted, new, "--out", tmp_path / "out.csv")
+    assert "2 words outside the vocabulary were dropped (3 tokens)" in result.stderr
+
+
+def test_a_model_file_with_an_array_of_another_size_is_refused_by_name(fitted, new_file, tmp_path):
+    tensors, meta = read_file(fitted, KIND)
+    tensors["labels"] = tensors["labels"][:-1]
+    write_file(tmp_path / "short.mc2", KIND, tensors, meta)
+    out = tmp_path / "out.csv"
+    sentence = refused(invoke("predict", tmp_path / "short.mc2", new_file, "--out", out))
+    assert "short.mc2" in sentence and "'labels'" in sentence
+    assert not out.exists()

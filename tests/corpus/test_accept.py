@@ -91,3 +91,9 @@ def test_the_vocabulary_of_a_model_is_kept():
 def test_what_cannot_be_a_corpus_is_refused(X, content, message):
     with pytest.raises(InputError, match=message):
         as_corpus(X, content=content)
+
+
+def test_groups_of_nothing_are_groups_where_the_words_are_known():
+    for nothing in ([None, None], [[], None], ["", None]):
+        corpus = as_corpus(nothing, vocabulary=["lion", "tiger"])
+        assert corpus.tokens_per_group.tolist() == [0, 0]

@@ -152,3 +152,10 @@ def test_tokens_outside_a_vocabulary_are_dropped_and_counted():
 def test_bad_tokens_are_refused(tokens, message):
     with pytest.raises(InputError, match=message):
         Corpus.from_tokens(tokens)
+
+
+@pytest.mark.parametrize("texts", [[None, None], ["", "!"], ["zebra", None]])
+def test_texts_without_a_word_of_a_given_vocabulary_are_groups_without_content(texts):
+    corpus = Corpus.from_texts(texts, vocabulary=["lion", "tiger"])
+    assert corpus.tokens_per_group.tolist() == [0, 0]
+    assert corpus.vocabulary.tolist() == ["lion", "tiger"]

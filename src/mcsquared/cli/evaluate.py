@@ -40,13 +40,16 @@ def run(
             raise InputError(f"--method is {method!r}, but one of {known} is wanted")
     model = MC2.load(model_file)
     corpus = read_for_model(model, file, labels)
+    truth = None if labels is None else class_labels(corpus, labels)
+    if corpus.n_tokens == 0:
+        raise InputError(f"{file.path} has no word that the model knows, so nothing can be scored")
     typer.echo(f"{corpus.n_groups} groups, {corpus.n_tokens} tokens")
     for method in dict.fromkeys(methods):
         value = model.perplexity(corpus, method=method, given_contexts=given_contexts)
         given = ", given the contexts" if given_contexts else ""
         typer.echo(f"perplexity ({method}{given}): {value:.2f}  [{METHODS[method]}]")
-    if labels:
-        show_scores(class_labels(corpus, labels), np.asarray(model.predict(corpus)))
+    if truth is not None:
+        show_scores(truth, np.asarray(model.predict(corpus)))
 
 
 def class_labels(corpus: Corpus, name: str) -> NDArray[Any]:
@@ -54,7 +57,10 @@ def class_labels(corpus: Corpus, name: str) -> NDArray[Any]:
     column = corpus.contexts[name]
     if column.kind == "bag":
         raise InputError(f"--labels names {name!r}, a bag, but one class per group is wanted")
-    return np.asarray(column.as_family("categorical").values)
+    codes = np.asarray(column.as_family("categorical").values)
+    if not (codes >= 0).any():
+        raise InputError(f"--labels names {name!r}, a column without a single value")
+    return codes
 
 
 def show_scores(truth: NDArray[Any], found: NDArray[Any]) -> None:
@@ -62,8 +68,6 @@ def show_scores(truth: NDArray[Any], found: NDArray[Any]) -> None:
     from mcsquared import evaluation
 
     known = truth >= 0
-    if not known.any():
-        raise InputError("--labels names a column without a single value")
     truth, found = truth[known], found[known]
     pairs = evaluation.pairwise_scores(truth, found)
     scores = {

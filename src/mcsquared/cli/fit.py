@@ -14,7 +14,7 @@ import typer
 
 from mcsquared.cli.columns import parse_contexts
 from mcsquared.cli.guard import INTERRUPTED, complain
-from mcsquared.cli.reading import FileOptions, read_for_fit, remember_text_column
+from mcsquared.cli.reading import FileOptions, read_for_fit, remember_reading
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
 from mcsquared.storage import check_target
@@ -48,6 +48,7 @@ def run(
     file: FileOptions, contexts: list[str], out: Path, settings: Settings, resume: bool
 ) -> None:
     """Read, fit and save; everything that can be refused is refused before the long part."""
+    check_target(out)  # before a name is derived from it: a folder has none to derive from
     checkpoint = checkpoint_of(out)
     check_places(file.path, out, checkpoint, resume)
     options = parse_contexts(contexts)
@@ -64,7 +65,7 @@ def run(
     except KeyboardInterrupt:
         complain(f"interrupted before there was a model; {how_to_resume(checkpoint)}")
         raise typer.Exit(INTERRUPTED) from None
-    remember_text_column(model, str(file.text))
+    remember_reading(model, str(file.text), options)
     try:
         model.set_params(checkpoint=None).save(out)
     except ModelFileError as error:  # the disk is full, say: hours of work are in the checkpoint
@@ -88,7 +89,6 @@ def checkpoint_of(out: Path) -> Path:
 
 def check_places(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
     """Refuse a run whose result could not be written, or would overwrite what is dear."""
-    check_target(out)
     check_target(checkpoint)
     if out.exists() and file.exists() and os.path.samefile(file, out):
         raise InputError(f"--out is {str(out)!r}, the file of data itself; another name is wanted")

@@ -20,6 +20,9 @@ def write_text(path: Path, text: str) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(part, target)
+    except OSError as error:
+        # The system names the part, if anything; the user knows the file by its own name.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         # After success the part has become the target, and there is nothing to remove.
         with suppress(OSError):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mcsquared.cli.columns import ContextOption
 from mcsquared.cli.guard import complain
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Column, Corpus
     from mcsquared.estimator import MC2
 
-__all__ = ["FileOptions", "read_for_fit", "read_for_model", "remember_text_column"]
+__all__ = ["FileOptions", "read_for_fit", "read_for_model", "remember_reading"]
 
 
 @dataclass(frozen=True)
@@ -75,22 +79,65 @@ def read_for_model(model: MC2, file: FileOptions, labels: str | None = None) -> 
         if name not in present:
             complain(f"note: {file.path} has no column {name!r}: that context is missing")
     contexts = [name for name in columns if name in present]
-    bags = {name: separator(columns[name]) for name in contexts if columns[name].kind == "bag"}
+    separators = bag_separators(model)
+    bags = {
+        name: separators.get(name, likely_separator(columns[name]))
+        for name in contexts
+        if columns[name].kind == "bag"
+    }
     if labels is not None and labels not in contexts:
+        if labels not in present:
+            raise InputError(f"--labels names the column {labels!r}, which {file.path} lacks")
         contexts.append(labels)
     # Which words count was settled at the fit: what is rare or frequent here says nothing.
-    return file.read(text, contexts=contexts, bags=bags, min_df=1, max_df=1.0)
+    corpus = file.read(text, contexts=contexts, bags=bags, vocabulary=model.posterior_.vocabulary)
+    for note in corpus.notes:
+        complain(f"note: {note}")
+    spelled = {
+        name: spelled_as_known(corpus.contexts[name], present[name], reference.categories)
+        for name, reference in columns.items()
+        if name in contexts and reference.kind == "category"
+    }
+    return corpus.with_contexts({**corpus.contexts, **spelled})
 
 
-# The model file has a place for notes on how the data were read; this one is read again.
+def spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
+    """Return a column of categories that are spelled as they were at the fit.
+
+    A file of few groups may hold "007" alone, which reads as the number 7, where the fit met
+    "A12" beside it and took both for names.
+    """
+    from mcsquared.corpus import Column
+
+    if column.kind in ("category", "bag", "vector") or not isinstance(fields, list):
+        return column
+    read = column.as_family("categorical")
+    names = () if read.categories is None else read.categories
+    labels = [names[code] if code >= 0 else None for code in read.values.astype(int)]
+    spelled = [field.strip() if isinstance(field, str) else None for field in fields]
+    at_fit = set(() if known is None else known)
+    values = [
+        there if there in at_fit else label for there, label in zip(spelled, labels, strict=True)
+    ]
+    categories = sorted({value for value in values if value is not None})
+    code_of = {value: code for code, value in enumerate(categories)}
+    codes = np.array([code_of.get(value, -1) for value in values], dtype=np.int32)
+    return Column(column.name, "category", codes, np.array(categories, dtype=object))
+
+
+# The model file has a place for notes on how the data were read; these two are read again.
 _TEXT_NOTE = "text column: "
+_BAGS_NOTE = "separators of bags: "
 
 
-def remember_text_column(model: MC2, text: str) -> None:
-    """Note in a fitted model which column its texts came from."""
+def remember_reading(model: MC2, text: str, contexts: list[ContextOption]) -> None:
+    """Note in a fitted model where its texts came from and how its bags were split."""
     notes = model.posterior_.notes
-    notes[:] = [note for note in notes if not note.startswith(_TEXT_NOTE)]
+    notes[:] = [note for note in notes if not note.startswith((_TEXT_NOTE, _BAGS_NOTE))]
     notes.append(f"{_TEXT_NOTE}{text}")
+    separators = {option.name: option.separator for option in contexts if option.separator}
+    if separators:
+        notes.append(f"{_BAGS_NOTE}{json.dumps(separators)}")
 
 
 def text_column(model: MC2) -> str:
@@ -104,8 +151,17 @@ def text_column(model: MC2) -> str:
     )
 
 
-def separator(bag: Column) -> str | None:
-    """Return what separates the members of a bag that new data must be split like.
+def bag_separators(model: MC2) -> dict[str, str]:
+    """Return the separators that the fit was told, by column."""
+    for note in model.posterior_.notes:
+        if note.startswith(_BAGS_NOTE):
+            with suppress(ValueError, TypeError):  # a note of somebody else's that begins alike
+                return dict(json.loads(note.removeprefix(_BAGS_NOTE)))
+    return {}
+
+
+def likely_separator(bag: Column) -> str | None:
+    """Return what separates the members of a bag whose separator the fit was not told.
 
     A member with a "," in its name shows that the bag was not split there ("Nguyen, Vu").
     """

@@ -73,7 +73,7 @@ def _check_kind(found: Words | Vectors, content: str) -> None:
 def _is_empty_lists(X: Any) -> bool:
     """Say whether X is a list of groups that hold nothing; what they do not hold it cannot tell."""
     return isinstance(X, list | tuple) and all(
-        isinstance(group, list | tuple) and not group for group in X
+        group is None or (isinstance(group, list | tuple) and not group) for group in X
     )
 
 

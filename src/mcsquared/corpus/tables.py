@@ -242,7 +242,7 @@ def text_of(
     """Return the words of a column of texts, or of lists of words."""
     values = as_list(table.typed(name, "text"))
     first = next((value for value in values if not is_missing(value)), None)
-    if first is None and values:
+    if first is None and values and vocabulary is None:
         raise InputError(f"text names the column {str(name)!r}, in which every text is missing")
     try:
         if isinstance(first, Iterable) and not isinstance(first, str | bytes | Mapping):

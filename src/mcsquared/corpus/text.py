@@ -54,13 +54,15 @@ def count_texts(
         0.5, unless that would leave no word at all.
     """
     listed, n_missing = _strings(texts)
+    if n_missing == len(listed) and vocabulary is None:
+        raise InputError("texts are all missing, but at least one string is wanted")
     notes = (
         [f"{n_missing} of {len(listed)} texts are missing: groups without content"]
         if n_missing
         else []
     )
     limits = {name: vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")}
-    counts, names = _vectorize(listed, vectorizer)
+    counts, names = _vectorize(listed, vectorizer, may_be_empty=vocabulary is not None)
     if vocabulary is not None:
         return _restricted(counts, names, _word_list(vocabulary), notes)
     if limits["min_df"] is None:
@@ -125,13 +127,11 @@ def _strings(texts: Iterable[Any]) -> tuple[list[str], int]:
             )
     if not listed:
         raise InputError("texts has zero groups, but at least one is wanted")
-    if n_missing == len(listed):
-        raise InputError("texts are all missing, but at least one string is wanted")
     return listed, n_missing
 
 
 def _vectorize(
-    texts: list[str], arguments: dict[str, Any]
+    texts: list[str], arguments: dict[str, Any], may_be_empty: bool
 ) -> tuple[sparse.csr_matrix, NDArray[np.object_]]:
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -141,6 +141,8 @@ def _vectorize(
         return sparse.csr_matrix(counts), vectorizer.get_feature_names_out().astype(object)
     except ValueError as error:
         if "empty vocabulary" in str(error):
+            if may_be_empty:  # with words known beforehand, groups without any are groups still
+                return sparse.csr_matrix((len(texts), 0), dtype=np.int64), np.empty(0, object)
             raise InputError(
                 "texts: there is no word of two letters or more in any text, but at least one is "
                 "wanted"
