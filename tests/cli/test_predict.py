@@ -149,5 +149,6 @@ def test_a_model_file_with_an_array_of_another_size_is_refused_by_name(fitted, n
     write_file(tmp_path / "short.mc2", KIND, tensors, meta)
     out = tmp_path / "out.csv"
     sentence = refused(invoke("predict", tmp_path / "short.mc2", new_file, "--out", out))
-    assert "short.mc2" in sentence and "'labels'" in sentence
+    assert "short.mc2" in sentence
+    assert "'labels'" in sentence
     assert not out.exists()
