@@ -12,7 +12,7 @@ CHECKED := src tests $(wildcard benchmarks examples experiments)
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY)  ## make .venv with the package and every extra that needs no GPU
+setup: $(READY)  ## make .venv with the package, its kernels compiled, and all extras but the GPU's
 
 # The stamp depends on pyproject.toml alone: set up once, and again when a requirement changes.
 $(READY): pyproject.toml
@@ -20,6 +20,7 @@ $(READY): pyproject.toml
 		|| { echo "mcsquared needs Python 3.11 or later: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[all,dev]'
+	$(BIN)/python -m mcsquared.compile
 	@touch $@
 
 demo: $(READY)  ## start to result on the letters of the paper

@@ -17,8 +17,8 @@ from mcsquared import families
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import Categorical, Gaussian
 from mcsquared.storage import read_file, write_file
-from tests.estimator.strategies import problems
 from tests.estimator.small import COUNTS, arrays, model
+from tests.estimator.strategies import problems
 from tests.estimator.test_contexts import TYPED
 from tests.estimator.test_own_family import Visits
 from tests.test_chain import assert_same_draws

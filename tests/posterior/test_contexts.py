@@ -132,8 +132,9 @@ def test_wrong_names_and_values_are_named(posterior):
         posterior.context_given_cluster("yeer")
     with pytest.raises(InputError, match="never seen"):
         posterior.topic_given_context("place", "nowhere")
-    with pytest.raises(InputError):
-        posterior.topic_given_context("year", "soon")
+    for value in ("soon", [1, 2], np.inf):
+        with pytest.raises(InputError, match="^value is .*'year'"):
+            posterior.topic_given_context("year", value)
     with pytest.raises(InputError, match="never seen"):
         posterior.topic_given_context("year", None)
 
@@ -196,3 +197,13 @@ def test_large_counts_keep_a_short_table():
     table = one_context(rng.poisson(50_000, 12), "poisson").context_given_cluster("x")
     assert len(table) <= 1001
     np.testing.assert_allclose(table.sum(axis=0), 1.0)
+
+
+def test_a_vector_may_be_given_in_whole_numbers():
+    values = np.array([[0.0, 1.0]] * 5 + [[4.0, -1.0]] * 5) + np.linspace(0.0, 0.1, 10)[:, None]
+    posterior = one_context(values)
+    whole = posterior.topic_given_context("x", [4, -1])
+    pd.testing.assert_frame_equal(whole, posterior.topic_given_context("x", np.array([4.0, -1.0])))
+    for value in ([1, 2, 3], 1, "here", [1, None]):
+        with pytest.raises(InputError, match="^value is"):
+            posterior.topic_given_context("x", value)

@@ -38,6 +38,10 @@ class CoClustering:
     def __repr__(self) -> str:
         return f"CoClustering({self.n_groups} groups, {len(self._draws)} draws)"
 
+    def among(self, groups: ArrayLike) -> CoClustering:
+        """Return the same of some groups, which are then numbered by their place here."""
+        return CoClustering(self._draws[:, np.atleast_1d(self._numbers(groups, "groups"))])
+
     def between(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """Return the probability that two groups are together, for pairs of group numbers.
 

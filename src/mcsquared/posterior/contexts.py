@@ -91,8 +91,13 @@ def _observation(column: Column, name: str, value: Any) -> Any:
     """Return one value of a user's as the single observation of a column like training's."""
     from mcsquared.corpus import Corpus
 
-    single = Corpus(sparse.csr_matrix((1, 1), dtype=np.int32), {name: [value]})
-    found = single.contexts[name].conform(column)
+    # A list of whole numbers would be a bag, but where training has vectors it is one of those.
+    values: Any = np.array([value]) if column.kind == "vector" else [value]
+    try:
+        single = Corpus(sparse.csr_matrix((1, 1), dtype=np.int32), {name: values})
+        found = single.contexts[name].conform(column)
+    except InputError as error:
+        raise InputError(f"value is {value!r:.60}: {error}") from error
     if not found.observed.any():
         raise InputError(f"value is {value!r}, which was never seen in the context {name!r}")
     return found.observations()

@@ -151,8 +151,8 @@ class Posterior:
         groups : int array, optional
             Restrict to these groups, which are then numbered by their place here.
         """
-        chosen = slice(None) if groups is None else np.asarray(groups)
-        return CoClustering(self.cluster_of_group[:, chosen])
+        together = CoClustering(self.cluster_of_group)
+        return together if groups is None else together.among(groups)
 
     # One set of topics --------------------------------------------------------------------
 

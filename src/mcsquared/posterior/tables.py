@@ -38,8 +38,7 @@ def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
     """Return a row per topic: topic, weight, words or means, coherence, diversity, stability."""
     import pandas as pd
 
-    if isinstance(n_words, bool) or not isinstance(n_words, int | np.integer) or n_words < 1:
-        raise InputError(f"n_words is {n_words!r}, but a whole number from 1 on is wanted")
+    _check_count("n_words", n_words)
     tokens = posterior.tokens_of_topic
     table: dict[str, Any] = {
         "topic": np.arange(posterior.n_topics),
@@ -139,6 +138,7 @@ def representative_groups(
 
     if (topic is None) == (cluster is None):
         raise InputError("representative_groups wants either a topic or a cluster")
+    _check_count("n_groups", n_groups)
     if cluster is not None:
         _check_id("cluster", cluster, posterior.n_clusters)
         candidates = np.flatnonzero(posterior.labels == cluster)
@@ -167,6 +167,11 @@ def _topic_shares(posterior: Posterior, topic: int) -> Floats:
         share = topic_given_draw_cluster(draw)[:, aligned == topic].sum(axis=1)
         total += share[posterior.cluster_of_group[draw.draw]]
     return total / len(posterior.parameters)
+
+
+def _check_count(argument: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{argument} is {value!r}, but a whole number from 1 on is wanted")
 
 
 def _check_id(argument: str, value: Any, n: int) -> None:

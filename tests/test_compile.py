@@ -1,0 +1,31 @@
+"""Compiling ahead: a fit that follows finds every kernel in the cache."""
+
+import os
+import subprocess
+import sys
+
+FIT = """
+import numpy as np
+from numba.core import event
+import mcsquared as mc2
+
+letters = mc2.datasets.letters(n_groups_per_cluster=5, random_state=0).corpus
+points = np.random.default_rng(0).normal(size=(9, 3))
+with event.install_recorder("numba:compile") as recorder:
+    for content in (letters, points):
+        mc2.MC2(n_sweeps=6, burn_in=2, thin=1, random_state=0, progress=False).fit(content)
+print(sorted({entry.data["dispatcher"].py_func.__name__ for _, entry in recorder.buffer}))
+"""
+
+
+def test_nothing_is_left_to_compile_after_compiling_ahead(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, *arguments]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    run("-m", "mcsquared.compile")
+    assert run("-c", FIT) == "[]"
