@@ -50,3 +50,12 @@ def test_a_hundred_thousand_groups_cost_nothing_until_asked():
     together = CoClustering(np.zeros((5, 100_000), np.int32))
     assert together.between(0, 99_999) == 1.0
     assert together.rows([7]).shape == (1, 100_000)
+
+
+def test_the_same_among_some_groups_is_a_part_of_the_matrix(draws, matrix):
+    groups = [3, 0, 19]
+    part = CoClustering(draws).among(groups)
+    np.testing.assert_allclose(part.rows(range(3)), matrix[np.ix_(groups, groups)])
+    for bad in ([20], "all", [0.5]):
+        with pytest.raises(InputError, match="groups holds"):
+            CoClustering(draws).among(bad)

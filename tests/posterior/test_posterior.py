@@ -182,6 +182,12 @@ def test_a_wrong_topic_or_cluster_is_named(words, arguments):
         words.representative_groups(**arguments)
 
 
+@pytest.mark.parametrize("n_groups", [0, -1, 2.5, "many", True])
+def test_a_wrong_number_of_groups_is_named(words, n_groups):
+    with pytest.raises(InputError, match="n_groups is"):
+        words.representative_groups(topic=0, n_groups=n_groups)
+
+
 def test_coclustering_can_be_asked_of_some_groups_only(words):
     some = words.coclustering([5, 10, 25])
     assert some.n_groups == 3
