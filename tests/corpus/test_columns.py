@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from mcsquared import families
-from mcsquared.corpus import Column
+from mcsquared.corpus import Column, Corpus
 from mcsquared.corpus.inference import column_from
 from mcsquared.errors import InputError
 
@@ -208,3 +208,10 @@ def test_dates_outside_the_range_of_nanoseconds_come_back_too():
 def test_a_column_checks_what_it_is_made_of(arguments, message):
     with pytest.raises(InputError, match=message):
         Column(*arguments)
+
+
+@pytest.mark.parametrize("family", ["categorical", "bag", "bernoulli", "poisson"])
+def test_a_declared_column_without_observations_is_not_said_to_be_a_number(family):
+    column = Corpus(np.ones((2, 1), int), {"x": [None, None]}).contexts["x"]
+    assert column.describe().endswith("(nothing observed: taken for a number)")
+    assert column.as_family(family).describe().endswith("(nothing observed)")

@@ -46,7 +46,8 @@ def convert(column: Column, family: Any) -> Column:
             f"context {column.name!r} is a {column.kind}, but the family {name} wants "
             f"{_WANTED[name]}"
         )
-    return converted
+    # What a column without observations was taken for no longer matters once it is declared.
+    return converted if column.observed.any() else replace(converted, note="nothing observed")
 
 
 def conform(column: Column, reference: Column) -> Column:
