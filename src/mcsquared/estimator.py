@@ -158,6 +158,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             One row per group; a corpus has its own.
         """
         schedule = self._schedule()
+        if isinstance(y, Mapping):
+            raise InputError("y is a dict, but it is not used: contexts=... is where contexts go")
         corpus = as_corpus(X, contexts, content=self._content_kind())
         priors = Priors.for_corpus(
             corpus,

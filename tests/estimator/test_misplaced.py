@@ -1,0 +1,14 @@
+"""What stands in the wrong place is not lost in silence."""
+
+import pytest
+
+from mcsquared import MC2
+from mcsquared.errors import InputError
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
+def test_contexts_in_the_place_of_y_are_refused(method):
+    model = MC2(n_sweeps=4, burn_in=2, thin=1, random_state=0)
+    with pytest.raises(InputError, match="contexts="):
+        getattr(model, method)(["aa bb", "cc dd"], {"year": [1990, 2000]})
+    assert not hasattr(model, "posterior_")
