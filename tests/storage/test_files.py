@@ -344,3 +344,9 @@ def test_hostile_json_with_a_right_checksum_gives_the_documented_error(tmp_path,
     join(path, {"__metadata__": metadata}, b"")
     with pytest.raises(ModelFileError):
         read_file(path, "k")
+
+
+def test_a_name_that_leaves_no_room_for_the_part_is_refused_beforehand(tmp_path):
+    check_target(tmp_path / ("n" * 200))
+    with pytest.raises(ModelFileError, match="its name is too long"):
+        check_target(tmp_path / ("n" * 240))

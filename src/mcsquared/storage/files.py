@@ -95,7 +95,7 @@ def write_file(
     arrays = {name: _plain(name, tensor) for name, tensor in tensors.items()}
     header = _header(kind, text, arrays)
     target = check_target(path)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    part = _part_of(target)
     try:
         _remove_stale_parts(target)
         with open(part, "xb") as stream:
@@ -179,7 +179,15 @@ def _obstacle(target: Path) -> str | None:
         return "the file there is read-only"
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"its folder {folder} is read-only"
+    with suppress(AttributeError, OSError, ValueError):  # not every system tells its limit
+        if len(os.fsencode(_part_of(target).name)) > os.pathconf(folder, "PC_NAME_MAX"):
+            return "its name is too long"
     return None
+
+
+def _part_of(target: Path) -> Path:
+    """Return a name for the file while it is being written, beside where it goes."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
 
 
 def _plain(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
