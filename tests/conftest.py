@@ -8,7 +8,7 @@ import pytest
 from tests.statistics import calibration_table
 
 # How long an example takes says more about the machine, and what else it does, than about us.
-# In CI the examples are the same every time: new ones are found, and mended, on a developer's machine.
+# In CI the examples are the same every time: new ones are found on a developer's machine.
 hypothesis.settings.register_profile("any machine", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("any machine")
 
