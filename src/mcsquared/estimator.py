@@ -204,6 +204,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         if posterior.vocabulary is not None:
             self.feature_names_in_ = np.asarray(posterior.vocabulary, dtype=object)
 
+    def fit_predict(self, X: Any, y: Any = None, *, contexts: Any = None) -> NDArray[np.int64]:
+        """Fit the model and return the cluster of each group it was fitted to."""
+        return self.fit(X, y, contexts=contexts).labels_
+
     def fit_transform(self, X: Any, y: Any = None, *, contexts: Any = None) -> NDArray[np.float64]:
         """Fit the model and return the topic shares of the groups it was fitted to."""
         return self.fit(X, y, contexts=contexts).transform(X, contexts=contexts)
