@@ -79,6 +79,14 @@ def test_a_family_behind_a_column_is_used(papers_file, tmp_path):
 # ---------------------------------------------------------------- refused before the long part
 
 
+@pytest.mark.parametrize(("sweeps", "draws"), [(2, 1), (6, 3), (60, 10), (300, 40)])
+def test_a_run_of_any_length_keeps_draws(papers_file, tmp_path, sweeps, draws):
+    out = tmp_path / "papers.mc2"
+    command = ("fit", papers_file, "--text", "abstract", "--out", out, "--sweeps", sweeps)
+    assert invoke(*command).exit_code == 0
+    assert len(MC2.load(out).posterior_.cluster_of_group) == draws
+
+
 @pytest.fixture
 def never_fitted(monkeypatch):
     def fail(*arguments, **options):

@@ -85,6 +85,7 @@ def make_posterior(
         document_frequency=None if vectors else np.asarray((content > 0).sum(axis=0), np.int64),
         seed=seed,
         notes=["a note"],
+        source={"text": "abstract"},
     )
     if isinstance(corpus.content, Words):
         posterior.attach_codocuments(corpus.content.counts)

@@ -94,7 +94,10 @@ def fit(
             help="Sweeps before the first kept draw; 100, or half of the sweeps if that is less.",
         ),
     ] = None,
-    thin: Annotated[int, typer.Option(min=1, help="Keep every so many-th draw.")] = 5,
+    thin: Annotated[
+        int | None,
+        typer.Option(min=1, help="Keep every so many-th draw; the fifth, in a short run more."),
+    ] = None,
     seed: Seed = 0,
     chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 1,
     jobs: Annotated[
@@ -112,11 +115,12 @@ def fit(
         from mcsquared.cli import fit as command
         from mcsquared.cli.reading import FileOptions
 
+        burn_in = min(100, sweeps // 2) if burn_in is None else burn_in
         settings = command.Settings(
             lam=command.chosen_lam(paper, lam),
             n_sweeps=sweeps,
-            burn_in=min(100, sweeps // 2) if burn_in is None else burn_in,
-            thin=thin,
+            burn_in=burn_in,
+            thin=max(1, min(5, (sweeps - burn_in) // 10)) if thin is None else thin,
             random_state=seed,
             n_chains=chains,
             n_jobs=jobs,

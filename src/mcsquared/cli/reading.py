@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,26 +123,23 @@ def spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
     return Column(column.name, "category", codes, np.array(categories, dtype=object))
 
 
-# The model file has a place for notes on how the data were read; these two are read again.
-_TEXT_NOTE = "text column: "
-_BAGS_NOTE = "separators of bags: "
+# What of the options of a fit must be known again: keys of the posterior's ``source``.
+_TEXT = "text"
+_SEPARATOR = "separator:"
 
 
 def remember_reading(model: MC2, text: str, contexts: list[ContextOption]) -> None:
     """Note in a fitted model where its texts came from and how its bags were split."""
-    notes = model.posterior_.notes
-    notes[:] = [note for note in notes if not note.startswith((_TEXT_NOTE, _BAGS_NOTE))]
-    notes.append(f"{_TEXT_NOTE}{text}")
-    separators = {option.name: option.separator for option in contexts if option.separator}
-    if separators:
-        notes.append(f"{_BAGS_NOTE}{json.dumps(separators)}")
+    separators = {
+        f"{_SEPARATOR}{option.name}": option.separator for option in contexts if option.separator
+    }
+    model.posterior_.source = {_TEXT: text, **separators}
 
 
 def text_column(model: MC2) -> str:
     """Return the column that the model's texts came from."""
-    for note in model.posterior_.notes:
-        if note.startswith(_TEXT_NOTE):
-            return note.removeprefix(_TEXT_NOTE)
+    if _TEXT in model.posterior_.source:
+        return model.posterior_.source[_TEXT]
     raise InputError(
         "the model was not made by `mc2 fit`, so its column of texts is not known: "
         "--text COLUMN is wanted"
@@ -153,11 +148,11 @@ def text_column(model: MC2) -> str:
 
 def bag_separators(model: MC2) -> dict[str, str]:
     """Return the separators that the fit was told, by column."""
-    for note in model.posterior_.notes:
-        if note.startswith(_BAGS_NOTE):
-            with suppress(ValueError, TypeError):  # a note of somebody else's that begins alike
-                return dict(json.loads(note.removeprefix(_BAGS_NOTE)))
-    return {}
+    return {
+        name.removeprefix(_SEPARATOR): separator
+        for name, separator in model.posterior_.source.items()
+        if name.startswith(_SEPARATOR)
+    }
 
 
 def likely_separator(bag: Column) -> str | None:

@@ -57,6 +57,9 @@ class Posterior:
         Tokens of each word, and groups that hold it.
     seed : int
     notes : list of str
+        What a user should know of the data and the run, a sentence each.
+    source : dict of str to str
+        How the data were read, for whoever reads new data the same way.
     codocument : CoDocuments or mapping, optional
         Groups that hold two top words of a topic; see `attach_codocuments`.
     """
@@ -77,6 +80,7 @@ class Posterior:
         document_frequency: Integers | None = None,
         seed: int = 0,
         notes: Sequence[str] = (),
+        source: Mapping[str, str] | None = None,
         codocument: CoDocuments | Mapping[str, NDArray[np.int32]] | None = None,
     ) -> None:
         self.priors = priors
@@ -93,6 +97,7 @@ class Posterior:
         self.document_frequency = document_frequency
         self.seed = int(seed)
         self.notes = list(notes)
+        self.source = dict(source or {})
         if isinstance(codocument, Mapping):
             codocument = CoDocuments(codocument["words"], codocument["counts"])
         self.codocument = codocument

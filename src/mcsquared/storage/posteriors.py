@@ -66,6 +66,7 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
         "trace": columns,
         "seed": posterior.seed,
         "notes": [str(note) for note in posterior.notes],
+        "source": {str(name): str(value) for name, value in posterior.source.items()},
     }
     return tensors, meta
 
@@ -124,6 +125,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         document_frequency=_frequency(reader, "document_frequency", vocabulary, n_groups),
         seed=_whole(meta, "seed", 2**64 - 1),
         notes=_notes(meta["notes"]),
+        source=_source(meta["source"]),
     )
     # The search for the consensus takes a while, and its result is easily checked.
     labels = reader.array("labels", np.int32, (n_groups,), 0, n_groups - 1)
@@ -154,6 +156,12 @@ def _notes(notes: Any) -> list[str]:
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise ModelFileError("the notes of the model file are not a list of sentences")
     return notes
+
+
+def _source(source: Any) -> dict[str, str]:
+    if not isinstance(source, dict) or not all(isinstance(value, str) for value in source.values()):
+        raise ModelFileError("the source of the model file does not map names to texts")
+    return source
 
 
 def _priors(data: dict[str, Any], vocabulary: NDArray[np.object_] | None) -> Priors:
