@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
 PAGE = Path(__file__).parents[2] / "docs" / "calibration.md"
 
 HEAD = """\
@@ -57,7 +59,11 @@ class Row:
 
 
 def to_property(row: Row) -> dict:
-    return asdict(row)
+    """Return a row as plain Python values, which is all that a worker can send on."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in asdict(row).items()
+    }
 
 
 def write(rows: list[dict], page: Path = PAGE) -> None:

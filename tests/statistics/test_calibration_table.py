@@ -1,5 +1,7 @@
 """The page of calibration results keeps what a run did not measure again."""
 
+import numpy as np
+
 from tests.statistics.calibration_table import Row, to_property, write
 
 
@@ -14,3 +16,8 @@ def test_rows_are_replaced_by_name_and_others_stay(tmp_path):
         "| ranks | `a.py` | 20,000 |  |  | 0.500 | again |",
     ]
     assert page.read_text(encoding="utf-8").startswith("# Calibration")
+
+
+def test_a_row_is_sent_on_as_plain_values():
+    sent = to_property(Row("ranks", "a.py", np.int64(400), np.float64(2.0), p=np.float64(0.5)))
+    assert {type(value) for value in sent.values()} <= {str, int, float, type(None)}
