@@ -67,6 +67,16 @@ def killer(sweep, chain=0):
 # Resuming -------------------------------------------------------------------------------------
 
 
+def test_a_run_without_a_random_state_goes_on_with_the_seed_it_began_with(tmp_path, at_every_sweep):
+    corpus, path = make_corpus("words"), tmp_path / "run"
+    model = make_model(checkpoint=path).set_params(random_state=None, callbacks=[killer(11)])
+    with pytest.raises(KilledError):
+        model.fit(corpus)
+    resumed = model.set_params(callbacks=()).fit(corpus).posterior_
+    whole = make_model().set_params(random_state=resumed.seed).fit(corpus).posterior_
+    assert_same_draws(resumed, whole)
+
+
 @pytest.mark.parametrize("kind", ["words", "vectors"])
 @pytest.mark.parametrize("n_chains", [1, 2])
 def test_a_run_that_broke_off_at_many_sweeps_ends_in_the_same_draws(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.state import LANES, State, count
 from mcsquared.storage import check_target, read_file, write_file
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "saved_seed"]
 
 KIND = "checkpoint"
 SECONDS_BETWEEN = 20.0
@@ -110,6 +111,17 @@ class Checkpoint:
                     f"checkpoint {self.path} was written for {what}: "
                     "name another file, or remove this one to start anew"
                 )
+
+
+def saved_seed(path: str | os.PathLike[str]) -> int | None:
+    """Return the seed of the run that a checkpoint belongs to; None if there is no file."""
+    if not Path(path).exists():
+        return None
+    identity = read_file(path, KIND)[1].get("identity")
+    seed = identity.get("seed") if isinstance(identity, dict) else None
+    if not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ModelFileError(f"checkpoint {path} does not say which seed it belongs to")
+    return seed
 
 
 def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]]:

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.chain import Callback, Schedule
+from mcsquared.checkpoint import saved_seed
 from mcsquared.corpus import Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import ConjugateFamily
@@ -174,7 +175,6 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         fit = Fit(
             priors=priors,
             schedule=schedule,
-            n_chains=int(self.n_chains),
             n_threads=n_threads,
             seed=self._seed(),
             bounds=Bounds(_bound(self.max_clusters), _bound(self.max_topics)),
@@ -359,8 +359,13 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return schedule
 
     def _seed(self) -> int:
-        """Return a seed of 32 bits: the same for the same ``random_state``."""
+        """Return a seed of 32 bits: the same for the same ``random_state``.
+
+        Without one, a run that finds its checkpoint goes on with the seed it has begun with.
+        """
         state: Any = self.random_state
+        if state is None and self.checkpoint is not None:
+            state = saved_seed(self.checkpoint)
         if _is_whole(state) and 0 <= state < 2**32:
             return int(state)
         try:

@@ -46,7 +46,6 @@ class Fit:
 
     priors: Priors
     schedule: Schedule
-    n_chains: int
     n_threads: int
     seed: int
     bounds: Bounds
@@ -59,7 +58,7 @@ class Fit:
         """Run the chains, from ``states`` where an earlier fit left some."""
         observations = observe(corpus, self.priors)
         progress = Progress(
-            self.schedule.n_sweeps, self.n_chains, observations.n_tokens, self.progress
+            self.schedule.n_sweeps, self.schedule.n_chains, observations.n_tokens, self.progress
         )
         checkpoint = self._checkpoint(corpus)
         runs = self._runs(observations, checkpoint, states)
@@ -101,7 +100,6 @@ class Fit:
             "corpus": corpus.fingerprint(),
             "priors": self.priors.to_dict(),
             "seed": self.seed,
-            "n_chains": self.n_chains,
             "init": self.init,
             "max_clusters": self.bounds.clusters,
             "max_topics": self.bounds.topics,
@@ -118,7 +116,7 @@ class Fit:
             saved = {}
             checkpoint.forget()
         runs = []
-        for chain in range(self.n_chains):
+        for chain in range(self.schedule.n_chains):
             if chain in saved:
                 runs.append(saved[chain])
             elif chain < len(states):
