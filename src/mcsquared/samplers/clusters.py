@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import partial
 
-from mcsquared.kernels.cpu.clusters import resample_clusters
-from mcsquared.kernels.cpu.contexts import rebuild_contexts
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.clusters import ClusterCounts, resample_clusters
+from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
 from mcsquared.observations import Observations
 from mcsquared.samplers.generic import GenericContexts
 from mcsquared.state import Bounds, State, context_counts
@@ -20,51 +23,65 @@ def sweep_clusters(
     generic = GenericContexts.of(state, observations)
     first = 0
     while True:
-        counts = state.counts
-        contexts = context_counts(counts, observations)
-        rebuild_contexts(
-            state.cluster_of_group,
-            counts.groups_in_cluster,
-            observations.dense,
-            observations.bags,
-            contexts,
+        contexts = _summed_contexts(state, observations)
+        first = generic.walk(
+            first, partial(_draw, state, observations, contexts, seed, chain, bounds)
         )
-        table = np.full(counts.topics_in_cluster.shape, np.nan)
-
-        def draw(begin: int, end: int, extra: np.ndarray) -> int:
-            return resample_clusters(
-                begin,
-                end,
-                observations.group_start,
-                state.topic_of_token,
-                state.alpha,
-                state.v,
-                -1 if bounds.clusters is None else bounds.clusters,
-                state.cluster_of_group,
-                counts.groups_in_cluster,  # noqa: B023  called before the loop goes on
-                counts.tokens_in_cluster,  # noqa: B023
-                counts.topics_in_cluster,  # noqa: B023
-                state.topic_weights,
-                observations.dense,
-                observations.bags,
-                contexts,  # noqa: B023
-                extra,
-                table,  # noqa: B023
-                seed,
-                chain,
-                state.sweep,
-            )
-
-        first = generic.walk(first, draw)
         if first == observations.n_groups:
             break
         state.grow_clusters()
         generic.grow()
     # What was moved in and out is summed anew, so that no digit is lost from sweep to sweep.
+    _summed_contexts(state, observations)
+
+
+def _summed_contexts(state: State, observations: Observations) -> ContextCounts:
+    """Sum the contexts of every cluster anew and return them as the kernel takes them."""
+    contexts = context_counts(state.counts, observations)
     rebuild_contexts(
         state.cluster_of_group,
-        counts.groups_in_cluster,
+        state.counts.groups_in_cluster,
         observations.dense,
         observations.bags,
         contexts,
+    )
+    return contexts
+
+
+def _draw(
+    state: State,
+    observations: Observations,
+    contexts: ContextCounts,
+    seed: int,
+    chain: int,
+    bounds: Bounds,
+    first: int,
+    last: int,
+    extra: NDArray[np.float64],
+) -> int:
+    """Draw the clusters of groups ``first:last``; return where slots ran out, or ``last``."""
+    counts = state.counts
+    return resample_clusters(
+        first,
+        last,
+        observations.group_start,
+        state.topic_of_token,
+        state.alpha,
+        state.v,
+        -1 if bounds.clusters is None else bounds.clusters,
+        state.topic_weights,
+        state.cluster_of_group,
+        ClusterCounts(
+            groups=counts.groups_in_cluster,
+            tokens=counts.tokens_in_cluster,
+            topics=counts.topics_in_cluster,
+            table=np.full(counts.topics_in_cluster.shape, np.nan),
+        ),
+        observations.dense,
+        observations.bags,
+        contexts,
+        extra,
+        seed,
+        chain,
+        state.sweep,
     )
