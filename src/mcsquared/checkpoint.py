@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mcsquared.chain import TRACE, ChainRun
 from mcsquared.errors import ModelFileError
 from mcsquared.observations import Observations
-from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.state import LANES, State, count
 from mcsquared.storage import check_target, read_file, write_file
+from mcsquared.storage.arrays import Reader
+from mcsquared.storage.draws import pack_draw, unpack_draw
 
 __all__ = ["Checkpoint", "saved_seed"]
 
@@ -138,7 +138,7 @@ def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]]:
         "sweep_of_draw": np.array(run.sweep_of_draw, np.int64),
     }
     for i, draw in enumerate(run.parameters):
-        tensors |= {f"parameters.{i}.{name}": array for name, array in _pack_draw(draw).items()}
+        tensors |= pack_draw(f"parameters.{i}", draw)
     meta = {
         "sweep": state.sweep,
         "first_sweep": run.first_sweep,
@@ -170,23 +170,19 @@ def unpack(
     run.sweep_of_draw = [int(sweep) for sweep in sweeps.tolist()]
     if not 0 <= int(meta["n_parameters"]) <= len(kept):
         raise ValueError("its stored parameters are not as many as its draws allow")
-    for i in range(int(meta["n_parameters"])):
-        part = f"parameters.{i}."
-        draw = _unpack_draw({n[len(part) :]: a for n, a in own.items() if n.startswith(part)})
-        _check_draw(draw, kept, observations)
-        run.parameters.append(draw)
+    reader, n_words = Reader(own), observations.n_words or None
+    run.parameters = [
+        unpack_draw(
+            reader,
+            f"parameters.{i}",
+            kept,
+            observations.content_family,
+            n_words,
+            observations.n_tokens,
+        )
+        for i in range(int(meta["n_parameters"]))
+    ]
     return run
-
-
-def _check_draw(draw: ParameterDraw, kept: NDArray[np.int32], observations: Observations) -> None:
-    n_topics = len(draw.topic_weights)
-    width = observations.n_words or observations.n_content_statistics
-    if not 0 <= draw.draw < len(kept) or (
-        draw.topics_in_cluster.shape != (kept[draw.draw].max() + 1, n_topics)
-        or draw.content_statistics.shape != (n_topics, width)
-        or draw.topic_weights.shape != (n_topics,)
-    ):
-        raise ValueError("its stored parameters do not fit their draw")
 
 
 def _state(own: Tensors, meta: Mapping[str, Any], observations: Observations) -> State:
@@ -232,50 +228,3 @@ def _plain(name: str, row: NDArray[np.float64]) -> list[Any]:
     if name in ("sweep", "chain", "n_clusters", "n_topics"):
         return row.astype(np.int64).tolist()
     return (row != 0).tolist() if name == "kept" else row.tolist()
-
-
-def _pack_draw(draw: ParameterDraw) -> Tensors:
-    arrays: Tensors = {
-        "scalars": np.array(
-            [draw.draw, draw.unused_weight, draw.alpha, draw.v, draw.eta, draw.lam], np.float64
-        ),
-        "topic_weights": draw.topic_weights,
-    }
-    arrays |= _pack_matrix("topics_in_cluster", draw.topics_in_cluster)
-    arrays |= _pack_matrix("content", draw.content_statistics)
-    return arrays
-
-
-def _unpack_draw(arrays: Tensors) -> ParameterDraw:
-    draw, unused, alpha, v, eta, lam = arrays["scalars"].tolist()
-    return ParameterDraw(
-        draw=int(draw),
-        topics_in_cluster=_unpack_matrix("topics_in_cluster", arrays),
-        content_statistics=_unpack_matrix("content", arrays),
-        topic_weights=arrays["topic_weights"],
-        unused_weight=unused,
-        alpha=alpha,
-        v=v,
-        eta=eta,
-        lam=lam,
-    )
-
-
-def _pack_matrix(name: str, matrix: Any) -> Tensors:
-    if not sparse.issparse(matrix):
-        return {name: matrix}
-    return {
-        f"{name}.data": matrix.data,
-        f"{name}.indices": matrix.indices,
-        f"{name}.indptr": matrix.indptr,
-        f"{name}.shape": np.array(matrix.shape, np.int64),
-    }
-
-
-def _unpack_matrix(name: str, arrays: Tensors) -> Any:
-    if name in arrays:
-        return arrays[name]
-    parts = (arrays[f"{name}.data"], arrays[f"{name}.indices"], arrays[f"{name}.indptr"])
-    matrix = sparse.csr_matrix(parts, shape=tuple(arrays[f"{name}.shape"].tolist()))
-    matrix.check_format(full_check=True)
-    return matrix

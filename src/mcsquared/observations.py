@@ -56,8 +56,8 @@ class Observations:
     dense, bags
         Contexts, see `mcsquared.kernels.cpu.contexts`.
     generic_contexts : list of Generic
-    families
-        The families of ``dense``, then of ``bags``, in their order.
+    content_family, dense_families, bag_families
+        Of the content, of ``dense`` and of ``bags``, in their order.
     """
 
     group_start: NDArray[np.int64]
@@ -70,6 +70,7 @@ class Observations:
     dense: Dense
     bags: Bags
     generic_contexts: list[Generic]
+    content_family: ConjugateFamily
     dense_families: list[ConjugateFamily]
     bag_families: list[ConjugateFamily]
 
@@ -86,12 +87,9 @@ class Observations:
     @property
     def n_content_statistics(self) -> int:
         """Float statistics of a topic: 0 for words, whose counts are whole numbers."""
-        if self.generic_content is not None:
-            return self.generic_content.statistics.shape[1]
-        if self.content_kind < 0:
+        if self.content_kind < 0 and self.generic_content is None:
             return 0
-        width = self.values.shape[1]
-        return {0: 3, 1: 1 + width + width * width}.get(self.content_kind, 2)
+        return self.content_family.n_stats
 
     @property
     def n_categories(self) -> int:
@@ -111,6 +109,7 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
         dense=_dense(dense, corpus.n_groups),
         bags=_bags(bags, corpus.n_groups),
         generic_contexts=[_generic_context(column, family) for column, family in generic],
+        content_family=priors.content,
         dense_families=[family for _, family in dense],
         bag_families=[family for _, family in bags],
     )

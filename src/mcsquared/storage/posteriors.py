@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import Bag, Categorical, ConjugateFamily, MultivariateGaussian
-from mcsquared.posterior import ParameterDraw, Posterior
+from mcsquared.posterior import Posterior
 from mcsquared.posterior.codocuments import CoDocuments
 from mcsquared.posterior.consensus import numbered_by_size
 from mcsquared.priors import Priors
 from mcsquared.storage.arrays import Reader, Tensors, pack_csr, pack_strings
+from mcsquared.storage.draws import pack_draw, unpack_draw
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,6 @@ __all__ = ["pack_posterior", "unpack_posterior"]
 
 _TRACE_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 _TRACE_WANTED = {"sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"}
-_SCALARS = ("draw", "unused_weight", "alpha", "v", "eta", "lam")
 _LARGEST = np.finfo(np.float64).max
 _LARGEST_TOTAL = 2**62
 _MOST_TOP_WORDS = 100
@@ -56,7 +56,7 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
         tensors |= _pack_column(f"context.{i}", column)
         contexts.append({"name": name, "kind": column.kind, "note": column.note})
     for i, draw in enumerate(posterior.parameters):
-        tensors |= _pack_draw(f"parameters.{i}", draw)
+        tensors |= pack_draw(f"parameters.{i}", draw)
     values, columns = _pack_trace(posterior.trace)
     tensors["trace"] = values
     meta = {
@@ -107,6 +107,8 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     if vocabulary is not None and len(set(vocabulary)) < len(vocabulary):
         raise ModelFileError("the vocabulary of the model file holds a word twice")
     priors = _priors(_mapping(meta, "priors"), vocabulary)
+    n_words = None if vocabulary is None else len(vocabulary)
+    n_tokens = int(tokens.sum())
     posterior = Posterior(
         priors=priors,
         group_names=reader.strings("group_names", n_groups),
@@ -118,7 +120,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         sweep_of_draw=reader.array("sweep_of_draw", np.int32, (n_draws,), 0),
         trace=_unpack_trace(reader, meta["trace"]),
         parameters=[
-            _unpack_draw(reader, f"parameters.{i}", draws, priors.content, vocabulary)
+            unpack_draw(reader, f"parameters.{i}", draws, priors.content, n_words, n_tokens)
             for i in range(_whole(meta, "n_parameters", n_draws, least=1))
         ],
         word_frequency=_frequency(reader, "word_frequency", vocabulary, _LARGEST_TOTAL),
@@ -241,68 +243,6 @@ def _sizes_agree(column: Column, family: ConjugateFamily) -> bool:
     if isinstance(family, MultivariateGaussian):
         return column.kind == "vector" and family.width == column.values.shape[1]
     return True
-
-
-# Draws with parameters ------------------------------------------------------------------------
-
-
-def _pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
-    tensors = pack_csr(f"{prefix}.topics_in_cluster", draw.topics_in_cluster)
-    if isinstance(draw.content_statistics, np.ndarray):
-        tensors[f"{prefix}.content"] = np.asarray(draw.content_statistics, np.float64)
-    else:
-        tensors |= pack_csr(f"{prefix}.content", draw.content_statistics)
-    tensors[f"{prefix}.topic_weights"] = np.asarray(draw.topic_weights, np.float64)
-    scalars = [float(getattr(draw, name)) for name in _SCALARS]
-    tensors[f"{prefix}.scalars"] = np.array(scalars)
-    return tensors
-
-
-def _unpack_draw(
-    reader: Reader,
-    prefix: str,
-    draws: NDArray[np.int32],
-    family: ConjugateFamily,
-    vocabulary: NDArray[np.object_] | None,
-) -> ParameterDraw:
-    scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_SCALARS),), 0.0)
-    number, unused, alpha, v, eta, lam = (float(value) for value in scalars)
-    if number >= len(draws) or number != int(number):
-        raise ModelFileError(f"{prefix} of the model file belongs to no draw that it holds")
-    if not all(0.0 < value <= _LARGEST for value in (alpha, v, eta)) or lam == 0.0:
-        raise ModelFileError(f"{prefix} of the model file has a concentration that cannot be")
-    # A share of everything may be rounded to a little more.
-    weights = reader.array(f"{prefix}.topic_weights", np.float64, (None,), 0.0, 1.0 + 1e-9)
-    if abs(weights.sum() + unused - 1.0) > 1e-6:
-        raise ModelFileError(f"the topic weights of {prefix} in the model file do not add up to 1")
-    sizes = np.bincount(draws[int(number)])
-    if (sizes == 0).any():
-        raise ModelFileError(f"{prefix} of the model file has a cluster without groups")
-    topics = reader.csr(f"{prefix}.topics_in_cluster", len(sizes), len(weights))
-    if np.unique(topics.indices).size != len(weights):
-        raise ModelFileError(f"{prefix} of the model file has a topic without tokens")
-    content: Any
-    if vocabulary is not None:
-        content = reader.csr(f"{prefix}.content", len(weights), len(vocabulary))
-    else:
-        content = _statistics(reader, f"{prefix}.content", len(weights), family)
-    return ParameterDraw(int(number), topics, content, weights, unused, alpha, v, eta, lam)
-
-
-def _statistics(
-    reader: Reader, name: str, n_topics: int, family: ConjugateFamily
-) -> NDArray[np.float64]:
-    """Return the statistics of continuous content, such that the family can work with them."""
-    statistics = reader.array(name, np.float64, (n_topics, family.n_stats), -_LARGEST, _LARGEST)
-    with np.errstate(all="ignore"):
-        normaliser = family.log_normaliser(statistics)
-    # The first statistic of our own families is a count, here of tokens.
-    n_tokens = reader.array("tokens_per_group", np.int64, (None,)).sum()
-    counts = statistics[:, 0] if family.kernel is not None else np.zeros(n_topics)
-    counted = bool(((counts >= 0) & (counts <= n_tokens)).all())
-    if not counted or not np.isfinite(normaliser).all():
-        raise ModelFileError(f"the array {name!r} of the model file holds impossible statistics")
-    return statistics
 
 
 # The rest -------------------------------------------------------------------------------------
