@@ -33,11 +33,10 @@ LARGEST_RHAT = 1.1  # above it, chains have not met; Vehtari et al. (2021) ask f
 
 @dataclass(frozen=True)
 class FitResult:
-    """What a fit leaves: the posterior, where its chains stand, and whether it was cut short."""
+    """What a fit leaves: the posterior, and where its chains stand."""
 
     posterior: Posterior
     states: list[State]
-    interrupted: bool
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Fit:
                 stacklevel=4,
             )
         posterior = self._posterior(corpus, runs)
-        return FitResult(posterior, [run.state for run in runs], interrupted)
+        return FitResult(posterior, [run.state for run in runs])
 
     def _checkpoint(self, corpus: Corpus) -> Checkpoint | None:
         if self.checkpoint is None:

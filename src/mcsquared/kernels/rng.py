@@ -25,9 +25,6 @@ class Step(IntEnum):
     ETA = 6
     ALPHA = 7
     TOPIC_WEIGHTS = 8
-    START_CLUSTERS = 9
-    START_TOPICS = 10
-    START_BIRTHS = 11
 
 
 @njit(cache=True, inline="always")

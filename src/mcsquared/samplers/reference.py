@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,6 @@ class PlainState:
     v: float
     eta: float
     sweep: int = 0
-    fresh: dict[str, int] = field(default_factory=dict)
 
 
 def cluster_conditional(

@@ -150,7 +150,6 @@ def resample_word_topics(
     max_topics : int
         Bound on active topics, or a negative number for none.
     topic_of_token : int32 (n_tokens,)
-        -1 for a token that has no topic yet, as in a start.
     topics_in_cluster : int32 (cluster slots, topic slots)
     words_in_topic : int32 (n_words, topic slots)
         A word's row is contiguous.
@@ -189,24 +188,23 @@ def resample_word_topics(
                     prefetch(words_in_topic, word[i + AHEAD], b)
             counts = words_in_topic[word[i]]
             m = topic_of_token[i]
-            if m >= 0:
-                counts[m] -= 1
-                row[m] -= 1
-                tokens_in_topic[m] -= 1
-                if tokens_in_topic[m] == 0:
-                    unused += topic_weights[m]
-                    log_unused[0] = math.log(unused)
-                    topic_weights[m] = 0.0
-                    share[m] = 0.0
-                    n_active -= 1
-                else:
-                    share[m] = (row[m] + v * topic_weights[m]) / (tokens_in_topic[m] + smoothing)
+            counts[m] -= 1
+            row[m] -= 1
+            tokens_in_topic[m] -= 1
+            if tokens_in_topic[m] == 0:
+                unused += topic_weights[m]
+                log_unused[0] = math.log(unused)
+                topic_weights[m] = 0.0
+                share[m] = 0.0
+                n_active -= 1
+            else:
+                share[m] = (row[m] + v * topic_weights[m]) / (tokens_in_topic[m] + smoothing)
 
             # Repeats of a word in a group follow each other, and change two topics at most.
             if word[i] != weighed:
                 weigh(counts, share, beta, n_slots, product, lanes)
                 weighed = word[i]
-            elif m >= 0:
+            else:
                 weigh_again(m, counts, share, beta, product, lanes)
             total = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
             total += (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
