@@ -181,6 +181,30 @@ class ConjugateFamily(ABC):
         """
         raise self._missing("log_likelihood")
 
+    def natural_parameters(self, parameters: Floats) -> Floats:
+        """Return the parameters as factors of the statistics.
+
+            log F(x | φ)  =  T(x) · natural(φ) + log h(x)
+
+        Parameters
+        ----------
+        parameters : float64 (n_clusters, n_parameters)
+            From `sample_parameters` or `mean_parameters`.
+
+        Returns
+        -------
+        float64 (n_clusters, n_stats)
+        """
+        raise self._missing("natural_parameters")
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether the family defines `sample_parameters` and `log_likelihood`."""
+        return all(
+            getattr(type(self), method) is not getattr(ConjugateFamily, method)
+            for method in ("sample_parameters", "log_likelihood")
+        )
+
     def kernel_parameters(self) -> Floats:
         """Return the prior as the one flat array that compiled kernels take, float64."""
         return np.zeros(0)

@@ -14,6 +14,9 @@ from mcsquared.families.types import Floats, Observations
 
 __all__ = ["Bernoulli"]
 
+# Of a log-probability, where two of them are subtracted: below it the other would lose its digits.
+_LOWEST = -1e9
+
 
 @dataclass(frozen=True)
 class Bernoulli(ConjugateFamily):
@@ -74,6 +77,11 @@ class Bernoulli(ConjugateFamily):
         """Return the log-probability of 1 or of 0: float64 (n, n_clusters)."""
         yes, no = np.moveaxis(np.atleast_2d(parameters), -1, 0)
         return np.where(np.asarray(x)[:, None] > 0, yes, no)
+
+    def natural_parameters(self, parameters: Floats) -> Floats:
+        """Return (ln p(0), ln p(1) − ln p(0)): float64 (n_clusters, 2)."""
+        yes, no = np.moveaxis(np.maximum(np.atleast_2d(parameters), _LOWEST), -1, 0)
+        return np.stack([no, yes - no], axis=-1)
 
     def kernel_parameters(self) -> Floats:
         """Return (a, b)."""

@@ -132,6 +132,15 @@ class Gaussian(ConjugateFamily):
         standardised = np.sqrt(precision) * (np.asarray(x, np.float64)[:, None] - mean)
         return 0.5 * (np.log(precision) - _LOG_TWO_PI - standardised**2)
 
+    def natural_parameters(self, parameters: Floats) -> Floats:
+        """Return (½ ln p − ½ pμ², pμ, −½ p), μ from the origin on: float64 (n_clusters, 3)."""
+        mean, precision = np.moveaxis(np.atleast_2d(parameters), -1, 0)
+        root = np.sqrt(precision)
+        # A mean drawn with a tiny precision has a square beyond the largest float.
+        standardised = root * (mean - self.origin)
+        constant = 0.5 * (np.log(precision) - standardised**2)
+        return np.stack([constant, root * standardised, -0.5 * precision], axis=-1)
+
     def kernel_parameters(self) -> Floats:
         """Return (mean − origin, strength, shape, rate)."""
         mean = known(self, "mean") - self.origin

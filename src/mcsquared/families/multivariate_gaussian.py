@@ -11,6 +11,7 @@ from scipy.special import multigammaln
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, n_observations
 from mcsquared.families.checks import finite_vector, known, positive_number, symmetric_matrix
+from mcsquared.families.linear import cholesky, log_determinant, product, solve_transposed
 from mcsquared.families.moments import center_and_variance
 from mcsquared.families.special import log_gamma_ratio
 from mcsquared.families.types import Floats, Observations
@@ -130,7 +131,7 @@ class MultivariateGaussian(ConjugateFamily):
         """Return ln Γ_d(½ν) + ½νd ln 2 − ½ν ln|scale| − ½d ln strength, of the posterior."""
         after, width = self._after(stats), self.width
         half = 0.5 * after.degrees
-        log_det = _log_determinant(_cholesky(after.scale))
+        log_det = log_determinant(cholesky(after.scale))
         wishart = _log_multigamma(half, width) + half * (width * np.log(2.0) - log_det)
         return wishart - 0.5 * width * np.log(after.strength)
 
@@ -144,10 +145,10 @@ class MultivariateGaussian(ConjugateFamily):
         One factorisation per cluster, where the inherited one needs one per pair.
         """
         after, width = self._after(np.atleast_2d(stats)), self.width
-        centred, root = self._centred(x), _cholesky(after.scale)
+        centred, root = self._centred(x), cholesky(after.scale)
         shrunk = after.strength / (after.strength + 1.0)
         constant = log_gamma_ratio(0.5 * (after.degrees + 1.0 - width), 0.5 * width) + 0.5 * (
-            width * (np.log(shrunk) - np.log(np.pi)) - _log_determinant(root)
+            width * (np.log(shrunk) - np.log(np.pi)) - log_determinant(root)
         )
         result = np.empty((len(centred), len(root)))
         for k, triangle in enumerate(root):
@@ -163,15 +164,15 @@ class MultivariateGaussian(ConjugateFamily):
         with ν − i degrees and normal below, R = C⁻ᵀ A gives the precision R Rᵀ.
         """
         after, width = self._after(np.atleast_2d(stats)), self.width
-        root, n_rows = _cholesky(after.scale), len(np.atleast_2d(stats))
+        root, n_rows = cholesky(after.scale), len(np.atleast_2d(stats))
         bartlett = np.tril(rng.standard_normal((n_rows, width, width)), -1)
         diagonal = np.sqrt(rng.chisquare(after.degrees[:, None] - np.arange(width)))
         bartlett[:, np.arange(width), np.arange(width)] = diagonal
-        half = np.linalg.solve(np.swapaxes(root, 1, 2), bartlett)
+        half = solve_transposed(root, bartlett)
         noise = rng.standard_normal((n_rows, width, 1)) / np.sqrt(after.strength)[:, None, None]
-        spread = root @ np.linalg.solve(np.swapaxes(bartlett, 1, 2), noise)
+        spread = product(root, solve_transposed(bartlett, noise))
         mean = self._origin + (after.mean + spread[:, :, 0])
-        return _flat(mean, half @ np.swapaxes(half, 1, 2))
+        return _flat(mean, product(half, np.swapaxes(half, 1, 2)))
 
     def mean_parameters(self, stats: Floats) -> Floats:
         """Return the posterior means of (mean, precision matrix): float64 (n_clusters, d + d²)."""
@@ -182,14 +183,25 @@ class MultivariateGaussian(ConjugateFamily):
     def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
         """Return the Gaussian log-density: float64 (n, n_clusters)."""
         parameters, width = np.atleast_2d(parameters), self.width
-        root = _cholesky(parameters[:, width:].reshape(-1, width, width))
-        constant = 0.5 * (_log_determinant(root) - width * _LOG_TWO_PI)
+        root = cholesky(parameters[:, width:].reshape(-1, width, width))
+        constant = 0.5 * (log_determinant(root) - width * _LOG_TWO_PI)
         x = np.asarray(x, np.float64)
         result = np.empty((len(x), len(parameters)))
         for k, triangle in enumerate(root):
             turned = (x - parameters[k, :width]) @ triangle
             result[:, k] = constant[k] - 0.5 * np.einsum("nd,nd->n", turned, turned)
         return result
+
+    def natural_parameters(self, parameters: Floats) -> Floats:
+        """Return (½ ln|P| − ½ μᵀPμ, Pμ, −½ P), μ from the origin on: (n_clusters, 1 + d + d²)."""
+        parameters, width = np.atleast_2d(parameters), self.width
+        precision = parameters[:, width:].reshape(-1, width, width)
+        root = cholesky(precision)
+        mean = (parameters[:, :width] - self._origin)[:, :, None]
+        turned = product(np.swapaxes(root, 1, 2), mean)
+        constant = 0.5 * (log_determinant(root) - (turned[:, :, 0] ** 2).sum(axis=1))
+        slope = product(root, turned)[:, :, 0]
+        return np.concatenate([constant[:, None], slope, -0.5 * parameters[:, width:]], axis=1)
 
     def kernel_parameters(self) -> Floats:
         """Return (d, strength, degrees, mean − origin (d), scale (d², row by row))."""
@@ -251,25 +263,6 @@ class MultivariateGaussian(ConjugateFamily):
                 f"degrees of MultivariateGaussian is {self.degrees!r}, "
                 f"but it must be more than {self.width - 1}, the dimensions less one"
             )
-
-
-def _cholesky(matrices: Floats) -> np.ndarray:
-    """Return lower triangular roots (..., d, d), also where rounding left a value below zero."""
-    try:
-        root = np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(matrices)
-        floor = 1e-14 * np.abs(values).max(axis=-1, keepdims=True)
-        scaled = vectors * np.sqrt(np.maximum(values, floor))[..., None, :]
-        triangle = np.swapaxes(np.linalg.qr(np.swapaxes(scaled, -1, -2))[1], -1, -2)
-        signs = np.sign(np.diagonal(triangle, axis1=-2, axis2=-1))
-        root = triangle * signs[..., None, :]
-    return root
-
-
-def _log_determinant(root: np.ndarray) -> Floats:
-    """Return ln|A| from the triangular root of A."""
-    return 2.0 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
 
 
 def _log_multigamma(half: Floats, width: int) -> Floats:

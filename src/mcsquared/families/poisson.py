@@ -91,6 +91,11 @@ class Poisson(ConjugateFamily):
         count = np.asarray(x, np.float64)[:, None]
         return count * log_mean - np.exp(log_mean) + self.log_base(x)[:, None]
 
+    def natural_parameters(self, parameters: Floats) -> Floats:
+        """Return (−mean, ln mean): float64 (n_clusters, 2)."""
+        log_mean = np.atleast_2d(parameters)[:, 0]
+        return np.stack([-np.exp(log_mean), log_mean], axis=-1)
+
     def kernel_parameters(self) -> Floats:
         """Return (shape, rate)."""
         return np.array([self.shape, known(self, "rate")])
