@@ -28,6 +28,7 @@ class Labels:
     alpha: float
     v: float
     eta: float
+    lam: float
     clusters: list
     topics: list
     unused: float
@@ -52,32 +53,52 @@ def seat(weights, rng):
     return len(weights) - 1
 
 
-def draw_labels(lengths, rng):
-    """Draw concentrations from their priors, z from a restaurant, l from a franchise."""
-    alpha, v, eta = (prior.sample(rng) for prior in CONCENTRATIONS.values())
-    clusters, sizes = [], []
-    for _ in lengths:
-        k = seat([*sizes, alpha], rng)
-        if k == len(sizes):
-            sizes.append(0)
-        sizes[k] += 1
-        clusters.append(k)
-    topics, tables_of_topic = [], []
-    customers, dish = [[] for _ in sizes], [[] for _ in sizes]
+class Restaurant:
+    """Customers at tables with a dish each; the dish of a new table is ordered one level above."""
+
+    def __init__(self, concentration, order):
+        self.concentration, self.order = concentration, order
+        self.customers, self.dishes = [], []
+
+    def serve(self, rng):
+        """Seat one customer and return the dish."""
+        if self.concentration == np.inf:
+            return self.order(rng)
+        t = seat([*self.customers, self.concentration], rng)
+        if t == len(self.customers):
+            self.customers.append(0)
+            self.dishes.append(self.order(rng))
+        self.customers[t] += 1
+        return self.dishes[t]
+
+
+def root(eta):
+    """The restaurant at the root: every table has a dish of its own, a new topic."""
+    tables = Restaurant(eta, lambda rng: len(tables.dishes))
+    return tables
+
+
+def draw_labels(lengths, priors, rng):
+    """Draw concentrations from their priors, z from a restaurant, l from a franchise.
+
+    Groups are restaurants, whose tables are the customers of their cluster's; with λ = ∞ every
+    token has a table to itself, so that it is the tokens that are customers of the cluster.
+    """
+    alpha, v, eta, lam = (
+        prior.sample(rng) if isinstance(prior, Gamma) else prior
+        for prior in (priors.alpha, priors.v, priors.eta, priors.lam)
+    )
+    seats = root(alpha)
+    clusters = [seats.serve(rng) for _ in lengths]
+    dishes = root(eta)
+    of_cluster = [Restaurant(v, dishes.serve) for _ in seats.dishes]
+    topics = []
     for k, n in zip(clusters, lengths, strict=True):
-        for _ in range(n):
-            t = seat([*customers[k], v], rng)
-            if t == len(customers[k]):
-                m = seat([*tables_of_topic, eta], rng)
-                if m == len(tables_of_topic):
-                    tables_of_topic.append(0)
-                tables_of_topic[m] += 1
-                customers[k].append(0)
-                dish[k].append(m)
-            customers[k][t] += 1
-            topics.append(dish[k][t])
-    unused = rng.beta(eta, sum(tables_of_topic)) if tables_of_topic else 1.0
-    return Labels(alpha, v, eta, clusters, topics, unused)
+        group = Restaurant(lam, of_cluster[k].serve)
+        topics += [group.serve(rng) for _ in range(n)]
+    n_tables = sum(dishes.customers)
+    unused = rng.beta(eta, n_tables) if n_tables else 1.0
+    return Labels(alpha, v, eta, lam, clusters, topics, unused)
 
 
 def draw_gaussian(labels, family, rng):
@@ -107,11 +128,11 @@ class WordsDesign:
 
     name = "words, Gaussian and bag contexts"
 
-    def __init__(self, lengths, missing_number, missing_bag):
+    def __init__(self, lengths, missing_number, missing_bag, lam=np.inf):
         self.lengths = np.array(lengths)
         self.has_number = np.arange(len(lengths)) != missing_number
         self.has_bag = np.arange(len(lengths)) != missing_bag
-        self.priors = Priors(WORDS, {"year": YEAR, "tags": TAGS}, **CONCENTRATIONS)
+        self.priors = Priors(WORDS, {"year": YEAR, "tags": TAGS}, lam=lam, **CONCENTRATIONS)
 
     def draw_data(self, clusters, topics, rng):
         """Draw all data given the labels."""
@@ -157,10 +178,11 @@ class NumbersDesign:
 
     name = "numbers, Poisson and Bernoulli contexts"
 
-    def __init__(self, lengths, missing_number):
+    def __init__(self, lengths, missing_number, lam=np.inf):
         self.lengths = np.array(lengths)
         self.has_number = np.arange(len(lengths)) != missing_number
-        self.priors = Priors(NUMBERS, {"visits": VISITS, "late": LATE}, **CONCENTRATIONS)
+        contexts = {"visits": VISITS, "late": LATE}
+        self.priors = Priors(NUMBERS, contexts, lam=lam, **CONCENTRATIONS)
 
     def draw_data(self, clusters, topics, rng):
         """Draw all data given the labels."""
@@ -191,5 +213,5 @@ class NumbersDesign:
 
 def draw(design, rng):
     """Draw labels and data from the prior."""
-    labels = draw_labels(design.lengths.tolist(), rng)
+    labels = draw_labels(design.lengths.tolist(), design.priors, rng)
     return labels, design.draw_data(labels.clusters, labels.topics, rng)

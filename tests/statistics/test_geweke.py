@@ -71,7 +71,7 @@ def chain_draws(design, n, seed):
         observations = design.replaced(observations, data)
         state.counts = recount(state, observations)
         unused = float(np.exp(state.log_unused[0]))
-        labels = Labels(state.alpha, state.v, state.eta, z, topics, unused)
+        labels = Labels(state.alpha, state.v, state.eta, np.inf, z, topics, unused)
         rows.append(list(statistics(labels, data).values()))
     return rows
 

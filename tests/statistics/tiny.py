@@ -51,11 +51,14 @@ def canonical(labels):
     return tuple(names.setdefault(label, len(names)) for label in labels)
 
 
-def columns_of(clusters, topics, group_of_token, word_of_token):
-    """The table of counts per (cluster, word, topic), topics in an order that has no names."""
+def columns_of(places, topics, group_of_token, word_of_token):
+    """The table of counts per (place, word, topic), topics in an order that has no names.
+
+    The place of a group's tokens is its cluster, or the group itself.
+    """
     columns = defaultdict(lambda: defaultdict(int))
     for i, m in enumerate(topics):
-        columns[m][clusters[group_of_token[i]], word_of_token[i]] += 1
+        columns[m][places[group_of_token[i]], word_of_token[i]] += 1
     return tuple(sorted(tuple(sorted(column.items())) for column in columns.values()))
 
 
@@ -77,7 +80,10 @@ def nodes(prior):
 
 
 class Posterior:
-    """The exact posterior of a tiny corpus: ``states`` is {(z, columns): probability}."""
+    """The exact posterior of a tiny corpus: ``states`` is {(z, columns): probability}.
+
+    Tokens of a cluster are exchangeable: λ = ∞. `tests.statistics.varying` has the rest.
+    """
 
     def __init__(self, tiny):
         self.tiny = tiny
@@ -125,18 +131,25 @@ class Posterior:
                 continue
             prior = self.clusters(clusters)
             for (topics, tokens), likelihood in zip(all_topics, content, strict=True):
-                table = tuple(sorted(self._counts(clusters, block) for block in tokens))
-                weight = prior * likelihood * self.topics_given_clusters(table)
-                columns = columns_of(clusters, topics, self.group_of_token, self.word_of_token)
-                states[clusters, columns] += weight
+                weight = prior * likelihood * self.topics(clusters, tokens)
+                states[clusters, self.columns(clusters, topics)] += weight
         total = sum(states.values())
         return {state: weight / total for state, weight in states.items()}
 
-    def _counts(self, clusters, block):
-        """Tokens of one topic in each cluster."""
-        counts = [0] * (max(clusters) + 1)
+    def columns(self, clusters, topics):
+        """What is left of the labels of the tokens when exchangeable ones lose their names."""
+        return columns_of(clusters, topics, self.group_of_token, self.word_of_token)
+
+    def topics(self, clusters, tokens):
+        """p(l | z) for the tokens of every topic."""
+        table = tuple(sorted(self.counts(clusters, block) for block in tokens))
+        return self.topics_given_clusters(table)
+
+    def counts(self, places, block):
+        """Tokens of one topic in each place."""
+        counts = [0] * (max(places) + 1)
         for i in block:
-            counts[clusters[self.group_of_token[i]]] += 1
+            counts[places[self.group_of_token[i]]] += 1
         return tuple(counts)
 
     def clusters(self, clusters):
