@@ -310,7 +310,7 @@ def test_printed_is_refused_for_vectors():
 
 
 def test_a_finite_lam_is_refused_for_now():
-    draw = Counts([0], [[2]], [[1, 1, 0]], [0.9], lam=3.0)
+    draw = Counts([0], [[2]], [[1, 1, 0]], [0.9], lam=3.0, tables_in_cluster=[[1]])
     with pytest.raises(InputError, match="lam"):
         perplexity(make_posterior([draw]), words_corpus(GROUPS, 3), "exact")
 

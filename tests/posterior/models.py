@@ -39,6 +39,7 @@ def make_posterior(
     vectors: bool = False,
     noise: float = 0.1,
     contexts: bool = True,
+    lam: float = np.inf,
 ) -> tuple[Posterior, Corpus, np.ndarray]:
     """Return a posterior whose draws wobble around a known partition, with its corpus."""
     rng = np.random.default_rng(seed)
@@ -69,7 +70,7 @@ def make_posterior(
         draws.append(z)
         if t % 3 == 0:
             names = rng.permutation(N_TOPICS)
-            parameters.append(_parameters(t, z, topic, names, corpus, priors))
+            parameters.append(_parameters(t, z, topic, names, corpus, priors, lam))
     posterior = Posterior(
         priors=priors,
         group_names=corpus.group_names,
@@ -125,6 +126,7 @@ def _parameters(
     names: np.ndarray,
     corpus: Corpus,
     priors: Priors,
+    lam: float,
 ) -> ParameterDraw:
     """The counts of a draw in which topic m goes by the name ``names[m]``."""
     flat = names[np.concatenate(topic)]
@@ -142,7 +144,7 @@ def _parameters(
         x = vector_observations(corpus, priors.content)
         content = priors.content.statistics_by_cluster(x, flat, N_TOPICS)
     weights = np.full(N_TOPICS, 0.9 / N_TOPICS)
-    concentrations = {"alpha": 1.0, "v": 2.0, "eta": 1.5, "lam": np.inf}
+    concentrations = {"alpha": 1.0, "v": 2.0, "eta": 1.5, "lam": lam}
     return ParameterDraw(
         draw=draw,
         topics_in_cluster=sparse.csr_matrix(table),
@@ -150,4 +152,6 @@ def _parameters(
         topic_weights=weights,
         unused_weight=0.1,
         **concentrations,
+        # One table for every three tokens, and for what is left.
+        tables_in_cluster=None if np.isinf(lam) else sparse.csr_matrix((table + 2) // 3),
     )

@@ -28,6 +28,7 @@ class Counts:
     v: float = 2.0
     eta: float = 1.0
     lam: float = math.inf
+    tables_in_cluster: Any = None  # at a finite lam
 
     @property
     def unused_weight(self) -> float:
@@ -44,7 +45,13 @@ class Counts:
             self.alpha,
             self.v,
             self.eta,
+            self.lam,
+            None if self.tables_in_cluster is None else self._tables[clusters][:, topics],
         )
+
+    @property
+    def _tables(self) -> np.ndarray:
+        return np.asarray(self.tables_in_cluster, np.int32)
 
 
 def make_posterior(
@@ -92,6 +99,9 @@ def _parameter_draw(number: int, draw: Counts, words: bool) -> ParameterDraw:
         v=draw.v,
         eta=draw.eta,
         lam=draw.lam,
+        tables_in_cluster=None
+        if draw.tables_in_cluster is None
+        else sparse.csr_matrix(draw._tables),
     )
 
 

@@ -104,6 +104,8 @@ def test_streams_of_different_purposes_differ_even_if_one_begins_with_the_other(
 
 
 def test_a_finite_lam_is_refused_in_one_sentence():
-    posterior = make_posterior([Counts([0], [[1]], [[1, 0]], [0.5], lam=4.0)])
+    posterior = make_posterior(
+        [Counts([0], [[1]], [[1, 0]], [0.5], lam=4.0, tables_in_cluster=[[1]])]
+    )
     with pytest.raises(InputError, match="lam is 4"):
         globals_of_draw(posterior, posterior.parameters[0], np.random.default_rng(0))

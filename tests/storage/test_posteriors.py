@@ -9,16 +9,22 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.storage import pack_posterior, read_file, unpack_posterior, write_file
-from mcsquared.storage.arrays import Reader, pack_strings
+from mcsquared.storage.arrays import Reader, pack_csr, pack_strings
 from tests.posterior.models import make_posterior
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["words", "vectors"])
+@pytest.fixture(
+    scope="module",
+    params=[(False, np.inf), (True, np.inf), (False, 3.0), (True, 3.0)],
+    ids=["words", "vectors", "words, groups vary", "vectors, groups vary"],
+)
 def posterior(request):
-    return make_posterior(vectors=request.param, n_groups=18, n_draws=6)[0]
+    vectors, lam = request.param
+    return make_posterior(vectors=vectors, n_groups=18, n_draws=6, lam=lam)[0]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +60,35 @@ def test_a_posterior_comes_back_from_a_file_as_it_was(posterior, tmp_path):
             *(other.draw, other.alpha, other.v),
             *(other.eta, other.lam),
         )
+        np.testing.assert_array_equal(
+            one.drawn_from_cluster.toarray(), other.drawn_from_cluster.toarray()
+        )
+
+
+def test_a_file_without_tables_is_one_of_an_infinite_lam(words):
+    tensors, meta = words
+    assert not any("tables" in name for name in tensors)
+    assert all(draw.lam == np.inf for draw in unpack_posterior(tensors, meta).parameters)
+    finite = changed(tensors["parameters.0.scalars"], 5, 2.0)
+    with pytest.raises(ModelFileError, match=r"lacks the array 'parameters.0.tables_in_cluster"):
+        unpack_posterior(tensors | {"parameters.0.scalars": finite}, meta)
+
+
+def test_tables_that_cannot_be_are_refused():
+    """More than tokens, none where there are tokens, some where there are none, or at lam=inf."""
+    posterior = make_posterior(n_groups=18, n_draws=6, lam=3.0)[0]
+    tensors, meta = pack_posterior(posterior)
+    name, topics = "parameters.0.tables_in_cluster", posterior.parameters[0].topics_in_cluster
+    unpack_posterior(tensors | {f"{name}.data": topics.data}, meta)  # as many as tokens: possible
+    refused(tensors | {f"{name}.data": topics.data + 1}, meta)
+    refused(tensors | {f"{name}.data": np.zeros_like(topics.data)}, meta)
+    full = sparse.csr_matrix(topics.toarray() + 1)
+    refused(tensors | pack_csr(name, full), meta)
+    fewer = topics.toarray()
+    fewer[np.nonzero(fewer)[0][0], np.nonzero(fewer)[1][0]] = 0
+    refused(tensors | pack_csr(name, sparse.csr_matrix(fewer)), meta)
+    infinite = changed(tensors["parameters.0.scalars"], 5, np.inf)
+    refused(tensors | {"parameters.0.scalars": infinite}, meta)
 
 
 def test_packing_twice_gives_the_same_bytes(posterior, tmp_path):
@@ -321,12 +356,16 @@ def use(posterior, name):
         posterior.context_given_topic(name)
 
 
-@pytest.mark.parametrize("vectors", [False, True])
-def test_a_thousand_mutated_files_raise_only_the_documented_error(tmp_path, monkeypatch, vectors):
+@pytest.mark.parametrize(("vectors", "lam"), [(False, np.inf), (True, 3.0)])
+def test_a_thousand_mutated_files_raise_only_the_documented_error(
+    tmp_path, monkeypatch, vectors, lam
+):
     """Half of each kind is re-signed: the checksum is right, what it covers is not."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # a thousand waits for the disk
     rng = np.random.default_rng(int(vectors))
-    tensors, meta = pack_posterior(make_posterior(vectors=vectors, n_groups=18, n_draws=6)[0])
+    tensors, meta = pack_posterior(
+        make_posterior(vectors=vectors, n_groups=18, n_draws=6, lam=lam)[0]
+    )
     path = tmp_path / "a.mc2"
     write_file(path, "posterior", tensors, meta)
     data = path.read_bytes()

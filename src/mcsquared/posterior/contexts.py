@@ -61,7 +61,7 @@ def context_given_topic(posterior: Posterior, name: str) -> pd.DataFrame:
 
     A mixture of the clusters' distributions, each weighted by its tokens in the topic.
     """
-    weights = posterior.tokens_of_cluster[:, None] * posterior.topic_given_cluster.to_numpy()
+    weights = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
     totals = weights.sum(axis=0)
     even = np.full_like(weights, 1.0 / max(posterior.n_clusters, 1))
     shares = np.divide(weights, totals, out=even, where=totals > 0)

@@ -61,7 +61,7 @@ def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
     occurs = posterior.word_frequency > 0
     words = posterior.components[:, occurs]
     groups = posterior.tokens_per_group > 0
-    topics = posterior.topic_given_cluster.to_numpy()[posterior.labels[groups]]
+    topics = posterior.topic_of_tokens[posterior.labels[groups]]
     settings = {"sort_topics": False, "start_index": 0, "n_jobs": 1, "R": min(30, occurs.sum())}
     return pyLDAvis.prepare(
         words / words.sum(axis=1, keepdims=True),

@@ -15,21 +15,42 @@ from mcsquared.families import (
 )
 from mcsquared.posterior.draws import ParameterDraw
 
-__all__ = ["content_means", "location", "tokens_of_topics", "topic_given_draw_cluster"]
+__all__ = [
+    "content_means",
+    "location",
+    "token_shares",
+    "tokens_of_topics",
+    "topic_given_draw_cluster",
+]
 
 Floats = NDArray[np.float64]
 
 
 def topic_given_draw_cluster(draw: ParameterDraw) -> Floats:
-    """Return E[τ_km] ∝ c_km + v ε_m of a draw's own clusters and topics; rows sum to 1.
+    """Return E[τ_km] ∝ O_km + v ε_m of a draw's own clusters and topics; rows sum to 1.
 
-    The share v ε_new of topics that nothing belongs to is left out.
+    O_km is the number of tables, or of tokens where λ is infinite. The share v ε_new of topics
+    that nothing belongs to is left out.
     """
-    weights = draw.topics_in_cluster.toarray() + draw.v * draw.topic_weights
+    weights = draw.drawn_from_cluster.toarray() + draw.v * draw.topic_weights
     totals = weights.sum(axis=1, keepdims=True)
     # With a tiny v the prior's weights may vanish, and with them all that an empty cluster has.
     even = np.full_like(weights, 1.0 / max(draw.n_topics, 1))
     return np.divide(weights, totals, out=even, where=totals > 0)
+
+
+def token_shares(draw: ParameterDraw) -> Floats:
+    """Return which share of its tokens each cluster of a draw has in each topic; rows sum to 1.
+
+    Where λ is infinite, tokens follow τ_k and its mean stands for them. Where it is finite they
+    follow their groups, and a few long groups may have most of a topic's tokens.
+    """
+    weights = topic_given_draw_cluster(draw)
+    if draw.tables_in_cluster is None:
+        return weights
+    tokens = draw.topics_in_cluster.toarray().astype(np.float64)
+    totals = tokens.sum(axis=1, keepdims=True)
+    return np.divide(tokens, totals, out=weights, where=totals > 0)
 
 
 def tokens_of_topics(draw: ParameterDraw) -> NDArray[np.int64]:

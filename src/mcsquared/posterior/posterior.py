@@ -15,7 +15,12 @@ from mcsquared.posterior.coclustering import CoClustering
 from mcsquared.posterior.codocuments import CoDocuments, count_meetings
 from mcsquared.posterior.consensus import Labels, Loss, consensus, variation_of_information
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.posterior.means import content_means, tokens_of_topics, topic_given_draw_cluster
+from mcsquared.posterior.means import (
+    content_means,
+    token_shares,
+    tokens_of_topics,
+    topic_given_draw_cluster,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,19 +230,31 @@ class Posterior:
 
     @cached_property
     def topic_given_cluster(self) -> pd.DataFrame:
-        """Topic shares of each cluster: a row per cluster, a column per topic, rows sum to 1."""
+        """Topic shares of each cluster: a row per cluster, a column per topic, rows sum to 1.
+
+        What a new group of the cluster draws on, the posterior mean of τ. Where groups vary
+        inside their cluster (a finite lam), its tokens may be shared out a little differently.
+        """
         import pandas as pd
 
+        return pd.DataFrame(
+            self._of_consensus(topic_given_draw_cluster(self.representative_draw)),
+            index=pd.RangeIndex(self.n_clusters, name="cluster"),
+            columns=pd.RangeIndex(self.n_topics, name="topic"),
+        )
+
+    @property
+    def topic_of_tokens(self) -> Floats:
+        """Share of each cluster's tokens in each topic: float64 (n_clusters, n_topics)."""
+        return self._of_consensus(token_shares(self.representative_draw))
+
+    def _of_consensus(self, shares: Floats) -> Floats:
+        """Return topic shares of the consensus clusters, given those of the representative's."""
         from mcsquared.posterior.tables import token_weights
 
         draw = self.representative_draw
         labels = self.cluster_of_group[draw.draw]
-        shares = token_weights(self, labels, draw.n_clusters) @ topic_given_draw_cluster(draw)
-        return pd.DataFrame(
-            shares[:, self.topic_order],
-            index=pd.RangeIndex(self.n_clusters, name="cluster"),
-            columns=pd.RangeIndex(self.n_topics, name="topic"),
-        )
+        return (token_weights(self, labels, draw.n_clusters) @ shares)[:, self.topic_order]
 
     @property
     def word_given_topic(self) -> pd.DataFrame:

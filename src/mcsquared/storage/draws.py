@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mcsquared.errors import ModelFileError
 from mcsquared.families import ConjugateFamily
@@ -21,6 +23,8 @@ _LARGEST = np.finfo(np.float64).max
 def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
     """Return a draw's counts and weights as arrays, their names beginning with ``prefix``."""
     tensors = pack_csr(f"{prefix}.topics_in_cluster", draw.topics_in_cluster)
+    if draw.tables_in_cluster is not None:
+        tensors |= pack_csr(f"{prefix}.tables_in_cluster", draw.tables_in_cluster)
     if isinstance(draw.content_statistics, np.ndarray):
         tensors[f"{prefix}.content"] = np.asarray(draw.content_statistics, np.float64)
     else:
@@ -68,12 +72,30 @@ def unpack_draw(
     topics = reader.csr(f"{prefix}.topics_in_cluster", len(sizes), len(weights))
     if np.unique(topics.indices).size != len(weights):
         raise ModelFileError(f"{prefix} of the model file has a topic without tokens")
+    tables = _tables(reader, f"{prefix}.tables_in_cluster", topics, lam)
     content: Any
     if n_words is not None:
         content = reader.csr(f"{prefix}.content", len(weights), n_words)
     else:
         content = _statistics(reader, f"{prefix}.content", len(weights), family, n_tokens)
-    return ParameterDraw(int(number), topics, content, weights, unused, alpha, v, eta, lam)
+    return ParameterDraw(int(number), topics, content, weights, unused, alpha, v, eta, lam, tables)
+
+
+def _tables(
+    reader: Reader, name: str, topics: sparse.csr_matrix, lam: float
+) -> sparse.csr_matrix | None:
+    """Return the tables behind the tokens of each cluster and topic; None where λ is infinite."""
+    if math.isinf(lam):
+        if f"{name}.data" in reader:
+            raise ModelFileError(f"the model file has {name!r}, which an infinite lam has not")
+        return None
+    tables = reader.csr(name, *topics.shape)
+    same = np.array_equal(tables.indptr, topics.indptr)
+    if not same or not np.array_equal(tables.indices, topics.indices):
+        raise ModelFileError(f"the array {name!r} of the model file has tables without tokens")
+    if (tables.data > topics.data).any():
+        raise ModelFileError(f"the array {name!r} of the model file has more tables than tokens")
+    return tables
 
 
 def _statistics(
