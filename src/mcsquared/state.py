@@ -64,10 +64,15 @@ class State:
     sweep : int
         Sweeps done.
     counts : Counts
+    tables_in_cluster : int32 (cluster slots, topic slots) or None
+        O_km: tables that the groups of a cluster have at a topic; None where λ = ∞, because every
+        token is then a table of its own.
+    log_topics : float
+        Log-density of topics given clusters, where λ is finite: known only inside a sweep.
     """
 
     cluster_of_group: NDArray[np.int32]
-    topic_of_token: NDArray[np.int32]
+    topic_of_token: NDArray[np.int32] | NDArray[np.uint16]
     topic_weights: NDArray[np.float64]
     log_unused: NDArray[np.float64]
     alpha: float
@@ -76,6 +81,14 @@ class State:
     lam: float
     sweep: int
     counts: Counts = field(repr=False)
+    tables_in_cluster: NDArray[np.int32] | None = None
+    log_topics: float = 0.0
+
+    @property
+    def tables(self) -> NDArray[np.int32]:
+        """Tables O_km of every cluster slot and topic slot: tokens, where λ = ∞."""
+        held = self.tables_in_cluster
+        return self.counts.topics_in_cluster if held is None else held
 
     @property
     def n_clusters(self) -> int:
@@ -89,7 +102,14 @@ class State:
 
     def grow_clusters(self) -> None:
         """Double the cluster slots; what is there keeps its slot."""
-        extra = len(self.counts.groups_in_cluster)
+        self.add_cluster_slots(len(self.counts.groups_in_cluster))
+
+    def grow_topics(self) -> None:
+        """Double the topic slots; what is there keeps its slot."""
+        self.add_topic_slots(len(self.topic_weights))
+
+    def add_cluster_slots(self, extra: int) -> None:
+        """Add empty cluster slots."""
         for name in (
             "groups_in_cluster",
             "tokens_in_cluster",
@@ -98,12 +118,12 @@ class State:
             "category_counts",
             "category_totals",
         ):
-            array = getattr(self.counts, name)
-            setattr(self.counts, name, _padded(array, 0, extra))
+            setattr(self.counts, name, _padded(getattr(self.counts, name), 0, extra))
+        if self.tables_in_cluster is not None:
+            self.tables_in_cluster = _padded(self.tables_in_cluster, 0, extra)
 
-    def grow_topics(self) -> None:
-        """Double the topic slots; what is there keeps its slot."""
-        extra = len(self.topic_weights)
+    def add_topic_slots(self, extra: int) -> None:
+        """Add empty topic slots."""
         self.topic_weights = _padded(self.topic_weights, 0, extra)
         for name, axis in (
             ("topics_in_cluster", 1),
@@ -112,6 +132,8 @@ class State:
             ("topic_statistics", 0),
         ):
             setattr(self.counts, name, _padded(getattr(self.counts, name), axis, extra))
+        if self.tables_in_cluster is not None:
+            self.tables_in_cluster = _padded(self.tables_in_cluster, 1, extra)
 
 
 def slots_for(n: int) -> int:

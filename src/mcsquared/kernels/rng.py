@@ -8,9 +8,11 @@ due to Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
 from enum import IntEnum
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import float32, int32, njit, uint32, uint64
 
-__all__ = ["Step", "generator", "philox", "uniform"]
+__all__ = ["BLOCK", "Step", "fill_uniforms", "generator", "philox", "uniform"]
+
+BLOCK = 64  # numbers that `fill_uniforms` makes at a time
 
 
 class Step(IntEnum):
@@ -25,6 +27,17 @@ class Step(IntEnum):
     ETA = 6
     ALPHA = 7
     TOPIC_WEIGHTS = 8
+    CLUSTER_WEIGHTS = 9
+    TOPIC_SHARES = 10
+    CONTENT = 11
+    CONTENT_HELD = 12
+    CONTEXTS = 13
+    CATEGORIES = 14
+    CATEGORIES_HELD = 15
+    GROUP_TABLES = 16
+    LAM = 17
+    TOPIC_TAIL = 18
+    CLUSTER_TAIL = 19
 
 
 @njit(cache=True, inline="always")
@@ -75,6 +88,62 @@ def uniform(seed, chain, sweep, step, index, attempt):
     place = uint32((uint64(step) << uint64(16)) | (attempt & uint64(0xFFFF)))
     a, b, _, _ = philox(low, high, sweep, place, seed, chain)
     return open_unit(a, b)
+
+
+@njit(cache=True, inline="always")
+def unit(word):
+    """Return a float in (0, 1) from a 32-bit word: 31 bits, so that small ones keep their digits.
+
+    The largest words would be rounded to 1, which overruns a cumulative sum.
+    """
+    number = (float32(int32(word >> uint64(1))) + float32(0.5)) * float32(2.0**-31)
+    return min(number, float32(1.0 - 2.0**-24))
+
+
+@njit(cache=True, inline="always")
+def four_words(index, sweep, place, seed, chain):
+    """Return what `philox` does, in arithmetic that compilers turn into vectors.
+
+    ``place`` holds step and attempt, see `place_of`; all arguments are uint64.
+    """
+    low = uint64(0xFFFFFFFF)
+    c0, c1, c2, c3 = index & low, index >> uint64(32), sweep, place
+    k0, k1 = seed, chain
+    for _ in range(10):
+        product0 = uint64(0xD2511F53) * c0
+        product1 = uint64(0xCD9E8D57) * c2
+        c0 = (product1 >> uint64(32)) ^ c1 ^ k0
+        c1 = product1 & low
+        c2 = (product0 >> uint64(32)) ^ c3 ^ k1
+        c3 = product0 & low
+        k0 = (k0 + uint64(0x9E3779B9)) & low
+        k1 = (k1 + uint64(0xBB67AE85)) & low
+    return c0, c1, c2, c3
+
+
+@njit(cache=True, inline="always")
+def place_of(step, attempt):
+    """Return the counter's last word."""
+    return (uint64(step) << uint64(16)) | uint64(attempt)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_uniforms(out, n_blocks, seed, chain, sweep, step, block):
+    """Fill float32 ``out`` with the numbers of ``n_blocks`` blocks from ``block`` on.
+
+    A block is 64 numbers: the four words of sixteen counters, first the first words, then the
+    second ones, and so on. Its counters have the indices 16 × block and up, attempt 0.
+    """
+    place = place_of(step, 0)
+    for b in range(n_blocks):
+        first = uint64(block + b) * uint64(16)
+        for i in range(16):
+            words = four_words(first + uint64(i), uint64(sweep), place, uint64(seed), uint64(chain))
+            at = b * BLOCK + i
+            out[at] = unit(words[0])
+            out[at + 16] = unit(words[1])
+            out[at + 32] = unit(words[2])
+            out[at + 48] = unit(words[3])
 
 
 def generator(seed: int, chain: int, sweep: int, step: int) -> np.random.Generator:

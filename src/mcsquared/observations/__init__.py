@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from mcsquared.corpus import Words
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.contexts import Bags, Dense
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
+from mcsquared.observations.layout import Layout
 from mcsquared.priors import vector_observations
 
 if TYPE_CHECKING:
@@ -90,6 +92,11 @@ class Observations:
         if self.content_kind < 0 and self.generic_content is None:
             return 0
         return self.content_family.n_stats
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The same tokens in the order that parallel samplers read them."""
+        return Layout(self.group_start, self.word, self.n_words)
 
     @property
     def n_categories(self) -> int:

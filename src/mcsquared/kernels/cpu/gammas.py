@@ -1,0 +1,306 @@
+"""Gamma variates: whole tables of them as floats, or single ones in logs.
+
+Shapes below 1 by the rejection of Ahrens and Dieter (1974), others by Marsaglia and Tsang (2000).
+In a table nearly all cells hold nothing and share one small shape. A first pass tries all cells at
+once; cells that hold something, and those whose try was rejected, are gathered in lists and tried
+again, sixteen at a time, until none is left. A try and its test always use the same numbers.
+"""
+
+import math
+
+import numpy as np
+from numba import float32, int32, njit, uint64
+
+from mcsquared.kernels.cpu.fast_math import cos_of_turns, exp32, log32
+from mcsquared.kernels.cpu.lanes import N_LANES, nonzero, trailing_zeros
+from mcsquared.kernels.rng import BLOCK, fill_uniforms, four_words, place_of, uniform, unit
+
+__all__ = ["CELLS", "ROWS", "add_columns", "draw_gamma_rows", "log_gamma_draw", "log_gamma_of_cell"]
+
+F = np.float32
+CELLS = BLOCK // 2  # cells that take their first two numbers from one block
+NOTHING = F(1e-20)  # less than this is 0: floats so small would multiply to ones that are slow
+ROWS = 8  # of the table at a time: their scratch space stays in the nearest cache
+
+
+@njit(cache=True, inline="always", fastmath={"contract"})
+def try_small(u, accept, shape):
+    """Return a candidate for Gamma(shape < 1) and its log, and whether it stands."""
+    bound = F(1.0) + shape * F(1.0 / math.e)
+    p = bound * u
+    log_low = log32(p) / shape
+    low = exp32(log_low)
+    high = max(-log32(max((bound - p) / shape, F(1e-30))), F(1e-30))
+    log_high = log32(high)
+    is_low = p <= F(1.0)
+    limit = exp32(-low) if is_low else exp32((shape - F(1.0)) * log_high)
+    value = low if is_low else high
+    return (
+        (value if value > NOTHING else F(0.0)),
+        (log_low if is_low else log_high),
+        accept <= limit,
+    )
+
+
+@njit(cache=True, inline="always", fastmath={"contract"})
+def try_large(u, turns, accept, shape):
+    """Return a candidate for Gamma(shape ≥ 1) and its log, and whether it stands."""
+    d = shape - F(1.0 / 3.0)
+    normal = np.sqrt(F(-2.0) * log32(u)) * cos_of_turns(turns)
+    root = F(1.0) + normal / np.sqrt(F(9.0) * d)
+    cube = root * root * root
+    positive = root > F(0.0)
+    log_cube = log32(max(cube, F(1e-30)))
+    stands = log32(accept) < F(0.5) * normal * normal + d - d * cube + d * log_cube
+    return d * cube, log32(d) + log_cube, positive & stands
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def try_all_small(out, at, n, shape, numbers, in_logs, failed):
+    """Give n cells from ``at`` on a candidate each; ``failed`` says which do not stand."""
+    for b in range(n // CELLS):
+        for i in range(CELLS):
+            value, log_value, stands = try_small(
+                numbers[b * BLOCK + i], numbers[b * BLOCK + CELLS + i], shape
+            )
+            out[at + b * CELLS + i] = log_value if in_logs else value
+            failed[b * CELLS + i] = int32(0) if stands else int32(1)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def try_list_small(cells, n, first, shape, place, seed, chain, sweep, in_logs, values, stands):
+    """Try Gamma(shape < 1) for the listed cells; lists are padded to whole vectors."""
+    for b in range((n + N_LANES - 1) // N_LANES):
+        for i in range(N_LANES):
+            at = b * N_LANES + i
+            words = four_words(uint64(first + cells[at]), sweep, place, seed, chain)
+            value, log_value, ok = try_small(unit(words[0]), unit(words[1]), shape)
+            values[at] = log_value if in_logs else value
+            stands[at] = int32(1) if ok else int32(0)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def try_list_large(cells, shapes, n, first, place, seed, chain, sweep, in_logs, values, stands):
+    """Try Gamma(shape ≥ 1) for the listed cells; lists are padded to whole vectors."""
+    for b in range((n + N_LANES - 1) // N_LANES):
+        for i in range(N_LANES):
+            at = b * N_LANES + i
+            words = four_words(uint64(first + cells[at]), sweep, place, seed, chain)
+            value, log_value, ok = try_large(
+                unit(words[0]), unit(words[1]), unit(words[2]), shapes[at]
+            )
+            values[at] = log_value if in_logs else value
+            stands[at] = int32(1) if ok else int32(0)
+
+
+@njit(cache=True, error_model="numpy")
+def finish_small(
+    out, at, cells, n, first, shape, step, seed, chain, sweep, in_logs, values, stands
+):
+    """Try the listed cells again until all stand."""
+    attempt = 1
+    while n > 0:
+        place = place_of(step, attempt)
+        try_list_small(cells, n, first, shape, place, seed, chain, sweep, in_logs, values, stands)
+        left = 0
+        for i in range(n):
+            cell = cells[i]
+            out[at + cell] = values[i]
+            cells[left] = cell
+            left += 1 - stands[i]
+        n = left
+        attempt += 1
+
+
+@njit(cache=True, error_model="numpy")
+def finish_large(
+    out, at, cells, shapes, n, first, step, seed, chain, sweep, in_logs, values, stands
+):
+    """Try the listed cells, each with its own shape, until all stand."""
+    attempt = 0
+    while n > 0:
+        place = place_of(step, attempt)
+        try_list_large(cells, shapes, n, first, place, seed, chain, sweep, in_logs, values, stands)
+        left = 0
+        for i in range(n):
+            cell, shape = cells[i], shapes[i]
+            out[at + cell] = values[i]
+            cells[left] = cell
+            shapes[left] = shape
+            left += 1 - stands[i]
+        n = left
+        attempt += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_gamma_rows(first_row, last_row, counts, shape, step, seed, chain, sweep, in_logs, out):
+    """Draw out[r, c] ~ Gamma(shape + counts[r, c]) for the rows, or the logarithms of such.
+
+    Cells that hold something draw by ``step + 1``, the others by ``step``. Variates below 1e-20 are
+    0 unless logarithms are wanted.
+
+    Parameters
+    ----------
+    first_row : int
+        A multiple of `ROWS`.
+    counts : int32 (n_rows, n_columns)
+        The number of columns is a multiple of 16.
+    shape : float
+        Above 0.
+    out : float32 (n_rows, n_columns)
+    """
+    n_columns = counts.shape[1]
+    n_most = ROWS * n_columns
+    held, rejected = np.empty(n_most + N_LANES, np.int64), np.empty(n_most + N_LANES, np.int64)
+    shapes, values = np.ones(n_most + N_LANES, np.float32), np.empty(n_most + N_LANES, np.float32)
+    failed, stands = np.ones(n_most + N_LANES, np.int32), np.empty(n_most + N_LANES, np.int32)
+    held[:] = 0
+    rejected[:] = 0
+    numbers = np.empty(2 * n_most + BLOCK, np.float32)
+    flat_counts, flat_out = counts.reshape(-1), out.reshape(-1)
+    seed, chain, sweep = uint64(seed), uint64(chain), uint64(sweep)
+    small = shape < 1.0
+    for row in range(first_row, last_row, ROWS):
+        at = row * n_columns
+        n = (min(last_row, row + ROWS) - row) * n_columns
+        if small:
+            n_blocks = (n + CELLS - 1) // CELLS
+            fill_uniforms(numbers, n_blocks, seed, chain, sweep, step, at // CELLS)
+            # The last block may be half a block over the end of the table.
+            whole = n // CELLS * CELLS
+            try_all_small(flat_out, at, whole, float32(shape), numbers, in_logs, failed)
+            for i in range(whole, n):
+                j = 2 * whole + i - whole
+                value, log_value, ok = try_small(numbers[j], numbers[j + CELLS], float32(shape))
+                flat_out[at + i] = log_value if in_logs else value
+                failed[i] = int32(0) if ok else int32(1)
+        n_held = n_rejected = 0
+        for block in range(0, n, N_LANES):
+            full = nonzero(flat_counts, at + block)
+            again = nonzero(failed, block) & ~full
+            while again != 0:
+                cell = block + trailing_zeros(again)
+                again &= again - 1
+                if small:
+                    rejected[n_rejected] = cell
+                    n_rejected += 1
+                else:
+                    held[n_held] = cell
+                    shapes[n_held] = float32(shape)
+                    n_held += 1
+            while full != 0:
+                cell = block + trailing_zeros(full)
+                full &= full - 1
+                held[n_held] = cell
+                shapes[n_held] = float32(shape + flat_counts[at + cell])
+                n_held += 1
+        finish_small(
+            flat_out,
+            at,
+            rejected,
+            n_rejected,
+            at,
+            float32(shape),
+            step,
+            seed,
+            chain,
+            sweep,
+            in_logs,
+            values,
+            stands,
+        )
+        finish_large(
+            flat_out,
+            at,
+            held,
+            shapes,
+            n_held,
+            at,
+            step + 1,
+            seed,
+            chain,
+            sweep,
+            in_logs,
+            values,
+            stands,
+        )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_columns(first_row, last_row, table, sums):
+    """Add the rows ``first_row:last_row`` of a float32 table to float64 ``sums``."""
+    for r in range(first_row, last_row):
+        for c in range(table.shape[1]):
+            sums[c] += table[r, c]
+
+
+@njit(cache=True, error_model="numpy")
+def log_gamma_draw(shape, seed, chain, sweep, step, index):
+    """Return the log of a Gamma(shape) variate: no shape is so small that it ends in 0."""
+    attempt = 0
+    while True:
+        u = uniform(seed, chain, sweep, step, index, 3 * attempt)
+        v = uniform(seed, chain, sweep, step, index, 3 * attempt + 1)
+        if shape < 1.0:
+            value, stands = log_try_small(u, v, shape)
+        else:
+            w = uniform(seed, chain, sweep, step, index, 3 * attempt + 2)
+            value, stands = log_try_large(u, v, w, shape)
+        if stands:
+            return value
+        attempt += 1
+
+
+@njit(cache=True, error_model="numpy")
+def log_try_small(u, accept, shape):
+    """Do what `try_small` does, in logs and doubles."""
+    bound = 1.0 + shape / math.e
+    p = bound * u
+    if p <= 1.0:
+        value = math.log(p) / shape
+        return value, math.log(accept) <= -math.exp(value)
+    high = -math.log((bound - p) / shape)
+    return math.log(high), math.log(accept) <= (shape - 1.0) * math.log(high)
+
+
+@njit(cache=True, error_model="numpy")
+def log_try_large(u, turns, accept, shape):
+    """Do what `try_large` does, in logs and doubles."""
+    d = shape - 1.0 / 3.0
+    normal = math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * turns)
+    root = 1.0 + normal / math.sqrt(9.0 * d)
+    if root <= 0.0:
+        return 0.0, False
+    log_cube = 3.0 * math.log(root)
+    stands = math.log(accept) < 0.5 * normal * normal + d - d * math.exp(log_cube) + d * log_cube
+    return math.log(d) + log_cube, stands
+
+
+@njit(cache=True, error_model="numpy")
+def log_gamma_of_cell(cell, count, shape, step, seed, chain, sweep):
+    """Return the log of what `draw_gamma_rows` draws for a cell, from the same numbers.
+
+    For columns whose variates are all so small that floats do not hold their proportions.
+    """
+    seed, chain, sweep = uint64(seed), uint64(chain), uint64(sweep)
+    if count > 0 or shape >= 1.0:
+        attempt = 0
+        while True:
+            place = place_of(step + 1, attempt)
+            words = four_words(uint64(cell), sweep, place, seed, chain)
+            value, stands = log_try_large(
+                float(unit(words[0])), float(unit(words[1])), float(unit(words[2])), shape + count
+            )
+            if stands:
+                return value
+            attempt += 1
+    numbers = np.empty(BLOCK, np.float32)
+    fill_uniforms(numbers, 1, seed, chain, sweep, step, cell // CELLS)
+    i = cell % CELLS
+    value, stands = log_try_small(float(numbers[i]), float(numbers[i + CELLS]), shape)
+    attempt = 1
+    while not stands:
+        words = four_words(uint64(cell), sweep, place_of(step, attempt), seed, chain)
+        value, stands = log_try_small(float(unit(words[0])), float(unit(words[1])), shape)
+        attempt += 1
+    return value

@@ -1,0 +1,110 @@
+"""Contexts of groups given drawn parameters: how well each cluster explains them, and their sums.
+
+The families with few statistics are exponential: log F(x | φ_k) = T(x) · natural_k + log h(x), and
+the base measure h is the same for all clusters. Bags read a table of log-probabilities, a row for
+each category.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mcsquared.kernels.cpu.contexts import JOIN
+from mcsquared.kernels.cpu.predictive import add_observation
+
+__all__ = ["ContextParameters", "add_context_scores", "normalise_log_rows", "sum_contexts"]
+
+
+class ContextParameters(NamedTuple):
+    """Parameters of the contexts in every cluster slot, drawn for one sweep."""
+
+    naturals: np.ndarray  # float64 (statistics of dense contexts, cluster slots)
+    log_categories: np.ndarray  # float32 (categories of all bags, cluster slots)
+    extra: np.ndarray  # float64 (n_groups, cluster slots) of families without a kernel; or (0, 0)
+
+
+@njit(cache=True, error_model="numpy")
+def add_context_scores(j, dense, bags, parameters, statistics, scores):
+    """Add Σ log F(x_j | φ_k) over the contexts that group ``j`` has to ``scores`` (clusters,).
+
+    ``statistics`` is scratch, as long as one row of dense statistics.
+    """
+    n_clusters = scores.size
+    for c in range(dense.kind.size):
+        if not dense.observed[j, c]:
+            continue
+        first, last = dense.stat_start[c], dense.stat_start[c + 1]
+        statistics[first:last] = 0.0
+        values = dense.values[j, dense.value_start[c] : dense.value_start[c + 1]]
+        add_observation(dense.kind[c], statistics[first:last], values, JOIN)
+        for s in range(first, last):
+            for k in range(n_clusters):
+                scores[k] += statistics[s] * parameters.naturals[s, k]
+    for c in range(bags.concentration.size):
+        for e in range(bags.start[c, j], bags.start[c, j + 1]):
+            row = parameters.log_categories[bags.category[e]]
+            for k in range(n_clusters):
+                scores[k] += bags.count[e] * row[k]
+    if parameters.extra.size > 0:
+        for k in range(n_clusters):
+            scores[k] += parameters.extra[j, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def normalise_log_rows(first, last, table):
+    """Turn logs of variates in the rows ``first:last`` into log-probabilities, column by column."""
+    for k in range(table.shape[1]):
+        largest = -math.inf
+        for r in range(first, last):
+            largest = max(largest, table[r, k])
+        total = 0.0
+        for r in range(first, last):
+            total += math.exp(table[r, k] - largest)
+        shift = np.float32(largest + math.log(total))
+        for r in range(first, last):
+            table[r, k] -= shift
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_contexts(
+    first_chunk,
+    last_chunk,
+    chunk_start,
+    cluster_of_group,
+    dense,
+    bags,
+    groups_in_cluster,
+    statistics,
+    categories,
+    totals,
+):
+    """Count the groups of some chunks and sum their contexts by cluster.
+
+    Parameters
+    ----------
+    groups_in_cluster : int32 (cluster slots,)
+        Added to, like ``categories`` int32 (categories, cluster slots) and ``totals`` int64
+        (cluster slots, bags): whole numbers add up in any order.
+    statistics : float64 (n_chunks, cluster slots, dense statistics)
+        One sum for each chunk, so that adding them is the same on any number of threads.
+    """
+    for chunk in range(first_chunk, last_chunk):
+        sums = statistics[chunk]
+        sums[:] = 0.0
+        for j in range(chunk_start[chunk], chunk_start[chunk + 1]):
+            k = cluster_of_group[j]
+            groups_in_cluster[k] += 1
+            for c in range(dense.kind.size):
+                if dense.observed[j, c]:
+                    add_observation(
+                        dense.kind[c],
+                        sums[k, dense.stat_start[c] : dense.stat_start[c + 1]],
+                        dense.values[j, dense.value_start[c] : dense.value_start[c + 1]],
+                        JOIN,
+                    )
+            for c in range(bags.concentration.size):
+                for e in range(bags.start[c, j], bags.start[c, j + 1]):
+                    categories[bags.category[e], k] += bags.count[e]
+                    totals[k, c] += bags.count[e]

@@ -1,0 +1,151 @@
+"""Clusters of groups when all groups of a cluster share one mixture: topics are summed out.
+
+With P = τψ, log p(z_j = k) = log π_k + contexts + Σ_w n_jw log P_kw: one sparse row times a dense
+table, in registers. The table holds log P less its mean over the clusters, because only differences
+between clusters matter and smaller numbers round less.
+"""
+
+import numpy as np
+from numba import float32, njit
+
+from mcsquared.kernels.cpu.fast_math import log32
+from mcsquared.kernels.cpu.given_contexts import add_context_scores
+from mcsquared.kernels.cpu.lanes import N_LANES, add_product, fill, load, store
+from mcsquared.kernels.cpu.special import pick
+from mcsquared.kernels.rng import Step, uniform
+
+__all__ = ["add_word_scores", "draw_clusters_of_words", "tabulate_log_mixtures"]
+
+F = np.float32
+CLUSTERS = int(Step.CLUSTERS)
+SMALLEST = F(1e-37)  # a sum below it is as good as nothing beside the other clusters
+BETWEEN_SUMS = 128  # products added as floats before the sum moves on to doubles
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
+    """Tabulate log Σ_m weights[w, m] shares[m, k], less its mean over k.
+
+    Parameters
+    ----------
+    weights : float32 (n_words, topic slots)
+        Gamma variates of the topics' words, not yet divided by their sums.
+    shares : float32 (topic slots, cluster slots)
+        τ_km divided by the sum of the topic's variates.
+    table : float32 (n_words, cluster slots)
+    means : float32 (n_words,)
+        What was subtracted.
+    """
+    n_topics, n_clusters = shares.shape
+    flat_weights, flat_shares = weights.reshape(-1), shares.reshape(-1)
+    sums = np.empty(4 * n_clusters, np.float32)
+    for w in range(first_word, last_word, 4):
+        n = min(4, last_word - w)
+        multiply_four(w, n, flat_weights, flat_shares, n_topics, n_clusters, sums)
+        for r in range(n):
+            at = r * n_clusters
+            total = F(0.0)
+            for k in range(n_clusters):
+                value = log32(sums[at + k] + SMALLEST)
+                sums[at + k] = value
+                total += value
+            mean = total / float32(n_clusters)
+            means[w + r] = mean
+            for k in range(n_clusters):
+                table[w + r, k] = sums[at + k] - mean
+
+
+@njit(cache=True, error_model="numpy")
+def multiply_four(w, n, weights, shares, n_topics, n_clusters, sums):
+    """Write the products of four words' rows (the last again where there are fewer)."""
+    row0 = w * n_topics
+    row1, row2, row3 = (
+        row0 + min(1, n - 1) * n_topics,
+        row0 + min(2, n - 1) * n_topics,
+        row0 + min(3, n - 1) * n_topics,
+    )
+    for k in range(0, n_clusters, N_LANES):
+        sum0, sum1, sum2, sum3 = fill(F(0.0)), fill(F(0.0)), fill(F(0.0)), fill(F(0.0))
+        for m in range(n_topics):
+            share = load(shares, m * n_clusters + k)
+            sum0 = add_product(sum0, fill(weights[row0 + m]), share)
+            sum1 = add_product(sum1, fill(weights[row1 + m]), share)
+            sum2 = add_product(sum2, fill(weights[row2 + m]), share)
+            sum3 = add_product(sum3, fill(weights[row3 + m]), share)
+        store(sums, k, sum0)
+        store(sums, n_clusters + k, sum1)
+        store(sums, 2 * n_clusters + k, sum2)
+        store(sums, 3 * n_clusters + k, sum3)
+
+
+@njit(cache=True, error_model="numpy")
+def add_word_scores(first, last, word, count, table, part, scores):
+    """Add Σ count · table[word] over the entries ``first:last`` to float64 ``scores``.
+
+    ``part`` is float32 scratch, as long as ``scores``.
+    """
+    n_clusters = scores.size
+    rows = table.reshape(-1)
+    for begin in range(first, last, BETWEEN_SUMS):
+        end = min(last, begin + BETWEEN_SUMS)
+        k = 0
+        while k + 2 * N_LANES <= n_clusters:
+            sum0, sum1 = fill(F(0.0)), fill(F(0.0))
+            for e in range(begin, end):
+                at = np.int64(word[e]) * n_clusters + k
+                times = fill(float32(count[e]))
+                sum0 = add_product(sum0, times, load(rows, at))
+                sum1 = add_product(sum1, times, load(rows, at + N_LANES))
+            store(part, k, sum0)
+            store(part, k + N_LANES, sum1)
+            k += 2 * N_LANES
+        if k < n_clusters:
+            total = fill(F(0.0))
+            for e in range(begin, end):
+                at = np.int64(word[e]) * n_clusters + k
+                total = add_product(total, fill(float32(count[e])), load(rows, at))
+            store(part, k, total)
+        for k in range(n_clusters):
+            scores[k] += part[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_clusters_of_words(
+    first_chunk,
+    last_chunk,
+    chunk_start,
+    entry_start,
+    entry_word,
+    entry_count,
+    table,
+    log_weights,
+    dense,
+    bags,
+    contexts,
+    seed,
+    chain,
+    sweep,
+    cluster_of_group,
+):
+    """Draw z_j for the groups of some chunks, topics summed out.
+
+    Parameters
+    ----------
+    entry_start, entry_word, entry_count
+        Rows of the (groups × words) counts.
+    table : float32 (n_words, cluster slots)
+        From `tabulate_log_mixtures`.
+    log_weights : float64 (cluster slots,)
+        log π_k; −∞ where a slot may not be used.
+    """
+    n_clusters = log_weights.size
+    scores, part = np.empty(n_clusters), np.empty(n_clusters, np.float32)
+    statistics = np.empty(dense.stat_start[-1])
+    for j in range(chunk_start[first_chunk], chunk_start[last_chunk]):
+        scores[:] = log_weights
+        add_context_scores(j, dense, bags, contexts, statistics, scores)
+        add_word_scores(
+            entry_start[j], entry_start[j + 1], entry_word, entry_count, table, part, scores
+        )
+        u = uniform(seed, chain, sweep, CLUSTERS, j, 0)
+        cluster_of_group[j] = pick(scores, n_clusters, u)

@@ -1,0 +1,120 @@
+"""Groups and words in the order that parallel samplers read them: chunks, and words by group.
+
+Chunks depend on the corpus alone. Threads and machines take whole chunks, so that sums of floats
+inside chunks, added in the order of chunks, are the same on any number of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["N_CHUNKS", "Entries", "Layout", "split_evenly"]
+
+N_CHUNKS = 64
+GROUP_COST, WORD_COST = 50, 100  # of a group or a word without tokens, in tokens
+WORDS_AT_A_TIME = 8  # a chunk of words begins at a multiple of it
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Non-zero counts in rows: of groups over words, or of words over groups.
+
+    ``start`` int64 (n_rows + 1,), ``column`` int32 and ``count`` int32 (n_entries,).
+    """
+
+    start: NDArray[np.int64]
+    column: NDArray[np.int32]
+    count: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_matrix | sparse.csc_matrix) -> Entries:
+        """Return the rows of a CSR matrix, or the columns of a CSC matrix."""
+        return cls(
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int32, copy=False),
+            matrix.data.astype(np.int32, copy=False),
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the tokens of a corpus lie in groups and, where they are words, in words.
+
+    Parameters
+    ----------
+    group_start : int64 (n_groups + 1,)
+    word : int32 (n_tokens,)
+        Empty for content other than words.
+    n_words : int
+    """
+
+    group_start: NDArray[np.int64]
+    word: NDArray[np.int32]
+    n_words: int
+
+    @cached_property
+    def chunk_start(self) -> NDArray[np.int64]:
+        """Bounds of the chunks of groups, int64 (n_chunks + 1,)."""
+        return split_evenly(np.diff(self.group_start) + GROUP_COST, N_CHUNKS)
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Groups of each chunk by their length."""
+        length = np.diff(self.group_start)
+        chunk = np.repeat(np.arange(len(self.chunk_start) - 1), np.diff(self.chunk_start))
+        return np.lexsort((length, chunk)).astype(np.int64)
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest group."""
+        return int(np.diff(self.group_start).max(initial=0))
+
+    @cached_property
+    def word_start(self) -> NDArray[np.int64]:
+        """Tokens of the words before each, int64 (n_words + 1,)."""
+        frequency = np.bincount(self.word, minlength=self.n_words)
+        return np.concatenate([[0], np.cumsum(frequency)]).astype(np.int64)
+
+    @cached_property
+    def word_chunk_start(self) -> NDArray[np.int64]:
+        """Bounds of the chunks of words, int64 (n_chunks + 1,)."""
+        return split_evenly(np.diff(self.word_start) + WORD_COST, N_CHUNKS, WORDS_AT_A_TIME)
+
+    @cached_property
+    def words_of_group(self) -> Entries:
+        """Each group's words with their counts."""
+        return Entries.of(self._counts)
+
+    @cached_property
+    def groups_of_word(self) -> Entries:
+        """Each word's groups with their counts."""
+        return Entries.of(self._counts.tocsc())
+
+    @cached_property
+    def token_by_word(self) -> NDArray[np.int32]:
+        """The tokens of the first word, then those of the second, and so on."""
+        return np.argsort(self.word, kind="stable").astype(np.int32)
+
+    @cached_property
+    def _counts(self) -> sparse.csr_matrix:
+        shape = (len(self.group_start) - 1, self.n_words)
+        ones = np.ones(len(self.word), np.int32)
+        # Copies: duplicates are summed in place, and the tokens are not ours to reorder.
+        counts = sparse.csr_matrix((ones, self.word.copy(), self.group_start.copy()), shape=shape)
+        counts.sum_duplicates()
+        return counts
+
+
+def split_evenly(cost: NDArray[np.integer], n_parts: int, step: int = 1) -> NDArray[np.int64]:
+    """Return bounds of parts of about equal cost, multiples of ``step`` but for the last."""
+    total = np.concatenate([[0], np.cumsum(cost, dtype=np.int64)])
+    wanted = np.linspace(0, total[-1], n_parts + 1)
+    bounds = np.searchsorted(total, wanted).astype(np.int64)
+    bounds = (bounds + step - 1) // step * step
+    bounds[0], bounds[-1] = 0, len(cost)
+    return np.minimum(bounds, len(cost))

@@ -1,0 +1,78 @@
+"""Tables, λ, v, η, ε and α after the groups have moved, in an order that leaves the posterior as is.
+
+Group tables were drawn with the λ and τ of the sweep, and serve λ and O_km. Cluster tables
+q_km ~ CRT(O_km, v ε_m) serve v; η comes with ε integrated out, then ε; α with π integrated out.
+π and τ are drawn anew when the next sweep begins.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mcsquared.kernels.rng import Step
+from mcsquared.observations import Observations
+from mcsquared.priors import Priors
+from mcsquared.samplers.blocked.weights import Key, Weights
+from mcsquared.samplers.concentrations import (
+    draw_tables,
+    draw_topic_weights,
+    resample_concentration,
+)
+from mcsquared.state import State
+
+__all__ = ["resample_concentrations"]
+
+
+def resample_concentrations(
+    state: State, observations: Observations, priors: Priors, weights: Weights, key: Key
+) -> None:
+    """Draw λ, v, η, ε and α, in this order."""
+    counts, held = state.counts, state.tables
+    if not math.isinf(state.lam):
+        tokens = np.diff(observations.group_start)
+        state.lam = resample_with_tables_in_all(
+            state.lam, priors, tokens, int(held.sum(dtype=np.int64)), key
+        )
+    tables = draw_tables(held, state.v * weights.topics, *key)
+    state.v = resample_concentration(
+        state.v,
+        priors.v,
+        held.sum(axis=1, dtype=np.int64),
+        tables.sum(axis=1),
+        key.generator(Step.V),
+    )
+    active = counts.tokens_in_topic > 0
+    tables_of_topic = tables.sum(axis=0, dtype=np.int64)[active]
+    state.eta = resample_concentration(
+        state.eta,
+        priors.eta,
+        [int(tables_of_topic.sum())],
+        [len(tables_of_topic)],
+        key.generator(Step.ETA),
+    )
+    drawn, log_unused = draw_topic_weights(
+        tables_of_topic, state.eta, key.generator(Step.TOPIC_WEIGHTS)
+    )
+    state.topic_weights = np.zeros(len(active))
+    state.topic_weights[active] = drawn
+    state.log_unused[0] = log_unused
+    state.alpha = resample_concentration(
+        state.alpha,
+        priors.alpha,
+        [len(state.cluster_of_group)],
+        [state.n_clusters],
+        key.generator(Step.ALPHA),
+    )
+
+
+def resample_with_tables_in_all(
+    lam: float, priors: Priors, tokens: np.ndarray, n_tables: int, key: Key
+) -> float:
+    """Draw λ from the groups' restaurants, of whose tables only the sum matters."""
+    tables = np.zeros(len(tokens), np.int64)
+    occupied = np.flatnonzero(tokens > 0)
+    if len(occupied):
+        tables[occupied[0]] = n_tables
+    return resample_concentration(lam, priors.lam, tokens, tables, key.generator(Step.LAM))

@@ -1,0 +1,106 @@
+"""Contexts in the blocked sampler: parameters drawn for every cluster, and sums counted anew."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.gammas import draw_gamma_rows
+from mcsquared.kernels.cpu.given_contexts import (
+    ContextParameters,
+    normalise_log_rows,
+    sum_contexts,
+)
+from mcsquared.kernels.rng import Step
+from mcsquared.observations import Observations
+from mcsquared.samplers.blocked.weights import Key
+from mcsquared.samplers.blocked.workers import Workers
+from mcsquared.state import State
+
+__all__ = ["count_groups", "draw_contexts"]
+
+
+def draw_contexts(
+    state: State, observations: Observations, key: Key, workers: Workers
+) -> ContextParameters:
+    """Draw φ_k of every context and cluster slot from its posterior; empty ones from the prior."""
+    rng = key.generator(Step.CONTEXTS)
+    statistics, start = state.counts.context_statistics, observations.dense.stat_start
+    naturals = np.zeros((int(start[-1]), len(statistics)))
+    for c, family in enumerate(observations.dense_families):
+        columns = slice(start[c], start[c + 1])
+        parameters = family.sample_parameters(statistics[:, columns], rng)
+        naturals[columns] = family.natural_parameters(parameters).T
+    return ContextParameters(
+        naturals=naturals,
+        log_categories=_log_categories(state, observations, key, workers),
+        extra=_extra(state, observations, rng),
+    )
+
+
+def _log_categories(
+    state: State, observations: Observations, key: Key, workers: Workers
+) -> NDArray[np.float32]:
+    """Draw the log-probabilities of the categories of all bags: (categories, cluster slots)."""
+    counts = np.ascontiguousarray(state.counts.category_counts.T)
+    logs = np.empty(counts.shape, np.float32)
+    first = 0
+    for c, family in enumerate(observations.bag_families):
+        last = first + family.n_stats
+        # A table of its own begins at row 0; bags differ by chains that no run has.
+        chain = key.chain + ((c + 1) << 16)
+        part = np.ascontiguousarray(counts[first:last])
+        drawn = np.empty(part.shape, np.float32)
+        concentration = float(observations.bags.concentration[c])
+        step = int(Step.CATEGORIES)
+        draw_gamma_rows(
+            0, len(part), part, concentration, step, key.seed, chain, key.sweep, True, drawn
+        )
+        normalise_log_rows(0, len(drawn), drawn)
+        logs[first:last] = drawn
+        first = last
+    return logs
+
+
+def _extra(
+    state: State, observations: Observations, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return log F(x_j | φ_k) of families without a kernel: (n_groups, cluster slots) or (0, 0)."""
+    if not observations.generic_contexts:
+        return np.zeros((0, 0))
+    raise NotImplementedError
+
+
+def count_groups(state: State, observations: Observations, workers: Workers) -> None:
+    """Count the groups of every cluster and sum their contexts, after the groups have moved."""
+    counts, layout = state.counts, observations.layout
+    n_slots, n_chunks = len(counts.groups_in_cluster), len(layout.chunk_start) - 1
+    n_statistics = int(observations.dense.stat_start[-1])
+    statistics = np.zeros((n_chunks, n_slots, n_statistics))
+
+    def run(first: int, last: int) -> tuple[NDArray, NDArray, NDArray]:
+        groups = np.zeros(n_slots, np.int32)
+        categories = np.zeros((observations.n_categories, n_slots), np.int32)
+        totals = np.zeros((n_slots, len(observations.bag_families)), np.int64)
+        sum_contexts(
+            first,
+            last,
+            layout.chunk_start,
+            state.cluster_of_group,
+            observations.dense,
+            observations.bags,
+            groups,
+            statistics,
+            categories,
+            totals,
+        )
+        return groups, categories, totals
+
+    parts = workers.map(n_chunks, run)
+    groups, categories, totals = (sum(part) for part in zip(*parts, strict=True))
+    counts.groups_in_cluster = groups
+    counts.category_counts = categories.T
+    counts.category_totals = totals
+    counts.context_statistics = np.zeros((n_slots, n_statistics))
+    for chunk in statistics:  # one after another: the order decides how the sum is rounded
+        counts.context_statistics += chunk

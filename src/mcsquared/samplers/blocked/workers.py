@@ -1,0 +1,56 @@
+"""Threads that share the chunks of a step. What is drawn does not depend on how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+__all__ = ["ONE", "Workers"]
+
+
+class Workers:
+    """A number of threads. Kernels hold no lock of the interpreter, so that they run at once.
+
+    Parameters
+    ----------
+    n : int
+        With 1 everything runs in the thread that asks.
+    """
+
+    def __init__(self, n: int = 1) -> None:
+        self.n = n
+        self._pool = ThreadPoolExecutor(n) if n > 1 else None
+
+    def map(self, n_chunks: int, run: Callable[[int, int], Any]) -> list[Any]:
+        """Call ``run(first, last)`` for a share of the chunks in each thread; return the results.
+
+        Results come in the order of the chunks.
+        """
+        if self._pool is None:
+            return [run(0, n_chunks)]
+        bounds = np.linspace(0, n_chunks, self.n + 1).round().astype(int)
+        futures = [
+            self._pool.submit(run, int(first), int(last))
+            for first, last in zip(bounds[:-1], bounds[1:], strict=True)
+            if first < last
+        ]
+        return [future.result() for future in futures]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+ONE = Workers()
