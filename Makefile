@@ -43,8 +43,8 @@ format: $(READY)  ## let ruff lay out the code
 calibrate: $(READY)  ## the long exactness tests of the samplers
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m calibrate $(TESTS)
 
-bench: $(READY)  ## speed and memory beside other packages
-	$(BIN)/python -m benchmarks
+bench: $(READY)  ## speed, memory and quality beside other packages; QUESTIONS="throughput ..."
+	$(BIN)/python -m benchmarks $(QUESTIONS)
 
 fresh:  ## forget compiled kernels, after an edit in kernels/
 	find src -name '*.nb[ic]' -delete

@@ -10,9 +10,10 @@ from rich.console import Console
 
 from benchmarks.machine import describe, occasion
 from benchmarks.measure import ROOT
+from benchmarks.plots import draw_curves
 from benchmarks.questions import QUESTIONS
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, markdown
+from benchmarks.tables import Answer, markdown, picture_of
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -57,6 +58,9 @@ def write(answers: dict[str, Answer]) -> None:
         "machine": machine,
         "answers": {name: answer.to_dict() for name, answer in answers.items()},
     }
+    for name, answer in answers.items():
+        if answer.curves:
+            draw_curves(answer, PAGE.parent / picture_of(name))
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PAGE.write_text(markdown(machine, answers), encoding="utf-8")
@@ -70,9 +74,11 @@ def _command(arguments: argparse.Namespace) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(QUESTIONS))
-    parser.add_argument("--quick", action="store_true", help="small sizes: does it all still run?")
+    parser.add_argument("--quick", action="store_true", help="small sizes: does it all run?")
     parser.add_argument(
-        "--simulated", action="store_true", help="a simulated corpus even where NIPS is at hand"
+        "--simulated",
+        action="store_true",
+        help="a simulated corpus even where the data are at hand",
     )
     arguments = parser.parse_args()
     for name in arguments.questions:

@@ -1,4 +1,4 @@
-"""What is benchmarked on: the NIPS set where it is at hand, else a simulated corpus of its size."""
+"""What is benchmarked on: public sets where they are at hand, else a simulated corpus like NIPS."""
 
 from __future__ import annotations
 
@@ -15,18 +15,29 @@ from benchmarks.settings import Settings
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
+    from mcsquared.datasets import DataSet
 
-__all__ = ["corpus_for", "data_folder", "name_of_corpus", "share_of", "simulated_corpus"]
+__all__ = [
+    "corpus_for",
+    "cut_groups",
+    "data_folder",
+    "held_out",
+    "name_of_corpus",
+    "scenes_for",
+    "share_of",
+    "simulated_corpus",
+    "speeches_for",
+]
 
 ENVIRONMENT = "MCSQUARED_DATA"
 N_GROUPS, N_WORDS, TOKENS_PER_GROUP, N_AUTHORS = 1_740, 13_649, 1_320, 2_037
 
 
-def data_folder() -> Path | None:
-    """Return the folder with the NIPS set: MCSQUARED_DATA, or shared/data beside the checkout."""
+def data_folder(file: str = "nips12.npz") -> Path | None:
+    """Return the folder with a file: MCSQUARED_DATA, or shared/data beside the checkout."""
     named = os.environ.get(ENVIRONMENT)
     folder = Path(named) if named else ROOT.parent / "shared" / "data"
-    return folder if (folder / "nips12.npz").is_file() else None
+    return folder if (folder / file).is_file() else None
 
 
 def name_of_corpus(settings: Settings) -> str:
@@ -40,12 +51,48 @@ def name_of_corpus(settings: Settings) -> str:
 
 @cache
 def corpus_for(settings: Settings) -> Corpus:
-    """Return the corpus that the settings mean."""
+    """Return the corpus that the settings mean: NIPS, or one like it."""
     if name_of_corpus(settings) != "NIPS":
         return simulated_corpus(settings.scale, settings.seed)
     from mcsquared import datasets
 
-    return datasets.load_nips(data_folder()).corpus
+    return share_of(datasets.load_nips(data_folder()).corpus, settings.scale, settings.seed)
+
+
+@cache
+def speeches_for(settings: Settings) -> Corpus | None:
+    """Return the UN speeches, with year and country; None where they are not at hand."""
+    folder = None if settings.simulated else data_folder("ungdc.npz")
+    if folder is None:
+        return None
+    from mcsquared import datasets
+
+    return share_of(datasets.load_un(folder).corpus, settings.scale, settings.seed)
+
+
+def scenes_for(settings: Settings) -> DataSet | None:
+    """Return the labelled images, with their tags; None where they are not at hand."""
+    folder = None if settings.simulated else data_folder("labelme8.npz")
+    if folder is None:
+        return None
+    from mcsquared import datasets
+
+    scenes = datasets.load_labelme(folder)
+    chosen = _chosen(scenes.corpus.n_groups, settings.scale, settings.seed)
+    labels = {name: label[chosen] for name, label in scenes.labels.items()}
+    return datasets.DataSet(scenes.corpus[chosen], labels)
+
+
+def held_out(corpus: Corpus, random_state: int) -> tuple[Corpus, Corpus]:
+    """Return training groups and the tenth held out, in the words of the training groups.
+
+    A word that training has not seen has no topic in some packages and a smoothed one in others:
+    it is nobody's.
+    """
+    train, test = corpus.split(0.1, random_state=random_state)
+    seen = np.unique(train.content.counts.indices)
+    train = train.aligned_to(train.vocabulary[seen], train.contexts)
+    return train, test.aligned_to(train.vocabulary, train.contexts)
 
 
 def simulated_corpus(scale: float = 1.0, seed: int = 0) -> Corpus:
@@ -86,8 +133,25 @@ def _authors(cluster: np.ndarray, n_authors: int, rng: np.random.Generator) -> l
 
 def share_of(corpus: Corpus, share: float, seed: int = 0) -> Corpus:
     """Return a share of the groups, chosen at random, in their order."""
-    if share == 1.0:
-        return corpus
-    n_groups = round(corpus.n_groups * share)
-    chosen = np.random.default_rng(seed).permutation(corpus.n_groups)[:n_groups]
-    return corpus[np.sort(chosen)]
+    return corpus if share == 1.0 else corpus[_chosen(corpus.n_groups, share, seed)]
+
+
+def cut_groups(corpus: Corpus, pieces: int, seed: int = 0) -> Corpus:
+    """Return the same tokens in more groups: each is cut at random into equal pieces."""
+    from mcsquared.corpus import Corpus
+
+    counts = corpus.content.counts
+    rng = np.random.default_rng(seed)
+    word = np.repeat(counts.indices, counts.data)
+    group = np.repeat(np.arange(corpus.n_groups), corpus.tokens_per_group)
+    piece = group * pieces + rng.integers(pieces, size=len(group))
+    shape = (corpus.n_groups * pieces, corpus.n_words)
+    cut = sparse.csr_matrix((np.ones(len(word), np.int32), (piece, word)), shape=shape)
+    owner = np.repeat(np.arange(corpus.n_groups), pieces)
+    contexts = {name: column[owner] for name, column in corpus.contexts.items()}
+    return Corpus(cut, contexts, vocabulary=corpus.vocabulary)
+
+
+def _chosen(n_groups: int, share: float, seed: int) -> np.ndarray:
+    chosen = np.random.default_rng(seed).permutation(n_groups)[: round(n_groups * share)]
+    return np.sort(chosen)

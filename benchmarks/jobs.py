@@ -32,7 +32,7 @@ def load(settings: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.corpora import corpus_for
     from mcsquared import MC2
 
-    corpus = corpus_for(Settings(**settings))
+    corpus = corpus_for(Settings.from_dict(settings))
     return {"n_tokens": corpus.n_tokens, "estimator": MC2.__name__}
 
 
@@ -41,7 +41,7 @@ def fit(settings: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.corpora import corpus_for
     from mcsquared import MC2
 
-    chosen = Settings(**settings)
+    chosen = Settings.from_dict(settings)
     corpus = corpus_for(chosen)
     loaded = peak_megabytes()
     model = MC2(
@@ -52,15 +52,45 @@ def fit(settings: dict[str, Any]) -> dict[str, Any]:
         random_state=chosen.seed,
         progress=False,
     )
+    began = time.perf_counter()
     seconds = cpu_seconds(lambda: model.fit(corpus))
-    fitted = peak_megabytes()
+    wall, fitted = time.perf_counter() - began, peak_megabytes()
     model.posterior_.topics()
     return {
         "loaded_megabytes": loaded,
         "fitted_megabytes": fitted,
         "fit_cpu_seconds": seconds,
+        "fit_wall_seconds": wall,
         "clusters": model.n_clusters_,
         "topics": model.n_topics_,
+    }
+
+
+def fit_large(settings: dict[str, Any], lam: str) -> dict[str, Any]:
+    """Fit the UN speeches on two threads as a user does who bounds topics and clusters."""
+    from benchmarks.corpora import speeches_for
+    from benchmarks.ours import ENGINES, estimator
+
+    chosen = Settings.from_dict(settings)
+    corpus = speeches_for(chosen)
+    model = estimator(
+        ENGINES[lam],
+        n_sweeps=chosen.large_sweeps,
+        burn_in=chosen.large_sweeps // 2,
+        max_topics=chosen.large_topics,
+        max_clusters=chosen.large_clusters,
+        n_jobs=2,
+        random_state=chosen.seed,
+    )
+    began = time.perf_counter()
+    seconds = cpu_seconds(lambda: model.fit(corpus))
+    trace = model.posterior_.trace
+    return {
+        "fit_cpu_seconds": seconds,
+        "fit_wall_seconds": time.perf_counter() - began,
+        "clusters": int(trace["n_clusters"].median()),
+        "topics": int(trace["n_topics"].median()),
+        "n_tokens": corpus.n_tokens,
     }
 
 
@@ -68,7 +98,7 @@ def contend(settings: dict[str, Any], module: str) -> dict[str, Any]:
     """Do as many sweeps of one contender as the fits do."""
     from benchmarks.corpora import corpus_for
 
-    chosen = Settings(**settings)
+    chosen = Settings.from_dict(settings)
     contender = importlib.import_module(module).begin(corpus_for(chosen), chosen)
     for _ in range(chosen.fit_sweeps):
         contender.sweep()
@@ -104,7 +134,10 @@ def consensus(
     }
 
 
-JOBS = {job.__name__: job for job in (import_module, import_name, load, fit, contend, consensus)}
+JOBS = {
+    job.__name__: job
+    for job in (import_module, import_name, load, fit, fit_large, contend, consensus)
+}
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """How long and how large a run is; every question reads the same settings."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 __all__ = ["Settings"]
 
@@ -18,22 +19,58 @@ class Settings:
         more than later ones.
     sweeps : int
         Timed sweeps of each contender, one after the other in turn.
+    slow_warm_up, slow_sweeps : int
+        The same for contenders that would take all the time.
+    growth_warm_up, growth_sweeps : int
+        The same where many sizes are timed.
     fit_sweeps : int
         Sweeps of the whole fits whose memory is measured.
+    large_sweeps, large_topics, large_clusters : int
+        The fit of the UN speeches whose memory and time are measured.
+    quality_seconds : float
+        CPU-seconds of training for each curve of held-out perplexity.
+    split_seconds : float
+        CPU-seconds of training for each fit of each split of NIPS.
+    n_splits : int
+    peer_topics : tuple of int
+        Numbers of topics that a user of LDA would try; the last also bounds ours.
+    scene_sweeps, scene_seeds : int
+        Fits of the labelled images.
+    letter_starts, identifiable_starts, identifiable_sweeps : int
+        Fits of the letters.
+    pairs : int
+        Pairs of runs on one thread and on two.
     consensus_groups, consensus_draws : int
     repeats : int
         How often a command is started to time it.
     simulated : bool
-        Use a simulated corpus even where the NIPS set is at hand.
+        Use a simulated corpus even where the data are at hand.
     scale : float
-        Size of the simulated corpus against NIPS.
+        Size of corpora against the whole ones.
     """
 
     n_topics: int = 100
     n_clusters: int = 30
-    warm_up: int = 20
+    warm_up: int = 50
     sweeps: int = 15
+    slow_warm_up: int = 3
+    slow_sweeps: int = 3
+    growth_warm_up: int = 10
+    growth_sweeps: int = 7
     fit_sweeps: int = 20
+    large_sweeps: int = 200
+    large_topics: int = 150
+    large_clusters: int = 50
+    quality_seconds: float = 60.0
+    split_seconds: float = 30.0
+    n_splits: int = 3
+    peer_topics: tuple[int, ...] = (50, 100, 150)
+    scene_sweeps: int = 300
+    scene_seeds: int = 5
+    letter_starts: int = 20
+    identifiable_starts: int = 10
+    identifiable_sweeps: int = 2_000
+    pairs: int = 5
     consensus_groups: int = 100_000
     consensus_draws: int = 100
     repeats: int = 7
@@ -41,8 +78,34 @@ class Settings:
     scale: float = 1.0
     seed: int = 0
 
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> "Settings":
+        """Return what `dataclasses.asdict` and JSON made a dict of."""
+        return cls(**{**record, "peer_topics": tuple(record["peer_topics"])})
+
     def quick(self) -> "Settings":
-        """Return settings that end in a minute or two and say little about speed."""
+        """Return settings that end in two or three minutes and say little about anything."""
         return replace(
-            self, warm_up=2, sweeps=3, fit_sweeps=5, consensus_groups=10_000, repeats=2, scale=0.1
+            self,
+            warm_up=2,
+            sweeps=3,
+            slow_warm_up=1,
+            slow_sweeps=1,
+            growth_warm_up=1,
+            growth_sweeps=2,
+            fit_sweeps=5,
+            large_sweeps=4,
+            quality_seconds=1.5,
+            split_seconds=1.0,
+            n_splits=1,
+            peer_topics=(20, 40),
+            scene_sweeps=20,
+            scene_seeds=1,
+            letter_starts=2,
+            identifiable_starts=1,
+            identifiable_sweeps=50,
+            pairs=2,
+            consensus_groups=10_000,
+            repeats=2,
+            scale=0.1,
         )

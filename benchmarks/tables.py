@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-__all__ = ["Answer", "Target", "markdown"]
+__all__ = ["Answer", "Target", "markdown", "picture_of"]
 
 Cell = str | int | float | None
 
@@ -27,18 +27,26 @@ class Target:
     @property
     def met(self) -> bool:
         """Whether the bound is kept."""
-        return self.found >= self.bound if self.at_least else self.found < self.bound
+        return self.found >= self.bound if self.at_least else self.found <= self.bound
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """What, found, wanted and verdict, as a table shows them."""
+        unit = f" {self.unit}" if self.unit else ""
+        wanted = f"at {'least' if self.at_least else 'most'} {show(self.bound)}{unit}"
+        return self.what, f"{show(self.found)}{unit}", wanted, "met" if self.met else "missed"
 
     def __str__(self) -> str:
-        wanted = "at least" if self.at_least else "less than"
-        verdict = "met" if self.met else "missed"
-        bound = f"{wanted} {show(self.bound)} {self.unit}"
-        return f"{self.what}: {show(self.found)} {self.unit}, {bound} wanted: {verdict}"
+        what, found, wanted, verdict = self.cells
+        return f"{what}: {found}, {wanted} wanted: {verdict}"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a question found: rows of figures, the targets they are held against, remarks."""
+    """What a question found: rows of figures, the targets they are held against, remarks.
+
+    ``curves`` are the lines of a plot, by name, as (CPU-seconds, figure).
+    """
 
     title: str
     columns: Sequence[str]
@@ -46,6 +54,7 @@ class Answer:
     targets: Sequence[Target] = ()
     notes: Sequence[str] = field(default_factory=list)
     run: str = ""
+    curves: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Answer:
@@ -67,14 +76,15 @@ class Answer:
             table.add_row(*map(show, row))
         return table
 
-    def for_documentation(self) -> str:
-        """Return title, rows, targets and notes in Markdown."""
+    def for_documentation(self, picture: str = "") -> str:
+        """Return title, picture, rows and notes in Markdown; targets are at the top of the page."""
         lines = [f"## {self.title}", "", self.run, ""]
+        if self.curves and picture:
+            lines += [f"![{self.title}]({picture})", ""]
         lines += ["| " + " | ".join(self.columns) + " |"]
         lines += ["|" + "|".join(["---", *["---:"] * (len(self.columns) - 1)]) + "|"]
         lines += ["| " + " | ".join(map(show, row)) + " |" for row in self.rows]
-        remarks = [*map(str, self.targets), *self.notes]
-        return "\n".join([*lines, "", *(f"- {remark}" for remark in remarks)]).rstrip() + "\n"
+        return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)]).rstrip() + "\n"
 
 
 def show(cell: Cell) -> str:
@@ -92,11 +102,31 @@ Written by `make bench` (`python -m benchmarks`), never by hand; the same figure
 `benchmarks/results/latest.json`. Speed is in CPU-seconds, every contender in the same process and
 in turn with the others, so that a busy machine slows all of them: read the ratios first. Figures
 are medians over sweeps; the fastest sweep is closer to what an idle machine does.
+
+`make bench QUESTIONS="throughput quality"` asks some questions alone (all of them take about half
+an hour), `make bench QUESTIONS=--quick` looks whether everything runs. MALLET takes part where
+`MCSQUARED_MALLET` names its folder.
 """
 
 
 def markdown(machine: Mapping[str, Any], answers: Mapping[str, Answer]) -> str:
-    """Return the whole page."""
+    """Return the whole page: what was wanted and found, then the answers one by one."""
     facts = "\n".join(f"- {name}: {value}" for name, value in machine.items())
-    parts = [INTRODUCTION, facts + "\n", *(a.for_documentation() for a in answers.values())]
-    return "\n".join(parts)
+    parts = [INTRODUCTION, facts + "\n", _summary(answers)]
+    parts += [answer.for_documentation(picture_of(name)) for name, answer in answers.items()]
+    return "\n".join(part for part in parts if part)
+
+
+def picture_of(question: str) -> str:
+    """Return the path of a question's plot, from the page."""
+    return f"images/{question}.png"
+
+
+def _summary(answers: Mapping[str, Answer]) -> str:
+    targets = [(name, target) for name, answer in answers.items() for target in answer.targets]
+    if not targets:
+        return ""
+    lines = ["## What was wanted", "", "| question | figure | found | wanted | |"]
+    lines += ["|---|---|---:|---:|---|"]
+    lines += ["| " + " | ".join((name, *target.cells)) + " |" for name, target in targets]
+    return "\n".join(lines) + "\n"

@@ -1,11 +1,27 @@
 """What is asked, one module each with ``ask(settings) -> Answer``; a new one gets its line here."""
 
-from benchmarks.questions import consensus, growth, memory, startup, throughput
+from benchmarks.questions import (
+    clusters,
+    consensus,
+    growth,
+    letters,
+    memory,
+    quality,
+    splits,
+    startup,
+    threads,
+    throughput,
+)
 
 __all__ = ["QUESTIONS"]
 
 QUESTIONS = {
     "throughput": throughput.ask,
+    "threads": threads.ask,
+    "quality": quality.ask,
+    "splits": splits.ask,
+    "clusters": clusters.ask,
+    "letters": letters.ask,
     "growth": growth.ask,
     "memory": memory.ask,
     "consensus": consensus.ask,

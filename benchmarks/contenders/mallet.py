@@ -1,0 +1,131 @@
+"""MALLET's LDA (Java), one thread, where ``MCSQUARED_MALLET`` names its folder or its program.
+
+It runs as a program of its own and cannot be stopped between sweeps: a sweep's time is the
+difference of two runs, divided by the sweeps between them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.measure import cpu_seconds_of_command
+
+if TYPE_CHECKING:
+    from benchmarks.scoring import TopicModel
+    from benchmarks.settings import Settings
+    from mcsquared.corpus import Corpus
+
+__all__ = ["NAME", "Mallet", "begin", "program"]
+
+NAME = "MALLET LDA"
+ENVIRONMENT = "MCSQUARED_MALLET"
+SWEEPS = (10, 20, 50, 100, 200, 400, 800)  # runs of a curve, while there is time
+
+
+def program() -> str:
+    """Return the path of MALLET's program, or say in an ImportError why there is none."""
+    named = os.environ.get(ENVIRONMENT)
+    if not named:
+        raise ImportError(f"{ENVIRONMENT} names no folder or program of MALLET")
+    if shutil.which("java") is None:
+        raise ImportError("there is no java to run it")
+    path = Path(named)
+    path = path / "bin" / "mallet" if path.is_dir() else path
+    if not os.access(path, os.X_OK):
+        raise ImportError(f"{ENVIRONMENT} names {named}, where no program bin/mallet is")
+    return str(path)
+
+
+class Mallet:
+    """MALLET's train-topics with hyper-parameters optimised every ten sweeps, as its guide says."""
+
+    name = NAME
+    slow = True
+
+    def __init__(self, corpus: Corpus, settings: Settings) -> None:
+        self.program, self.settings, self.n_words = program(), settings, corpus.n_words
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = Path(self._folder.name)
+        self._seconds_of_sweep: float | None = None
+        counts = corpus.content.counts
+        with (self.folder / "groups.txt").open("w", encoding="utf-8") as lines:
+            for j in range(corpus.n_groups):
+                row = slice(counts.indptr[j], counts.indptr[j + 1])
+                words = np.repeat(counts.indices[row], counts.data[row])
+                lines.write(f"{j} x {' '.join(f'w{word}' for word in words)}\n")
+        cpu_seconds_of_command(
+            [
+                *(self.program, "import-file", "--keep-sequence", "--token-regex", r"\S+"),
+                *("--input", str(self.folder / "groups.txt")),
+                *("--output", str(self.folder / "groups.mallet")),
+            ]
+        )
+
+    def train(self, sweeps: int) -> float:
+        """Train from the start; return CPU-seconds. Topics and alpha are left in the folder."""
+        command = [self.program, "train-topics", "--input", str(self.folder / "groups.mallet")]
+        options = {
+            "num-topics": self.settings.n_topics,
+            "num-iterations": sweeps,
+            "num-threads": 1,
+            "optimize-interval": 10,
+            "optimize-burn-in": 0,
+            "random-seed": self.settings.seed + 1,  # 0 would be the clock
+            "topic-word-weights-file": self.folder / "weights.txt",
+            "output-topic-keys": self.folder / "keys.txt",
+        }
+        for name, value in options.items():
+            command += [f"--{name}", str(value)]
+        return cpu_seconds_of_command(command)[0]
+
+    def sweep(self) -> dict[str, float]:
+        """Return the time of a sweep among those after the warm-up; all are the same."""
+        if self._seconds_of_sweep is None:
+            few, more = self.settings.warm_up, self.settings.sweeps
+            self._seconds_of_sweep = (self.train(few + more) - self.train(few)) / more
+        return {"sweep": self._seconds_of_sweep}
+
+    def size(self) -> dict[str, int]:
+        """Return the topics it was given."""
+        return {"topics": self.settings.n_topics}
+
+    def curve(self, seconds: float) -> list[tuple[float, TopicModel]]:
+        """Return (CPU-seconds, model) of longer and longer runs, up to so many CPU-seconds.
+
+        What a run without sweeps costs (Java, reading, writing) is taken off.
+        """
+        idle = self.train(0)
+        points: list[tuple[float, TopicModel]] = []
+        for sweeps in SWEEPS:
+            used = max(self.train(sweeps) - idle, 0.0)
+            points.append((used, self.snapshot()))
+            if used >= seconds:
+                break
+        return points
+
+    def snapshot(self) -> TopicModel:
+        """Return topics and alpha of the last run."""
+        from benchmarks.scoring import TopicModel
+
+        n_topics = self.settings.n_topics
+        weights = np.zeros((n_topics, self.n_words))
+        with (self.folder / "weights.txt").open(encoding="utf-8") as lines:
+            for line in lines:
+                topic, word, weight = line.split("\t")
+                weights[int(topic), int(word[1:])] = float(weight)
+        alpha = np.zeros(n_topics)
+        with (self.folder / "keys.txt").open(encoding="utf-8") as lines:
+            for line in lines:
+                topic, value = line.split("\t")[:2]
+                alpha[int(topic)] = float(value)
+        words = weights / weights.sum(axis=1, keepdims=True)
+        return TopicModel(words.astype(np.float32), alpha)
+
+
+begin = Mallet

@@ -1,0 +1,137 @@
+"""Whether clusters of labelled images are the scenes they show, and what missing tags take away."""
+
+from __future__ import annotations
+
+import warnings
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks import ours
+from benchmarks.corpora import scenes_for
+from benchmarks.measure import cpu_seconds
+from benchmarks.settings import Settings
+from benchmarks.tables import Answer, Cell, Target
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Corpus
+
+__all__ = ["ask", "without_tags"]
+
+MISSING = (0, 25, 50, 75, 100)  # per cent of the images
+SLACK = 0.02
+ALONE = "content alone"
+
+
+def ask(settings: Settings) -> Answer:
+    columns = ("engine", "tags", "NMI", "worst", "best", "purity", "clusters", "topics", "CPU-s")
+    title = "Clusters of labelme8 against its eight scenes"
+    scenes = scenes_for(settings)
+    if scenes is None:
+        return Answer(title, columns, [], notes=["Left out: labelme8.npz is not at hand."])
+    rows: list[tuple[Cell, ...]] = []
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    for engine, what in _cases():
+        fits = [_fit(engine, what, scenes, seed, settings) for seed in range(settings.scene_seeds)]
+        scores, purities, clusters, topics, seconds = zip(*fits, strict=True)
+        found[engine, what] = mean(scores), mean(purities)
+        rows.append(
+            (
+                engine,
+                what,
+                mean(scores),
+                min(scores),
+                max(scores),
+                mean(purities),
+                mean(map(float, clusters)),
+                mean(map(float, topics)),
+                mean(seconds),
+            )
+        )
+    return Answer(
+        title,
+        columns,
+        rows,
+        targets=_targets(found),
+        notes=[
+            f"Means of {settings.scene_seeds} seeds, {settings.scene_sweeps} sweeps, default "
+            f"priors; `labels_` of {scenes.corpus.n_groups:,} images. Images whose tags are "
+            "missing are chosen at random, others for each seed; content alone has no tags at all.",
+        ],
+    )
+
+
+def _cases() -> list[tuple[str, str]]:
+    graded = [(ours.FINITE, f"{missing}% missing") for missing in MISSING]
+    return [
+        *graded,
+        (ours.FINITE, ALONE),
+        (ours.INFINITE, f"{MISSING[0]}% missing"),
+        (ours.INFINITE, ALONE),
+    ]
+
+
+def _fit(
+    engine: str, what: str, scenes: Any, seed: int, settings: Settings
+) -> tuple[float, float, int, int, float]:
+    """Return NMI, purity, clusters, topics and CPU-seconds of one fit."""
+    from mcsquared import evaluation
+
+    corpus = scenes.corpus
+    contexts: dict[str, str] = {}
+    if what != ALONE:
+        corpus = without_tags(corpus, int(what.split("%")[0]) / 100, seed)
+        contexts = {"tags": "bag"}
+    model = ours.estimator(
+        ours.ENGINES[engine],
+        contexts=contexts,
+        n_sweeps=settings.scene_sweeps,
+        burn_in=settings.scene_sweeps // 3,
+        random_state=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        seconds = cpu_seconds(lambda: model.fit(corpus))
+    truth, labels = scenes.labels["label"], model.labels_
+    return (
+        float(evaluation.nmi(truth, labels)),
+        float(evaluation.purity(truth, labels)),
+        model.n_clusters_,
+        model.n_topics_,
+        seconds,
+    )
+
+
+def without_tags(corpus: Corpus, share: float, seed: int) -> Corpus:
+    """Return the corpus with the tags of a share of its groups taken away."""
+    from dataclasses import replace
+
+    from scipy import sparse
+
+    column = corpus.contexts["tags"]
+    kept = np.ones(corpus.n_groups, np.int32)
+    chosen = np.random.default_rng(seed).permutation(corpus.n_groups)
+    kept[chosen[: round(share * corpus.n_groups)]] = 0
+    values = sparse.csr_matrix(sparse.diags(kept, dtype=np.int32) @ column.values)
+    values.eliminate_zeros()
+    return corpus.with_contexts({**corpus.contexts, "tags": replace(column, values=values)})
+
+
+def _targets(found: dict[tuple[str, str], tuple[float, float]]) -> list[Target]:
+    whole = f"{MISSING[0]}% missing"
+    (score, purity), (infinite, _) = found[ours.FINITE, whole], found[ours.INFINITE, whole]
+    alone = found[ours.FINITE, ALONE][0]
+    least = min(found[ours.FINITE, f"{missing}% missing"][0] for missing in MISSING)
+    return [
+        Target(f"{ours.FINITE}, labelme8 with tags, NMI", score, 0.56, True, ""),
+        Target(f"{ours.FINITE}, labelme8 with tags, purity", purity, 0.77, True, ""),
+        Target(f"{ours.INFINITE}, labelme8 with tags, NMI", infinite, 0.38, True, ""),
+        Target(
+            f"{ours.FINITE}, least NMI with tags missing, less that of {ALONE}",
+            least - alone,
+            -SLACK,
+            True,
+            "",
+        ),
+    ]

@@ -1,0 +1,82 @@
+"""How much faster a fit is on two threads than on one."""
+
+from __future__ import annotations
+
+import warnings
+from statistics import median
+from typing import TYPE_CHECKING
+
+from benchmarks import ours
+from benchmarks.corpora import corpus_for, name_of_corpus, speeches_for
+from benchmarks.settings import Settings
+from benchmarks.tables import Answer, Cell, Target
+
+if TYPE_CHECKING:
+    from mcsquared import MC2
+    from mcsquared.corpus import Corpus
+
+__all__ = ["ask"]
+
+SWEEPS = 10
+TARGET = 1.7
+
+
+def ask(settings: Settings) -> Answer:
+    corpora = {name_of_corpus(settings): corpus_for(settings)}
+    speeches = speeches_for(settings)
+    if speeches is not None:
+        corpora["UN speeches"] = speeches
+    rows: list[tuple[Cell, ...]] = []
+    targets = []
+    for where, corpus in corpora.items():
+        for engine in ours.ENGINES:
+            pairs = _pairs(engine, corpus, settings)
+            gain = median(one / two for one, two in pairs)
+            ones, twos = zip(*pairs, strict=True)
+            gains = [one / two for one, two in pairs]
+            rows.append((engine, where, median(ones), median(twos), gain, min(gains), max(gains)))
+            targets.append(Target(f"{where}: {engine}, two threads", gain, TARGET, True, "×"))
+    return Answer(
+        title="Two threads against one",
+        columns=("engine", "corpus", "1 thread, s", "2 threads, s", "times", "least", "most"),
+        rows=rows,
+        targets=targets,
+        notes=[
+            f"Wall seconds of a sweep, trace included, as `MC2(n_jobs=...)` does it, at most "
+            f"{settings.n_topics} topics and {settings.n_clusters} clusters. Medians of "
+            f"{settings.pairs} pairs of {SWEEPS} sweeps in turn; both of a pair start from the "
+            "same state and end in the same, draw by draw.",
+        ],
+    )
+
+
+def _pairs(engine: str, corpus: Corpus, settings: Settings) -> list[tuple[float, float]]:
+    """Return wall seconds of a sweep on one thread and on two, pair by pair."""
+    models = [
+        ours.estimator(
+            ours.ENGINES[engine],
+            n_sweeps=SWEEPS,
+            burn_in=SWEEPS - 1,
+            thin=1,
+            keep_parameters=1,
+            max_topics=settings.n_topics,
+            max_clusters=settings.n_clusters,
+            n_jobs=n_jobs,
+            random_state=settings.seed,
+            warm_start=True,
+        )
+        for n_jobs in (1, 2)
+    ]
+    for model in models:  # compiles, and leaves the start behind
+        _seconds(model, corpus)
+    return [
+        (_seconds(models[0], corpus), _seconds(models[1], corpus)) for _ in range(settings.pairs)
+    ]
+
+
+def _seconds(model: MC2, corpus: Corpus) -> float:
+    """Go on with a fit; return wall seconds of a sweep."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a bound that was reached, as it should
+        model.fit(corpus)
+    return float(model.posterior_.trace["seconds"].tail(SWEEPS).mean())
