@@ -327,13 +327,18 @@ def test_a_token_that_no_topic_can_have_made_is_drawn_by_the_weights_alone(bad):
     np.testing.assert_allclose(scored(case), scored(make_case(flat)), rtol=1e-12, atol=1e-12)
 
 
-def test_a_topic_whose_likelihood_is_no_number_is_never_drawn():
+@pytest.mark.parametrize("log_weight", [-1.8, -2000.0])
+def test_a_likelihood_that_is_no_number_counts_as_zero(log_weight):
     likelihood = np.random.default_rng(1).normal(size=(N_TOKENS, 6))
     likelihood[:, 2] = np.nan
-    case = make_case(likelihood)
-    assert 2 not in drawn(case)[0]
-    assert 2 not in drawn(case, start=first_topics(case), lam=2.0)[0]
-    assert np.isfinite(scored(case)).all()
+    log_tau = np.full((N_CLUSTERS, 6), log_weight)
+    case = make_case(likelihood, log_tau)
+    without = make_case(np.nan_to_num(likelihood, nan=-np.inf), log_tau)
+    np.testing.assert_array_equal(drawn(case)[0], drawn_topics(without))
+    start = first_topics(case)
+    found = drawn(case, start=start, lam=2.0)[0]
+    np.testing.assert_array_equal(found, drawn_topics(without, start, 2.0))
+    np.testing.assert_allclose(scored(case), scores_of(without), rtol=1e-12)
 
 
 def test_a_topic_without_weight_is_never_drawn():
