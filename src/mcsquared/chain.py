@@ -18,7 +18,8 @@ from scipy import sparse
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
-from mcsquared.samplers import collapsed
+from mcsquared.samplers import blocked, collapsed
+from mcsquared.samplers.blocked import Workers
 from mcsquared.samplers.joint import log_joint
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
@@ -154,6 +155,9 @@ def parameter_draw(
     return ParameterDraw(
         draw=draw,
         topics_in_cluster=sparse.csr_matrix(counts.topics_in_cluster[np.ix_(clusters, topics)]),
+        tables_in_cluster=None
+        if state.tables_in_cluster is None
+        else sparse.csr_matrix(state.tables_in_cluster[np.ix_(clusters, topics)]),
         content_statistics=content,
         topic_weights=state.topic_weights[topics].copy(),
         unused_weight=math.exp(float(state.log_unused[0])),
@@ -173,17 +177,22 @@ class Runner:
     schedule: Schedule
     seed: int
     bounds: Bounds
+    sampler: str
+    threads_per_chain: int
     callbacks: Sequence[Callback]
     stop: threading.Event
     save: Callable[[ChainRun, bool], None]
 
     def run(self, run: ChainRun) -> None:
         """Sweep until the schedule ends, a callback stops it or somebody interrupts."""
+        with Workers(self.threads_per_chain) as workers:
+            self._sweep_to_the_end(run, workers)
+        self.save(run, True)
+
+    def _sweep_to_the_end(self, run: ChainRun, workers: Workers) -> None:
         while run.sweeps_done < self.schedule.n_sweeps and not self.stop.is_set():
             began = time.perf_counter()
-            collapsed.sweep(
-                run.state, self.observations, self.priors, self.seed, run.chain, self.bounds
-            )
+            self._sweep(run, workers)
             kept = self.schedule.is_kept(run.sweeps_done)
             info = self._info(run, kept, began)
             run.record(info)
@@ -195,11 +204,19 @@ class Runner:
             # Every callback hears of every sweep, also after one has asked to stop.
             if any([callback(info) for callback in self.callbacks]):  # noqa: C419
                 self.stop.set()
-        self.save(run, True)
+
+    def _sweep(self, run: ChainRun, workers: Workers) -> None:
+        given = (run.state, self.observations, self.priors, self.seed, run.chain, self.bounds)
+        if self.sampler == "collapsed":
+            collapsed.sweep(*given)
+        else:
+            blocked.sweep(*given, workers)
 
     def _info(self, run: ChainRun, kept: bool, began: float) -> SweepInfo:
         state = run.state
-        joint = log_joint(state, self.observations, self.priors)
+        joint = state.log_joint
+        if math.isinf(state.lam):
+            joint = log_joint(state, self.observations, self.priors)
         return SweepInfo(
             chain=run.chain,
             sweep=run.sweeps_done,
@@ -227,12 +244,14 @@ def run_chains(
     bounds: Bounds = NO_BOUNDS,
     callbacks: Sequence[Callback] = (),
     n_threads: int = 1,
+    sampler: str = "blocked",
     save: Callable[[ChainRun, bool], None] | None = None,
 ) -> bool:
     """Run every chain to the end of the schedule, side by side in up to ``n_threads`` threads.
 
-    The kernels hold no lock of the interpreter, and chains share the corpus but nothing that
-    changes, so the draws do not depend on the number of threads.
+    Threads left over when every chain has one share the chains' sweeps. The kernels hold no lock of
+    the interpreter, chains share the corpus but nothing that changes, and what a sweep draws does
+    not depend on how it is shared: the draws are the same for any number of threads.
 
     Parameters
     ----------
@@ -245,15 +264,25 @@ def run_chains(
         True if the run was interrupted from the keyboard.
     """
     stop = threading.Event()
+    n_side_by_side = min(n_threads, len(runs))
     runner = Runner(
-        observations, priors, schedule, seed, bounds, callbacks, stop, save or (lambda *_: None)
+        observations,
+        priors,
+        schedule,
+        seed,
+        bounds,
+        sampler,
+        n_threads // n_side_by_side,
+        callbacks,
+        stop,
+        save or (lambda *_: None),
     )
     with stop_on_interrupt(stop) as interrupted:
-        if n_threads == 1 or len(runs) == 1:
+        if n_side_by_side == 1:
             for run in runs:
                 runner.run(run)
         else:
-            with ThreadPoolExecutor(max_workers=n_threads) as pool:
+            with ThreadPoolExecutor(max_workers=n_side_by_side) as pool:
                 futures = [pool.submit(runner.run, run) for run in runs]
                 # A wait without limit would keep Ctrl-C from reaching the main thread.
                 while wait(futures, timeout=0.2).not_done:

@@ -35,14 +35,15 @@ __all__ = ["MC2"]
 
 KIND = "model"
 CONTENT_KINDS = ("counts", "vectors")
-ALPHA, V, ETA = Gamma(1, 1), Gamma(1, 0.1), Gamma(1, 1)
+ALPHA, V, ETA, LAM = Gamma(1, 1), Gamma(1, 0.1), Gamma(1, 1), Gamma(1, 0.1)
 
 
 class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     """Clusters of groups and topics of their content together, guided by the groups' contexts.
 
-    With ``lam=inf``, the default until the fast engine is there, this is the model of Nguyen,
-    Phung, Nguyen, Venkatesh and Bui (ICML 2014) under its collapsed Gibbs sampler, corrected.
+    With ``lam=inf`` this is the model of Nguyen, Phung, Nguyen, Venkatesh and Bui (ICML 2014), in
+    which all groups of a cluster share one mixture of topics. By default groups vary around their
+    cluster, because real groups do.
 
     Parameters
     ----------
@@ -58,12 +59,15 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     lam : float or Gamma
         How closely groups follow their cluster; ``inf`` is the paper's model.
     sampler : {"auto", "collapsed", "blocked"}
+        "blocked" is fast and parallel, and what "auto" means; "collapsed" is the paper's, corrected,
+        for ``lam=inf``.
     device : {"cpu"}
     n_sweeps, burn_in, thin : int
         All sweeps; those discarded at the beginning; every ``thin``-th after that is kept.
     n_chains : int
     n_jobs : int, optional
-        Cores in all, divided among chains; -1 for every core.
+        Cores in all, divided among chains and their threads; -1 for every core. The draws do not
+        depend on it.
     max_clusters, max_topics : int, optional
         Hard upper bounds, reported when they bind.
     init : {"auto", "random"}
@@ -107,8 +111,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         alpha: Concentration = ALPHA,
         v: Concentration = V,
         eta: Concentration = ETA,
-        lam: Concentration = math.inf,
-        sampler: str = "collapsed",
+        lam: Concentration = LAM,
+        sampler: str = "auto",
         device: str = "cpu",
         n_sweeps: int = 600,
         burn_in: int = 100,
@@ -171,14 +175,15 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             eta=self.eta,
             lam=self.lam,
         )
-        n_threads = max(1, min(effective_n_jobs(self.n_jobs), self.n_chains))
+        sampler = check_sampler(self.sampler, self.device, self.lam)
         fit = Fit(
             priors=priors,
             schedule=schedule,
-            n_threads=n_threads,
+            n_threads=max(1, effective_n_jobs(self.n_jobs)),
             seed=self._seed(),
             bounds=Bounds(_bound(self.max_clusters), _bound(self.max_topics)),
             init=self.init,
+            sampler=sampler,
             callbacks=tuple(self.callbacks),
             progress=self.progress,
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
@@ -255,8 +260,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        method : {"completion", "exact", "printed"}
-            See `mcsquared.evaluation.perplexity`, which also returns it group by group.
+        method : {"completion", "exact", "left_to_right", "printed"}
+            "exact" for ``lam=inf``, "left_to_right" for a finite one. See `mcsquared.evaluation.perplexity`, which also returns it group by group.
         given_contexts : bool
             Whether the groups' contexts may be used.
         """
@@ -266,8 +271,11 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return float(perplexity(posterior, corpus, method, given_contexts))
 
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
-        """Return the mean log-likelihood per token, by the method "exact"."""
-        return -math.log(self.perplexity(X, "exact", contexts=contexts))
+        """Return the mean log-likelihood per token: by "exact", or by "left_to_right" (λ finite)."""
+        check_is_fitted(self)
+        paper = self.posterior_.priors.lam == math.inf
+        method = "exact" if paper else "left_to_right"
+        return -math.log(self.perplexity(X, method, contexts=contexts))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns that `transform` gives: topic0, topic1, ..."""

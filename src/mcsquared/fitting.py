@@ -19,7 +19,7 @@ from mcsquared.observations import Observations, observe
 from mcsquared.posterior import Posterior
 from mcsquared.priors import Priors
 from mcsquared.progress import Progress
-from mcsquared.samplers import collapsed
+from mcsquared.samplers import blocked, collapsed
 from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Fit:
     seed: int
     bounds: Bounds
     init: str
+    sampler: str
     callbacks: Sequence[Callback]
     progress: Any
     checkpoint: str | None
@@ -71,6 +72,7 @@ class Fit:
                 self.bounds,
                 [*self.callbacks, progress],
                 self.n_threads,
+                self.sampler,
                 checkpoint.save if checkpoint else None,
             )
         kept = sum(len(run.cluster_of_group) for run in runs)
@@ -100,6 +102,7 @@ class Fit:
             "priors": self.priors.to_dict(),
             "seed": self.seed,
             "init": self.init,
+            "sampler": self.sampler,
             "max_clusters": self.bounds.clusters,
             "max_topics": self.bounds.topics,
             **dataclasses.asdict(self.schedule),
@@ -122,7 +125,8 @@ class Fit:
                 state = states[chain]
                 runs.append(ChainRun(chain, state, first_sweep=state.sweep))
             else:
-                state = collapsed.start(
+                start = collapsed.start if self.sampler == "collapsed" else blocked.start
+                state = start(
                     observations, self.priors, self.seed, chain, self.init, bounds=self.bounds
                 )
                 runs.append(ChainRun(chain, state))
@@ -196,17 +200,19 @@ def _column_sums(values: np.ndarray, counts: Any) -> np.ndarray:
     return np.bincount(counts.indices, weights=values, minlength=counts.shape[1]).astype(np.int64)
 
 
-def check_sampler(sampler: object, device: object, lam: object) -> None:
-    """Refuse a combination of sampler, device and λ that does not exist."""
+def check_sampler(sampler: object, device: object, lam: object) -> str:
+    """Return the sampler that a fit will use; refuse what does not exist."""
     if sampler not in SAMPLERS:
         raise InputError(
             f"sampler is {sampler!r}, but one of {', '.join(map(repr, SAMPLERS))} is wanted"
         )
-    if sampler == "blocked":
-        raise InputError("sampler is 'blocked', which is not there yet; 'collapsed' is wanted")
     if device != "cpu":
         raise InputError(f"device is {device!r}, but 'cpu' is the only one there is yet")
+    if sampler != "collapsed":
+        return "blocked"
     if not (isinstance(lam, float | int) and lam == math.inf):
         raise InputError(
-            f"lam is {lam!r}, but the collapsed sampler is for lam=inf, the paper's model"
+            f"lam is {lam!r}, but the collapsed sampler is for lam=inf, the paper's model; "
+            "sampler='blocked' takes any lam"
         )
+    return "collapsed"

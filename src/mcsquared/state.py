@@ -67,8 +67,8 @@ class State:
     tables_in_cluster : int32 (cluster slots, topic slots) or None
         O_km: tables that the groups of a cluster have at a topic; None where λ = ∞, because every
         token is then a table of its own.
-    log_topics : float
-        Log-density of topics given clusters, where λ is finite: known only inside a sweep.
+    log_joint : float
+        Where λ is finite, the joint density after the groups moved in the last sweep.
     """
 
     cluster_of_group: NDArray[np.int32]
@@ -82,7 +82,7 @@ class State:
     sweep: int
     counts: Counts = field(repr=False)
     tables_in_cluster: NDArray[np.int32] | None = None
-    log_topics: float = 0.0
+    log_joint: float = 0.0
 
     @property
     def tables(self) -> NDArray[np.int32]:
@@ -99,6 +99,13 @@ class State:
     def n_topics(self) -> int:
         """Occupied topics."""
         return int((self.counts.tokens_in_topic > 0).sum())
+
+    def take_topics(self, topics_in_cluster: NDArray[np.int32]) -> None:
+        """Take over new counts c_km, and what follows from them."""
+        counts = self.counts
+        counts.topics_in_cluster = topics_in_cluster
+        counts.tokens_in_cluster = topics_in_cluster.sum(axis=1, dtype=np.int64)
+        counts.tokens_in_topic = topics_in_cluster.sum(axis=0, dtype=np.int64)
 
     def grow_clusters(self) -> None:
         """Double the cluster slots; what is there keeps its slot."""

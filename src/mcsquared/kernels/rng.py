@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 
-__all__ = ["BLOCK", "Step", "fill_uniforms", "generator", "philox", "uniform"]
+__all__ = ["BLOCK", "Step", "fill_uniforms", "fill_uniforms_at", "generator", "philox", "uniform"]
 
 BLOCK = 64  # numbers that `fill_uniforms` makes at a time
 
@@ -144,6 +144,19 @@ def fill_uniforms(out, n_blocks, seed, chain, sweep, step, block):
             out[at + 16] = unit(words[1])
             out[at + 32] = unit(words[2])
             out[at + 48] = unit(words[3])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_uniforms_at(indices, n, first, seed, chain, sweep, step, attempt, out):
+    """Fill rows of float32 ``out`` with the first three numbers of the indices ``first + indices``."""
+    place = place_of(step, attempt)
+    for i in range(n):
+        words = four_words(
+            uint64(first + indices[i]), uint64(sweep), place, uint64(seed), uint64(chain)
+        )
+        out[0, i] = unit(words[0])
+        out[1, i] = unit(words[1])
+        out[2, i] = unit(words[2])
 
 
 def generator(seed: int, chain: int, sweep: int, step: int) -> np.random.Generator:

@@ -7,6 +7,11 @@
       + Σ_m log marginal(content of m)
       + M log η + (η − 1) log ε_new − Σ_m log ε_m
 
+Where groups vary around their cluster (λ finite) the third line is
+
+      + Σ_j [ ln Γ(λ) − ln Γ(λ + N_j) + Σ_m (ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km)) ]
+      + Σ_k log Dir(τ_k; v ε)
+
 Base measures of the data are left out: they are the same for every assignment.
 """
 
@@ -15,28 +20,100 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammaln
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
 
 from mcsquared.kernels.cpu.tables import log_joint_of_words
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.state import Counts, State
 
-__all__ = ["log_joint"]
+__all__ = ["log_joint", "log_joint_of_members"]
+
+Floats = NDArray[np.float64]
 
 
 def log_joint(state: State, observations: Observations, priors: Priors) -> float:
-    """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures."""
+    """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures: λ = ∞."""
     counts = state.counts
-    occupied = counts.groups_in_cluster > 0
-    groups = counts.groups_in_cluster[occupied].astype(np.float64)
-    alpha, n_groups = state.alpha, observations.n_groups
-    total = len(groups) * math.log(alpha) + gammaln(groups).sum()
-    total += gammaln(alpha) - gammaln(alpha + n_groups)
-    total += _log_contexts(state, observations, occupied)
+    total = _log_clusters(state, observations)
     if observations.n_tokens:
-        total += _log_topics(state, counts, occupied) + _log_content(counts, observations, priors)
-    return float(total)
+        occupied = counts.groups_in_cluster > 0
+        active = counts.tokens_in_topic > 0
+        total += _log_topics(state, counts, occupied)
+        total += _log_root(state.topic_weights[active], float(state.log_unused[0]), state.eta)
+        total += _log_content(counts, observations, priors)
+    return total
+
+
+def log_joint_of_members(
+    state: State,
+    observations: Observations,
+    priors: Priors,
+    topic_weights: Floats,
+    log_shares: Floats,
+    log_rising: float,
+) -> float:
+    """Return log p(z, l, x, w, τ, ε | α, v, η, λ), up to the data's base measures: λ finite.
+
+    Parameters
+    ----------
+    state : State
+        Groups have moved, the concentrations are those that they moved by.
+    topic_weights : float64 (topic slots,)
+        ε, empty slots included.
+    log_shares : float64 (cluster slots, topic slots)
+        log τ.
+    log_rising : float
+        Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
+    """
+    counts = state.counts
+    total = _log_clusters(state, observations)
+    if observations.n_tokens:
+        active = counts.tokens_in_topic > 0
+        occupied = counts.groups_in_cluster > 0
+        unused = float(topic_weights[~active].sum())
+        log_unused = math.log(unused) if unused > 0.0 else float(state.log_unused[0])
+        weights = np.append(topic_weights[active], math.exp(log_unused))
+        shares = log_shares[occupied]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rest = logsumexp(shares[:, ~active], axis=1) if (~active).any() else np.array(-np.inf)
+        known = np.column_stack([shares[:, active], np.broadcast_to(rest, len(shares))])
+        total += log_rising + _log_restaurants(state.lam, np.diff(observations.group_start))
+        total += _log_dirichlet(known, state.v * weights)
+        total += _log_root(weights[:-1], log_unused, state.eta)
+        total += _log_content(counts, observations, priors)
+    return total
+
+
+def _log_clusters(state: State, observations: Observations) -> float:
+    """Return the log-density of clusters and of contexts given them."""
+    occupied = state.counts.groups_in_cluster > 0
+    groups = state.counts.groups_in_cluster[occupied].astype(np.float64)
+    alpha = state.alpha
+    total = len(groups) * math.log(alpha) + float(gammaln(groups).sum())
+    total += float(gammaln(alpha) - gammaln(alpha + observations.n_groups))
+    return total + _log_contexts(state, observations, occupied)
+
+
+def _log_restaurants(concentration: float, customers: NDArray[np.integer]) -> float:
+    return float((gammaln(concentration) - gammaln(concentration + customers)).sum())
+
+
+def _log_dirichlet(log_shares: Floats, shape: Floats) -> float:
+    """Return Σ_k log Dir(τ_k; shape); parts without a share and almost without a shape are left."""
+    with np.errstate(invalid="ignore"):
+        terms = (shape - 1.0) * log_shares
+    terms = np.where(np.isfinite(terms), terms, 0.0)
+    held = shape > 0.0
+    constant = gammaln(shape.sum()) - gammaln(shape[held]).sum()
+    return float(terms.sum() + len(log_shares) * constant)
+
+
+def _log_root(weights: Floats, log_unused: float, eta: float) -> float:
+    """Return the log-density of ε."""
+    total = len(weights) * math.log(eta) + (eta - 1.0) * log_unused
+    return total - float(np.log(weights).sum())
 
 
 def _log_contexts(state: State, observations: Observations, occupied: np.ndarray) -> float:
@@ -64,9 +141,7 @@ def _log_topics(state: State, counts: Counts, occupied: np.ndarray) -> float:
     tokens = counts.tokens_in_cluster[occupied]
     total = float((gammaln(state.v) - gammaln(state.v + tokens)).sum())
     total += float((gammaln(prior + held) - gammaln(prior)).sum())
-    n_topics, eta = int(active.sum()), state.eta
-    total += n_topics * math.log(eta) + (eta - 1.0) * float(state.log_unused[0])
-    return total - float(np.log(state.topic_weights[active]).sum())
+    return total
 
 
 def _log_content(counts: Counts, observations: Observations, priors: Priors) -> float:

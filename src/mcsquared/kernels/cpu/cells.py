@@ -123,21 +123,20 @@ def draw_cells(
         Entries (group, count) of each word.
     word_start : int64 (n_words + 1,)
         Tokens of the words before it.
-    shares : float32 (cluster slots, topic slots)
+    shares : float32 (cluster slots × topic slots,)
         τ_km divided by the sum of the topic's variates.
-    weights : float32 (n_words, topic slots)
+    weights : float32 (n_words × topic slots,)
         Gamma variates of the topics' words.
     topics_in_cluster : int32 (cluster slots, topic slots)
         Counts are added to it.
     words_in_topic : int32 (n_words, topic slots)
         Rows of these words are overwritten.
     """
-    n_clusters, n = shares.shape
+    n_clusters, n = topics_in_cluster.shape
     tokens_of_cell = np.zeros(n_clusters, np.int32)
     by_lane = np.zeros(n + 2 * N_LANES, np.float32)
     by_block = np.full(2 * n + 3 * N_LANES, np.inf, np.float32)
     numbers = np.empty(NUMBERS, np.float32)
-    flat_shares, flat_weights = shares.reshape(-1), weights.reshape(-1)
     for w in range(first_word, last_word):
         row = words_in_topic[w]
         row[:] = 0
@@ -157,9 +156,9 @@ def draw_cells(
                 counts = topics_in_cluster[k]
                 few = n_tokens < FEW
                 if few:
-                    total = running_sums(flat_shares, k * n, flat_weights, w * n, n, by_lane)
+                    total = running_sums(shares, k * n, weights, w * n, n, by_lane)
                 else:
-                    total = block_sums(flat_shares, k * n, flat_weights, w * n, n, by_block)
+                    total = block_sums(shares, k * n, weights, w * n, n, by_block)
                 while n_tokens > 0:
                     if used == NUMBERS:
                         n_blocks = min(NUMBERS, left + BLOCK - 1) // BLOCK

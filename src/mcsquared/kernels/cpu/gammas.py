@@ -13,7 +13,15 @@ from numba import float32, int32, njit, uint64
 
 from mcsquared.kernels.cpu.fast_math import cos_of_turns, exp32, log32
 from mcsquared.kernels.cpu.lanes import N_LANES, nonzero, trailing_zeros
-from mcsquared.kernels.rng import BLOCK, fill_uniforms, four_words, place_of, uniform, unit
+from mcsquared.kernels.rng import (
+    BLOCK,
+    fill_uniforms,
+    fill_uniforms_at,
+    four_words,
+    place_of,
+    uniform,
+    unit,
+)
 
 __all__ = ["CELLS", "ROWS", "add_columns", "draw_gamma_rows", "log_gamma_draw", "log_gamma_of_cell"]
 
@@ -56,75 +64,53 @@ def try_large(u, turns, accept, shape):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_all_small(out, at, n, shape, numbers, in_logs, failed):
-    """Give n cells from ``at`` on a candidate each; ``failed`` says which do not stand."""
-    for b in range(n // CELLS):
-        for i in range(CELLS):
-            value, log_value, stands = try_small(
-                numbers[b * BLOCK + i], numbers[b * BLOCK + CELLS + i], shape
-            )
-            out[at + b * CELLS + i] = log_value if in_logs else value
-            failed[b * CELLS + i] = int32(0) if stands else int32(1)
+def try_all_small(out, first, n, shape, numbers, in_logs, failed):
+    """Give n cells from ``first`` on a candidate each; ``failed`` says which do not stand."""
+    for block in range((n + CELLS - 1) // CELLS):
+        begin, at = block * CELLS, block * BLOCK
+        for i in range(min(CELLS, n - begin)):
+            value, log_value, stands = try_small(numbers[at + i], numbers[at + CELLS + i], shape)
+            out[first + begin + i] = log_value if in_logs else value
+            failed[begin + i] = int32(0) if stands else int32(1)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_list_small(cells, n, first, shape, place, seed, chain, sweep, in_logs, values, stands):
-    """Try Gamma(shape < 1) for the listed cells; lists are padded to whole vectors."""
-    for b in range((n + N_LANES - 1) // N_LANES):
-        for i in range(N_LANES):
-            at = b * N_LANES + i
-            words = four_words(uint64(first + cells[at]), sweep, place, seed, chain)
-            value, log_value, ok = try_small(unit(words[0]), unit(words[1]), shape)
-            values[at] = log_value if in_logs else value
-            stands[at] = int32(1) if ok else int32(0)
+def try_list_small(numbers, n, shape, in_logs, values, stands):
+    """Try Gamma(shape < 1) with each column of numbers."""
+    for i in range(n):
+        value, log_value, ok = try_small(numbers[0, i], numbers[1, i], shape)
+        values[i] = log_value if in_logs else value
+        stands[i] = int32(1) if ok else int32(0)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_list_large(cells, shapes, n, first, place, seed, chain, sweep, in_logs, values, stands):
-    """Try Gamma(shape ≥ 1) for the listed cells; lists are padded to whole vectors."""
-    for b in range((n + N_LANES - 1) // N_LANES):
-        for i in range(N_LANES):
-            at = b * N_LANES + i
-            words = four_words(uint64(first + cells[at]), sweep, place, seed, chain)
-            value, log_value, ok = try_large(
-                unit(words[0]), unit(words[1]), unit(words[2]), shapes[at]
-            )
-            values[at] = log_value if in_logs else value
-            stands[at] = int32(1) if ok else int32(0)
+def try_list_large(numbers, n, shapes, in_logs, values, stands):
+    """Try Gamma(shape ≥ 1) with each column of numbers."""
+    for i in range(n):
+        value, log_value, ok = try_large(numbers[0, i], numbers[1, i], numbers[2, i], shapes[i])
+        values[i] = log_value if in_logs else value
+        stands[i] = int32(1) if ok else int32(0)
 
 
 @njit(cache=True, error_model="numpy")
-def finish_small(
-    out, at, cells, n, first, shape, step, seed, chain, sweep, in_logs, values, stands
-):
-    """Try the listed cells again until all stand."""
-    attempt = 1
-    while n > 0:
-        place = place_of(step, attempt)
-        try_list_small(cells, n, first, shape, place, seed, chain, sweep, in_logs, values, stands)
-        left = 0
-        for i in range(n):
-            cell = cells[i]
-            out[at + cell] = values[i]
-            cells[left] = cell
-            left += 1 - stands[i]
-        n = left
-        attempt += 1
+def finish(out, first, cells, shapes, n, small, step, key, in_logs, scratch):
+    """Try the listed cells, each with its own shape, until all stand.
 
-
-@njit(cache=True, error_model="numpy")
-def finish_large(
-    out, at, cells, shapes, n, first, step, seed, chain, sweep, in_logs, values, stands
-):
-    """Try the listed cells, each with its own shape, until all stand."""
-    attempt = 0
+    ``small`` says that all shapes are the first of them and below 1, and that attempt 0 is over.
+    """
+    seed, chain, sweep = key
+    numbers, values, stands = scratch
+    attempt = 1 if small else 0
     while n > 0:
-        place = place_of(step, attempt)
-        try_list_large(cells, shapes, n, first, place, seed, chain, sweep, in_logs, values, stands)
+        fill_uniforms_at(cells, n, first, seed, chain, sweep, step, attempt, numbers)
+        if small:
+            try_list_small(numbers, n, shapes[0], in_logs, values, stands)
+        else:
+            try_list_large(numbers, n, shapes, in_logs, values, stands)
         left = 0
         for i in range(n):
             cell, shape = cells[i], shapes[i]
-            out[at + cell] = values[i]
+            out[first + cell] = values[i]
             cells[left] = cell
             shapes[left] = shape
             left += 1 - stands[i]
@@ -133,7 +119,9 @@ def finish_large(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_gamma_rows(first_row, last_row, counts, shape, step, seed, chain, sweep, in_logs, out):
+def draw_gamma_rows(
+    first_row, last_row, n_columns, counts, shape, step, seed, chain, sweep, in_logs, out
+):
     """Draw out[r, c] ~ Gamma(shape + counts[r, c]) for the rows, or the logarithms of such.
 
     Cells that hold something draw by ``step + 1``, the others by ``step``. Variates below 1e-20 are
@@ -143,40 +131,36 @@ def draw_gamma_rows(first_row, last_row, counts, shape, step, seed, chain, sweep
     ----------
     first_row : int
         A multiple of `ROWS`.
-    counts : int32 (n_rows, n_columns)
-        The number of columns is a multiple of 16.
+    n_columns : int
+        A multiple of 16.
+    counts : int32 (n_rows × n_columns,)
+        Row after row, like ``out``.
     shape : float
         Above 0.
-    out : float32 (n_rows, n_columns)
+    out : float32 (n_rows × n_columns,)
     """
-    n_columns = counts.shape[1]
-    n_most = ROWS * n_columns
-    held, rejected = np.empty(n_most + N_LANES, np.int64), np.empty(n_most + N_LANES, np.int64)
-    shapes, values = np.ones(n_most + N_LANES, np.float32), np.empty(n_most + N_LANES, np.float32)
-    failed, stands = np.ones(n_most + N_LANES, np.int32), np.empty(n_most + N_LANES, np.int32)
-    held[:] = 0
-    rejected[:] = 0
+    n_most = ROWS * n_columns + N_LANES
+    held, rejected = np.zeros(n_most, np.int64), np.zeros(n_most, np.int64)
+    shapes, same = np.ones(n_most, np.float32), np.full(n_most, shape, np.float32)
+    failed = np.ones(n_most, np.int32)
     numbers = np.empty(2 * n_most + BLOCK, np.float32)
-    flat_counts, flat_out = counts.reshape(-1), out.reshape(-1)
-    seed, chain, sweep = uint64(seed), uint64(chain), uint64(sweep)
+    scratch = (
+        np.empty((3, n_most), np.float32),
+        np.empty(n_most, np.float32),
+        np.empty(n_most, np.int32),
+    )
+    key = (seed, chain, sweep)
     small = shape < 1.0
     for row in range(first_row, last_row, ROWS):
-        at = row * n_columns
+        first = row * n_columns
         n = (min(last_row, row + ROWS) - row) * n_columns
         if small:
             n_blocks = (n + CELLS - 1) // CELLS
-            fill_uniforms(numbers, n_blocks, seed, chain, sweep, step, at // CELLS)
-            # The last block may be half a block over the end of the table.
-            whole = n // CELLS * CELLS
-            try_all_small(flat_out, at, whole, float32(shape), numbers, in_logs, failed)
-            for i in range(whole, n):
-                j = 2 * whole + i - whole
-                value, log_value, ok = try_small(numbers[j], numbers[j + CELLS], float32(shape))
-                flat_out[at + i] = log_value if in_logs else value
-                failed[i] = int32(0) if ok else int32(1)
+            fill_uniforms(numbers, n_blocks, seed, chain, sweep, step, first // CELLS)
+            try_all_small(out, first, n, float32(shape), numbers, in_logs, failed)
         n_held = n_rejected = 0
         for block in range(0, n, N_LANES):
-            full = nonzero(flat_counts, at + block)
+            full = nonzero(counts, first + block)
             again = nonzero(failed, block) & ~full
             while again != 0:
                 cell = block + trailing_zeros(again)
@@ -192,38 +176,10 @@ def draw_gamma_rows(first_row, last_row, counts, shape, step, seed, chain, sweep
                 cell = block + trailing_zeros(full)
                 full &= full - 1
                 held[n_held] = cell
-                shapes[n_held] = float32(shape + flat_counts[at + cell])
+                shapes[n_held] = float32(shape + counts[first + cell])
                 n_held += 1
-        finish_small(
-            flat_out,
-            at,
-            rejected,
-            n_rejected,
-            at,
-            float32(shape),
-            step,
-            seed,
-            chain,
-            sweep,
-            in_logs,
-            values,
-            stands,
-        )
-        finish_large(
-            flat_out,
-            at,
-            held,
-            shapes,
-            n_held,
-            at,
-            step + 1,
-            seed,
-            chain,
-            sweep,
-            in_logs,
-            values,
-            stands,
-        )
+        finish(out, first, rejected, same, n_rejected, True, step, key, in_logs, scratch)
+        finish(out, first, held, shapes, n_held, False, step + 1, key, in_logs, scratch)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -13,8 +13,18 @@ from numba import njit
 
 from mcsquared.kernels.cpu.contexts import JOIN
 from mcsquared.kernels.cpu.predictive import add_observation
+from mcsquared.kernels.cpu.special import pick
+from mcsquared.kernels.rng import Step, uniform
 
-__all__ = ["ContextParameters", "add_context_scores", "normalise_log_rows", "sum_contexts"]
+__all__ = [
+    "ContextParameters",
+    "add_context_scores",
+    "draw_clusters_by_scores",
+    "normalise_log_rows",
+    "sum_contexts",
+]
+
+CLUSTERS = int(Step.CLUSTERS)
 
 
 class ContextParameters(NamedTuple):
@@ -50,6 +60,31 @@ def add_context_scores(j, dense, bags, parameters, statistics, scores):
     if parameters.extra.size > 0:
         for k in range(n_clusters):
             scores[k] += parameters.extra[j, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_clusters_by_scores(
+    first_group,
+    last_group,
+    content_scores,
+    log_weights,
+    dense,
+    bags,
+    contexts,
+    seed,
+    chain,
+    sweep,
+    cluster_of_group,
+):
+    """Draw z_j of groups whose content has been scored: float64 (groups, cluster slots)."""
+    n_clusters = log_weights.size
+    scores, statistics = np.empty(n_clusters), np.empty(dense.stat_start[-1])
+    for j in range(first_group, last_group):
+        for k in range(n_clusters):
+            scores[k] = log_weights[k] + content_scores[j - first_group, k]
+        add_context_scores(j, dense, bags, contexts, statistics, scores)
+        u = uniform(seed, chain, sweep, CLUSTERS, j, 0)
+        cluster_of_group[j] = pick(scores, n_clusters, u)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

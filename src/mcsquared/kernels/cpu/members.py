@@ -63,7 +63,9 @@ def begin_group(j, group_start, topic_of_token, cluster_of_group, base, n, row, 
     n[:] = F(0.0)
     for i in range(first, last):
         n[topic_of_token[i]] += ONE
-    row[:] = base[cluster_of_group[j]]
+    k = cluster_of_group[j]
+    for m in range(row.size):
+        row[m] = base[k, m]
     seed, chain, sweep = key
     n_blocks = (last - first + BLOCK - 1) // BLOCK
     # Every group begins a block of its own, so that no two groups share a number.
@@ -276,15 +278,14 @@ def tabulate_log_rising(first_topic, last_topic, base, table):
 
 
 @njit(cache=True, error_model="numpy")
-def score_topics(topics, held, n_topics, base, rising, part):
+def score_topics(topics, held, n_topics, base, rising, most, part):
     """Write Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) over a group's topics to ``part`` (clusters,)."""
-    n_clusters, most = part.size, rising.shape[1] - 1
-    table = rising.reshape(-1)
+    n_clusters = part.size
     for k in range(0, n_clusters, N_LANES):
         total = fill(F(0.0))
         for t in range(n_topics):
             n = min(held[t], most)
-            total = add(total, load(table, (topics[t] * (most + 1) + n) * n_clusters + k))
+            total = add(total, load(rising, (topics[t] * (most + 1) + n) * n_clusters + k))
         store(part, k, total)
     for t in range(n_topics):
         if held[t] > most:
@@ -334,7 +335,7 @@ def place_groups(
 
     Parameters
     ----------
-    rising : float32 (topic slots, n + 1, cluster slots)
+    rising : float32 (topic slots × (n + 1) × cluster slots,)
         From `tabulate_log_rising`.
     topics_in_cluster, tables_in_cluster : int32 (cluster slots, topic slots)
         Tokens c_km and tables O_km are added to them.
@@ -347,6 +348,7 @@ def place_groups(
     count = np.zeros(n_slots, np.int64)
     topics, held = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
     numbers = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
+    most = rising.size // base.size - 1
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(chunk_start[chunk], chunk_start[chunk + 1]):
@@ -360,11 +362,10 @@ def place_groups(
                     held[n_topics] = count[m]
                     count[m] = 0
                     n_topics += 1
-            score_topics(topics, held, n_topics, base, rising, part)
-            scores[:] = log_weights
-            add_context_scores(j, dense, bags, contexts, statistics, scores)
+            score_topics(topics, held, n_topics, base, rising, most, part)
             for k in range(n_clusters):
-                scores[k] += part[k]
+                scores[k] = log_weights[k] + part[k]
+            add_context_scores(j, dense, bags, contexts, statistics, scores)
             z = pick(scores, n_clusters, uniform(seed, chain, sweep, CLUSTERS, j, 0))
             cluster_of_group[j] = z
             total += part[z]

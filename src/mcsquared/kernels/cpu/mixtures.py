@@ -28,20 +28,19 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
 
     Parameters
     ----------
-    weights : float32 (n_words, topic slots)
+    weights : float32 (n_words × topic slots,)
         Gamma variates of the topics' words, not yet divided by their sums.
-    shares : float32 (topic slots, cluster slots)
+    shares : float32 (topic slots × cluster slots,)
         τ_km divided by the sum of the topic's variates.
     table : float32 (n_words, cluster slots)
     means : float32 (n_words,)
         What was subtracted.
     """
-    n_topics, n_clusters = shares.shape
-    flat_weights, flat_shares = weights.reshape(-1), shares.reshape(-1)
+    n_topics, n_clusters = weights.size // means.size, table.shape[1]
     sums = np.empty(4 * n_clusters, np.float32)
     for w in range(first_word, last_word, 4):
         n = min(4, last_word - w)
-        multiply_four(w, n, flat_weights, flat_shares, n_topics, n_clusters, sums)
+        multiply_four(w, n, weights, shares, n_topics, n_clusters, sums)
         for r in range(n):
             at = r * n_clusters
             total = F(0.0)
@@ -85,7 +84,6 @@ def add_word_scores(first, last, word, count, table, part, scores):
     ``part`` is float32 scratch, as long as ``scores``.
     """
     n_clusters = scores.size
-    rows = table.reshape(-1)
     for begin in range(first, last, BETWEEN_SUMS):
         end = min(last, begin + BETWEEN_SUMS)
         k = 0
@@ -94,8 +92,8 @@ def add_word_scores(first, last, word, count, table, part, scores):
             for e in range(begin, end):
                 at = np.int64(word[e]) * n_clusters + k
                 times = fill(float32(count[e]))
-                sum0 = add_product(sum0, times, load(rows, at))
-                sum1 = add_product(sum1, times, load(rows, at + N_LANES))
+                sum0 = add_product(sum0, times, load(table, at))
+                sum1 = add_product(sum1, times, load(table, at + N_LANES))
             store(part, k, sum0)
             store(part, k + N_LANES, sum1)
             k += 2 * N_LANES
@@ -103,7 +101,7 @@ def add_word_scores(first, last, word, count, table, part, scores):
             total = fill(F(0.0))
             for e in range(begin, end):
                 at = np.int64(word[e]) * n_clusters + k
-                total = add_product(total, fill(float32(count[e])), load(rows, at))
+                total = add_product(total, fill(float32(count[e])), load(table, at))
             store(part, k, total)
         for k in range(n_clusters):
             scores[k] += part[k]
@@ -133,7 +131,7 @@ def draw_clusters_of_words(
     ----------
     entry_start, entry_word, entry_count
         Rows of the (groups × words) counts.
-    table : float32 (n_words, cluster slots)
+    table : float32 (n_words × cluster slots,)
         From `tabulate_log_mixtures`.
     log_weights : float64 (cluster slots,)
         log π_k; −∞ where a slot may not be used.
@@ -142,7 +140,8 @@ def draw_clusters_of_words(
     scores, part = np.empty(n_clusters), np.empty(n_clusters, np.float32)
     statistics = np.empty(dense.stat_start[-1])
     for j in range(chunk_start[first_chunk], chunk_start[last_chunk]):
-        scores[:] = log_weights
+        for k in range(n_clusters):
+            scores[k] = log_weights[k]
         add_context_scores(j, dense, bags, contexts, statistics, scores)
         add_word_scores(
             entry_start[j], entry_start[j + 1], entry_word, entry_count, table, part, scores

@@ -1,4 +1,4 @@
-"""Tables, λ, v, η, ε and α after the groups have moved, in an order that leaves the posterior as is.
+"""Tables, λ, v, η, ε and α after the groups have moved, in an order that changes no posterior.
 
 Group tables were drawn with the λ and τ of the sweep, and serve λ and O_km. Cluster tables
 q_km ~ CRT(O_km, v ε_m) serve v; η comes with ε integrated out, then ε; α with π integrated out.

@@ -54,7 +54,17 @@ def _log_categories(
         concentration = float(observations.bags.concentration[c])
         step = int(Step.CATEGORIES)
         draw_gamma_rows(
-            0, len(part), part, concentration, step, key.seed, chain, key.sweep, True, drawn
+            0,
+            len(part),
+            part.shape[1],
+            part.reshape(-1),
+            concentration,
+            step,
+            key.seed,
+            chain,
+            key.sweep,
+            True,
+            drawn.reshape(-1),
         )
         normalise_log_rows(0, len(drawn), drawn)
         logs[first:last] = drawn

@@ -24,6 +24,8 @@ from mcsquared.state import Bounds, State
 
 __all__ = ["Key", "Weights", "draw_weights", "make_room"]
 
+# Numbers of topic slots: the kernel for groups that vary is compiled for each of the first few.
+TOPIC_SLOTS = (32, 64, 112, 160, 208, 256)
 FEWEST_EMPTY = 16
 MOST_EMPTY = 256
 NEGLIGIBLE = 1e-4  # weight that may fall on the last empty slot instead of on ones after it
@@ -64,6 +66,7 @@ def make_room(state: State, bounds: Bounds) -> None:
     """Add slots until enough of them are empty for what might be new."""
     unused = math.exp(float(state.log_unused[0]))
     wanted = _wanted(state.n_topics, unused, state.eta, bounds.topics)
+    wanted = next((size for size in TOPIC_SLOTS if size >= wanted), wanted)
     if len(state.topic_weights) < wanted:
         state.add_topic_slots(wanted - len(state.topic_weights))
     n_groups = len(state.cluster_of_group)
@@ -130,7 +133,7 @@ def open_slots(occupied: NDArray[np.bool_], bound: int | None) -> NDArray[np.int
 
 
 def log_sticks(n: int, concentration: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Break a stick of length 1 into n pieces, Beta(1, c) of the rest each; the last is the rest."""
+    """Break a stick of length 1 into n pieces: Beta(1, c) of the rest each, then the rest."""
     if n == 0:
         return np.zeros(0)
     # b ~ Beta(1, c) as 1 − U^(1/c), so that log(1 − b) needs no logarithm of a difference.

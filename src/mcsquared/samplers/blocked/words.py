@@ -10,16 +10,12 @@ from mcsquared.kernels.cpu.cells import draw_cells
 from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.lanes import N_LANES
-from mcsquared.kernels.cpu.members import (
-    count_words_in_topics,
-    place_groups,
-    sweep_tokens,
-    tabulate_log_rising,
-)
+from mcsquared.kernels.cpu.members import count_words_in_topics, sweep_tokens
 from mcsquared.kernels.cpu.mixtures import draw_clusters_of_words, tabulate_log_mixtures
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
+from mcsquared.samplers.blocked.members import as_floats, place_members
 from mcsquared.samplers.blocked.weights import Key, Weights
 from mcsquared.samplers.blocked.workers import Workers
 from mcsquared.state import State
@@ -27,9 +23,6 @@ from mcsquared.state import State
 __all__ = ["move_groups", "move_members"]
 
 SMALL_SUM = 1e-10  # of a topic's variates: floats may not hold their proportions
-SMALLEST_SHARE = 1e-20  # as in the table of variates: less than this is 0
-TABULATED = 128  # tokens of a topic in a group up to which log rising factorials are tabulated
-TABLE_NUMBERS = 1 << 22  # of that table at most: 16 MB
 
 Floats = NDArray[np.float32]
 
@@ -48,7 +41,17 @@ def draw_words(
     step = int(Step.CONTENT)
 
     def run(first: int, last: int) -> None:
-        draw_gamma_rows(bounds[first], bounds[last], words, beta, step, *key, False, variates)
+        draw_gamma_rows(
+            bounds[first],
+            bounds[last],
+            words.shape[1],
+            words.reshape(-1),
+            beta,
+            step,
+            *key,
+            False,
+            variates.reshape(-1),
+        )
         for chunk in range(first, last):
             add_columns(bounds[chunk], bounds[chunk + 1], variates, sums[chunk])
 
@@ -81,7 +84,7 @@ def move_groups(
     """Draw clusters with topics summed out, then topics by (cluster, word) cell: λ = ∞."""
     layout, counts = observations.layout, state.counts
     variates, sums = draw_words(state, observations, priors, key, workers)
-    shares = _as_floats(np.exp(weights.log_shares)) / sums.astype(np.float32)
+    shares = as_floats(np.exp(weights.log_shares)) / sums.astype(np.float32)
     word_bounds, bounds = layout.word_chunk_start, layout.chunk_start
     n_words, n_slots = len(variates), len(shares)
     table, means = np.empty((n_words, n_slots), np.float32), np.empty(n_words, np.float32)
@@ -89,7 +92,12 @@ def move_groups(
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_mixtures(
-            word_bounds[first], word_bounds[last], variates, by_topic, table, means
+            word_bounds[first],
+            word_bounds[last],
+            variates.reshape(-1),
+            by_topic.reshape(-1),
+            table,
+            means,
         )
 
     def place(first: int, last: int) -> None:
@@ -100,7 +108,7 @@ def move_groups(
             layout.words_of_group.start,
             layout.words_of_group.column,
             layout.words_of_group.count,
-            table,
+            table.reshape(-1),
             weights.log_clusters,
             observations.dense,
             observations.bags,
@@ -119,8 +127,8 @@ def move_groups(
             layout.groups_of_word.count,
             layout.word_start,
             state.cluster_of_group,
-            shares,
-            variates,
+            shares.reshape(-1),
+            variates.reshape(-1),
             *key,
             topics,
             counts.words_in_topic,
@@ -129,7 +137,7 @@ def move_groups(
 
     workers.map(len(word_bounds) - 1, tabulate)
     workers.map(len(bounds) - 1, place)
-    _take_topics(state, sum(workers.map(len(word_bounds) - 1, draw)))
+    state.take_topics(sum(workers.map(len(word_bounds) - 1, draw)))
 
 
 def move_members(
@@ -140,25 +148,21 @@ def move_members(
     contexts: ContextParameters,
     key: Key,
     workers: Workers,
-) -> None:
-    """Draw topics of tokens, clusters of groups and their tables: λ finite."""
+) -> float:
+    """Draw topics of tokens, clusters of groups and their tables: λ finite.
+
+    Returns what `place_members` does.
+    """
     layout, counts = observations.layout, state.counts
     variates, sums = draw_words(state, observations, priors, key, workers)
     # ψ times the number of words: most are near 1, far from where floats end.
     scale = (len(variates) / sums).astype(np.float32)
-    base = _as_floats(state.lam * np.exp(weights.log_shares))
+    base = as_floats(state.lam * np.exp(weights.log_shares))
     word_bounds, bounds = layout.word_chunk_start, layout.chunk_start
-    n_clusters, n_slots = base.shape
-    blocks = (0,) * (n_slots // N_LANES)
-    most = max(min(TABULATED, TABLE_NUMBERS // base.size - 1, layout.longest), 1)
-    rising = np.empty((n_slots, most + 1, n_clusters), np.float32)
-    log_likelihood = np.zeros(len(bounds) - 1)
+    blocks = (0,) * (base.shape[1] // N_LANES)
 
     def divide(first: int, last: int) -> None:
         variates[word_bounds[first] : word_bounds[last]] *= scale
-
-    def tabulate(first: int, last: int) -> None:
-        tabulate_log_rising(first, last, base, rising)
 
     def visit(first: int, last: int) -> None:
         sweep_tokens(
@@ -177,29 +181,6 @@ def move_members(
             state.topic_of_token,
         )
 
-    def place(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
-        place_groups(
-            first,
-            last,
-            bounds,
-            observations.group_start,
-            state.topic_of_token,
-            base,
-            rising,
-            layout.longest,
-            weights.log_clusters,
-            observations.dense,
-            observations.bags,
-            contexts,
-            *key,
-            state.cluster_of_group,
-            topics,
-            tables,
-            log_likelihood,
-        )
-        return topics, tables
-
     def count(first: int, last: int) -> None:
         count_words_in_topics(
             word_bounds[first],
@@ -211,22 +192,6 @@ def move_members(
         )
 
     workers.map(len(word_bounds) - 1, divide)
-    workers.map(n_slots, tabulate)
     workers.map(len(bounds) - 1, visit)
-    topics, tables = (sum(part) for part in zip(*workers.map(len(bounds) - 1, place), strict=True))
     workers.map(len(word_bounds) - 1, count)
-    _take_topics(state, topics)
-    state.tables_in_cluster = tables
-    state.log_topics = float(log_likelihood.sum())
-
-
-def _take_topics(state: State, topics_in_cluster: NDArray[np.int32]) -> None:
-    counts = state.counts
-    counts.topics_in_cluster = topics_in_cluster
-    counts.tokens_in_cluster = topics_in_cluster.sum(axis=1, dtype=np.int64)
-    counts.tokens_in_topic = topics_in_cluster.sum(axis=0, dtype=np.int64)
-
-
-def _as_floats(values: NDArray[np.float64]) -> Floats:
-    """Return float32, 0 where a value is so small that its products would be slow or lost."""
-    return np.where(values < SMALLEST_SHARE, 0.0, values).astype(np.float32)
+    return place_members(state, observations, weights, contexts, key, workers)

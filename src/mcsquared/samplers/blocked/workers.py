@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
@@ -35,7 +36,7 @@ class Workers:
         bounds = np.linspace(0, n_chunks, self.n + 1).round().astype(int)
         futures = [
             self._pool.submit(run, int(first), int(last))
-            for first, last in zip(bounds[:-1], bounds[1:], strict=True)
+            for first, last in pairwise(bounds)
             if first < last
         ]
         return [future.result() for future in futures]
