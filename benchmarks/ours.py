@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcsquared import Gamma
+
 if TYPE_CHECKING:
     from benchmarks.turns import Clock
     from mcsquared import MC2
@@ -19,7 +21,7 @@ __all__ = ["ENGINES", "FINITE", "INFINITE", "TimedFit", "compile_kernels", "esti
 
 FINITE, INFINITE = "mcsquared, λ finite", "mcsquared, λ = ∞"
 ENGINES: dict[str, dict[str, Any]] = {
-    FINITE: {"sampler": "blocked"},
+    FINITE: {"sampler": "blocked", "lam": Gamma(1, 0.1)},
     INFINITE: {"sampler": "blocked", "lam": math.inf},
 }
 

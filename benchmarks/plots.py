@@ -12,8 +12,13 @@ __all__ = ["draw_curves"]
 
 # Okabe and Ito (2008): told apart by colour-blind readers too. Ours are the two strongest.
 OURS = ("#0072B2", "#D55E00")
-OTHERS = ("#009E73", "#009E73", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
+OTHERS = {
+    "tomotopy LDA": "#009E73",
+    "tomotopy HDP": "#CC79A7",
+    "scikit-learn LDA": "#E69F00",
+    "MALLET LDA": "#56B4E9",
+}
+MARKS = "os^DvPX"
 APART = 0.045  # of the height: labels nearer than that would cover each other
 
 
@@ -26,14 +31,14 @@ def draw_curves(answer: Answer, path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(8.5, 5.0), layout="constrained")
     ends = []
-    ours, others = iter(OURS), iter(zip(OTHERS, MARKS, strict=True))
+    ours, marks = iter(OURS), iter(MARKS)
     for name, curve in answer.curves.items():
         seconds, values = zip(*curve, strict=True)
         if name.startswith("mcsquared"):
             colour, style = next(ours), {"linewidth": 2.6, "zorder": 3}
         else:
-            colour, mark = next(others)
-            style = {"linewidth": 1.2, "marker": mark, "markersize": 4}
+            colour = OTHERS.get(name.split(",")[0], "black")
+            style = {"linewidth": 1.2, "marker": next(marks), "markersize": 4}
         axes.plot(seconds, values, color=colour, **style)
         ends.append((seconds[-1], values[-1], name, colour))
     axes.set_xscale("log")

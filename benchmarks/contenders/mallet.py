@@ -73,6 +73,7 @@ class Mallet:
         options = {
             "num-topics": self.settings.n_topics,
             "num-iterations": sweeps,
+            "beta": self.settings.beta,
             "num-threads": 1,
             "optimize-interval": 10,
             "optimize-burn-in": 0,

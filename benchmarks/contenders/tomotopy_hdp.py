@@ -17,7 +17,6 @@ __all__ = ["NAME", "TomotopyHDP", "begin"]
 
 NAME = "tomotopy HDP"
 ALPHA = 10.0  # with its default of 0.1 most of the topics it starts with die out
-BETA = 0.05  # mcsquared's own default for words, called eta there
 
 
 class TomotopyHDP(TomotopyModel):
@@ -29,7 +28,7 @@ class TomotopyHDP(TomotopyModel):
         import tomotopy
 
         model = tomotopy.HDPModel(
-            initial_k=settings.n_topics, alpha=ALPHA, eta=BETA, seed=settings.seed
+            initial_k=settings.n_topics, alpha=ALPHA, eta=settings.beta, seed=settings.seed
         )
         super().__init__(model, corpus)
 

@@ -19,14 +19,15 @@ NAME = "tomotopy LDA"
 
 
 class TomotopyLDA(TomotopyModel):
-    """tomotopy.LDAModel with its defaults, which optimise alpha every ten sweeps."""
+    """tomotopy.LDAModel with its default alpha, optimised every ten sweeps."""
 
     name = NAME
 
     def __init__(self, corpus: Corpus, settings: Settings) -> None:
         import tomotopy
 
-        super().__init__(tomotopy.LDAModel(k=settings.n_topics, seed=settings.seed), corpus)
+        model = tomotopy.LDAModel(k=settings.n_topics, eta=settings.beta, seed=settings.seed)
+        super().__init__(model, corpus)
 
     def size(self) -> dict[str, int]:
         """Return the topics it was given."""

@@ -9,12 +9,12 @@ from typing import Any
 from benchmarks import ours, peers
 from benchmarks.contenders import tomotopy_lda
 from benchmarks.corpora import corpus_for, held_out, name_of_corpus
-from benchmarks.scoring import Halves, completion_perplexity, mix, score
+from benchmarks.scoring import Halves, completion_perplexity, own_perplexity
 from benchmarks.settings import Settings
 from benchmarks.tables import Answer, Cell, Target
 from benchmarks.turns import Clock, run_in_turns
 
-__all__ = ["ask", "own_inference", "score_halves", "seconds_to"]
+__all__ = ["ask", "score_halves", "seconds_to"]
 
 MOMENTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 40, 60)  # sixtieths of the time
 SHOWN = (2, 4, 8, 15, 30, 60)
@@ -46,7 +46,7 @@ def ask(settings: Settings) -> Answer:
             curves[name] = _curve_of(result, test, halves, moments, settings.seed)
             sizes[name] = result.draws()[-1].n_topics
     curves = {name: curve for name, curve in curves.items() if curve}
-    own = {name: own_inference(result, halves) for name, result in results.items()}
+    own = {name: _own_inference(result, halves) for name, result in results.items()}
     shown = [settings.quality_seconds * moment / 60 for moment in SHOWN]
     return Answer(
         title=f"Time to quality: completion perplexity of {test.n_groups} held-out groups of "
@@ -67,9 +67,11 @@ def ask(settings: Settings) -> Answer:
             f"{train.n_groups:,} groups and {train.n_tokens:,} tokens to learn from, "
             f"{halves.n_scored:,} to score: the second halves of the test groups given the first, "
             "the same for all. No contexts. "
-            f"Ours has at most {settings.peer_topics[-1]} topics and finds its clusters.",
+            f"Words have the prior {settings.beta:g} in all; ours has at most "
+            f"{settings.peer_topics[-1]} topics and finds its clusters.",
             "Peers are folded in by Gibbs sampling given their topics and their prior, θ averaged "
-            "over it; the last column is what the topics their own packages infer give at the end.",
+            "over it; the last column has θ from their own packages, at the end. The better of the "
+            "two counts where both are there, for scikit-learn at every moment.",
             "They train in turn, whoever has used least CPU-seconds first. Reading the corpus and "
             "compiling are not counted; for ours, everything in the call of `fit` is.",
             *notes,
@@ -137,11 +139,11 @@ def score_halves(
     return float(result)
 
 
-def own_inference(result: Any, halves: Halves) -> float | None:
+def _own_inference(result: Any, halves: Halves) -> float | None:
     """Return the perplexity at the end with θ from the peer's own package, where it has any."""
-    if not isinstance(result, peers.Training) or result.own_theta is None:
+    if not isinstance(result, peers.Training) or not result.snapshots:
         return None
-    return score(mix(result.own_theta, result.snapshots[-1][1], halves), halves)
+    return own_perplexity([result.snapshots[-1][1]], halves)
 
 
 def _after(curve: Curve, moment: float) -> Cell:
