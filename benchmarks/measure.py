@@ -8,13 +8,25 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["ROOT", "Timing", "cpu_seconds", "cpu_seconds_of_command", "peak_megabytes", "run_job"]
+__all__ = [
+    "ROOT",
+    "Timing",
+    "cpu_seconds",
+    "cpu_seconds_of_command",
+    "peak_megabytes",
+    "run_job",
+    "side_by_side",
+]
+
+Result = TypeVar("Result")
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -83,6 +95,16 @@ def run_job(
     if finished.returncode:
         raise RuntimeError(f"the job {job} failed:\n{finished.stderr[-2000:]}")
     return json.loads(finished.stdout.splitlines()[-1])
+
+
+def side_by_side(work: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
+    """Call a function of a module once for each tuple, in as many processes as there are cores.
+
+    For work whose result counts, not its time.
+    """
+    workers = min(os.cpu_count() or 1, len(calls))
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(work, *zip(*calls, strict=True)))
 
 
 def cpu_seconds_of_command(command: list[str]) -> tuple[float, float]:

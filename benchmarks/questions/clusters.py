@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks import ours
 from benchmarks.corpora import scenes_for
-from benchmarks.measure import cpu_seconds
+from benchmarks.measure import cpu_seconds, side_by_side
 from benchmarks.settings import Settings
 from benchmarks.tables import Answer, Cell, Target
 
@@ -32,9 +32,17 @@ def ask(settings: Settings) -> Answer:
         return Answer(title, columns, [], notes=["Left out: labelme8.npz is not at hand."])
     rows: list[tuple[Cell, ...]] = []
     found: dict[tuple[str, str], tuple[float, float]] = {}
-    for engine, what in _cases():
-        fits = [_fit(engine, what, scenes, seed, settings) for seed in range(settings.scene_seeds)]
-        scores, purities, clusters, topics, seconds = zip(*fits, strict=True)
+    calls = [
+        (engine, what, seed, settings)
+        for engine, what in _cases()
+        for seed in range(settings.scene_seeds)
+    ]
+    fits = dict(zip(calls, side_by_side(_fit, calls), strict=True))
+    for case in _cases():
+        engine, what = case
+        scores, purities, clusters, topics, seconds = zip(
+            *(fit for call, fit in fits.items() if call[:2] == case), strict=True
+        )
         found[engine, what] = mean(scores), mean(purities)
         rows.append(
             (
@@ -73,11 +81,12 @@ def _cases() -> list[tuple[str, str]]:
 
 
 def _fit(
-    engine: str, what: str, scenes: Any, seed: int, settings: Settings
+    engine: str, what: str, seed: int, settings: Settings
 ) -> tuple[float, float, int, int, float]:
     """Return NMI, purity, clusters, topics and CPU-seconds of one fit."""
     from mcsquared import evaluation
 
+    scenes = scenes_for(settings)
     corpus = scenes.corpus
     contexts: dict[str, str] = {}
     if what != ALONE:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import ours
+from benchmarks.measure import side_by_side
 from benchmarks.settings import Settings
 from benchmarks.tables import Answer, Cell, Target
 
@@ -24,22 +25,16 @@ FEW = 4  # clusters whose number must be right, too
 
 
 def ask(settings: Settings) -> Answer:
-    from mcsquared import datasets
-
     sets = {
-        "letters": (datasets.letters(), settings.letter_starts, SWEEPS, 0.95),
-        "identifiable letters": (
-            datasets.identifiable_letters(),
-            settings.identifiable_starts,
-            settings.identifiable_sweeps,
-            0.8,
-        ),
+        "letters": (settings.letter_starts, SWEEPS, 0.95),
+        "identifiable letters": (settings.identifiable_starts, settings.identifiable_sweeps, 0.8),
     }
     rows: list[tuple[Cell, ...]] = []
     targets = []
-    for what, (truth, starts, sweeps, share) in sets.items():
+    for what, (starts, sweeps, share) in sets.items():
         for engine in ours.ENGINES:
-            seen = [_seen(engine, truth, seed, sweeps) for seed in range(starts)]
+            calls = [(engine, what, seed, sweeps) for seed in range(starts)]
+            seen = side_by_side(_seen, calls)
             reached = [sweep for sweep, *_ in seen if sweep is not None]
             nmi, clusters, topics, cosine = (
                 mean(map(float, column)) for column in list(zip(*seen, strict=True))[1:]
@@ -91,11 +86,12 @@ def ask(settings: Settings) -> Answer:
 
 
 def _seen(
-    engine: str, truth: Letters, seed: int, sweeps: int
+    engine: str, what: str, seed: int, sweeps: int
 ) -> tuple[int | None, float, int, int, float]:
     """Return the first sweep at the goal, NMI of labels_, clusters, topics and mean cosine."""
-    from mcsquared import evaluation
+    from mcsquared import datasets, evaluation
 
+    truth = datasets.letters() if what == "letters" else datasets.identifiable_letters()
     half = max(sweeps // 2, 1)
     model = ours.estimator(
         ours.ENGINES[engine],
