@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from mcsquared.chain import TRACE, ChainRun
 from mcsquared.errors import ModelFileError
 from mcsquared.observations import Observations
-from mcsquared.state import LANES, State, count
 from mcsquared.storage import check_target, read_file, write_file
 from mcsquared.storage.arrays import Reader
 from mcsquared.storage.draws import pack_draw, unpack_draw
+from mcsquared.storage.states import pack_state, unpack_state
 
 __all__ = ["Checkpoint", "saved_seed"]
 
@@ -125,36 +125,27 @@ def saved_seed(path: str | os.PathLike[str]) -> int | None:
 
 
 def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]]:
-    """Return a chain as tensors and JSON; counts are left out, they follow from the labels."""
+    """Return a chain as tensors and JSON."""
     state, chain = run.state, run.chain
-    tensors: Tensors = {
-        "cluster_of_group": state.cluster_of_group.copy(),
-        "topic_of_token": state.topic_of_token.copy(),
-        "topic_weights": state.topic_weights.copy(),
-        "log_unused": state.log_unused.copy(),
-        "concentrations": np.array([state.alpha, state.v, state.eta, state.lam]),
+    tensors, meta = pack_state(state)
+    tensors |= {
         "trace": np.array([run.trace[name] for name in TRACE], np.float64).reshape(len(TRACE), -1),
         "kept": np.array(run.cluster_of_group, np.int32).reshape(-1, len(state.cluster_of_group)),
         "sweep_of_draw": np.array(run.sweep_of_draw, np.int64),
     }
     for i, draw in enumerate(run.parameters):
         tensors |= pack_draw(f"parameters.{i}", draw)
-    meta = {
-        "sweep": state.sweep,
-        "first_sweep": run.first_sweep,
-        "cluster_slots": len(state.counts.groups_in_cluster),
-        "n_parameters": len(run.parameters),
-    }
+    meta |= {"first_sweep": run.first_sweep, "n_parameters": len(run.parameters)}
     return {f"{chain}.{name}": array for name, array in tensors.items()}, meta
 
 
 def unpack(
     chain: int, tensors: Tensors, meta: Mapping[str, Any], observations: Observations
 ) -> ChainRun:
-    """Return the chain that `pack` took apart, its counts counted anew."""
+    """Return the chain that `pack` took apart."""
     prefix = f"{chain}."
     own = {name[len(prefix) :]: array for name, array in tensors.items() if name.startswith(prefix)}
-    state = _state(own, meta, observations)
+    state = unpack_state(own, meta, observations)
     run = ChainRun(chain=chain, state=state, first_sweep=int(meta["first_sweep"]))
     trace, kept, sweeps = own["trace"], own["kept"], own["sweep_of_draw"]
     if not 0 <= run.first_sweep <= state.sweep < 2**32:
@@ -183,45 +174,6 @@ def unpack(
         for i in range(int(meta["n_parameters"]))
     ]
     return run
-
-
-def _state(own: Tensors, meta: Mapping[str, Any], observations: Observations) -> State:
-    cluster, topic = own["cluster_of_group"], own["topic_of_token"]
-    weights = own["topic_weights"].astype(np.float64)
-    n_cluster_slots, n_topic_slots = int(meta["cluster_slots"]), len(weights)
-    if cluster.shape != (observations.n_groups,) or topic.shape != (observations.n_tokens,):
-        raise ValueError("its labels are not those of this corpus")
-    _check_slots(cluster, n_cluster_slots, observations.n_groups)
-    _check_slots(topic, n_topic_slots, observations.n_tokens)
-    if n_topic_slots % LANES:
-        raise ValueError("its number of slots cannot be right")
-    concentrations = own["concentrations"].astype(np.float64)
-    alpha, v, eta, lam = concentrations.tolist()
-    if not (concentrations > 0).all() or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError("a weight or a concentration is not positive")
-    log_unused = own["log_unused"].astype(np.float64).reshape(1)
-    if not log_unused[0] <= 0:
-        raise ValueError("the weight of topics unseen is not a share")
-    return State(
-        cluster_of_group=cluster,
-        topic_of_token=topic,
-        topic_weights=weights,
-        log_unused=log_unused,
-        alpha=alpha,
-        v=v,
-        eta=eta,
-        lam=lam,
-        sweep=int(meta["sweep"]),
-        counts=count(observations, cluster, topic, n_cluster_slots, n_topic_slots),
-    )
-
-
-def _check_slots(labels: NDArray[Any], n_slots: int, n_labels: int) -> None:
-    """Refuse labels outside their slots, and slots that no run of this size would have."""
-    if labels.dtype != np.int32 or not 0 < n_slots <= 64 + 4 * n_labels:
-        raise ValueError("its number of slots cannot be right")
-    if labels.size and not 0 <= labels.min() <= labels.max() < n_slots:
-        raise ValueError("a label lies outside its slots")
 
 
 def _plain(name: str, row: NDArray[np.float64]) -> list[Any]:

@@ -59,7 +59,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     lam : float or Gamma
         How closely groups follow their cluster; ``inf`` is the paper's model.
     sampler : {"auto", "collapsed", "blocked"}
-        "blocked" is fast and parallel, and what "auto" means; "collapsed" is the paper's, corrected,
+        "auto" is "blocked", which is fast and parallel; "collapsed" is the paper's own, corrected,
         for ``lam=inf``.
     device : {"cpu"}
     n_sweeps, burn_in, thin : int
@@ -261,7 +261,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         method : {"completion", "exact", "left_to_right", "printed"}
-            "exact" for ``lam=inf``, "left_to_right" for a finite one. See `mcsquared.evaluation.perplexity`, which also returns it group by group.
+            "exact" is for ``lam=inf``, "left_to_right" for a finite one. See
+            `mcsquared.evaluation.perplexity`, which also returns it group by group.
         given_contexts : bool
             Whether the groups' contexts may be used.
         """
@@ -271,7 +272,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return float(perplexity(posterior, corpus, method, given_contexts))
 
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
-        """Return the mean log-likelihood per token: by "exact", or by "left_to_right" (λ finite)."""
+        """Return the mean log-likelihood per token, by "exact" or, λ finite, by "left_to_right"."""
         check_is_fitted(self)
         paper = self.posterior_.priors.lam == math.inf
         method = "exact" if paper else "left_to_right"

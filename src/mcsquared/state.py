@@ -163,16 +163,19 @@ def recount(state: State, observations: Observations) -> Counts:
 def count(
     observations: Observations,
     cluster_of_group: NDArray[np.int32],
-    topic_of_token: NDArray[np.int32],
+    topic_of_token: NDArray[np.int32] | NDArray[np.uint16],
     n_cluster_slots: int,
     n_topic_slots: int,
 ) -> Counts:
-    """Count groups, tokens, words and contexts per cluster and topic slot."""
+    """Count groups, tokens, words and contexts per cluster and topic slot.
+
+    A sampler that keeps no topic of each token knows what they would tell: these counts are 0 then.
+    """
     tokens_of_group = np.diff(observations.group_start)
-    cluster_of_token = np.repeat(cluster_of_group, tokens_of_group)
+    cluster_of_token = np.repeat(cluster_of_group, tokens_of_group)[: len(topic_of_token)]
     topics_in_cluster = _cross(cluster_of_token, topic_of_token, n_cluster_slots, n_topic_slots)
-    words = observations.word if observations.n_words else np.zeros(0, np.int32)
-    topics = topic_of_token if observations.n_words else np.zeros(0, np.int32)
+    words = observations.word[: len(topic_of_token)]
+    topics = topic_of_token if observations.n_words else np.zeros(0, topic_of_token.dtype)
     counts = Counts(
         groups_in_cluster=np.bincount(cluster_of_group, minlength=n_cluster_slots).astype(np.int32),
         tokens_in_cluster=topics_in_cluster.sum(axis=1, dtype=np.int64),

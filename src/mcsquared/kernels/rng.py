@@ -148,7 +148,7 @@ def fill_uniforms(out, n_blocks, seed, chain, sweep, step, block):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_uniforms_at(indices, n, first, seed, chain, sweep, step, attempt, out):
-    """Fill rows of float32 ``out`` with the first three numbers of the indices ``first + indices``."""
+    """Fill the rows of float32 ``out`` with three numbers for each index ``first + indices``."""
     place = place_of(step, attempt)
     for i in range(n):
         words = four_words(

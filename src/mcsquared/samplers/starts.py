@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ def start(
     n_clusters: int = RANDOM_CLUSTERS,
     n_topics: int | None = None,
     bounds: Bounds = NO_BOUNDS,
+    slots: Callable[[int], int] = slots_for,
 ) -> State:
     """Return the state before the first sweep.
 
@@ -45,6 +47,8 @@ def start(
         topics at random. "random": both at random.
     n_clusters, n_topics : int
         How many groups and tokens are spread over at random; topics by default by `topics_for`.
+    slots : callable
+        How many slots to make for a number of clusters or topics.
     """
     if init not in STARTS:
         raise InputError(f"init is {init!r}, but one of {', '.join(map(repr, STARTS))} is wanted")
@@ -57,7 +61,7 @@ def start(
     topics = rng.integers(0, most, observations.n_tokens, dtype=np.int32)
     if init == "auto":
         clusters = cluster_whole_groups(observations, priors, clusters, seed, chain, bounds)
-    return state_from_assignments(observations, priors, clusters, topics, rng)
+    return state_from_assignments(observations, priors, clusters, topics, rng, slots)
 
 
 def topics_for(n_tokens: int) -> int:
@@ -148,15 +152,19 @@ def state_from_assignments(
     cluster_of_group: NDArray[np.integer],
     topic_of_token: NDArray[np.integer],
     rng: np.random.Generator,
+    slots: Callable[[int], int] = slots_for,
 ) -> State:
-    """Return a state with these labels, concentrations at their means, ε drawn from counts."""
+    """Return a state with these labels, concentrations at their means, ε drawn from counts.
+
+    ``slots`` says how many slots to make for a number of clusters or topics.
+    """
     clusters, topics = _compact(cluster_of_group), _compact(topic_of_token)
     counts = count(
         observations,
         clusters,
         topics,
-        slots_for(int(clusters.max(initial=-1)) + 1),
-        slots_for(int(topics.max(initial=-1)) + 1),
+        slots(int(clusters.max(initial=-1)) + 1),
+        slots(int(topics.max(initial=-1)) + 1),
     )
     eta = _first_value(priors.eta)
     active = counts.tokens_in_topic > 0

@@ -13,6 +13,7 @@ from mcsquared.kernels.cpu.lanes import (
     add_product,
     count_at_most,
     fill,
+    increment,
     lane,
     load,
     multiply,
@@ -88,7 +89,7 @@ def topic_in_block(sums, n, threshold):
     for b in range(0, blocks, N_LANES):
         block += count_at_most(load(sums, n + N_LANES + b), threshold)
     block = min(block, blocks - 1)
-    rest = threshold - sums[n + N_LANES - 1 + block]
+    rest = threshold - lane(load(sums, n + N_LANES - 1 + block), 0)
     number = count_at_most(load(sums, block * N_LANES), rest)
     if number >= N_LANES:  # by rounding: the last topic of the block that has a share
         number = N_LANES - 1
@@ -102,6 +103,7 @@ def topic_in_block(sums, n, threshold):
 def draw_cells(
     first_word,
     last_word,
+    n,
     entry_start,
     group_of_entry,
     count_of_entry,
@@ -119,6 +121,8 @@ def draw_cells(
 
     Parameters
     ----------
+    n : int
+        Topic slots.
     entry_start : int64 (n_words + 1,)
         Entries (group, count) of each word.
     word_start : int64 (n_words + 1,)
@@ -127,19 +131,19 @@ def draw_cells(
         τ_km divided by the sum of the topic's variates.
     weights : float32 (n_words × topic slots,)
         Gamma variates of the topics' words.
-    topics_in_cluster : int32 (cluster slots, topic slots)
+    topics_in_cluster : int32 (cluster slots × topic slots,)
         Counts are added to it.
-    words_in_topic : int32 (n_words, topic slots)
+    words_in_topic : int32 (n_words × topic slots,)
         Rows of these words are overwritten.
     """
-    n_clusters, n = topics_in_cluster.shape
+    n_clusters = topics_in_cluster.size // n
     tokens_of_cell = np.zeros(n_clusters, np.int32)
     by_lane = np.zeros(n + 2 * N_LANES, np.float32)
     by_block = np.full(2 * n + 3 * N_LANES, np.inf, np.float32)
     numbers = np.empty(NUMBERS, np.float32)
     for w in range(first_word, last_word):
-        row = words_in_topic[w]
-        row[:] = 0
+        for m in range(w * n, (w + 1) * n):
+            words_in_topic[m] = 0
         for e in range(entry_start[w], entry_start[w + 1]):
             tokens_of_cell[cluster_of_group[group_of_entry[e]]] += count_of_entry[e]
         # Every word begins a block of its own, so that no two words share a number.
@@ -153,7 +157,6 @@ def draw_cells(
                 occupied &= occupied - 1
                 n_tokens = np.int64(tokens_of_cell[k])
                 tokens_of_cell[k] = 0
-                counts = topics_in_cluster[k]
                 few = n_tokens < FEW
                 if few:
                     total = running_sums(shares, k * n, weights, w * n, n, by_lane)
@@ -166,14 +169,16 @@ def draw_cells(
                         block += n_blocks
                         used = 0
                     take = min(n_tokens, NUMBERS - used)
-                    for i in range(used, used + take):
-                        threshold = numbers[i] * total
-                        if few:
-                            m = topic_at(by_lane, n, threshold)
-                        else:
-                            m = topic_in_block(by_block, n, threshold)
-                        row[m] += 1
-                        counts[m] += 1
+                    if few:
+                        for i in range(used, used + take):
+                            m = topic_at(by_lane, n, numbers[i] * total)
+                            increment(words_in_topic, w * n + m)
+                            increment(topics_in_cluster, k * n + m)
+                    else:
+                        for i in range(used, used + take):
+                            m = topic_in_block(by_block, n, numbers[i] * total)
+                            increment(words_in_topic, w * n + m)
+                            increment(topics_in_cluster, k * n + m)
                     used += take
                     n_tokens -= take
                     left -= take

@@ -18,6 +18,7 @@ __all__ = [
     "add_product",
     "count_at_most",
     "fill",
+    "increment",
     "lane",
     "load",
     "multiply",
@@ -183,6 +184,18 @@ def count_at_most(typing_context, lanes, value):
         return builder.zext(builder.ctpop(bits), _LONG)
 
     return types.int64(LANES, types.float32), generate
+
+
+@intrinsic
+def increment(typing_context, array, offset):
+    """Add 1 to a whole number of a flat array; the offset is not checked."""
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, signature.args[0], *arguments)
+        builder.store(builder.add(builder.load(address), ir.Constant(_WORD, 1)), address)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
 
 
 @intrinsic

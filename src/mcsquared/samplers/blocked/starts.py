@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers import starts
@@ -25,13 +26,9 @@ def start(
     bounds: Bounds = NO_BOUNDS,
 ) -> State:
     """Return the state before the first sweep."""
-    state = starts.start(observations, priors, seed, chain, init, n_clusters, n_topics, bounds)
-    for size, add in (
-        (len(state.topic_weights), state.add_topic_slots),
-        (len(state.counts.groups_in_cluster), state.add_cluster_slots),
-    ):
-        if size % 16:
-            add(16 - size % 16)
+    state = starts.start(
+        observations, priors, seed, chain, init, n_clusters, n_topics, bounds, whole_blocks
+    )
     if math.isinf(state.lam):
         if observations.n_words:
             state.topic_of_token = np.zeros(0, np.uint16)
@@ -45,3 +42,8 @@ def start(
     state.tables_in_cluster = tables
     state.topic_of_token = state.topic_of_token.astype(np.uint16)
     return state
+
+
+def whole_blocks(n: int) -> int:
+    """Return the fewest slots that hold ``n``, in whole vectors; a sweep adds what it needs."""
+    return max(N_LANES, -(-n // N_LANES) * N_LANES)

@@ -16,6 +16,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.members import as_floats, place_members
+from mcsquared.samplers.blocked.own import Visits
 from mcsquared.samplers.blocked.weights import Key, Weights
 from mcsquared.samplers.blocked.workers import Workers
 from mcsquared.state import State
@@ -85,7 +86,7 @@ def move_groups(
     layout, counts = observations.layout, state.counts
     variates, sums = draw_words(state, observations, priors, key, workers)
     shares = as_floats(np.exp(weights.log_shares)) / sums.astype(np.float32)
-    word_bounds, bounds = layout.word_chunk_start, layout.chunk_start
+    word_bounds, visits = layout.word_chunk_start, Visits(state, observations, contexts, workers)
     n_words, n_slots = len(variates), len(shares)
     table, means = np.empty((n_words, n_slots), np.float32), np.empty(n_words, np.float32)
     by_topic = np.ascontiguousarray(shares.T)
@@ -101,27 +102,28 @@ def move_groups(
         )
 
     def place(first: int, last: int) -> None:
-        draw_clusters_of_words(
-            first,
-            last,
-            bounds,
-            layout.words_of_group.start,
-            layout.words_of_group.column,
-            layout.words_of_group.count,
-            table.reshape(-1),
-            weights.log_clusters,
-            observations.dense,
-            observations.bags,
-            contexts,
-            *key,
-            state.cluster_of_group,
-        )
+        for part in visits.parts(first, last):
+            draw_clusters_of_words(
+                *part,
+                visits.bounds,
+                layout.words_of_group.start,
+                layout.words_of_group.column,
+                layout.words_of_group.count,
+                table.reshape(-1),
+                weights.log_clusters,
+                observations.dense,
+                observations.bags,
+                contexts,
+                *key,
+                state.cluster_of_group,
+            )
 
     def draw(first: int, last: int) -> NDArray[np.int32]:
         topics = np.zeros(shares.shape, np.int32)
         draw_cells(
             word_bounds[first],
             word_bounds[last],
+            shares.shape[1],
             layout.groups_of_word.start,
             layout.groups_of_word.column,
             layout.groups_of_word.count,
@@ -130,13 +132,13 @@ def move_groups(
             shares.reshape(-1),
             variates.reshape(-1),
             *key,
-            topics,
-            counts.words_in_topic,
+            topics.reshape(-1),
+            counts.words_in_topic.reshape(-1),
         )
         return topics
 
     workers.map(len(word_bounds) - 1, tabulate)
-    workers.map(len(bounds) - 1, place)
+    visits.workers.map(len(layout.chunk_start) - 1, place)
     state.take_topics(sum(workers.map(len(word_bounds) - 1, draw)))
 
 
