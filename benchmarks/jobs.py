@@ -66,7 +66,7 @@ def fit(settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def fit_large(settings: dict[str, Any], lam: str) -> dict[str, Any]:
+def fit_large(settings: dict[str, Any], engine: str) -> dict[str, Any]:
     """Fit the UN speeches on two threads as a user does who bounds topics and clusters."""
     from benchmarks.corpora import speeches_for
     from benchmarks.ours import ENGINES, estimator
@@ -74,7 +74,7 @@ def fit_large(settings: dict[str, Any], lam: str) -> dict[str, Any]:
     chosen = Settings.from_dict(settings)
     corpus = speeches_for(chosen)
     model = estimator(
-        ENGINES[lam],
+        ENGINES[engine],
         n_sweeps=chosen.large_sweeps,
         burn_in=chosen.large_sweeps // 2,
         max_topics=chosen.large_topics,

@@ -28,6 +28,8 @@ class Settings:
         The same where many sizes are timed.
     fit_sweeps : int
         Sweeps of the whole fits whose memory is measured.
+    compile_anew : bool
+        Whether one of these fits compiles its kernels.
     large_sweeps, large_topics, large_clusters : int
         The fit of the UN speeches whose memory and time are measured.
     quality_seconds : float
@@ -62,6 +64,7 @@ class Settings:
     growth_warm_up: int = 10
     growth_sweeps: int = 7
     fit_sweeps: int = 20
+    compile_anew: bool = True
     large_sweeps: int = 200
     large_topics: int = 150
     large_clusters: int = 50
@@ -98,7 +101,8 @@ class Settings:
             growth_warm_up=1,
             growth_sweeps=2,
             fit_sweeps=5,
-            large_sweeps=4,
+            compile_anew=False,
+            large_sweeps=12,
             quality_seconds=1.5,
             split_seconds=1.0,
             n_splits=1,

@@ -16,40 +16,43 @@ from benchmarks.tables import Answer, Target
 __all__ = ["ask"]
 
 
+COLD, WARM = "whole fit, kernels compiled", "whole fit, kernels from the cache"
+LIMIT, LARGE_LIMIT = 400.0, 1_500.0
+
+Reports = dict[str, dict[str, Any]]
+
+
 def ask(settings: Settings) -> Answer:
-    chosen, notes = {"settings": asdict(settings)}, []
-    with tempfile.TemporaryDirectory() as folder:
-        cache = {"NUMBA_CACHE_DIR": folder}
-        reports: dict[str, dict[str, Any]] = {
-            "import mcsquared": run_job("import_module", module="mcsquared"),
-            "import mcsquared.MC2": run_job("import_name", module="mcsquared", name="MC2"),
-            "the corpus read": run_job("load", **chosen),
-            "whole fit, kernels compiled": run_job("fit", cache, **chosen),
-            "whole fit, kernels from the cache": run_job("fit", cache, **chosen),
-        }
+    chosen = {"settings": asdict(settings)}
+    reports = _fits(settings, chosen)
+    targets = [
+        Target(f"a {what}", reports[what]["peak_megabytes"], LIMIT, False, "MB")
+        for what in (COLD, WARM)
+        if what in reports
+    ]
+    notes = [
+        "Each line is a process of its own, from its start to its end; the later ones hold the "
+        "libraries and the corpus of the earlier ones.",
+        f"A fit is `MC2(...).fit(corpus)` with {settings.fit_sweeps} sweeps, then labels and "
+        "topics.",
+    ]
+    if COLD in reports:
+        cpu, peak = (
+            reports[COLD][name] - reports[WARM][name] for name in ("cpu_seconds", "peak_megabytes")
+        )
+        notes.append(f"Compiling adds {cpu:.0f} CPU-s and {peak:.0f} MB, the first time only.")
     for module in (tomotopy_lda, tomotopy_hdp):
         try:
             report = run_job("contend", module=module.__name__, **chosen)
             reports[f"{module.NAME}, as many sweeps"] = report
         except RuntimeError as error:
             notes.append(f"{module.NAME} was left out: {str(error).splitlines()[-1]}")
-    targets = []
-    if settings.simulated or data_folder("ungdc.npz") is None:
-        notes.append("The UN speeches were left out: they are not at hand.")
-    else:
-        for engine in ours.ENGINES:
-            report = run_job("fit_large", lam=engine, **chosen)
-            what = f"{engine}, {settings.large_sweeps} sweeps of the UN speeches, two threads"
-            reports[what] = report
-            targets.append(Target(what, report["peak_megabytes"], 1_500.0, False, "MB"))
-        notes.append(
-            f"The UN speeches ({report['n_tokens'] / 1e6:.1f} M tokens, year and country) have at "
-            f"most {settings.large_topics} topics and {settings.large_clusters} clusters."
-        )
-    cold, warm = (
-        reports["whole fit, kernels compiled"],
-        reports["whole fit, kernels from the cache"],
-    )
+    large = _large_fits(settings, chosen)
+    targets += [
+        Target(what, report["peak_megabytes"], LARGE_LIMIT, False, "MB")
+        for what, report in large.items()
+    ]
+    notes.append(_note_on_large(settings, large))
     return Answer(
         title=f"Peak memory: {name_of_corpus(settings)}, year and authors",
         columns=("what", "peak MB", "CPU-s", "fit, wall s", "clusters", "topics"),
@@ -62,20 +65,46 @@ def ask(settings: Settings) -> Answer:
                 report.get("clusters"),
                 report.get("topics"),
             )
-            for what, report in reports.items()
+            for what, report in (reports | large).items()
         ],
-        targets=[
-            Target("a whole fit, kernels compiled", cold["peak_megabytes"], 400.0, False, "MB"),
-            Target("a whole fit, kernels cached", warm["peak_megabytes"], 400.0, False, "MB"),
-            *targets,
-        ],
-        notes=[
-            "Each line is a process of its own, from its start to its end; the later ones hold the "
-            "libraries and the corpus of the earlier ones.",
-            f"A fit is `MC2(...).fit(corpus)` with {settings.fit_sweeps} sweeps, then labels and "
-            f"topics. Compiling adds {cold['cpu_seconds'] - warm['cpu_seconds']:.0f} CPU-s and "
-            f"{cold['peak_megabytes'] - warm['peak_megabytes']:.0f} MB, the first time "
-            "only.",
-            *notes,
-        ],
+        targets=targets,
+        notes=notes,
+    )
+
+
+def _fits(settings: Settings, chosen: dict[str, Any]) -> Reports:
+    """Import, read and fit, each in a process of its own."""
+    reports = {
+        "import mcsquared": run_job("import_module", module="mcsquared"),
+        "import mcsquared.MC2": run_job("import_name", module="mcsquared", name="MC2"),
+        "the corpus read": run_job("load", **chosen),
+    }
+    if not settings.compile_anew:
+        return {**reports, WARM: run_job("fit", **chosen)}
+    with tempfile.TemporaryDirectory() as folder:
+        cache = {"NUMBA_CACHE_DIR": folder}
+        reports[COLD] = run_job("fit", cache, **chosen)
+        reports[WARM] = run_job("fit", cache, **chosen)
+    return reports
+
+
+def _large_fits(settings: Settings, chosen: dict[str, Any]) -> Reports:
+    """Fit the UN speeches on two threads, where they are at hand."""
+    if settings.simulated or data_folder("ungdc.npz") is None:
+        return {}
+    return {
+        f"{engine}, {settings.large_sweeps} sweeps of the UN speeches, two threads": run_job(
+            "fit_large", engine=engine, **chosen
+        )
+        for engine in ours.ENGINES
+    }
+
+
+def _note_on_large(settings: Settings, large: Reports) -> str:
+    if not large:
+        return "The UN speeches were left out: they are not at hand."
+    n_tokens = next(iter(large.values()))["n_tokens"]
+    return (
+        f"The UN speeches ({n_tokens / 1e6:.1f} M tokens, year and country) have at most "
+        f"{settings.large_topics} topics and {settings.large_clusters} clusters."
     )

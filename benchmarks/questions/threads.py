@@ -6,6 +6,8 @@ import warnings
 from statistics import median
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from benchmarks import ours
 from benchmarks.corpora import corpus_for, name_of_corpus, speeches_for
 from benchmarks.settings import Settings
@@ -30,15 +32,26 @@ def ask(settings: Settings) -> Answer:
     targets = []
     for where, corpus in corpora.items():
         for engine in ours.ENGINES:
-            pairs = _pairs(engine, corpus, settings)
-            gain = median(one / two for one, two in pairs)
+            pairs, size = _pairs(engine, corpus, settings)
             ones, twos = zip(*pairs, strict=True)
             gains = [one / two for one, two in pairs]
-            rows.append((engine, where, median(ones), median(twos), gain, min(gains), max(gains)))
+            gain = median(gains)
+            figures = median(ones), median(twos), gain, min(gains), max(gains)
+            rows.append((engine, where, *size, *figures))
             targets.append(Target(f"{where}: {engine}, two threads", gain, TARGET, True, "×"))
     return Answer(
         title="Two threads against one",
-        columns=("engine", "corpus", "1 thread, s", "2 threads, s", "times", "least", "most"),
+        columns=(
+            "engine",
+            "corpus",
+            "clusters",
+            "topics",
+            "1 thread, s",
+            "2 threads, s",
+            "times",
+            "least",
+            "most",
+        ),
         rows=rows,
         targets=targets,
         notes=[
@@ -50,8 +63,10 @@ def ask(settings: Settings) -> Answer:
     )
 
 
-def _pairs(engine: str, corpus: Corpus, settings: Settings) -> list[tuple[float, float]]:
-    """Return wall seconds of a sweep on one thread and on two, pair by pair."""
+def _pairs(
+    engine: str, corpus: Corpus, settings: Settings
+) -> tuple[list[tuple[float, float]], tuple[int, int]]:
+    """Return wall seconds of a sweep on one thread and on two; clusters and topics at the end."""
     models = [
         ours.estimator(
             ours.ENGINES[engine],
@@ -61,6 +76,7 @@ def _pairs(engine: str, corpus: Corpus, settings: Settings) -> list[tuple[float,
             keep_parameters=1,
             max_topics=settings.n_topics,
             max_clusters=settings.n_clusters,
+            init="random",
             n_jobs=n_jobs,
             random_state=settings.seed,
             warm_start=True,
@@ -69,9 +85,12 @@ def _pairs(engine: str, corpus: Corpus, settings: Settings) -> list[tuple[float,
     ]
     for model in models:  # compiles, and leaves the start behind
         _seconds(model, corpus)
-    return [
-        (_seconds(models[0], corpus), _seconds(models[1], corpus)) for _ in range(settings.pairs)
-    ]
+    one, two = models
+    pairs = [(_seconds(one, corpus), _seconds(two, corpus)) for _ in range(settings.pairs)]
+    if not np.array_equal(one.posterior_.cluster_of_group, two.posterior_.cluster_of_group):
+        raise RuntimeError(f"{engine}: one thread and two have come to different clusters")
+    last = one.posterior_.trace.iloc[-1]
+    return pairs, (int(last["n_clusters"]), int(last["n_topics"]))
 
 
 def _seconds(model: MC2, corpus: Corpus) -> float:
