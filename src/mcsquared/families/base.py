@@ -199,10 +199,23 @@ class ConjugateFamily(ABC):
 
     @property
     def can_sample(self) -> bool:
-        """Whether the family defines `sample_parameters` and `log_likelihood`."""
+        """Whether the family defines `sample_parameters` and `log_likelihood`.
+
+        A parent's do not count where the family replaced what they follow from, `log_normaliser`
+        and `statistics`: draws would come from the parent's posterior, and nobody would notice.
+        """
+
+        def age(method: str) -> int:
+            ancestors = type(self).__mro__
+            return next(n for n, cls in enumerate(ancestors) if method in vars(cls))
+
         return all(
             getattr(type(self), method) is not getattr(ConjugateFamily, method)
-            for method in ("sample_parameters", "log_likelihood")
+            and age(method) <= age(source)
+            for method, source in (
+                ("sample_parameters", "log_normaliser"),
+                ("log_likelihood", "statistics"),
+            )
         )
 
     def kernel_parameters(self) -> Floats:

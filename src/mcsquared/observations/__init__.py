@@ -30,11 +30,38 @@ MOST_TOKENS = 2**31 - 1  # counts per topic are 32-bit
 class Generic:
     """Observations of a family without a kernel: a user's own.
 
-    ``statistics`` is float64 (n, n_stats), a row of zeros where nothing was observed.
+    Attributes
+    ----------
+    family : ConjugateFamily
+    statistics : float64 (n, n_stats)
+        A row of zeros where nothing was observed.
+    observed : bool (n,)
+    x : array
+        What was observed, in the form that the family reads; nothing stands for what is missing.
     """
 
     family: ConjugateFamily
     statistics: NDArray[np.float64]
+    observed: NDArray[np.bool_]
+    x: Any
+
+    @classmethod
+    def of(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> Generic:
+        """Return observations with their statistics, after a look at what the family says."""
+        wanted = (int(observed.sum()), family.n_stats)
+        found = np.asarray(family.statistics(x), np.float64) if wanted[0] else np.zeros(wanted)
+        if found.shape != wanted:
+            raise InputError(
+                f"statistics of the family {type(family).__name__} has shape {found.shape}, "
+                f"but {wanted} is wanted: observations × n_stats"
+            )
+        if not np.isfinite(found).all():
+            raise InputError(
+                f"statistics of the family {type(family).__name__} holds infinite values or NaN"
+            )
+        statistics = np.zeros((len(observed), family.n_stats))
+        statistics[observed] = found
+        return cls(family, statistics, observed, x)
 
 
 @dataclass(frozen=True)
@@ -115,7 +142,7 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
         **_content(corpus, priors.content),
         dense=_dense(dense, corpus.n_groups),
         bags=_bags(bags, corpus.n_groups),
-        generic_contexts=[_generic_context(column, family) for column, family in generic],
+        generic_contexts=[Generic.of(f, c.observations(), c.observed) for c, f in generic],
         content_family=priors.content,
         dense_families=[family for _, family in dense],
         bag_families=[family for _, family in bags],
@@ -145,7 +172,7 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
     arrays["group_start"] = content.start
     x = vector_observations(corpus, family)
     if family.kernel is None:
-        return arrays | {"generic_content": Generic(family, np.asarray(family.statistics(x)))}
+        return arrays | {"generic_content": Generic.of(family, x, np.ones(len(x), np.bool_))}
     values = np.ascontiguousarray(content.values - _origin(family))
     return arrays | {
         "values": values,
@@ -211,9 +238,3 @@ def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Bags
         concentration=np.array(concentration, np.float64),
         smoothing=np.array(smoothing, np.float64),
     )
-
-
-def _generic_context(column: Column, family: ConjugateFamily) -> Generic:
-    statistics = np.zeros((len(column), family.n_stats))
-    statistics[column.observed] = family.statistics(column.observations())
-    return Generic(family, statistics)

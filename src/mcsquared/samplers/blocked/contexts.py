@@ -13,6 +13,7 @@ from mcsquared.kernels.cpu.given_contexts import (
 )
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
+from mcsquared.samplers.blocked.own import log_likelihood_of_groups
 from mcsquared.samplers.blocked.weights import Key
 from mcsquared.samplers.blocked.workers import Workers
 from mcsquared.state import State
@@ -78,7 +79,7 @@ def _extra(
     """Return log F(x_j | φ_k) of families without a kernel: (n_groups, cluster slots) or (0, 0)."""
     if not observations.generic_contexts:
         return np.zeros((0, 0))
-    raise NotImplementedError
+    return log_likelihood_of_groups(state, observations, rng)
 
 
 def count_groups(state: State, observations: Observations, workers: Workers) -> None:

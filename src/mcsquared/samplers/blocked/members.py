@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.members import place_groups, tabulate_log_rising
 from mcsquared.observations import Observations
+from mcsquared.samplers.blocked.own import Visits
 from mcsquared.samplers.blocked.weights import Key, Weights
 from mcsquared.samplers.blocked.workers import Workers
 from mcsquared.state import State
@@ -39,36 +40,37 @@ def place_members(
     n_clusters, n_slots = base.shape
     most = max(min(TABULATED, TABLE_NUMBERS // base.size - 1, layout.longest), 1)
     rising = np.empty((n_slots, most + 1, n_clusters), np.float32)
-    log_likelihood = np.zeros(len(layout.chunk_start) - 1)
+    visits = Visits(state, observations, contexts, workers)
+    log_likelihood = np.zeros(len(visits.bounds) - 1)
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_rising(first, last, base, rising)
 
     def place(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
-        place_groups(
-            first,
-            last,
-            layout.chunk_start,
-            observations.group_start,
-            state.topic_of_token,
-            base,
-            rising.reshape(-1),
-            layout.longest,
-            weights.log_clusters,
-            observations.dense,
-            observations.bags,
-            contexts,
-            *key,
-            state.cluster_of_group,
-            topics,
-            tables,
-            log_likelihood,
-        )
+        for part in visits.parts(first, last):
+            place_groups(
+                *part,
+                visits.bounds,
+                observations.group_start,
+                state.topic_of_token,
+                base,
+                rising.reshape(-1),
+                layout.longest,
+                weights.log_clusters,
+                observations.dense,
+                observations.bags,
+                contexts,
+                *key,
+                state.cluster_of_group,
+                topics,
+                tables,
+                log_likelihood,
+            )
         return topics, tables
 
     workers.map(n_slots, tabulate)
-    parts = workers.map(len(layout.chunk_start) - 1, place)
+    parts = visits.workers.map(len(layout.chunk_start) - 1, place)
     state.take_topics(sum(topics for topics, _ in parts))
     state.tables_in_cluster = sum(tables for _, tables in parts)
     return float(log_likelihood.sum())

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +18,7 @@ from mcsquared.kernels.cpu.vector_tokens import (
 )
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
+from mcsquared.samplers.blocked import own
 from mcsquared.samplers.blocked.members import place_members
 from mcsquared.samplers.blocked.weights import Key, Weights
 from mcsquared.samplers.blocked.workers import Workers
@@ -24,13 +29,22 @@ __all__ = ["move_groups", "move_members"]
 TOPICS = int(Step.TOPICS)
 
 
-def draw_topics(state: State, observations: Observations, key: Key) -> VectorTokens:
-    """Draw the parameters of every topic slot; return the tokens with their likelihoods."""
+def token_blocks(
+    state: State, observations: Observations, key: Key
+) -> Iterator[tuple[int, int, VectorTokens]]:
+    """Draw the parameters of every topic slot; yield chunks of groups with their likelihoods.
+
+    All chunks at once where kernels compute the likelihoods.
+    """
+    if observations.generic_content is not None:
+        yield from own.token_blocks(state, observations, key)
+        return
     family = observations.content_family
     rng = key.generator(Step.CONTENT)
     parameters = family.sample_parameters(state.counts.topic_statistics, rng)
     natural = family.natural_parameters(parameters)
-    return natural_tokens(observations.content_kind, observations.values, natural)
+    tokens = natural_tokens(observations.content_kind, observations.values, natural)
+    yield 0, len(observations.layout.chunk_start) - 1, tokens
 
 
 def move_groups(
@@ -42,28 +56,24 @@ def move_groups(
     workers: Workers,
 ) -> None:
     """Draw clusters with topics summed out, then the topic of every token: λ = ∞."""
-    tokens, bounds = draw_topics(state, observations, key), observations.layout.chunk_start
+    if own.integrates(observations.generic_content):
+        move_groups_in_turn(state, observations, weights, contexts, key, workers)
+        return
+    bounds = observations.layout.chunk_start
+    visits = own.Visits(state, observations, contexts, workers)
 
-    def place(first: int, last: int) -> None:
+    def place(tokens: VectorTokens, first: int, last: int) -> None:
         for chunk in range(first, last):
             begin, end = bounds[chunk], bounds[chunk + 1]
             scores = np.zeros((end - begin, len(weights.log_clusters)))
             score_vector_groups(
                 begin, end, observations.group_start, tokens, weights.log_shares, scores
             )
-            draw_clusters_by_scores(
-                begin,
-                end,
-                scores,
-                weights.log_clusters,
-                observations.dense,
-                observations.bags,
-                contexts,
-                *key,
-                state.cluster_of_group,
-            )
+            _draw_clusters(chunk, scores, state, observations, weights, contexts, key, visits)
 
-    def draw(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def draw(
+        tokens: VectorTokens, first: int, last: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         topics, statistics = _room(state, observations, last - first)
         draw_vector_topics(
             first,
@@ -81,10 +91,65 @@ def move_groups(
         )
         return topics, statistics
 
-    workers.map(len(bounds) - 1, place)
-    parts = workers.map(len(bounds) - 1, draw)
+    parts: list[Any] = []
+    for first, last, tokens in token_blocks(state, observations, key):
+        visits.workers.map(last - first, partial(place, tokens), first)
+        parts += workers.map(last - first, partial(draw, tokens), first)
     state.take_topics(sum(topics for topics, _ in parts))
     _sum_statistics(state, [statistics for _, statistics in parts])
+
+
+def move_groups_in_turn(
+    state: State,
+    observations: Observations,
+    weights: Weights,
+    contexts: ContextParameters,
+    key: Key,
+    workers: Workers,
+) -> None:
+    """Draw topics token by token, then clusters given topics: λ = ∞, no parameters of topics."""
+    own.resample_topics(state, observations, weights, key)
+    bounds = observations.layout.chunk_start
+    visits = own.Visits(state, observations, contexts, workers)
+
+    def place(first: int, last: int) -> None:
+        for chunk in range(first, last):
+            begin, end = bounds[chunk], bounds[chunk + 1]
+            scores = own.score_given_topics(begin, end, state, observations, weights.log_shares)
+            _draw_clusters(chunk, scores, state, observations, weights, contexts, key, visits)
+
+    visits.workers.map(len(bounds) - 1, place)
+    topics = np.zeros((len(weights.log_clusters), len(state.topic_weights)), np.int32)
+    cluster_of_token = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
+    np.add.at(topics, (cluster_of_token, state.topic_of_token), 1)
+    state.take_topics(topics)
+
+
+def _draw_clusters(
+    chunk: int,
+    scores: NDArray[np.float64],
+    state: State,
+    observations: Observations,
+    weights: Weights,
+    contexts: ContextParameters,
+    key: Key,
+    visits: own.Visits,
+) -> None:
+    """Draw the clusters of a chunk's groups, whose content has been scored."""
+    begin = observations.layout.chunk_start[chunk]
+    for part in visits.parts(chunk, chunk + 1):
+        first, last = (visits.bounds[bound] for bound in part)
+        draw_clusters_by_scores(
+            first,
+            last,
+            scores[first - begin : last - begin],
+            weights.log_clusters,
+            observations.dense,
+            observations.bags,
+            contexts,
+            *key,
+            state.cluster_of_group,
+        )
 
 
 def move_members(
@@ -99,9 +164,9 @@ def move_members(
 
     Returns what `place_members` does.
     """
-    tokens, bounds = draw_topics(state, observations, key), observations.layout.chunk_start
+    bounds = observations.layout.chunk_start
 
-    def visit(first: int, last: int) -> NDArray[np.float64]:
+    def visit(tokens: VectorTokens, first: int, last: int) -> NDArray[np.float64]:
         topics, statistics = _room(state, observations, last - first)
         sweep_vector_groups(
             first,
@@ -120,7 +185,13 @@ def move_members(
         )
         return statistics
 
-    _sum_statistics(state, workers.map(len(bounds) - 1, visit))
+    if own.integrates(observations.generic_content):
+        own.resample_topics(state, observations, weights, key)
+    else:
+        parts: list[NDArray[np.float64]] = []
+        for first, last, tokens in token_blocks(state, observations, key):
+            parts += workers.map(last - first, partial(visit, tokens), first)
+        _sum_statistics(state, parts)
     return place_members(state, observations, weights, contexts, key, workers)
 
 

@@ -26,14 +26,14 @@ class Workers:
         self.n = n
         self._pool = ThreadPoolExecutor(n) if n > 1 else None
 
-    def map(self, n_chunks: int, run: Callable[[int, int], Any]) -> list[Any]:
+    def map(self, n_chunks: int, run: Callable[[int, int], Any], begin: int = 0) -> list[Any]:
         """Call ``run(first, last)`` for a share of the chunks in each thread; return the results.
 
-        Results come in the order of the chunks.
+        Results come in the order of the chunks, which are numbered from ``begin`` on.
         """
         if self._pool is None:
-            return [run(0, n_chunks)]
-        bounds = np.linspace(0, n_chunks, self.n + 1).round().astype(int)
+            return [run(begin, begin + n_chunks)]
+        bounds = begin + np.linspace(0, n_chunks, self.n + 1).round().astype(int)
         futures = [
             self._pool.submit(run, int(first), int(last))
             for first, last in pairwise(bounds)
