@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcsquared.samplers import collapsed
-from tests.statistics.tiny import canonical, columns_of
+from tests.statistics.tiny import canonical
+from tests.statistics.varying import exact_posterior
 
 N_BATCHES = 50
 
@@ -20,45 +21,99 @@ class Distance:
     largest_z: float
 
 
-def run(tiny, n_sweeps, seed, burn_in=200):
-    """Sweep a tiny corpus; return labels (n_sweeps, n_groups), (n_sweeps, n_tokens)."""
-    observations = tiny.observations
-    bounds = tiny.bounds
-    state = collapsed.start(
+@dataclass(frozen=True)
+class Visits:
+    """The states that a chain visits, when, and the exact distribution of what is seen of them."""
+
+    states: list
+    of_sweep: np.ndarray
+    exact: dict
+
+
+def run(tiny, n_sweeps, seed, sampler=collapsed, burn_in=200):
+    """Sweep a tiny corpus and note the state after every sweep.
+
+    Parameters
+    ----------
+    sampler : module
+        With ``start`` and ``sweep``.
+    """
+    exact, observations, bounds = exact_posterior(tiny), tiny.observations, tiny.bounds
+    state = sampler.start(
         observations, tiny.priors, seed, 0, "random", bounds.clusters or 2, bounds.topics or 2
     )
-    clusters = np.empty((n_sweeps, observations.n_groups), np.int16)
-    topics = np.empty((n_sweeps, observations.n_tokens), np.int16)
+    # A sampler whose groups share their cluster's mixture need not know the topic of each token.
+    knows_topics = len(state.topic_of_token) == observations.n_tokens
+    view = see_labels if knows_topics else see_counts
+    table = dict(exact.states) if knows_topics else counted(exact.states)
+    numbers, of_sweep, seen = {}, np.empty(n_sweeps, int), {}
     for t in range(-burn_in, n_sweeps):
-        collapsed.sweep(state, observations, tiny.priors, seed, 0, bounds)
+        sampler.sweep(state, observations, tiny.priors, seed, 0, bounds)
         if t >= 0:
-            clusters[t], topics[t] = state.cluster_of_group, state.topic_of_token
-    return clusters, topics
+            key = raw(state, knows_topics)
+            if key not in seen:
+                seen[key] = numbers.setdefault(view(exact, state), len(numbers))
+            of_sweep[t] = seen[key]
+    return Visits(list(numbers), of_sweep, table)
 
 
-def states_of(exact, clusters, topics):
-    """Name the state of every sweep: a list of states, and the position of each sweep's in it."""
-    rows, of_sweep = np.unique(np.hstack([clusters, topics]), axis=0, return_inverse=True)
-    numbers, of_row = {}, np.empty(len(rows), int)
-    for r, row in enumerate(rows.tolist()):
-        z = canonical(row[: exact.n_groups])
-        columns = columns_of(z, row[exact.n_groups :], exact.group_of_token, exact.word_of_token)
-        of_row[r] = numbers.setdefault((z, columns), len(numbers))
-    return list(numbers), of_row[of_sweep.reshape(-1)]
+def raw(state, knows_topics):
+    """What is seen of a state, with its arbitrary numbers of clusters and topics."""
+    if knows_topics:
+        return state.cluster_of_group.tobytes(), state.topic_of_token.tobytes()
+    tables = state.counts.topics_in_cluster, state.counts.words_in_topic
+    seen = [part.tobytes() for table in tables for part in (*table.nonzero(), table[table > 0])]
+    return state.cluster_of_group.tobytes(), *seen
 
 
-def distance(exact, states, of_sweep, summary):
+def see_labels(exact, state):
+    """The partition of the groups, and what exchangeable tokens leave of the topics."""
+    clusters = canonical(state.cluster_of_group.tolist())
+    return clusters, exact.columns(clusters, state.topic_of_token.tolist())
+
+
+def see_counts(exact, state):
+    """The partition of the groups, and each topic's tokens by cluster and by word."""
+    slots = list(dict.fromkeys(state.cluster_of_group.tolist()))
+    counts = state.counts
+    topics = [
+        (cells(counts.topics_in_cluster[slots, m]), cells(counts.words_in_topic[:, m]))
+        for m in np.flatnonzero(counts.tokens_in_topic)
+    ]
+    return canonical(state.cluster_of_group.tolist()), tuple(sorted(topics))
+
+
+def cells(row):
+    return tuple((int(i), int(row[i])) for i in np.flatnonzero(row))
+
+
+def counted(states):
+    """The distribution of what `see_counts` sees, from one of all labels."""
+    table = defaultdict(float)
+    for (clusters, columns), chance in states.items():
+        topics = []
+        for column in columns:
+            sums = defaultdict(int), defaultdict(int)
+            for place, n in column:
+                for side, where in zip(sums, place, strict=True):
+                    side[int(where)] += n
+            topics.append(tuple(tuple(sorted(side.items())) for side in sums))
+        table[clusters, tuple(sorted(topics))] += chance
+    return dict(table)
+
+
+def distance(visits, summary):
     """Compare a summary of the state with its exact distribution.
 
     The standard error of every probability is that of batch means, and not below what
     independent draws would have: a state that was never seen has one too.
     """
     table = defaultdict(float)
-    for state, chance in exact.states.items():
+    for state, chance in visits.exact.items():
         table[summary(state)] += chance
     position = {value: i for i, value in enumerate(table)}
     # A state that cannot be is an error in itself, not a distance.
-    found = np.array([position[summary(state)] for state in states])[of_sweep]
+    found = np.array([position[summary(state)] for state in visits.states])[visits.of_sweep]
     chance = np.array(list(table.values()))
     size = len(found) // N_BATCHES
     batches = np.zeros((N_BATCHES, len(chance)))
@@ -85,7 +140,7 @@ def partition(state):
 
 
 def everything(state):
-    """The partition of the groups and the table of counts per (cluster, word, topic)."""
+    """The partition of the groups and all that is seen of the topics."""
     return state
 
 
@@ -95,3 +150,30 @@ def n_clusters(state):
 
 def n_topics(state):
     return len(state[1])
+
+
+def compare(tiny, n_sweeps, seed, sampler=collapsed):
+    """Run a chain and return its distances from the exact posterior by what is looked at."""
+    visits = run(tiny, n_sweeps, seed, sampler)
+    return {
+        summary.__name__: distance(visits, summary)
+        for summary in (partition, everything, n_clusters, n_topics)
+    }
+
+
+def is_exact(found, allowance, n_errors=np.inf):
+    """Whether distances are no larger than an allowance beside what chance puts there."""
+    return all(
+        found[what].total_variation < allowance + 2 * found[what].expected
+        for what in ("partition", "everything")
+    ) and all(found[what].largest_z < n_errors for what in ("n_clusters", "n_topics"))
+
+
+def row(found):
+    """What the table of docs/calibration.md says of a comparison."""
+    return {
+        "largest_z": max(found["n_clusters"].largest_z, found["n_topics"].largest_z),
+        "total_variation": found["partition"].total_variation,
+        "note": f"all labels: {found['everything'].total_variation:.4f}, "
+        f"by chance {found['everything'].expected:.4f}",
+    }

@@ -20,6 +20,9 @@ HEAD = """\
 - **theorem 4**: without contents a DP mixture, without contexts a nested DP mixture with shared
   atoms, each computed in a second way.
 - **negative control**: the cluster step as the paper prints it, which must fail.
+- **blocked** is the blocked sampler, the others are the collapsed one. Groups share their cluster's
+  mixture (λ = ∞), or vary around it (λ fixed, or resampled with the other concentrations); the
+  exact posterior is that of the infinite model, so that the truncation is in the distance.
 - **joint test** (Geweke 2004): data and labels drawn from the prior, against a chain that
   alternates sweeps and new data given the labels. max|z| is over all statistics.
 - **ranks** (simulation-based calibration, Talts et al. 2018): the rank of a true value among its

@@ -23,7 +23,7 @@ NUMBERS, VISITS, LATE = Gaussian(-0.2, 0.4, 2.0, 1.5), Poisson(1.5, 0.5), Bernou
 
 @dataclass(frozen=True)
 class Labels:
-    """Everything but the data: concentrations, z, l and ε_new."""
+    """Everything but the data: concentrations, z, l, tables of all groups and ε_new."""
 
     alpha: float
     v: float
@@ -31,6 +31,7 @@ class Labels:
     lam: float
     clusters: list
     topics: list
+    tables: int
     unused: float
 
 
@@ -96,9 +97,9 @@ def draw_labels(lengths, priors, rng):
     for k, n in zip(clusters, lengths, strict=True):
         group = Restaurant(lam, of_cluster[k].serve)
         topics += [group.serve(rng) for _ in range(n)]
-    n_tables = sum(dishes.customers)
-    unused = rng.beta(eta, n_tables) if n_tables else 1.0
-    return Labels(alpha, v, eta, lam, clusters, topics, unused)
+    tables = sum(sum(cluster.customers) for cluster in of_cluster)
+    unused = rng.beta(eta, sum(dishes.customers)) if topics else 1.0
+    return Labels(alpha, v, eta, lam, clusters, topics, tables, unused)
 
 
 def draw_gaussian(labels, family, rng):

@@ -3,57 +3,27 @@
 import numpy as np
 import pytest
 
-from tests.statistics import agreement
+from tests.statistics.agreement import compare, is_exact, row
 from tests.statistics.corpora import CORPORA, missing_and_bag
 from tests.statistics.tiny import Posterior, blocks, partitions
 
 every_corpus = pytest.mark.parametrize("name", CORPORA)
 
 
-def compare(make, n_sweeps, seed):
-    """Run a chain and return its distances from the exact posterior by what is looked at."""
-    tiny = make()
-    exact = Posterior(tiny)
-    states, of_sweep = agreement.states_of(exact, *agreement.run(tiny, n_sweeps, seed))
-    return {
-        summary.__name__: agreement.distance(exact, states, of_sweep, summary)
-        for summary in (
-            agreement.partition,
-            agreement.everything,
-            agreement.n_clusters,
-            agreement.n_topics,
-        )
-    }
-
-
-def assert_exact(found, allowance, n_errors):
-    for what in ("partition", "everything"):
-        assert found[what].total_variation < allowance + 2 * found[what].expected, what
-    for what in ("n_clusters", "n_topics"):
-        assert found[what].largest_z < n_errors, what
-
-
 @every_corpus
 def test_a_short_chain_agrees_with_enumeration(name):
-    found = compare(CORPORA[name], n_sweeps=5000, seed=2)
+    found = compare(CORPORA[name](), n_sweeps=5000, seed=2)
     # Four standard errors: some sixty numbers are compared, from chains of a few thousand draws.
-    assert_exact(found, allowance=0.03, n_errors=4)
+    assert is_exact(found, allowance=0.03, n_errors=4), found
 
 
 @pytest.mark.calibrate
 @every_corpus
 def test_a_long_chain_agrees_with_enumeration(name, calibration):
     n_sweeps = 100_000
-    found = compare(CORPORA[name], n_sweeps=n_sweeps, seed=1)
-    calibration(
-        f"enumeration: {name}",
-        n=n_sweeps,
-        largest_z=max(found["n_clusters"].largest_z, found["n_topics"].largest_z),
-        total_variation=found["partition"].total_variation,
-        note=f"all labels: {found['everything'].total_variation:.4f}, "
-        f"by chance {found['everything'].expected:.4f}",
-    )
-    assert_exact(found, allowance=0.01, n_errors=3)
+    found = compare(CORPORA[name](), n_sweeps=n_sweeps, seed=1)
+    calibration(f"enumeration: {name}", n=n_sweeps, **row(found))
+    assert is_exact(found, allowance=0.01, n_errors=3), found
 
 
 def test_the_enumeration_counts_every_labelling_once():

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import gammaln
 
 from mcsquared.samplers.generic import GenericContexts
+from tests.statistics.agreement import compare, is_exact, row
 from tests.statistics.corpora import missing_and_bag
-from tests.statistics.test_enumeration import compare
 
 
 def log_ratio(whole, held, own):
@@ -42,19 +42,12 @@ def corrected(state):
     return state.v
 
 
-def passes(found, allowance):
-    return all(
-        found[what].total_variation < allowance + 2 * found[what].expected
-        for what in ("partition", "everything")
-    )
-
-
 def test_the_printed_cluster_step_fails_where_the_corrected_one_passes(monkeypatch):
     monkeypatch.setattr(GenericContexts, "walk", walk_with(corrected))
-    assert passes(compare(missing_and_bag, 6000, seed=2), allowance=0.03)
+    assert is_exact(compare(missing_and_bag(), 6000, seed=2), allowance=0.03)
     monkeypatch.setattr(GenericContexts, "walk", walk_with(printed))
-    found = compare(missing_and_bag, 6000, seed=2)
-    assert not passes(found, allowance=0.03)
+    found = compare(missing_and_bag(), 6000, seed=2)
+    assert not is_exact(found, allowance=0.03)
     assert found["partition"].total_variation > 0.07
 
 
@@ -62,14 +55,9 @@ def test_the_printed_cluster_step_fails_where_the_corrected_one_passes(monkeypat
 def test_the_printed_cluster_step_is_far_from_exact_in_a_long_chain(monkeypatch, calibration):
     n_sweeps = 100_000
     monkeypatch.setattr(GenericContexts, "walk", walk_with(printed))
-    found = compare(missing_and_bag, n_sweeps, seed=1)
-    calibration(
-        "negative control: the printed cluster step",
-        n=n_sweeps,
-        largest_z=max(found["n_clusters"].largest_z, found["n_topics"].largest_z),
-        total_variation=found["partition"].total_variation,
-        note=f"fails, as it must; all labels: {found['everything'].total_variation:.4f}, "
-        f"by chance {found['everything'].expected:.4f}",
-    )
-    assert not passes(found, allowance=0.01)
+    found = compare(missing_and_bag(), n_sweeps, seed=1)
+    measured = row(found)
+    measured["note"] = f"fails, as it must; {measured['note']}"
+    calibration("negative control: the printed cluster step", n=n_sweeps, **measured)
+    assert not is_exact(found, allowance=0.01)
     assert found["partition"].total_variation > 0.07

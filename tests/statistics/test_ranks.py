@@ -4,38 +4,49 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mcsquared.samplers import collapsed
+from mcsquared.priors import Gamma
+from mcsquared.samplers import blocked, collapsed
 from tests.statistics.forward import NumbersDesign, WordsDesign, draw
 
-LENGTHS = [5, 3, 0, 6, 4, 5, 2, 5]
-DESIGNS = {
-    "words": WordsDesign(LENGTHS, missing_number=1, missing_bag=4),
-    "numbers": NumbersDesign(LENGTHS, missing_number=1),
-}
+LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
 QUANTITIES = ("alpha", "v", "eta", "n_clusters", "n_topics")
 
 
-def posterior_draws(design, data, n_draws, burn_in, thin, seed):
+def make(name, lam="λ = ∞"):
+    lengths = [5, 3, 0, 6, 4, 5, 2, 5]
+    if name == "words":
+        return WordsDesign(lengths, missing_number=1, missing_bag=4, lam=LAMS[lam])
+    return NumbersDesign(lengths, missing_number=1, lam=LAMS[lam])
+
+
+def quantities(design):
+    """What is ranked: everything that has a prior, and the numbers of clusters and topics."""
+    return (*QUANTITIES, "lam") if isinstance(design.priors.lam, Gamma) else QUANTITIES
+
+
+def posterior_draws(design, data, n_draws, burn_in, thin, seed, sampler):
     """Draws of all quantities along a chain that knows nothing of the truth."""
     observations = design.observations(data)
-    state = collapsed.start(observations, design.priors, seed, 0, "random", 3, 3)
+    state = sampler.start(observations, design.priors, seed, 0, "random", 3, 3)
     rows = []
     for t in range(1, burn_in + thin * n_draws + 1):
-        collapsed.sweep(state, observations, design.priors, seed, 0)
+        sampler.sweep(state, observations, design.priors, seed, 0)
         if t > burn_in and (t - burn_in) % thin == 0:
-            rows.append([getattr(state, name) for name in QUANTITIES])
+            rows.append([getattr(state, name) for name in quantities(design)])
     return np.array(rows, float)
 
 
-def ranks(design, n_corpora, n_draws, burn_in, thin, seed):
+def ranks(design, n_corpora, n_draws, burn_in, thin, seed, sampler=collapsed):
     """Rank of the truth among its draws, ties at random: (n_corpora, n_quantities)."""
     rng = np.random.default_rng(seed)
-    found = np.empty((n_corpora, len(QUANTITIES)), int)
+    found = np.empty((n_corpora, len(quantities(design))), int)
     for r in range(n_corpora):
         labels, data = draw(design, rng)
-        truth = [labels.alpha, labels.v, labels.eta, len(set(labels.clusters))]
-        truth = np.array([*truth, len(set(labels.topics))], float)
-        drawn = posterior_draws(design, data, n_draws, burn_in, thin, seed=1000 * seed + r)
+        truth = [labels.alpha, labels.v, labels.eta]
+        truth += [len(set(labels.clusters)), len(set(labels.topics)), labels.lam]
+        truth = np.array(truth[: found.shape[1]], float)
+        seed_here = 1000 * seed + r
+        drawn = posterior_draws(design, data, n_draws, burn_in, thin, seed_here, sampler)
         ties = (drawn == truth).sum(axis=0)
         found[r] = (drawn < truth).sum(axis=0) + rng.integers(0, ties + 1)
     return found
@@ -56,23 +67,43 @@ def ks_p_values(found, n_draws, seed=0):
 
 
 def test_ranks_of_the_truth_are_uniform_in_few_short_chains():
-    found = ranks(DESIGNS["words"], n_corpora=60, n_draws=9, burn_in=20, thin=6, seed=1)
+    found = ranks(make("words"), n_corpora=60, n_draws=9, burn_in=20, thin=6, seed=1)
     assert min(p_values(found, 9)) > 1e-3
     assert min(ks_p_values(found, 9)) > 1e-3
 
 
-@pytest.mark.calibrate
-@pytest.mark.parametrize("name", DESIGNS)
-def test_ranks_of_the_truth_are_uniform(name, calibration):
-    design, n_corpora, n_draws = DESIGNS[name], 400, 19
-    found = ranks(design, n_corpora, n_draws, burn_in=100, thin=20, seed=2)
+def test_ranks_of_the_truth_are_uniform_in_few_short_chains_of_the_blocked_sampler():
+    design = make("words", "λ resampled")
+    found = ranks(design, n_corpora=40, n_draws=4, burn_in=15, thin=5, seed=1, sampler=blocked)
+    assert min(p_values(found, 4)) > 1e-3
+    assert min(ks_p_values(found, 4)) > 1e-3
+
+
+def assert_uniform(test, design, found, n_draws, calibration):
     chi_square, ks = p_values(found, n_draws), ks_p_values(found, n_draws)
-    each = ", ".join(f"{q} {p:.2f}" for q, p in zip(QUANTITIES, chi_square, strict=True))
+    each = ", ".join(f"{q} {p:.2f}" for q, p in zip(quantities(design), chi_square, strict=True))
     calibration(
-        f"ranks: {design.name}",
-        n=n_corpora,
+        f"{test}: {design.name}",
+        n=len(found),
         p=min(chi_square),
         note=f"{each}; smallest KS p {min(ks):.2f}",
     )
     assert min(chi_square) > 1e-3
     assert min(ks) > 1e-3
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("name", ["words", "numbers"])
+def test_ranks_of_the_truth_are_uniform(name, calibration):
+    design, n_draws = make(name), 19
+    found = ranks(design, 400, n_draws, burn_in=100, thin=20, seed=2)
+    assert_uniform("ranks", design, found, n_draws, calibration)
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize("name", ["words", "numbers"])
+def test_ranks_of_the_truth_are_uniform_for_the_blocked_sampler(name, lam, calibration):
+    design, n_draws = make(name, lam), 9
+    found = ranks(design, 400, n_draws, burn_in=40, thin=8, seed=2, sampler=blocked)
+    assert_uniform(f"ranks, blocked, {lam}", design, found, n_draws, calibration)

@@ -22,13 +22,11 @@ def distance_of(first, second):
 
 def seen_partitions(tiny, n_sweeps, seed):
     """Frequencies of the partitions of the groups along a chain."""
-    clusters, topics = agreement.run(tiny, n_sweeps, seed)
-    exact = Posterior(tiny)
-    states, of_sweep = agreement.states_of(exact, clusters, topics)
+    visits = agreement.run(tiny, n_sweeps, seed)
     seen = defaultdict(float)
-    for number, n in enumerate(np.bincount(of_sweep, minlength=len(states))):
-        seen[states[number][0]] += n / n_sweeps
-    return seen, agreement.distance(exact, states, of_sweep, agreement.partition).expected
+    for number, n in enumerate(np.bincount(visits.of_sweep, minlength=len(visits.states))):
+        seen[visits.states[number][0]] += n / n_sweeps
+    return seen, agreement.distance(visits, agreement.partition).expected
 
 
 def dirichlet_process_mixture(tiny):

@@ -1,0 +1,173 @@
+"""Draws from the joint prior of labels and data: forwards, and by a chain of sweeps and new data.
+
+Geweke (2004): a chain that alternates a sweep of the sampler and new data given the labels has the
+joint prior of labels, concentrations and data as its distribution, if the sampler leaves the
+posterior as it is.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mcsquared.priors import Gamma
+from mcsquared.samplers import collapsed
+from mcsquared.state import count
+from tests.statistics.forward import WORDS, Labels, draw, seat
+
+N_BATCHES = 50
+
+
+def statistics(labels, data, priors):
+    """Bounded or light-tailed functions of everything that is drawn."""
+    z, topics = labels.clusters, labels.topics
+    n_clusters, n_topics = len(set(z)), len(set(topics))
+    tokens, numbers, others = data.tokens, data.numbers, data.others
+    found = {
+        "alpha": labels.alpha,
+        "v": labels.v,
+        "eta": labels.eta,
+        "log alpha": np.log(labels.alpha),
+        "log v": np.log(labels.v),
+        "log eta": np.log(labels.eta),
+        "unused": labels.unused,
+        "clusters": n_clusters,
+        "topics": n_topics,
+        "alpha × clusters": labels.alpha * n_clusters,
+        "v × topics": labels.v * n_topics,
+        "eta × topics": labels.eta * n_topics,
+        "largest topic": max(map(topics.count, topics)),
+        "groups 0 and 3 together": z[0] == z[3],
+        "missing group with 0": z[1] == z[0],
+        "empty group with 3": z[2] == z[3],
+        "tokens 0 and 1 together": topics[0] == topics[1],
+        "tokens 0 and 8 together": topics[0] == topics[8],
+        "tokens 0 and 8 near": abs(tokens[0] - tokens[8]) < 0.5,
+        "tokens 5 and 6 near": abs(tokens[5] - tokens[6]) < 0.5,
+        "numbers 0 and 3 near": abs(numbers[0] - numbers[3]) < 1,
+        "numbers 0 and 2 near": abs(numbers[0] - numbers[2]) < 1,
+        "other contexts 0 and 2 alike": np.abs(others[0] - others[2]).sum() < 1,
+    }
+    if priors.lam != np.inf:
+        found |= {"tables": labels.tables, "v × tables": labels.v * labels.tables}
+    if isinstance(priors.lam, Gamma):
+        found |= {
+            "lam": labels.lam,
+            "log lam": np.log(labels.lam),
+            "lam × topics": labels.lam * n_topics,
+            "lam × tables": labels.lam * labels.tables,
+        }
+    return found
+
+
+def names(design):
+    return list(statistics(*draw(design, np.random.default_rng(0)), design.priors))
+
+
+def forward_draws(design, n, seed):
+    rng = np.random.default_rng(seed)
+    return [list(statistics(*draw(design, rng), design.priors).values()) for _ in range(n)]
+
+
+def chain_draws(design, n, seed, sampler=collapsed):
+    """Alternate sweeps and new data given the labels."""
+    rng = np.random.default_rng(seed)
+    _, data = draw(design, rng)
+    observations = design.observations(data)
+    state = sampler.start(observations, design.priors, seed, 0, "random", 2, 2)
+    knows_topics = len(state.topic_of_token) == observations.n_tokens
+    rows = []
+    for _ in range(n):
+        sampler.sweep(state, observations, design.priors, seed, 0)
+        z = state.cluster_of_group.tolist()
+        if knows_topics:
+            topics = state.topic_of_token.tolist()
+            data = design.draw_data(z, topics, rng)
+        else:
+            topics, words = draw_tokens(state, design.lengths, rng)
+            data = replace(design.draw_data(z, topics, rng), tokens=words)
+        observations = design.replaced(observations, data)
+        recount(state, topics, observations)
+        rows.append(list(statistics(labels_of(state, topics), data, design.priors).values()))
+    return rows
+
+
+def draw_tokens(state, lengths, rng):
+    """Draw topics and words of all tokens given z and the counts of those that they replace.
+
+    Given the old tokens τ_k ~ Dir(v ε + c_k) and ψ_m ~ Dir(β + n_m), and given these the new ones
+    are independent of the old. With τ and ψ summed out, new tokens come from urns that begin with
+    the old counts. New topics take a stick of the unused weight, and topics that no new token has
+    return theirs.
+    """
+    in_cluster, in_topic = state.counts.topics_in_cluster.copy(), state.counts.words_in_topic.copy()
+    weights = {m: state.topic_weights[m] for m in np.flatnonzero(state.counts.tokens_in_topic)}
+    unused = float(np.exp(state.log_unused[0]))
+    topics, words = [], []
+    for k in np.repeat(state.cluster_of_group, lengths):
+        slots = list(weights)
+        urn = [state.v * weights[m] + in_cluster[k, m] for m in slots]
+        chosen = seat([*urn, state.v * unused], rng)
+        if chosen == len(slots):
+            slots.append(min(set(range(len(state.topic_weights))) - set(slots)))
+            share = rng.beta(1.0, state.eta)
+            weights[slots[-1]], unused = share * unused, (1 - share) * unused
+        m = int(slots[chosen])
+        w = seat((in_topic[:, m] + WORDS.concentration).tolist(), rng)
+        in_cluster[k, m] += 1
+        in_topic[w, m] += 1
+        topics.append(m)
+        words.append(w)
+    left = set(topics)
+    unused += sum(weight for m, weight in weights.items() if m not in left)
+    state.topic_weights[:] = 0.0
+    state.topic_weights[list(left)] = [weights[m] for m in left]
+    state.log_unused[0] = np.log(unused)
+    return topics, np.array(words, np.int32)
+
+
+def recount(state, topics, observations):
+    """Count the new data, in the same slots; tables of groups belong to the labels and stay."""
+    state.counts = count(
+        observations,
+        state.cluster_of_group,
+        np.array(topics, np.int32),
+        len(state.counts.groups_in_cluster),
+        len(state.topic_weights),
+    )
+
+
+def labels_of(state, topics):
+    return Labels(
+        alpha=state.alpha,
+        v=state.v,
+        eta=state.eta,
+        lam=state.lam,
+        clusters=state.cluster_of_group.tolist(),
+        topics=topics,
+        tables=int(state.tables.sum()),
+        unused=float(np.exp(state.log_unused[0])),
+    )
+
+
+def scores(forward, chain):
+    """z-scores of the chain's means, by batch means for the chain."""
+    forward, chain = np.array(forward, float), np.array(chain, float)
+    size = len(chain) // N_BATCHES
+    batches = chain[: size * N_BATCHES].reshape(N_BATCHES, size, -1).mean(axis=1)
+    variance = batches.var(axis=0, ddof=1) / N_BATCHES + forward.var(axis=0) / len(forward)
+    return (chain.mean(axis=0) - forward.mean(axis=0)) / np.sqrt(variance)
+
+
+def largest(z, design):
+    """The statistic that is furthest off, with its score."""
+    worst = int(np.abs(z).argmax())
+    return f"{names(design)[worst]}: z = {z[worst]:.1f}"
+
+
+def row(z, design):
+    """What the table of docs/calibration.md says of a joint test."""
+    return {
+        "largest_z": float(np.abs(z).max()),
+        "note": f"{len(z)} statistics, rms {np.sqrt((z**2).mean()):.2f}, "
+        f"largest for {names(design)[int(np.abs(z).argmax())]}",
+    }

@@ -1,0 +1,96 @@
+"""The blocked sampler draws from the exact posterior, whether groups vary or not."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from mcsquared.priors import Gamma
+from mcsquared.samplers import blocked
+from mcsquared.samplers.blocked import concentrations, weights
+from tests.statistics import plain_blocked
+from tests.statistics.agreement import compare, is_exact, row
+from tests.statistics.corpora import CORPORA
+
+LAMS = {"λ = ∞": inf, "λ = 0.5": 0.5, "λ resampled": Gamma(2.0, 1.0)}
+SHORT = [
+    ("λ = ∞", "missing Gaussian context and a bag"),
+    ("λ = ∞", "repeated words"),
+    ("λ = ∞", "Gaussian content"),
+    ("λ = 0.5", "repeated words"),
+    ("λ = 0.5", "points as content, counts and truth values as contexts"),
+    ("λ resampled", "sampled concentrations"),
+]
+
+
+def make(name, lam):
+    tiny = CORPORA[name]()
+    return replace(tiny, priors=replace(tiny.priors, lam=LAMS[lam]))
+
+
+@pytest.mark.parametrize(("lam", "name"), SHORT)
+def test_a_short_chain_agrees_with_enumeration(name, lam):
+    found = compare(make(name, lam), n_sweeps=2000, seed=2, sampler=blocked)
+    assert is_exact(found, allowance=0.03, n_errors=4), found
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
+    n_sweeps = 40_000
+    found = compare(make(name, lam), n_sweeps=n_sweeps, seed=1, sampler=blocked)
+    calibration(f"enumeration, blocked, {lam}: {name}", n=n_sweeps, **row(found))
+    assert is_exact(found, allowance=0.01, n_errors=3), found
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("lam", LAMS)
+def test_the_sampler_written_plainly_agrees_with_enumeration(lam, calibration):
+    n_sweeps = 10_000
+    tiny = make("sampled concentrations", lam)
+    found = compare(tiny, n_sweeps=n_sweeps, seed=1, sampler=plain_blocked)
+    calibration(f"enumeration, blocked written plainly, {lam}", n=n_sweeps, **row(found))
+    assert is_exact(found, allowance=0.02, n_errors=3.5), found
+
+
+def customers_for_tables(draw_tables):
+    """Cluster tables as if every customer had a table to itself."""
+
+    def tables(customers, concentration, *place):
+        return customers
+
+    return tables
+
+
+def tokens_for_tables(resample_concentrations):
+    """Group tables as if every token had a table to itself."""
+
+    def resample(state, *arguments):
+        state.tables_in_cluster = state.counts.topics_in_cluster.copy()
+        resample_concentrations(state, *arguments)
+
+    return resample
+
+
+def one_empty_slot(open_slots):
+    """A truncation with room for one new cluster and one new topic."""
+
+    def first(occupied, bound):
+        return open_slots(occupied, bound)[:1]
+
+    return first
+
+
+CONTROLS = [
+    ("λ = ∞", "no contexts", concentrations, "draw_tables", customers_for_tables),
+    ("λ = ∞", "no contexts", weights, "open_slots", one_empty_slot),
+    ("λ = 0.5", "repeated words", blocked, "resample_concentrations", tokens_for_tables),
+]
+
+
+@pytest.mark.parametrize(("lam", "corpus", "module", "name", "wrong"), CONTROLS)
+def test_a_wrong_sampler_is_noticed(lam, corpus, module, name, wrong, monkeypatch):
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    found = compare(make(corpus, lam), n_sweeps=2000, seed=2, sampler=blocked)
+    assert not is_exact(found, allowance=0.03, n_errors=4), found
