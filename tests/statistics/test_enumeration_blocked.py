@@ -38,7 +38,7 @@ def test_a_short_chain_agrees_with_enumeration(name, lam):
 @pytest.mark.parametrize("lam", LAMS)
 @pytest.mark.parametrize("name", CORPORA)
 def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
-    n_sweeps = 40_000
+    n_sweeps = 30_000
     found = compare(make(name, lam), n_sweeps=n_sweeps, seed=1, sampler=blocked)
     calibration(f"enumeration, blocked, {lam}: {name}", n=n_sweeps, **row(found))
     assert is_exact(found, allowance=0.01, n_errors=3), found
