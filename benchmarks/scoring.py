@@ -32,7 +32,11 @@ __all__ = [
     "token_predictive",
 ]
 
-BURN_IN, ITERATIONS = 20, 50  # another seed changes the perplexity in its fourth digit or later
+# Fewer iterations leave chance in θ, which costs a peer: on NIPS 0.2% with 50 of them. With these
+# the perplexity is within 0.1% of what ten times as many give.
+BURN_IN, ITERATIONS = 30, 200
+FEWEST = 40  # where several draws share the iterations: the mean over draws evens out chance, too
+LANES = 16
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +89,8 @@ def completion_perplexity(
     Where the package itself has inferred the topic weights, the better of both counts.
     """
     models = [models] if isinstance(models, TopicModel) else list(models)
-    predictive = sum(token_predictive(model, halves, seed) for model in models) / len(models)
+    each = max(ITERATIONS // len(models), FEWEST)
+    predictive = sum(token_predictive(m, halves, seed, each) for m in models) / len(models)
     own = own_perplexity(models, halves)
     folded_in = score(predictive, halves)
     return folded_in if own is None else min(folded_in, own)
@@ -98,12 +103,13 @@ def own_perplexity(models: Sequence[TopicModel], halves: Halves) -> float | None
     return score(sum(mix(model.theta, model, halves) for model in models) / len(models), halves)
 
 
-def token_predictive(model: TopicModel, halves: Halves, seed: int = 0) -> Floats:
+def token_predictive(
+    model: TopicModel, halves: Halves, seed: int = 0, iterations: int = ITERATIONS
+) -> Floats:
     """Return p(w | first half) of each word of each second half: one number per non-zero count."""
     start, word = _tokens(halves.first)
-    theta = fold_in(
-        start, word, np.ascontiguousarray(model.word_given_topic.T), model.alpha, seed=seed
-    )
+    psi = np.ascontiguousarray(model.word_given_topic.T)
+    theta = fold_in(start, word, psi, model.alpha, BURN_IN, iterations, seed)
     return mix(theta, model, halves)
 
 
@@ -148,40 +154,73 @@ def fold_in(
     float64 (n_groups, n_topics)
         Rows sum to 1.
     """
-    theta = np.zeros((len(start) - 1, len(alpha)))
-    rng = np.random.default_rng(seed)
-    _fold_in(start, word, topic_given_word, np.asarray(alpha), burn_in, iterations, rng, theta)
-    return theta
+    n_topics = len(alpha)
+    padded = -(-n_topics // LANES) * LANES
+    psi = np.zeros((len(topic_given_word), padded), np.float32)
+    psi[:, :n_topics] = topic_given_word
+    prior = np.zeros(padded)
+    prior[:n_topics] = alpha
+    theta = np.zeros((len(start) - 1, padded))
+    _fold_in(start, word, psi, prior, burn_in, iterations, np.random.default_rng(seed), theta)
+    return theta[:, :n_topics]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=True)  # a sum in another order changes nothing of the mean
 def _fold_in(start, word, topic_given_word, alpha, burn_in, iterations, rng, theta):
     n_topics = alpha.size
-    cumulative = np.empty(n_topics)
+    weight, share = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     for j in range(start.size - 1):
         first, n_tokens = start[j], start[j + 1] - start[j]
         topic = np.full(n_tokens, -1)
-        held = alpha.copy()
+        count = np.zeros(n_topics, np.int32)
+        held = alpha.astype(np.float32)
         for iteration in range(burn_in + iterations):
+            share[:] = 0.0
             for i in range(n_tokens):
                 if topic[i] >= 0:  # none in the first pass: tokens come in one after another
-                    held[topic[i]] -= 1.0
+                    count[topic[i]] -= 1
+                    held[topic[i]] = alpha[topic[i]] + count[topic[i]]
                 likelihood = topic_given_word[word[first + i]]
-                total = 0.0
+                total = np.float32(0.0)
                 for m in range(n_topics):
-                    total += held[m] * likelihood[m]
-                    cumulative[m] = total
-                chosen = np.searchsorted(cumulative, rng.random() * total)
-                topic[i] = min(chosen, n_topics - 1)
-                held[topic[i]] += 1.0
-                if iteration >= burn_in:
-                    share, before = 1.0 / total, 0.0
-                    for m in range(n_topics):
-                        theta[j, m] += (cumulative[m] - before) * share
-                        before = cumulative[m]
+                    weight[m] = held[m] * likelihood[m]
+                    total += weight[m]
+                m = _pick(weight, np.float32(rng.random()) * total)
+                topic[i] = m
+                count[m] += 1
+                held[m] = alpha[m] + count[m]
+                inverse = np.float32(1.0) / total
+                for m in range(n_topics):
+                    share[m] += weight[m] * inverse
+            if iteration >= burn_in:
+                for m in range(n_topics):
+                    theta[j, m] += share[m]
         normaliser = n_tokens + alpha.sum()
         for m in range(n_topics):
             theta[j, m] = (theta[j, m] / iterations + alpha[m]) / normaliser
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _pick(weight, threshold):
+    """Return the first topic whose running sum of weights passes the threshold."""
+    before = np.float32(0.0)
+    block = 0
+    for start in range(0, weight.size, LANES):
+        within = np.float32(0.0)
+        for m in range(start, start + LANES):
+            within += weight[m]
+        block = start
+        if before + within > threshold or start + LANES == weight.size:
+            break
+        before += within
+    chosen = block
+    for m in range(block, block + LANES):
+        if weight[m] > 0.0:  # rounding must not choose a topic that cannot be
+            chosen = m
+        before += weight[m]
+        if before > threshold:
+            break
+    return chosen
 
 
 def _tokens(corpus: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
