@@ -25,7 +25,7 @@ from mcsquared.state import Bounds, State
 __all__ = ["Key", "Weights", "draw_weights", "make_room"]
 
 # Numbers of topic slots: the kernel for groups that vary is compiled for each of the first few.
-TOPIC_SLOTS = (32, 64, 112, 160, 208, 256)
+TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 384, 512)
 FEWEST_EMPTY = 16
 MOST_EMPTY = 256
 NEGLIGIBLE = 1e-4  # weight that may fall on the last empty slot instead of on ones after it

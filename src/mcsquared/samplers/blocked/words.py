@@ -12,6 +12,7 @@ from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.members import count_words_in_topics, sweep_tokens
 from mcsquared.kernels.cpu.mixtures import draw_clusters_of_words, tabulate_log_mixtures
+from mcsquared.kernels.cpu.sparse_members import sweep_tokens_by_own_topics, tabulate_mixtures
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
@@ -23,6 +24,7 @@ from mcsquared.state import State
 
 __all__ = ["move_groups", "move_members"]
 
+MANY_SLOTS = 512  # above it, weighing all topics at once is slower than those of the group first
 SMALL_SUM = 1e-10  # of a topic's variates: floats may not hold their proportions
 
 Floats = NDArray[np.float32]
@@ -160,28 +162,10 @@ def move_members(
     # ψ times the number of words: most are near 1, far from where floats end.
     scale = (len(variates) / sums).astype(np.float32)
     base = as_floats(state.lam * np.exp(weights.log_shares))
-    word_bounds, bounds = layout.word_chunk_start, layout.chunk_start
-    blocks = (0,) * (base.shape[1] // N_LANES)
+    word_bounds = layout.word_chunk_start
 
     def divide(first: int, last: int) -> None:
         variates[word_bounds[first] : word_bounds[last]] *= scale
-
-    def visit(first: int, last: int) -> None:
-        sweep_tokens(
-            first,
-            last,
-            bounds,
-            layout.order,
-            observations.group_start,
-            observations.word,
-            base,
-            variates.reshape(-1),
-            layout.longest,
-            blocks,
-            *key,
-            state.cluster_of_group,
-            state.topic_of_token,
-        )
 
     def count(first: int, last: int) -> None:
         count_words_in_topics(
@@ -194,6 +178,82 @@ def move_members(
         )
 
     workers.map(len(word_bounds) - 1, divide)
-    workers.map(len(bounds) - 1, visit)
+    visit = visit_all_topics if base.shape[1] <= MANY_SLOTS else visit_own_topics
+    visit(state, observations, base, variates, key, workers)
     workers.map(len(word_bounds) - 1, count)
     return place_members(state, observations, weights, contexts, key, workers)
+
+
+def visit_all_topics(
+    state: State,
+    observations: Observations,
+    base: Floats,
+    psi: Floats,
+    key: Key,
+    workers: Workers,
+) -> None:
+    """Draw the topic of every token, all topics weighed at once."""
+    layout = observations.layout
+    blocks = (0,) * (base.shape[1] // N_LANES)
+
+    def visit(first: int, last: int) -> None:
+        sweep_tokens(
+            first,
+            last,
+            layout.chunk_start,
+            layout.order,
+            observations.group_start,
+            observations.word,
+            base,
+            psi.reshape(-1),
+            layout.longest,
+            blocks,
+            *key,
+            state.cluster_of_group,
+            state.topic_of_token,
+        )
+
+    workers.map(len(layout.chunk_start) - 1, visit)
+
+
+def visit_own_topics(
+    state: State,
+    observations: Observations,
+    base: Floats,
+    psi: Floats,
+    key: Key,
+    workers: Workers,
+) -> None:
+    """Draw the topic of every token, the topics of its group first."""
+    layout, by_topic = observations.layout, np.ascontiguousarray(base.T)
+    table = np.empty((len(psi), len(base)), np.float32)
+    word_bounds = layout.word_chunk_start
+
+    def tabulate(first: int, last: int) -> None:
+        tabulate_mixtures(
+            word_bounds[first],
+            word_bounds[last],
+            psi.reshape(-1),
+            by_topic.reshape(-1),
+            table,
+        )
+
+    def visit(first: int, last: int) -> None:
+        sweep_tokens_by_own_topics(
+            first,
+            last,
+            layout.chunk_start,
+            observations.group_start,
+            observations.word,
+            base.shape[1],
+            base.reshape(-1),
+            psi.reshape(-1),
+            table,
+            layout.longest,
+            *key,
+            state.cluster_of_group,
+            state.topic_of_token,
+        )
+
+    workers.map(len(word_bounds) - 1, tabulate)
+    workers.map(len(layout.chunk_start) - 1, visit)
