@@ -16,6 +16,17 @@ from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers.collapsed import Bounds
 from tests.statistics.tiny import Tiny
 
+
+class Drawn(Gaussian):
+    """A family without a kernel that can draw its parameters."""
+
+
+class Integrated(Poisson):
+    """A family without a kernel that cannot: its parameters are integrated out."""
+
+    can_sample = False
+
+
 ALPHA, V, ETA = 0.8, 1.5, 1.2
 YEAR = Gaussian(mean=0.0, strength=0.5, shape=1.5, rate=1.0)
 
@@ -111,6 +122,30 @@ def no_content(**options):
     )
 
 
+def own_content_drawn(**options):
+    """Families without kernels: of the content the parameters are drawn, of the context not."""
+    values = [np.array([[-1.0], [0.9]]), np.array([[1.1], [-0.8]]), np.array([[1.0]])]
+    return tiny(
+        values,
+        Drawn(mean=0.2, strength=0.4, shape=1.2, rate=0.6),
+        {"visits": np.array([1.0, 6.0, np.nan])},
+        {"visits": Integrated(1.2, 0.4)},
+        **options,
+    )
+
+
+def own_content_integrated(**options):
+    """The other way round."""
+    values = [np.array([[1.0], [6.0]]), np.array([[0.0], [5.0]]), np.array([[2.0]])]
+    return tiny(
+        values,
+        Integrated(1.2, 0.4),
+        {"year": np.array([0.1, np.nan, 1.2])},
+        {"year": Drawn(mean=0.0, strength=0.5, shape=1.5, rate=1.0)},
+        **options,
+    )
+
+
 def bounded():
     """At most two clusters and two topics: the posterior given that there are no more."""
     return missing_and_bag(bounds=Bounds(clusters=2, topics=2))
@@ -131,4 +166,10 @@ CORPORA = {
     "no content": no_content,
     "bounded clusters and topics": bounded,
     "sampled concentrations": sampled_concentrations,
+}
+
+# Slow, because no kernel knows their families; the collapsed sampler has other tests of them.
+OWN = {
+    "own content drawn, own context integrated": own_content_drawn,
+    "own content integrated, own context drawn": own_content_integrated,
 }
