@@ -63,7 +63,7 @@ def move_groups(
     visits = own.Visits(state, observations, contexts, workers)
 
     def place(tokens: VectorTokens, first: int, last: int) -> None:
-        for chunk in range(first, last):
+        for chunk in first + np.flatnonzero(np.diff(bounds[first : last + 1])):
             begin, end = bounds[chunk], bounds[chunk + 1]
             scores = np.zeros((end - begin, len(weights.log_clusters)))
             score_vector_groups(
@@ -113,7 +113,7 @@ def move_groups_in_turn(
     visits = own.Visits(state, observations, contexts, workers)
 
     def place(first: int, last: int) -> None:
-        for chunk in range(first, last):
+        for chunk in first + np.flatnonzero(np.diff(bounds[first : last + 1])):
             begin, end = bounds[chunk], bounds[chunk + 1]
             scores = own.score_given_topics(begin, end, state, observations, weights.log_shares)
             _draw_clusters(chunk, scores, state, observations, weights, contexts, key, visits)
