@@ -65,8 +65,8 @@ def demo(
 
 @app.command(
     help="Fit a model to a file and save it.\n\n"
-    "Until the fast engine is there, every fit is that of the paper's model, corrected: "
-    "--lam inf, with the collapsed sampler. --paper says so explicitly.\n\n"
+    "Groups may vary inside their cluster, because real ones do; how much is learnt from the "
+    "data. --paper (--lam inf) is the paper's model, in which they may not.\n\n"
     "Ctrl-C keeps what is done; the same command with --resume goes on."
 )
 def fit(
@@ -155,8 +155,8 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="completion, exact or printed, any number of times; "
-            "completion and exact unless given.",
+            help="completion, exact, left_to_right or printed, any number of times; unless given, "
+            "completion and the second or third, whichever suits the model.",
         ),
     ] = None,
     given_contexts: Annotated[
@@ -174,5 +174,4 @@ def evaluate(
         from mcsquared.cli.reading import FileOptions
 
         options = FileOptions(file, text, encoding=encoding)
-        methods = method or ["completion", "exact"]
-        command.run(model, options, methods, given_contexts, labels)
+        command.run(model, options, method or [], given_contexts, labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ __all__ = ["METHODS", "run"]
 
 METHODS = {
     "completion": "one half of each group's words given the other",
-    "exact": "all words of each group, clusters and topics summed out",
+    "exact": "all words of each group, clusters and topics summed out; for --paper",
+    "left_to_right": "all words of each group, estimated word by word; for groups that vary",
     "printed": "the paper's formula; not a probability, only to be put beside its table",
 }
 
@@ -39,6 +41,9 @@ def run(
             known = ", ".join(METHODS)
             raise InputError(f"--method is {method!r}, but one of {known} is wanted")
     model = MC2.load(model_file)
+    if not methods:
+        paper = model.posterior_.priors.lam == math.inf
+        methods = ["completion", "exact" if paper else "left_to_right"]
     corpus = read_for_model(model, file, labels)
     truth = None if labels is None else class_labels(corpus, labels)
     if corpus.n_tokens == 0:

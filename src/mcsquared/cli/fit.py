@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -16,7 +16,8 @@ from mcsquared.cli.columns import parse_contexts
 from mcsquared.cli.guard import INTERRUPTED, complain
 from mcsquared.cli.reading import FileOptions, read_for_fit, remember_reading
 from mcsquared.errors import InputError, ModelFileError
-from mcsquared.estimator import MC2
+from mcsquared.estimator import LAM, MC2
+from mcsquared.priors import Concentration
 from mcsquared.storage import check_target
 
 __all__ = ["Settings", "chosen_lam", "run"]
@@ -28,7 +29,7 @@ N_TOPICS_SHOWN = 10
 class Settings:
     """The options of a fit that go to `MC2` under the same names."""
 
-    lam: float
+    lam: Concentration
     n_sweeps: int
     burn_in: int
     thin: int
@@ -37,11 +38,13 @@ class Settings:
     n_jobs: int | None
 
 
-def chosen_lam(paper: bool, lam: float | None) -> float:
-    """Return λ as ``--paper`` and ``--lam`` give it."""
+def chosen_lam(paper: bool, lam: float | None) -> Concentration:
+    """Return λ as ``--paper`` and ``--lam`` give it; with neither, the prior that `MC2` has."""
     if paper and lam is not None and not math.isinf(lam):
         raise InputError(f"--paper means --lam inf, but --lam is {lam:g}: give one of the two")
-    return math.inf if lam is None else lam
+    if paper:
+        return math.inf
+    return LAM if lam is None else lam
 
 
 def run(
@@ -57,7 +60,7 @@ def run(
     model = MC2(
         contexts={option.name: option.family for option in options},
         checkpoint=str(checkpoint),
-        **asdict(settings),
+        **vars(settings),
     )
     warnings.filterwarnings("ignore", "interrupted after")  # said below, with what to do next
     try:
