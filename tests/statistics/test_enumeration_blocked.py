@@ -14,6 +14,7 @@ from tests.statistics.agreement import compare, is_exact, row
 from tests.statistics.corpora import CORPORA, OWN, bounded, missing_and_bag
 
 LAMS = {"λ = ∞": inf, "λ = 0.5": 0.5, "λ resampled": Gamma(2.0, 1.0)}
+every_lam = pytest.mark.parametrize("lam", LAMS, ids=["infinite", "fixed", "resampled"])
 
 
 def roomy():
@@ -61,7 +62,7 @@ def test_weighing_the_topics_of_a_group_first_agrees_in_a_long_chain(monkeypatch
 
 
 @pytest.mark.calibrate
-@pytest.mark.parametrize("lam", LAMS)
+@every_lam
 @pytest.mark.parametrize("name", BLOCKED)
 def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
     n_sweeps = 6_000 if name in OWN else 30_000
@@ -83,7 +84,7 @@ def test_bounds_that_bind_hold_and_are_near_the_posterior_given_them(calibration
 
 
 @pytest.mark.calibrate
-@pytest.mark.parametrize("lam", LAMS)
+@every_lam
 def test_the_sampler_written_plainly_agrees_with_enumeration(lam, calibration):
     n_sweeps = 10_000
     tiny = make("sampled concentrations", lam)

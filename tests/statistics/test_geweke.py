@@ -10,6 +10,7 @@ from tests.statistics.forward import NumbersDesign, WordsDesign
 from tests.statistics.joint_chain import chain_draws, forward_draws, largest, names, row, scores
 
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
+every_lam = pytest.mark.parametrize("lam", LAMS, ids=["infinite", "fixed", "resampled"])
 
 
 def make(name, lam="λ = ∞"):
@@ -21,7 +22,6 @@ def make(name, lam="λ = ∞"):
 
 
 every_design = pytest.mark.parametrize("name", ["words", "numbers"])
-every_lam = pytest.mark.parametrize("lam", LAMS)
 
 
 @every_design

@@ -9,6 +9,7 @@ from mcsquared.samplers import blocked, collapsed
 from tests.statistics.forward import NumbersDesign, WordsDesign, draw
 
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
+every_lam = pytest.mark.parametrize("lam", LAMS, ids=["infinite", "fixed", "resampled"])
 QUANTITIES = ("alpha", "v", "eta", "n_clusters", "n_topics")
 
 
@@ -101,7 +102,7 @@ def test_ranks_of_the_truth_are_uniform(name, calibration):
 
 
 @pytest.mark.calibrate
-@pytest.mark.parametrize("lam", LAMS)
+@every_lam
 @pytest.mark.parametrize("name", ["words", "numbers"])
 def test_ranks_of_the_truth_are_uniform_for_the_blocked_sampler(name, lam, calibration):
     design, n_draws = make(name, lam), 9
