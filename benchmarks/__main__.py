@@ -26,19 +26,18 @@ def main() -> None:
         settings = settings.quick()
     # Tables are wide; a log file has no width of its own.
     console = Console(width=None if Console().is_terminal else 132)
-    answers = {}
     for name in arguments.questions or QUESTIONS:
         with console.status(f"asking about {name}"):
-            answer = QUESTIONS[name](settings)
-            answers[name] = replace(answer, run=occasion(_command(arguments)))
-        console.print(answers[name].for_terminal())
-        for remark in (*map(str, answers[name].targets), *answers[name].notes):
+            answer = replace(QUESTIONS[name](settings), run=occasion(_command(arguments)))
+        console.print(answer.for_terminal())
+        for remark in (*map(str, answer.targets), *answer.notes):
             console.print(f"  {remark}", highlight=False)
         console.print()
+        if not arguments.quick:
+            write({name: answer})  # one by one: a question that fails takes no other with it
     if arguments.quick:
         console.print("Shown only: small sizes are nothing to compare with later.")
     else:
-        write(answers)
         console.print(f"Written to {RESULTS.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}.")
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "FINITE", "INFINITE", "TimedFit", "compile_kernels", "estimator", "fit"]
 
 FINITE, INFINITE = "mcsquared, λ finite", "mcsquared, λ = ∞"
+GLOBALS = 10  # draws of τ and ψ that a perplexity averages over, at least
 ENGINES: dict[str, dict[str, Any]] = {
     FINITE: {"sampler": "blocked", "lam": Gamma(1, 0.1)},
     INFINITE: {"sampler": "blocked", "lam": math.inf},
@@ -61,12 +62,18 @@ class TimedFit:
         seed: int,
         given_contexts: bool = False,
     ) -> Any:
-        """Return the completion perplexity of some of the draws, by mcsquared's own evaluation."""
+        """Return the completion perplexity of some of the draws, by mcsquared's own evaluation.
+
+        Of few draws, the globals τ and ψ are drawn several times each: peers' topics are means.
+        """
         from mcsquared.evaluation.perplexity import perplexity
 
         some = copy.copy(self.posterior)
         some.parameters = list(draws)
-        return perplexity(some, test, "completion", given_contexts, random_state=seed)
+        repeats = max(GLOBALS // len(some.parameters), 1)
+        return perplexity(
+            some, test, "completion", given_contexts, random_state=seed, n_repeats=repeats
+        )
 
 
 def fit(

@@ -16,10 +16,10 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True)
 class Target:
-    """A figure with a bound that it should keep."""
+    """A figure with a bound that it should keep; None where it was never reached."""
 
     what: str
-    found: float
+    found: float | None
     bound: float
     at_least: bool
     unit: str
@@ -27,6 +27,8 @@ class Target:
     @property
     def met(self) -> bool:
         """Whether the bound is kept."""
+        if self.found is None:
+            return False
         return self.found >= self.bound if self.at_least else self.found <= self.bound
 
     @property
@@ -34,7 +36,8 @@ class Target:
         """What, found, wanted and verdict, as a table shows them."""
         unit = f" {self.unit}" if self.unit else ""
         wanted = f"at {'least' if self.at_least else 'most'} {show(self.bound)}{unit}"
-        return self.what, f"{show(self.found)}{unit}", wanted, "met" if self.met else "missed"
+        found = "never" if self.found is None else f"{show(self.found)}{unit}"
+        return self.what, found, wanted, "met" if self.met else "missed"
 
     def __str__(self) -> str:
         what, found, wanted, verdict = self.cells
@@ -103,8 +106,8 @@ Written by `make bench` (`python -m benchmarks`), never by hand; the same figure
 in turn with the others, so that a busy machine slows all of them: read the ratios first. Figures
 are medians over sweeps; the fastest sweep is closer to what an idle machine does.
 
-`make bench QUESTIONS="throughput quality"` asks some questions alone (all of them take about half
-an hour), `make bench QUESTIONS=--quick` looks whether everything runs. MALLET takes part where
+`make bench QUESTIONS="throughput quality"` asks some questions alone (all of them take about an
+hour), `make bench QUESTIONS=--quick` looks whether everything runs. MALLET takes part where
 `MCSQUARED_MALLET` names its folder.
 """
 

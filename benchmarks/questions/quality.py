@@ -72,6 +72,8 @@ def ask(settings: Settings) -> Answer:
             "Peers are folded in by Gibbs sampling given their topics and their prior, θ averaged "
             "over it; the last column has θ from their own packages, at the end. The better of the "
             "two counts where both are there, for scikit-learn at every moment.",
+            "Ours is scored by `mcsquared.evaluation.perplexity`, its globals drawn "
+            f"{ours.GLOBALS} times given the draw.",
             "They train in turn, whoever has used least CPU-seconds first. Reading the corpus and "
             "compiling are not counted; for ours, everything in the call of `fit` is.",
             *notes,
@@ -152,9 +154,9 @@ def _after(curve: Curve, moment: float) -> Cell:
     return known[-1] if known else None
 
 
-def seconds_to(curve: Curve, level: float) -> float:
-    """Return the CPU-seconds after which a curve first reaches a level; infinite if never."""
-    return min((seconds for seconds, value in curve if value <= level), default=float("inf"))
+def seconds_to(curve: Curve, level: float) -> float | None:
+    """Return the CPU-seconds after which a curve first reaches a level; None if never."""
+    return min((seconds for seconds, value in curve if value <= level), default=None)
 
 
 def _targets(curves: Mapping[str, Curve], settings: Settings) -> list[Target]:

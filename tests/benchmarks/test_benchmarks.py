@@ -96,6 +96,11 @@ def test_a_missed_target_says_so_and_the_page_shows_it() -> None:
     assert "| theirs | - |" in page
 
 
+def test_a_level_that_was_never_reached_is_a_target_missed() -> None:
+    target = Target("time to quality", None, 30.0, False, "CPU-s")
+    assert str(target) == "time to quality: never, at most 30 CPU-s wanted: missed"
+
+
 def test_curves_are_drawn_and_the_page_shows_them(tmp_path: Path) -> None:
     curves = {
         "mcsquared, λ finite": [(1.0, 2000.0), (60.0, 1600.0)],
