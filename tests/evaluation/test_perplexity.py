@@ -290,7 +290,9 @@ def test_nothing_to_score_has_no_perplexity():
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"method": "left_to_right"}, "left_to_right"),
+        ({"method": "left_to_right"}, "'exact' is"),
+        ({"n_particles": 0}, "n_particles"),
+        ({"n_kept": 0}, "n_kept"),
         ({"method": "wrong"}, "method"),
         ({"random_state": -1}, "random_state"),
         ({"n_new": 0}, "n_new"),
@@ -307,12 +309,6 @@ def test_printed_is_refused_for_vectors():
     posterior = make_posterior([draw], content=Gaussian(mean=0.0, rate=1.0))
     with pytest.raises(InputError, match="printed"):
         perplexity(posterior, Corpus([np.zeros((2, 1))]), "printed")
-
-
-def test_a_finite_lam_is_refused_for_now():
-    draw = Counts([0], [[2]], [[1, 1, 0]], [0.9], lam=3.0, tables_in_cluster=[[1]])
-    with pytest.raises(InputError, match="lam"):
-        perplexity(make_posterior([draw]), words_corpus(GROUPS, 3), "exact")
 
 
 def test_a_model_that_saw_no_tokens_finds_all_words_alike():

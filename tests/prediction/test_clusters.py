@@ -106,3 +106,27 @@ def test_content_of_another_kind_is_refused():
     vectors = make_posterior([Counts([0], [[1]], np.zeros((1, 7)), [0.5])], content=family)
     with pytest.raises(InputError, match="vectors of 3"):
         cluster_probabilities(vectors, Corpus([np.zeros((2, 3))]))
+
+
+VARYING = replace(
+    CLEAR, lam=3.0, tables_in_cluster=np.minimum(np.array(CLEAR.topics_in_cluster), 2_000)
+)
+
+
+def test_groups_that_vary_are_sampled_and_the_rows_still_sum_to_one():
+    posterior = make_posterior([VARYING, VARYING], beta=BETA)
+    test = words_corpus([[0] * 30, [2] * 30, [], [1]], 3)
+    probability, new = cluster_probabilities(posterior, test)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-12)
+    assert ((new >= 0) & (new <= 1)).all()
+    np.testing.assert_allclose(probability[2], [0.6, 0.4], atol=1e-6)
+    alone, _ = cluster_probabilities(posterior, test[np.array([3, 0])])
+    np.testing.assert_allclose(alone, probability[[3, 0]], rtol=1e-12)
+
+
+def test_with_a_huge_lam_clusters_are_those_of_an_infinite_one():
+    huge = replace(CLEAR, lam=1e7, tables_in_cluster=CLEAR.topics_in_cluster)
+    test = words_corpus([[0, 1, 2], [1, 1], [2, 2, 2, 2], [0]], 3)
+    infinite, _ = cluster_probabilities(make_posterior([CLEAR] * 40, beta=BETA), test)
+    sampled, _ = cluster_probabilities(make_posterior([huge] * 40, beta=BETA), test)
+    np.testing.assert_allclose(sampled, infinite, atol=0.04)

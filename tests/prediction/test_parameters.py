@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from mcsquared.errors import InputError
 from mcsquared.prediction.parameters import (
     MAX_UNUSED,
     draw_log_dirichlet,
@@ -103,9 +104,14 @@ def test_streams_of_different_purposes_differ_even_if_one_begins_with_the_other(
     assert len(numbers) == 4
 
 
-def test_a_finite_lam_is_refused_in_one_sentence():
-    posterior = make_posterior(
-        [Counts([0], [[1]], [[1, 0]], [0.5], lam=4.0, tables_in_cluster=[[1]])]
-    )
-    with pytest.raises(InputError, match="lam is 4"):
-        globals_of_draw(posterior, posterior.parameters[0], np.random.default_rng(0))
+def test_topic_weights_of_clusters_whose_groups_vary_follow_tables_and_not_tokens():
+    varying = replace(DRAW, lam=4.0, tables_in_cluster=[[3, 1], [0, 2]])
+    posterior = make_posterior([varying], beta=0.5)
+    tau = np.zeros((2, 2))
+    n = 4000
+    for _, drawn in draws_of_globals(posterior, 1, n_new=1, n_repeats=n):
+        assert drawn.lam == 4.0
+        tau += np.exp(drawn.log_topic_given_cluster)[:2, :2] / n
+    tables = np.array([[3, 1], [0, 2]])
+    expected = (tables + 1.5 * np.array([0.4, 0.3])) / (1.5 + tables.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(tau, expected, atol=0.02)

@@ -8,6 +8,7 @@ from mcsquared.corpus import Corpus
 from mcsquared.families import Gaussian
 from mcsquared.prediction import topic_proportions
 from mcsquared.prediction import topics as topics_module
+from tests.prediction.enumeration import summed
 from tests.prediction.models import Counts, make_posterior, words_corpus
 
 BETA = 0.5
@@ -85,3 +86,30 @@ def test_vectors_far_from_everything_still_have_proportions():
     draw = Counts([0, 0], [[9, 3]], [[9, 9.0, 12.0], [3, -3.0, 5.0]], [0.5, 0.4])
     result = topic_proportions(make_posterior([draw], content=family), Corpus([np.array([[1e9]])]))
     assert result.sum() == pytest.approx(1.0)
+
+
+def test_groups_that_vary_have_the_mean_of_their_own_weights():
+    """Tables so many that τ is known: then E[θ | words] is a sum over clusters and topics."""
+    tau = np.array([[1 / 7, 6 / 7], [1.0 - 1e-6, 1e-6]])
+    tables = np.round(tau * 1e8)
+    content = np.round(np.array([[0.002, 0.002, 0.996], [0.83, 0.15, 0.02]]) * 1e8)
+    draw = Counts(
+        [0] * 30 + [1] * 20,
+        tables,
+        content,
+        [0.5, 0.5 - 1e-9],
+        alpha=1e-9,
+        lam=2.0,
+        tables_in_cluster=tables,
+    )
+    posterior = make_posterior([draw], beta=BETA)
+    groups = [[0], [0, 2], [2, 2, 1, 0], []]
+    result = topic_proportions(posterior, words_corpus(groups, 3))
+    np.testing.assert_allclose(result.sum(axis=1), 1.0, rtol=1e-9)
+    psi = content / content.sum(axis=1, keepdims=True)
+    for words, row in zip(groups, result[:, np.argsort(posterior.topic_order)], strict=True):
+        exact = summed(psi[:, words].T, np.array([0.6, 0.4]), tau, 2.0)
+        np.testing.assert_allclose(row, exact.topics, atol=0.08)
+    np.testing.assert_allclose(
+        result[3, np.argsort(posterior.topic_order)], [0.6 / 7 + 0.4, 0.6 * 6 / 7], atol=1e-3
+    )

@@ -4,12 +4,18 @@ Perplexity is exp(−Σ_j log p(w_j) / Σ_j N_j), and there is more than one num
 result here says which of them it is:
 
 ``exact``
-    p(w_j), the probability of the whole group: the mean over draws of Σ_k π_k Π_i P_k(w_ji).
+    p(w_j), the probability of the whole group: the mean over draws of Σ_k π_k Π_i P_k(w_ji). For
+    λ = ∞, where that is a sum.
+``left_to_right``
+    p(w_j) as well, for a finite λ, where it must be estimated: the mean over draws of an unbiased
+    estimate by particles (Wallach et al. 2009, Buntine 2009).
 ``completion``
-    p(second half | first half) of each group's tokens, halves taken at random.
+    p(second half | first half) of each group's tokens, halves taken at random. For λ = ∞ the second
+    half as a whole; for a finite λ token by token, Π_i p(w_ji | first half), as is usual for topic
+    models.
 ``printed``
     The formula in the appendix of the paper. It is not a probability; kept so that the paper's
-    table can be put beside ours.
+    table can be put beside ours, and only for the paper's model, λ = ∞.
 """
 
 from __future__ import annotations
@@ -27,22 +33,24 @@ from scipy.special import logsumexp
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.evaluation.printed import log_printed
+from mcsquared.evaluation.varying import N_PARTICLES, log_completion, log_left_to_right
 from mcsquared.prediction.alignment import aligned
 from mcsquared.prediction.likelihood import (
     log_cluster_prior,
     log_context_given_cluster,
     log_group_given_cluster,
 )
-from mcsquared.prediction.parameters import HALVES, N_NEW, draws_of_globals, stream
+from mcsquared.prediction.parameters import HALVES, N_NEW, Globals, draws_of_globals, stream
+from mcsquared.prediction.varying import N_KEPT
 
 if TYPE_CHECKING:
     from mcsquared.posterior import ParameterDraw, Posterior
 
-__all__ = ["PerplexityResult", "perplexity", "split_halves"]
+__all__ = ["PerplexityResult", "perplexity", "split_halves", "whole_group_method"]
 
 Floats = NDArray[np.float64]
 
-METHODS = ("exact", "completion", "printed")
+METHODS = ("exact", "completion", "left_to_right", "printed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +61,7 @@ class PerplexityResult:
     ----------
     value : float
         exp(−log-likelihood per token); NaN when there was no token to score.
-    method : {"exact", "completion", "printed"}
+    method : {"exact", "completion", "left_to_right", "printed"}
     given_contexts : bool
         Whether the groups' contexts were used as evidence.
     n_tokens : int
@@ -95,6 +103,8 @@ def perplexity(
     *,
     n_new: int = N_NEW,
     n_repeats: int = 1,
+    n_particles: int = N_PARTICLES,
+    n_kept: int = N_KEPT,
 ) -> PerplexityResult:
     """Return the perplexity of held-out groups.
 
@@ -102,7 +112,9 @@ def perplexity(
     ----------
     corpus : Corpus
         Groups that were not in training. Words unseen in training are left out, and counted.
-    method : {"completion", "exact", "printed"}
+    method : {"completion", "exact", "left_to_right", "printed"}
+        Of a whole group, ``exact`` where lam is infinite and ``left_to_right`` where it is finite:
+        see `whole_group_method`.
     given_contexts : bool
         Use the groups' contexts as evidence of their clusters; a missing one says nothing.
     random_state : int or Generator, optional
@@ -112,6 +124,10 @@ def perplexity(
     n_repeats : int
         Draws of the globals τ and ψ per kept parameter draw. The mean over them stands inside a
         logarithm, so few of them make the perplexity a little too high.
+    n_particles : int
+        Of ``left_to_right``, per draw of the globals. Its time grows with them.
+    n_kept : int
+        Samples of a first half per draw of the globals, where lam is finite.
 
     Notes
     -----
@@ -122,11 +138,15 @@ def perplexity(
     over draws t and clusters k: the draws too are weighed by how well they foretell the evidence.
     That is Bayes' rule for the whole posterior, and makes the chain rule hold: log p(first half) +
     log p(second | first) is the ``exact`` log p(w_j) with the same random numbers. The plain mean
-    of p(w | e, t) over t is a probability too, but forgets what e says of t.
+    of p(w | e, t) over t is a probability too, but forgets what e says of t. ``completion`` with a
+    finite lam is that plain mean, of each token's probability: first halves are sampled there, and
+    how well a draw foretells them is not at hand.
     """
     seed = _seed(random_state, posterior)
-    _check_method(method)
-    for name, number in (("n_new", n_new), ("n_repeats", n_repeats)):
+    finite = any(not math.isinf(draw.lam) for draw in posterior.parameters)
+    _check_method(method, finite)
+    numbers = {"n_new": n_new, "n_repeats": n_repeats}
+    for name, number in (numbers | {"n_particles": n_particles, "n_kept": n_kept}).items():
         if number < 1:
             raise InputError(f"{name} is {number!r}, but a whole number of at least 1 is wanted")
     known = aligned(posterior, corpus)
@@ -138,7 +158,10 @@ def perplexity(
         if method == "completion":
             first, target = split_halves(known, stream(seed, HALVES))
         groups = _Groups(posterior, known, given_contexts, seed, n_new, n_repeats)
-        log_likelihood = groups.log_probability(first, target)
+        if finite:
+            log_likelihood = groups.log_varying(first, target, n_particles, n_kept)
+        else:
+            log_likelihood = groups.log_probability(first, target)
     scored = int(target.n_tokens)
     return PerplexityResult(
         value=_perplexity(float(log_likelihood.sum()), scored),
@@ -174,14 +197,27 @@ class _Groups:
         result[target.content.tokens_per_group == 0] = 0.0
         return result
 
-    def _terms(self, first: Corpus | None, target: Corpus) -> Iterator[tuple[Floats, Floats]]:
-        posterior, family = self.posterior, self.posterior.priors.content
-        draws = draws_of_globals(posterior, self.seed, self.n_new, self.n_repeats)
+    def log_varying(
+        self, first: Corpus | None, target: Corpus, n_particles: int, n_kept: int
+    ) -> Floats:
+        """Return the same where groups vary inside their cluster; token by token given a half."""
+        family = self.posterior.priors.content
+        if first is not None:
+            return log_completion(self._globals(), first, target, family, n_kept)
+        return log_left_to_right(self._globals(), target, family, n_particles)
+
+    def _globals(self) -> Iterator[tuple[Globals, Floats]]:
+        """Yield the globals of every draw, and log p(z_j = k, contexts where given) under them."""
+        draws = draws_of_globals(self.posterior, self.seed, self.n_new, self.n_repeats)
         known: ParameterDraw | None = None
         for draw, parameters in draws:
             if draw is not known:  # contexts do not depend on the globals of a repeat
                 known, log_context = draw, self._log_context(draw)
-            log_evidence = log_cluster_prior(parameters, log_context)
+            yield parameters, log_cluster_prior(parameters, log_context)
+
+    def _terms(self, first: Corpus | None, target: Corpus) -> Iterator[tuple[Floats, Floats]]:
+        family = self.posterior.priors.content
+        for parameters, log_evidence in self._globals():
             if first is not None:
                 log_evidence = log_evidence + log_group_given_cluster(first, parameters, family)
             yield log_evidence, log_group_given_cluster(target, parameters, family)
@@ -228,15 +264,31 @@ def _perplexity(log_likelihood: float, n_tokens: int) -> float:
         return float(np.exp(-log_likelihood / n_tokens))
 
 
-def _check_method(method: str) -> None:
-    if method == "left_to_right":
-        raise InputError(
-            "method is 'left_to_right', which belongs to a finite lam and is not there yet; "
-            "'exact' and 'completion' are"
-        )
+def whole_group_method(posterior: Posterior) -> str:
+    """Return the method that gives p(w_j) for this model: "exact", or "left_to_right"."""
+    infinite = all(math.isinf(draw.lam) for draw in posterior.parameters)
+    return "exact" if infinite else "left_to_right"
+
+
+def _check_method(method: str, finite: bool) -> None:
     if method not in METHODS:
         known = ", ".join(map(repr, METHODS))
         raise InputError(f"method is {method!r}, but one of {known} is wanted")
+    if finite and method == "exact":
+        raise InputError(
+            "method is 'exact', but lam is finite in this model, where no sum is exact: "
+            "'left_to_right' estimates the same probability"
+        )
+    if finite and method == "printed":
+        raise InputError(
+            "method is 'printed', which is a formula of the paper's model, lam=inf, "
+            "but lam is finite in this model"
+        )
+    if not finite and method == "left_to_right":
+        raise InputError(
+            "method is 'left_to_right', which estimates what a finite lam makes unknown, "
+            "but lam is infinite in this model: 'exact' is that probability"
+        )
 
 
 def _seed(random_state: object, posterior: Posterior) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from mcsquared.prediction.likelihood import (
     log_group_given_cluster,
 )
 from mcsquared.prediction.parameters import Globals, draws_of_globals
+from mcsquared.prediction.varying import fold_in_groups
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
@@ -29,7 +31,8 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
     """Return each group's probability of every consensus cluster, and of a new cluster.
 
     The mean over the kept parameter draws of p(z_j = k | contents and contexts of j), where cluster
-    k of a draw counts for consensus cluster c by the share of its groups that are in c.
+    k of a draw counts for consensus cluster c by the share of its groups that are in c. Groups that
+    vary around their cluster (a finite lam) are sampled, and this is a mean over samples too.
 
     Returns
     -------
@@ -90,5 +93,7 @@ def _log_joint(
 ) -> Floats:
     log_context = log_context_given_cluster(posterior, draw, corpus, leave_out)
     log_prior = log_cluster_prior(parameters, log_context)
-    log_content = log_group_given_cluster(corpus, parameters, posterior.priors.content)
-    return log_prior + log_content
+    family = posterior.priors.content
+    if not math.isinf(parameters.lam):
+        return fold_in_groups(corpus, parameters, family, log_prior).log_cluster
+    return log_prior + log_group_given_cluster(corpus, parameters, family)

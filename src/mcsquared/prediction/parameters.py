@@ -2,19 +2,20 @@
 
 A kept draw stores counts and root weights. Given those, a new group sees (MODEL in the docs)
 
-    τ_k ~ Dir(v ε + c_k),   ψ_m ~ posterior of topic m,   p(z = k) = n_k / (J + α)
+    τ_k ~ Dir(v ε + O_k),   ψ_m ~ posterior of topic m,   p(z = k) = n_k / (J + α)
 
-for the clusters and topics that exist, and for those that do not yet: a new cluster with
-probability α / (J + α) and weights τ ~ Dir(v ε), and the infinitely many unused topics that share
-the weight ε_new, ψ ~ S. All of them are drawn, because the probability of a group is the mean of a
-product over its tokens: the product of means is another, smaller number.
+with O_km the cluster's tables of a topic (tokens, where λ is infinite), for the clusters and topics
+that exist, and for those that do not yet: a new cluster with probability α / (J + α) and weights
+τ ~ Dir(v ε), and the infinitely many unused topics that share the weight ε_new, ψ ~ S. All of them
+are drawn, because the probability of a group is the mean of a product over its tokens: the product
+of means is another, smaller number.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,6 +66,10 @@ class Globals:
         Drawn parameters of the content family; for words, log ψ.
     n_clusters, n_topics : int
         How many of the clusters and topics exist in the kept draw.
+    lam : float
+        How closely groups follow their cluster; infinite where they do not vary.
+    key : tuple of int
+        Two numbers below 2³² that the random numbers of sampled groups begin with.
     """
 
     log_weight_of_cluster: Floats
@@ -72,6 +77,8 @@ class Globals:
     content_parameters: Floats
     n_clusters: int
     n_topics: int
+    lam: float = math.inf
+    key: tuple[int, int] = (0, 0)
 
     @property
     def n_new(self) -> int:
@@ -83,16 +90,10 @@ def globals_of_draw(
     posterior: Posterior, draw: ParameterDraw, rng: np.random.Generator, n_new: int = N_NEW
 ) -> Globals:
     """Draw τ and ψ given the counts of a kept draw, new clusters and unused topics included."""
-    if not math.isinf(draw.lam):
-        # Groups that vary inside their cluster need a sampler per group: not a product over words.
-        raise InputError(
-            f"lam is {draw.lam:g} in this model, but prediction and perplexity "
-            "want a model fitted with lam=inf for now"
-        )
     n_clusters, n_topics = draw.topics_in_cluster.shape
     unused = split_unused_weight(draw.unused_weight, draw.eta, rng)
     shape = np.tile(draw.v * np.concatenate([draw.topic_weights, unused]), (n_clusters + n_new, 1))
-    shape[:n_clusters, :n_topics] += draw.topics_in_cluster.toarray()
+    shape[:n_clusters, :n_topics] += draw.drawn_from_cluster.toarray()
 
     n_groups, alpha = posterior.cluster_of_group.shape[1], draw.alpha
     weight = np.full(n_clusters + n_new, alpha / max(n_new, 1))
@@ -100,13 +101,16 @@ def globals_of_draw(
 
     known = dense_statistics(draw)
     statistics = np.vstack([known, np.zeros((len(unused), known.shape[1]))])
-    return Globals(
+    drawn = Globals(
         log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
         log_topic_given_cluster=draw_log_dirichlet(shape, rng),
         content_parameters=posterior.priors.content.sample_parameters(statistics, rng),
         n_clusters=n_clusters,
         n_topics=n_topics,
+        lam=draw.lam,
     )
+    first, second = rng.integers(1 << 32, size=2).tolist()  # after all else: a draw is as before
+    return replace(drawn, key=(first, second))
 
 
 def draws_of_globals(

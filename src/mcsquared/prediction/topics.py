@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +14,21 @@ from mcsquared.corpus import Words
 from mcsquared.posterior.means import topic_given_draw_cluster
 from mcsquared.prediction.alignment import aligned
 from mcsquared.prediction.clusters import draw_cluster_probabilities
-from mcsquared.prediction.likelihood import sum_by_group, token_blocks
-from mcsquared.prediction.parameters import GLOBALS, dense_statistics, globals_of_draw, stream
+from mcsquared.prediction.likelihood import (
+    log_cluster_prior,
+    log_context_given_cluster,
+    sum_by_group,
+    token_blocks,
+)
+from mcsquared.prediction.parameters import (
+    GLOBALS,
+    Globals,
+    dense_statistics,
+    draw_log_dirichlet,
+    globals_of_draw,
+    stream,
+)
+from mcsquared.prediction.varying import fold_in_groups
 from mcsquared.priors import vector_observations
 
 if TYPE_CHECKING:
@@ -35,8 +50,10 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
 
         p(l = m | z_j = k, w)  ∝  (c_km + v ε_m) p(w | tokens of m)
 
-    which is exact for one token with τ and ψ integrated out. Topics never seen are left out. A
-    group without tokens gets its clusters' topic weights.
+    which is exact for one token with τ and ψ integrated out. Where groups vary inside their cluster
+    (a finite lam), the posterior mean of the group's own weights θ_j instead, sampled with τ and ψ
+    at their means. Topics never seen are left out. A group without tokens gets its clusters' topic
+    weights.
 
     Returns
     -------
@@ -49,6 +66,9 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
         return np.zeros((corpus.n_groups, 0))
     rng = stream(posterior.seed, GLOBALS, int(posterior.representative), 0)
     parameters = globals_of_draw(posterior, draw, rng)
+    if not math.isinf(draw.lam):
+        result = _varying(posterior, draw, parameters, corpus, rng)
+        return result[:, posterior.topic_order]
     cluster = draw_cluster_probabilities(posterior, draw, parameters, corpus)
 
     new = draw.topic_weights / draw.topic_weights.sum()
@@ -63,6 +83,33 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     result[empty] = cluster[empty] @ topic_given_cluster
     result /= result.sum(axis=1, keepdims=True)
     return result[:, posterior.topic_order]
+
+
+def _varying(
+    posterior: Posterior,
+    draw: ParameterDraw,
+    parameters: Globals,
+    corpus: Corpus,
+    rng: np.random.Generator,
+) -> Floats:
+    """Return the mean weights θ_j of groups around the mean τ and ψ of the known topics."""
+    prior = np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1))
+    known = _logs(topic_given_draw_cluster(draw))
+    means = replace(
+        parameters, log_topic_given_cluster=np.vstack([known, draw_log_dirichlet(prior, rng)])
+    )
+    family, statistics = posterior.priors.content, dense_statistics(draw)
+    words = isinstance(corpus.content, Words)
+    log_psi = family.mean_parameters(statistics) if words else None
+
+    def likelihood(tokens: NDArray[Any]) -> Floats:
+        if log_psi is None:
+            return family.log_predictive(tokens, statistics)
+        return log_psi[:, tokens].T
+
+    log_context = log_context_given_cluster(posterior, draw, corpus)
+    log_prior = log_cluster_prior(means, log_context)
+    return fold_in_groups(corpus, means, family, log_prior, likelihood).topics
 
 
 def _topics_of_words(

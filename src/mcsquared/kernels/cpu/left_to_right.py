@@ -1,0 +1,224 @@
+"""The probability of whole groups that vary inside their cluster, the globals fixed.
+
+    p(w_j)  =  Σ_k π_k p(w_j | z_j = k)
+
+A few clusters are chosen, those that matter most for the group. In each, tokens come one after
+another in a random order (Wallach, Murray, Salakhutdinov and Mimno, "Evaluation methods for topic
+models", 2009). Particles hold topics of the tokens so far, in each of which the next one has the
+probability
+
+    p(w_n | l_<n, k)  =  Σ_m (n_m + λτ_km) ψ_m(w_n) / (n − 1 + λ).
+
+Before the next one earlier tokens draw their topics anew, as in Buntine, "Estimating likelihoods
+for topic models" (2009), by moves that leave p(l_<n | w_<n, k) as it is. The product over tokens of
+the mean over particles would be biased if particles never met: here they are weighed and resampled,
+which makes it an unbiased estimate of p(w_j | k) for any number of particles and of moves (Del
+Moral, "Feynman-Kac formulae", 2004). Clusters are weighed by the inverse of the chance that they
+had to be chosen, so that the estimate of p(w_j) is unbiased, too.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from mcsquared.kernels.cpu.running import LANES
+from mcsquared.kernels.cpu.seats import draw_in_logs, draw_product
+from mcsquared.kernels.rng import uniform
+
+__all__ = ["left_to_right"]
+
+# Every step has its own number, so that no two draws share one.
+ORDER, ALLOCATION, TOPICS, RESAMPLING, MOVES = range(5)
+
+
+@njit(cache=True, error_model="numpy")
+def log_sum(values, n):
+    """Return log Σ exp(values) of the first ``n``."""
+    largest = -math.inf
+    for i in range(n):
+        largest = max(largest, values[i])
+    if largest == -math.inf:
+        return largest
+    total = 0.0
+    for i in range(n):
+        total += math.exp(values[i] - largest)
+    return largest + math.log(total)
+
+
+@njit(cache=True, error_model="numpy")
+def shuffle(rows, order, seed, key):
+    """Write the rows to ``order``, in a random order."""
+    for i in range(rows.size):
+        other = int(uniform(seed, key, 0, ORDER, i, 0) * (i + 1))
+        order[i] = order[other]
+        order[other] = rows[i]
+
+
+@njit(cache=True, error_model="numpy")
+def allocate(log_probability, n, n_copies, u, copies):
+    """Share out copies by probabilities: each has its expected number, up or down to a whole."""
+    total, taken, last = 0.0, 0, 0
+    for i in range(n):
+        total += math.exp(log_probability[i])
+        upto = min(n_copies, max(taken, math.ceil(total * n_copies - u)))
+        copies[i] = upto - taken
+        taken = upto
+        if log_probability[i] > log_probability[last]:
+            last = i
+    copies[last] += n_copies - taken  # what rounding has left over
+
+
+@njit(cache=True, error_model="numpy")
+def draw_anew(topic, counts, weights, rows, cursor, n_seated, n_moves, k, tables, scratch, at):
+    """Draw the topics of some tokens of one particle anew, one after another."""
+    clusters, tokens = tables
+    mass = clusters.mass[k]
+    for move in range(n_moves):
+        i = (cursor + move) % n_seated
+        m = topic[i]
+        counts[m] -= 1.0
+        weights[m] = counts[m] + mass[m]
+        u = uniform(at[0], at[1], at[2], MOVES, at[3], move)
+        m, total = draw_product(weights, tokens.likelihood[rows[i]], scratch[1], u)
+        if total == 0.0:
+            log_mass, log_row = clusters.log_mass[k], tokens.log_likelihood[rows[i]]
+            m, _ = draw_in_logs(counts, weights, log_mass, log_row, scratch[0], u)
+        topic[i] = m
+        counts[m] += 1.0
+        weights[m] = counts[m] + mass[m]
+
+
+@njit(cache=True, error_model="numpy")
+def resample(log_weight, n, particles, n_seated, copies, u):
+    """Copy particles of great weight over those of small weight, once they are too uneven."""
+    squares = 0.0
+    for r in range(n):
+        squares += math.exp(2.0 * log_weight[r])
+    if squares * n < 2.0:  # worth more than half of the particles
+        return
+    topic, counts, weights = particles
+    allocate(log_weight, n, n, u, copies)
+    donor = 0
+    for r in range(n):
+        if copies[r] > 0:
+            continue
+        while copies[donor] < 2:
+            donor += 1
+        copies[donor] -= 1
+        topic[r, :n_seated] = topic[donor, :n_seated]
+        counts[r] = counts[donor]
+        weights[r] = weights[donor]
+    log_weight[:n] = -math.log(n)
+
+
+@njit(cache=True, error_model="numpy")
+def log_given_cluster(rows, k, n, n_moves, lam, tables, particles, log_weight, copies, scratch, at):
+    """Estimate log p(w_j | z_j = k) with ``n`` particles; ``at`` is the seed and the key."""
+    clusters, tokens = tables
+    topic, counts, weights = particles
+    counts[:n] = 0.0
+    weights[:n] = clusters.mass[k]
+    log_weight[:n] = -math.log(n)
+    log_total, cursor, first = 0.0, 0, k * log_weight.size  # each cluster has its own numbers
+    for i in range(rows.size):
+        likelihood, log_row = tokens.likelihood[rows[i]], tokens.log_likelihood[rows[i]]
+        for r in range(n):
+            u = uniform(at[0], at[1], i, TOPICS, first + r, 0)
+            m, total = draw_product(weights[r], likelihood, scratch[1], u)
+            if total > 0.0:
+                log_weight[r] += math.log(total / (lam + i))
+            else:
+                log_mass = clusters.log_mass[k]
+                m, log_token = draw_in_logs(counts[r], weights[r], log_mass, log_row, scratch[0], u)
+                log_weight[r] += log_token - math.log(lam + i)
+            topic[r, i] = m
+            counts[r, m] += 1.0
+            weights[r, m] = counts[r, m] + clusters.mass[k, m]
+        step = log_sum(log_weight, n)
+        log_total += step
+        log_weight[:n] -= step
+        if step == -math.inf or i + 1 == rows.size:
+            break
+        resample(
+            log_weight, n, particles, i + 1, copies, uniform(at[0], at[1], i, RESAMPLING, first, 0)
+        )
+        moves = min(n_moves, i + 1)
+        for r in range(n):
+            draw_anew(
+                topic[r], counts[r], weights[r], rows, cursor, i + 1, moves, k, tables, scratch,
+                (at[0], at[1], i, first + r),
+            )  # fmt: skip
+        cursor = (cursor + moves) % (i + 1)
+    return log_total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def left_to_right(
+    group_start,
+    row_of_token,
+    tokens,
+    clusters,
+    log_prior,
+    log_chance,
+    lam,
+    seed,
+    key_of_group,
+    n_particles,
+    n_moves,
+    log_probability,
+):
+    """Estimate log p(w_j) of every group.
+
+    Parameters
+    ----------
+    group_start : int64 (n_groups + 1,)
+    row_of_token : int32 (n_tokens,)
+    tokens : TokenTables
+    clusters : ClusterTables
+    log_prior : float64 (n_groups, n_clusters)
+        log π_k, normalised.
+    log_chance : float64 (n_groups, n_clusters)
+        By which particles are shared out among the clusters, normalised. The nearer to
+        p(z_j = k | w_j), the better; nowhere zero where the prior is not.
+    lam : float
+    seed : int
+    key_of_group : uint32 (n_groups,)
+    n_particles : int
+        In all clusters together.
+    n_moves : int
+        Earlier tokens that draw their topics anew before each token, in turn.
+    log_probability : float64 (n_groups,)
+        Output. Likelihoods are relative to the greatest of each token, and so is this.
+    """
+    n_clusters, n_lanes = clusters.mass.shape
+    longest = 0
+    for j in range(group_start.size - 1):
+        longest = max(longest, group_start[j + 1] - group_start[j])
+    particles = (
+        np.empty((n_particles, longest), np.int32),
+        np.empty((n_particles, n_lanes)),
+        np.empty((n_particles, n_lanes)),
+    )
+    log_weight, copies = np.empty(n_particles), np.empty(n_particles, np.int64)
+    scratch, order = (np.empty(n_lanes), np.empty(n_lanes + LANES)), np.empty(longest, np.int32)
+    shares, terms = np.empty(n_clusters, np.int64), np.empty(n_clusters)
+    for j in range(group_start.size - 1):
+        key = key_of_group[j]
+        rows = order[: group_start[j + 1] - group_start[j]]
+        if rows.size == 0:
+            log_probability[j] = 0.0
+            continue
+        shuffle(row_of_token[group_start[j] : group_start[j + 1]], rows, seed, key)
+        u = uniform(seed, key, 0, ALLOCATION, 0, 0)
+        allocate(log_chance[j], n_clusters, n_particles, u, shares)
+        n_terms = 0
+        for k in range(n_clusters):
+            if shares[k] > 0:
+                weight = math.log(shares[k] / n_particles) - log_chance[j, k]
+                terms[n_terms] = log_prior[j, k] + weight + log_given_cluster(
+                    rows, k, shares[k], n_moves, lam, (clusters, tokens), particles, log_weight,
+                    copies, scratch, (seed, key),
+                )  # fmt: skip
+                n_terms += 1
+        log_probability[j] = log_sum(terms, n_terms)
