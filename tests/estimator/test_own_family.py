@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.special import gammaln
+from sklearn.metrics import homogeneity_score
 
 from mcsquared.errors import InputError
 from mcsquared.families import (
@@ -12,6 +13,8 @@ from mcsquared.families import (
     Poisson,
 )
 from tests.estimator.small import COUNTS, N, arrays, check, model, rng
+
+COLLAPSED = {"sampler": "collapsed", "lam": np.inf}
 
 
 @dataclass(frozen=True)
@@ -32,29 +35,70 @@ class Visits(ConjugateFamily):
         return -gammaln(np.asarray(x, float) + 1)
 
 
-def test_an_own_family_serves_as_context():
-    contexts = {"visits": np.where(np.arange(N) == 3, np.nan, rng.poisson(4, N))}
-    own = check(model(contexts={"visits": Visits()}).fit(COUNTS, contexts=contexts), COUNTS)
-    twin = model(contexts={"visits": Poisson(1.5, 0.4)}).fit(COUNTS, contexts=contexts)
-    np.testing.assert_array_equal(own.labels_, twin.labels_)
-    np.testing.assert_allclose(
-        own.predict_proba(COUNTS, contexts=contexts), twin.predict_proba(COUNTS, contexts=contexts)
+def two_kinds(n_tokens=12):
+    """Groups of two kinds, with counts as content and as context; one context is missing."""
+    draw = np.random.default_rng(5)
+    kind = np.arange(24) % 2
+    high = [draw.random((n_tokens, 1)) < 0.15 + 0.7 * k for k in kind]
+    X = [draw.poisson(np.where(row, 30.0, 2.0)).astype(float) for row in high]
+    visits = draw.poisson(np.where(kind, 40.0, 4.0)).astype(float)
+    visits[3] = np.nan
+    return kind, X, {"visits": visits}
+
+
+@pytest.mark.parametrize("options", [{}, {"lam": np.inf}], ids=["defaults", "λ = ∞"])
+def test_three_functions_are_enough_for_a_fit(options):
+    kind, X, contexts = two_kinds()
+
+    def fit(family, n_jobs):
+        settings = {"n_sweeps": 60, "burn_in": 30, "n_jobs": n_jobs} | options
+        chosen = {"content": family, "contexts": {"visits": family}}
+        return model(**settings, **chosen).fit(X, contexts=contexts)
+
+    own, again, twin = fit(Visits(), 1), fit(Visits(), 2), fit(Poisson(1.5, 0.4), 1)
+    for fitted in (own, twin):
+        assert homogeneity_score(kind, fitted.labels_) == pytest.approx(1.0)
+        assert fitted.n_clusters_ <= 4
+    np.testing.assert_array_equal(again.labels_, own.labels_)
+    assert (
+        again.posterior_.trace["log_joint"].tolist() == own.posterior_.trace["log_joint"].tolist()
     )
+
+
+def test_a_run_with_an_own_family_resumes_where_it_stopped(tmp_path):
+    _, X, contexts = two_kinds(3)
+    options = {"content": Visits(), "contexts": {"visits": Visits()}}
+    whole = model(**options).fit(X, contexts=contexts)
+    stop = model(
+        **options, checkpoint=str(tmp_path / "run"), callbacks=[lambda info: info.sweep == 5]
+    )
+    stop.fit(X, contexts=contexts)
+    resumed = model(**options, checkpoint=str(tmp_path / "run")).fit(X, contexts=contexts)
+    np.testing.assert_array_equal(
+        resumed.posterior_.cluster_of_group, whole.posterior_.cluster_of_group
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"lam": np.inf}, COLLAPSED], ids=str)
+def test_an_own_family_serves_as_context(options):
+    contexts = {"visits": np.where(np.arange(N) == 3, np.nan, rng.poisson(4, N))}
+    own = model(contexts={"visits": Visits()}, **options).fit(COUNTS, contexts=contexts)
+    check(own, COUNTS)
     with pytest.raises(InputError, match="only the built-in families can be predicted"):
         own.predict_context(COUNTS, "visits")
 
 
-def test_an_own_family_serves_as_content():
+def test_the_collapsed_sampler_draws_the_same_for_an_own_family_as_for_its_twin():
     X = arrays(1, lambda size: rng.poisson(4.0, size))
-    own = model(content=Visits()).fit(X)
-    twin = model(content=Poisson(1.5, 0.4)).fit(X)
+    contexts = {"visits": np.where(np.arange(N) == 3, np.nan, rng.poisson(4, N))}
+    own, twin = (
+        model(content=family, contexts={"visits": family}, **COLLAPSED).fit(X, contexts=contexts)
+        for family in (Visits(), Poisson(1.5, 0.4))
+    )
     np.testing.assert_array_equal(own.posterior_.cluster_of_group, twin.posterior_.cluster_of_group)
     assert own.posterior_.trace["log_joint"].tolist() == pytest.approx(
         twin.posterior_.trace["log_joint"].tolist()
     )
-
-    with pytest.raises(InputError, match="Visits does not define sample_parameters"):
-        own.predict(X)
 
 
 def test_an_own_family_that_draws_its_parameters_predicts():

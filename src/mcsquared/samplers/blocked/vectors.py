@@ -63,7 +63,7 @@ def move_groups(
     visits = own.Visits(state, observations, contexts, workers)
 
     def place(tokens: VectorTokens, first: int, last: int) -> None:
-        for chunk in first + np.flatnonzero(np.diff(bounds[first : last + 1])):
+        for chunk in _occupied(bounds, first, last):
             begin, end = bounds[chunk], bounds[chunk + 1]
             scores = np.zeros((end - begin, len(weights.log_clusters)))
             score_vector_groups(
@@ -113,7 +113,7 @@ def move_groups_in_turn(
     visits = own.Visits(state, observations, contexts, workers)
 
     def place(first: int, last: int) -> None:
-        for chunk in first + np.flatnonzero(np.diff(bounds[first : last + 1])):
+        for chunk in _occupied(bounds, first, last):
             begin, end = bounds[chunk], bounds[chunk + 1]
             scores = own.score_given_topics(begin, end, state, observations, weights.log_shares)
             _draw_clusters(chunk, scores, state, observations, weights, contexts, key, visits)
@@ -123,6 +123,11 @@ def move_groups_in_turn(
     cluster_of_token = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
     np.add.at(topics, (cluster_of_token, state.topic_of_token), 1)
     state.take_topics(topics)
+
+
+def _occupied(bounds: NDArray[np.int64], first: int, last: int) -> list[int]:
+    """Return the chunks that have groups: in a small corpus most have none."""
+    return [chunk for chunk in range(first, last) if bounds[chunk] < bounds[chunk + 1]]
 
 
 def _draw_clusters(
