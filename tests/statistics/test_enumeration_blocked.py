@@ -54,7 +54,7 @@ def test_weighing_the_topics_of_a_group_first_agrees_with_enumeration(monkeypatc
 
 @pytest.mark.calibrate
 def test_weighing_the_topics_of_a_group_first_agrees_in_a_long_chain(monkeypatch, calibration):
-    n_sweeps = 30_000
+    n_sweeps = 20_000
     monkeypatch.setattr(words, "MANY_SLOTS", 0)
     found = compare(make("repeated words", "λ resampled"), n_sweeps, seed=1, sampler=blocked)
     calibration("enumeration, blocked, own topics first: repeated words", n=n_sweeps, **row(found))
@@ -65,7 +65,7 @@ def test_weighing_the_topics_of_a_group_first_agrees_in_a_long_chain(monkeypatch
 @every_lam
 @pytest.mark.parametrize("name", BLOCKED)
 def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
-    n_sweeps = 6_000 if name in OWN else 30_000
+    n_sweeps = 6_000 if name in OWN else 20_000
     found = compare(make(name, lam), n_sweeps=n_sweeps, seed=1, sampler=blocked)
     calibration(f"enumeration, blocked, {lam}: {name}", n=n_sweeps, **row(found))
     assert is_exact(found, allowance=0.01, n_errors=3), found
@@ -74,7 +74,7 @@ def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
 @pytest.mark.calibrate
 def test_bounds_that_bind_hold_and_are_near_the_posterior_given_them(calibration):
     """With topics summed out of the z step, a bound can only close slots: that is not exact."""
-    n_sweeps = 30_000
+    n_sweeps = 20_000
     found = compare(bounded(), n_sweeps=n_sweeps, seed=1, sampler=blocked)
     measured = row(found)
     measured["note"] = f"not exact: slots beyond a bound are closed; {measured['note']}"

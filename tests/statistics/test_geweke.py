@@ -51,8 +51,8 @@ def test_a_long_chain_has_the_joint_prior(name, calibration):
 @every_lam
 @every_design
 def test_a_long_chain_of_the_blocked_sampler_has_the_joint_prior(name, lam, calibration):
-    design, n = make(name, lam), 30_000
-    z = scores(forward_draws(design, 100_000, seed=3), chain_draws(design, n, 4, blocked))
+    design, n = make(name, lam), 20_000
+    z = scores(forward_draws(design, 50_000, seed=3), chain_draws(design, n, 4, blocked))
     calibration(f"joint test, blocked, {lam}: {design.name}", n=n, **row(z, design))
     assert np.abs(z).max() < 4, largest(z, design)
 

@@ -106,5 +106,5 @@ def test_ranks_of_the_truth_are_uniform(name, calibration):
 @pytest.mark.parametrize("name", ["words", "numbers"])
 def test_ranks_of_the_truth_are_uniform_for_the_blocked_sampler(name, lam, calibration):
     design, n_draws = make(name, lam), 9
-    found = ranks(design, 400, n_draws, burn_in=40, thin=8, seed=2, sampler=blocked)
+    found = ranks(design, 300, n_draws, burn_in=30, thin=6, seed=2, sampler=blocked)
     assert_uniform(f"ranks, blocked, {lam}", design, found, n_draws, calibration)
