@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.gammas import draw_gamma_rows
+from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows
 from mcsquared.kernels.cpu.given_contexts import (
     ContextParameters,
     normalise_log_rows,
@@ -19,6 +19,8 @@ from mcsquared.samplers.blocked.workers import Workers
 from mcsquared.state import State
 
 __all__ = ["count_groups", "draw_contexts"]
+
+SMALLEST_SHAPE = 1e-30  # the logarithms of a smaller one's variates are beyond the largest float
 
 
 def draw_contexts(
@@ -42,35 +44,38 @@ def draw_contexts(
 def _log_categories(
     state: State, observations: Observations, key: Key, workers: Workers
 ) -> NDArray[np.float32]:
-    """Draw the log-probabilities of the categories of all bags: (categories, cluster slots)."""
-    counts = np.ascontiguousarray(state.counts.category_counts.T)
+    """Draw the log-probabilities of the categories of all bags: (categories, cluster slots).
+
+    The bags lie in one table, so that no two cells share a number, and each begins at a row where
+    the kernel can begin.
+    """
+    sizes = [family.n_stats for family in observations.bag_families]
+    start = np.cumsum([0, *(-(-size // ROWS) * ROWS for size in sizes)])
+    row_of_category = np.concatenate(
+        [
+            np.zeros(0, np.int64),
+            *(a + np.arange(size) for a, size in zip(start, sizes, strict=False)),
+        ]
+    )
+    n_slots = len(state.counts.category_counts)
+    counts = np.zeros((start[-1], n_slots), np.int32)
+    counts[row_of_category] = state.counts.category_counts.T
     logs = np.empty(counts.shape, np.float32)
-    first = 0
-    for c, family in enumerate(observations.bag_families):
-        last = first + family.n_stats
-        # A table of its own begins at row 0; bags differ by chains that no run has.
-        chain = key.chain + ((c + 1) << 16)
-        part = np.ascontiguousarray(counts[first:last])
-        drawn = np.empty(part.shape, np.float32)
-        concentration = float(observations.bags.concentration[c])
-        step = int(Step.CATEGORIES)
+    for c, size in enumerate(sizes):
+        first, last = int(start[c]), int(start[c]) + size
         draw_gamma_rows(
-            0,
-            len(part),
-            part.shape[1],
-            part.reshape(-1),
-            concentration,
-            step,
-            key.seed,
-            chain,
-            key.sweep,
+            first,
+            last,
+            n_slots,
+            counts.reshape(-1),
+            max(float(observations.bags.concentration[c]), SMALLEST_SHAPE),
+            int(Step.CATEGORIES),
+            *key,
             True,
-            drawn.reshape(-1),
+            logs.reshape(-1),
         )
-        normalise_log_rows(0, len(drawn), drawn)
-        logs[first:last] = drawn
-        first = last
-    return logs
+        normalise_log_rows(first, last, logs)
+    return logs[row_of_category]
 
 
 def _extra(
