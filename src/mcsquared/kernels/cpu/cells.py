@@ -14,6 +14,7 @@ from mcsquared.kernels.cpu.lanes import (
     count_at_most,
     fill,
     increment,
+    item,
     lane,
     load,
     multiply,
@@ -22,9 +23,9 @@ from mcsquared.kernels.cpu.lanes import (
     store,
     trailing_zeros,
 )
-from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms
+from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, uniform
 
-__all__ = ["draw_cells", "running_sums", "topic_at"]
+__all__ = ["draw_cells", "draw_topics_by_word", "running_sums", "topic_at"]
 
 F = np.float32
 TOPICS = int(Step.TOPICS)
@@ -51,16 +52,25 @@ def running_sums(left, left_at, right, right_at, n, sums):
 
 @njit(cache=True, inline="always")
 def topic_at(sums, n, threshold):
-    """Return the topic that ``threshold`` falls on: first its lane, then its block."""
+    """Return the topic that ``threshold`` falls on: first its lane, then its block.
+
+    It has a share if any has. Sums over lanes are rounded apart, so that a threshold at their edge
+    can miss its lane, or fall on one without a share.
+    """
     number = min(count_at_most(load(sums, n + N_LANES), threshold), N_LANES - 1)
-    rest = threshold - lane(load(sums, n + N_LANES - 1 + number), 0)
+    rest = max(threshold - item(sums, n + N_LANES - 1 + number), F(0.0))
     block = 0
     for m in range(0, n, N_LANES):
-        block += np.int64(lane(load(sums, m + number), 0) <= rest)
+        block += np.int64(item(sums, m + number) <= rest)
     blocks = n // N_LANES
-    if block >= blocks:  # by rounding: the last topic of the lane that has a share
+    if block >= blocks:  # by rounding: the last topic with a share, of this lane or one beside it
+        last = n - N_LANES
+        while number > 0 and sums[last + number] == F(0.0):
+            number -= 1
+        while number < N_LANES - 1 and sums[last + number] == F(0.0):
+            number += 1
         block = blocks - 1
-        while block > 0 and sums[(block - 1) * N_LANES + number] == sums[n - N_LANES + number]:
+        while block > 0 and sums[(block - 1) * N_LANES + number] == sums[last + number]:
             block -= 1
     return block * N_LANES + number
 
@@ -82,21 +92,23 @@ def block_sums(left, left_at, right, right_at, n, sums):
 
 
 @njit(cache=True, inline="always")
-def topic_in_block(sums, n, threshold):
-    """Return the topic that ``threshold`` falls on: first its block, then its place there."""
+def topic_in_block(left, left_at, right, right_at, n, sums, threshold):
+    """Return the topic that ``threshold`` falls on: first its block, then its place there.
+
+    It has a share if any has: by rounding a threshold at the edge of one can fall on none.
+    """
     blocks = n // N_LANES
     block = 0
     for b in range(0, blocks, N_LANES):
         block += count_at_most(load(sums, n + N_LANES + b), threshold)
     block = min(block, blocks - 1)
-    rest = threshold - lane(load(sums, n + N_LANES - 1 + block), 0)
-    number = count_at_most(load(sums, block * N_LANES), rest)
-    if number >= N_LANES:  # by rounding: the last topic of the block that has a share
-        number = N_LANES - 1
-        at = block * N_LANES
-        while number > 0 and sums[at + number - 1] == sums[at + N_LANES - 1]:
-            number -= 1
-    return block * N_LANES + number
+    rest = threshold - item(sums, n + N_LANES - 1 + block)
+    m = block * N_LANES + min(count_at_most(load(sums, block * N_LANES), rest), N_LANES - 1)
+    while m > 0 and item(left, left_at + m) * item(right, right_at + m) == F(0.0):
+        m -= 1
+    while m < n - 1 and item(left, left_at + m) * item(right, right_at + m) == F(0.0):
+        m += 1
+    return m
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -160,7 +172,8 @@ def draw_cells(
                 few = n_tokens < FEW
                 if few:
                     total = running_sums(shares, k * n, weights, w * n, n, by_lane)
-                else:
+                    few = total > F(0.0)
+                if not few:
                     total = block_sums(shares, k * n, weights, w * n, n, by_block)
                 while n_tokens > 0:
                     if used == NUMBERS:
@@ -176,9 +189,38 @@ def draw_cells(
                             increment(topics_in_cluster, k * n + m)
                     else:
                         for i in range(used, used + take):
-                            m = topic_in_block(by_block, n, numbers[i] * total)
+                            m = topic_in_block(
+                                shares, k * n, weights, w * n, n, by_block, numbers[i] * total
+                            )
                             increment(words_in_topic, w * n + m)
                             increment(topics_in_cluster, k * n + m)
                     used += take
                     n_tokens -= take
                     left -= take
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_topics_by_word(
+    first_word,
+    last_word,
+    n,
+    word_start,
+    token_by_word,
+    weights,
+    seed,
+    chain,
+    sweep,
+    step,
+    topic_of_token,
+):
+    """Draw the topic of every token by its word alone, p(m) ∝ weights[w, m]: where a chain begins.
+
+    ``weights`` is float32 (n_words × n,), ``topic_of_token`` int32 (n_tokens,).
+    """
+    sums = np.zeros(n + 3 * N_LANES, np.float32)
+    ones = np.ones(n, np.float32)
+    for w in range(first_word, last_word):
+        total = running_sums(ones, 0, weights, w * n, n, sums)
+        for i in range(word_start[w], word_start[w + 1]):
+            u = np.float32(uniform(seed, chain, sweep, step, i, 0))
+            topic_of_token[token_by_word[i]] = topic_at(sums, n, u * total)
