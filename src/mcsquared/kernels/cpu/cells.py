@@ -14,7 +14,6 @@ from mcsquared.kernels.cpu.lanes import (
     count_at_most,
     fill,
     increment,
-    item,
     lane,
     load,
     multiply,
@@ -58,10 +57,10 @@ def topic_at(sums, n, threshold):
     can miss its lane, or fall on one without a share.
     """
     number = min(count_at_most(load(sums, n + N_LANES), threshold), N_LANES - 1)
-    rest = max(threshold - item(sums, n + N_LANES - 1 + number), F(0.0))
+    rest = max(threshold - lane(load(sums, n + N_LANES - 1 + number), 0), F(0.0))
     block = 0
     for m in range(0, n, N_LANES):
-        block += np.int64(item(sums, m + number) <= rest)
+        block += np.int64(lane(load(sums, m + number), 0) <= rest)
     blocks = n // N_LANES
     if block >= blocks:  # by rounding: the last topic with a share, of this lane or one beside it
         last = n - N_LANES
@@ -92,23 +91,25 @@ def block_sums(left, left_at, right, right_at, n, sums):
 
 
 @njit(cache=True, inline="always")
-def topic_in_block(left, left_at, right, right_at, n, sums, threshold):
+def topic_in_block(sums, n, threshold):
     """Return the topic that ``threshold`` falls on: first its block, then its place there.
 
-    It has a share if any has: by rounding a threshold at the edge of one can fall on none.
+    Sums inside a block are rounded apart, so that at the edge of a share a topic beside it can be
+    meant, one without a share even.
     """
     blocks = n // N_LANES
     block = 0
     for b in range(0, blocks, N_LANES):
         block += count_at_most(load(sums, n + N_LANES + b), threshold)
     block = min(block, blocks - 1)
-    rest = threshold - item(sums, n + N_LANES - 1 + block)
-    m = block * N_LANES + min(count_at_most(load(sums, block * N_LANES), rest), N_LANES - 1)
-    while m > 0 and item(left, left_at + m) * item(right, right_at + m) == F(0.0):
-        m -= 1
-    while m < n - 1 and item(left, left_at + m) * item(right, right_at + m) == F(0.0):
-        m += 1
-    return m
+    rest = threshold - lane(load(sums, n + N_LANES - 1 + block), 0)
+    number = count_at_most(load(sums, block * N_LANES), rest)
+    if number >= N_LANES:  # by rounding: the last topic of the block that has a share
+        number = N_LANES - 1
+        at = block * N_LANES
+        while number > 0 and sums[at + number - 1] == sums[at + N_LANES - 1]:
+            number -= 1
+    return block * N_LANES + number
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -150,7 +151,8 @@ def draw_cells(
     """
     n_clusters = topics_in_cluster.size // n
     tokens_of_cell = np.zeros(n_clusters, np.int32)
-    by_lane = np.zeros(n + 2 * N_LANES, np.float32)
+    # Single sums are read as the first of sixteen: room for those behind the last.
+    by_lane = np.zeros(n + 3 * N_LANES, np.float32)
     by_block = np.full(2 * n + 3 * N_LANES, np.inf, np.float32)
     numbers = np.empty(NUMBERS, np.float32)
     for w in range(first_word, last_word):
@@ -172,8 +174,7 @@ def draw_cells(
                 few = n_tokens < FEW
                 if few:
                     total = running_sums(shares, k * n, weights, w * n, n, by_lane)
-                    few = total > F(0.0)
-                if not few:
+                else:
                     total = block_sums(shares, k * n, weights, w * n, n, by_block)
                 while n_tokens > 0:
                     if used == NUMBERS:
@@ -189,9 +190,7 @@ def draw_cells(
                             increment(topics_in_cluster, k * n + m)
                     else:
                         for i in range(used, used + take):
-                            m = topic_in_block(
-                                shares, k * n, weights, w * n, n, by_block, numbers[i] * total
-                            )
+                            m = topic_in_block(by_block, n, numbers[i] * total)
                             increment(words_in_topic, w * n + m)
                             increment(topics_in_cluster, k * n + m)
                     used += take

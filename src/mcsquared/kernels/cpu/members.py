@@ -49,7 +49,8 @@ def move_token(counts, word, topic, u, base, factors, stride, sums, blocks):
     threshold = u * lane(by_lane, N_LANES - 1)
     number = min(count_at_most(by_lane, threshold), N_LANES - 1)
     # A block of zeros stands before the sums over lanes: the first lane has none before it.
-    rest = threshold - lane(load(sums, n + N_LANES - 1 + number), 0)
+    # Sums over lanes are rounded apart: at an edge the rest could be less than nothing.
+    rest = max(threshold - lane(load(sums, n + N_LANES - 1 + number), 0), F(0.0))
     block = place_in_lane(sums, number, rest, blocks)
     # By rounding a threshold can lie behind the last topic: then the token stays.
     drawn = block * N_LANES + number if block < len(blocks) else topic
@@ -183,8 +184,9 @@ def sweep_tokens(
     numbers_a, numbers_b = np.empty(room, np.float32), np.empty(room, np.float32)
     n_a, n_b = np.empty(n_slots, np.float32), np.empty(n_slots, np.float32)
     row_a, row_b = np.empty(n_slots, np.float32), np.empty(n_slots, np.float32)
-    sums_a = np.zeros(n_slots + 2 * N_LANES, np.float32)
-    sums_b = np.zeros(n_slots + 2 * N_LANES, np.float32)
+    # Single sums are read as the first of sixteen: room for those behind the last.
+    sums_a = np.zeros(n_slots + 3 * N_LANES, np.float32)
+    sums_b = np.zeros(n_slots + 3 * N_LANES, np.float32)
     key = (seed, chain, sweep)
     at, end = chunk_start[first_chunk], chunk_start[last_chunk]
     while at < end:
