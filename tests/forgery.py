@@ -5,19 +5,21 @@ from hypothesis import strategies as st
 
 
 def forged_array(array, values):
-    """Return a strategy: another last value, another type, or another shape."""
+    """Return a strategy: another value somewhere, another type, or another shape."""
 
-    def with_value(value):
+    def with_value(place, value):
         changed = array.copy()
-        changed.reshape(-1)[-1:] = value
+        changed.reshape(-1)[place : place + 1] = value
         return changed
+
+    places = st.integers(0, max(array.size - 1, 0))
 
     def with_type(dtype):
         with np.errstate(invalid="ignore"):
             return array.astype(dtype)
 
     return st.one_of(
-        st.sampled_from(values).map(with_value),
+        st.builds(with_value, places, st.sampled_from(values)),
         st.sampled_from(["int8", "int64", "float32", "bool"]).map(with_type),
         st.sampled_from([array[:-1], array[None], np.zeros(0, array.dtype), array.T]),
     )

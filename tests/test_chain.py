@@ -15,6 +15,7 @@ import pytest
 import mcsquared as mc2
 from mcsquared.chain import Schedule
 from mcsquared.errors import InputError
+from mcsquared.storage import pack_posterior
 
 TRACE = ["sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"]
 TRACE += ["alpha", "v", "eta", "lam", "seconds"]
@@ -34,25 +35,21 @@ def model(**parameters):
 
 
 def draws(posterior):
-    """Everything that a seed decides."""
-    return {
-        "labels": posterior.cluster_of_group,
-        "chains": posterior.chain_of_draw,
-        "sweeps": posterior.sweep_of_draw,
-        "trace": posterior.trace.drop(columns="seconds").to_numpy(float),
-        **{
-            f"{i} {name}": np.asarray(getattr(value, "toarray", lambda value=value: value)())
-            for i, draw in enumerate(posterior.parameters)
-            for name, value in vars(draw).items()
-        },
-    }
+    """Everything that a seed decides: all arrays of a model file but the seconds of the trace."""
+    tensors, meta = pack_posterior(posterior)
+    columns = [name for name, _ in meta["trace"]]
+    timeless = np.delete(tensors["trace"], columns.index("seconds"), axis=0)
+    return tensors | {"trace": timeless}
 
 
 def assert_same_draws(first, second):
+    """Check bit by bit, so that 0.0 is not -0.0."""
     first, second = draws(first), draws(second)
     assert first.keys() == second.keys()
     for name, values in first.items():
+        assert values.dtype == second[name].dtype, name
         np.testing.assert_array_equal(values, second[name], err_msg=name)
+        assert values.tobytes() == second[name].tobytes(), name
 
 
 # Schedule -------------------------------------------------------------------------------------
@@ -100,8 +97,11 @@ def test_parameters_belong_to_the_draws_they_name(corpus):
         assert draw.topic_weights.sum() + draw.unused_weight == pytest.approx(1.0)
 
 
-def test_the_trace_has_its_columns_and_types(corpus):
-    trace = model(n_chains=2, alpha=0.7).fit(corpus).posterior_.trace
+@pytest.mark.parametrize("sampler", ["blocked", "collapsed"])
+def test_the_trace_has_its_columns_and_types(corpus, sampler):
+    lam = {} if sampler == "blocked" else {"lam": math.inf}
+    estimator = model(n_chains=2, alpha=0.7, sampler=sampler, **lam)
+    trace = estimator.fit(corpus).posterior_.trace
     assert list(trace.columns) == TRACE
     assert trace["kept"].dtype == bool
     assert {trace[name].dtype.kind for name in ("sweep", "chain", "n_clusters", "n_topics")} == {
@@ -109,7 +109,12 @@ def test_the_trace_has_its_columns_and_types(corpus):
     }
     assert trace["chain"].tolist() == [0] * 14 + [1] * 14
     assert (trace["alpha"] == 0.7).all()
-    assert (trace["lam"] == math.inf).all()
+    if lam:
+        assert (trace["lam"] == math.inf).all()
+    else:
+        assert trace["lam"].nunique() > 20
+        assert np.isfinite(trace["lam"]).all()
+        assert (trace["lam"] > 0).all()
     assert (trace["seconds"] > 0).all()
     assert np.isfinite(trace["log_joint"]).all()
     assert trace["v"].nunique() > 20

@@ -43,10 +43,14 @@ def model(**parameters):
         ({"checkpoint": 3}, "checkpoint is 3, but a path is wanted"),
         ({"progress": "yes"}, "progress is 'yes', but 'auto', True or False is wanted"),
         ({"sampler": "gibbs"}, "sampler is 'gibbs', but one of 'auto', 'collapsed', 'blocked'"),
-        ({"sampler": "blocked"}, "sampler is 'blocked', which is not there yet"),
         ({"device": "cuda"}, "device is 'cuda', but 'cpu' is the only one"),
-        ({"lam": 1.0}, "lam is 1.0, but the collapsed sampler is for lam=inf"),
-        ({"lam": mc2.Gamma(1, 1)}, "lam is Gamma.*, but the collapsed sampler is for lam=inf"),
+        ({"sampler": "collapsed"}, "lam is Gamma.*, but the collapsed sampler is for lam=inf"),
+        (
+            {"sampler": "collapsed", "lam": 1.0},
+            "lam is 1.0, but the collapsed sampler is for lam=inf, .*='blocked' takes any lam",
+        ),
+        ({"lam": 0.0}, "lam is 0.0, but a positive number"),
+        ({"lam": -1}, "lam is -1, but a positive number"),
     ],
 )
 def test_a_parameter_that_cannot_be_is_named_before_anything_is_done(parameters, sentence):
@@ -64,8 +68,19 @@ def test_only_a_positive_infinity_is_the_papers_model(lam):
         check_sampler("collapsed", "cpu", lam)
 
 
-def test_the_automatic_sampler_is_the_collapsed_one():
-    assert_same_draws(model(sampler="auto").fit(COUNTS).posterior_, model().fit(COUNTS).posterior_)
+def test_the_automatic_sampler_is_the_blocked_one():
+    for lam in (math.inf, 3.0, mc2.Gamma(1, 0.1)):
+        automatic = model(sampler="auto", lam=lam).fit(COUNTS).posterior_
+        assert_same_draws(automatic, model(sampler="blocked", lam=lam).fit(COUNTS).posterior_)
+    assert_same_draws(automatic, model().fit(COUNTS).posterior_)
+
+
+def test_the_samplers_of_the_papers_model_draw_from_numbers_of_their_own():
+    collapsed, blocked = (
+        model(sampler=sampler, lam=math.inf).fit(COUNTS).posterior_
+        for sampler in ("collapsed", "blocked")
+    )
+    assert not np.array_equal(collapsed.trace["log_joint"], blocked.trace["log_joint"])
 
 
 def test_a_posterior_has_arrays_of_fixed_types():

@@ -84,8 +84,10 @@ def test_readme_shows_both_commands_and_says_which_model_is_the_default():
         assert f"make {target}" in readme
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
     first_lines = readme[:1500]
-    assert 'sampler="collapsed"' in first_lines
-    assert "lam=inf" in first_lines
+    lam = mcsquared.MC2().lam
+    written = f"`lam=Gamma({lam.shape:g}, {lam.rate:g})`"
+    assert f"By default groups may vary inside their cluster** ({written}" in first_lines
+    assert "the paper's own model, in which they may not, is `lam=inf`" in first_lines
 
 
 def test_pictures_and_files_that_readme_points_to_exist():

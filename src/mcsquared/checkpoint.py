@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mcsquared.chain import TRACE, ChainRun
 from mcsquared.errors import ModelFileError
 from mcsquared.observations import Observations
+from mcsquared.priors import Priors
 from mcsquared.storage import check_target, read_file, write_file
 from mcsquared.storage.arrays import Reader
 from mcsquared.storage.draws import pack_draw, unpack_draw
@@ -24,6 +25,7 @@ __all__ = ["Checkpoint", "saved_seed"]
 
 KIND = "checkpoint"
 SECONDS_BETWEEN = 20.0
+WHOLE = ("sweep", "chain", "n_clusters", "n_topics")  # columns of the trace that count
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -67,7 +69,7 @@ class Checkpoint:
             write_file(self.path, KIND, tensors, {"identity": self.identity, "chains": chains})
         self._written[run.chain] = time.monotonic()
 
-    def load(self, observations: Observations) -> dict[int, ChainRun]:
+    def load(self, observations: Observations, priors: Priors, sampler: str) -> dict[int, ChainRun]:
         """Return the chains that the file holds; none if there is no file yet."""
         if not self.path.exists():
             return {}
@@ -76,7 +78,8 @@ class Checkpoint:
         try:
             chains = {int(chain): part for chain, part in meta["chains"].items()}
             runs = {
-                chain: unpack(chain, tensors, part, observations) for chain, part in chains.items()
+                chain: unpack(chain, tensors, part, observations, priors, sampler)
+                for chain, part in chains.items()
             }
         except (
             KeyError,
@@ -85,6 +88,7 @@ class Checkpoint:
             ValueError,
             AttributeError,
             OverflowError,
+            MemoryError,
         ) as error:
             raise ModelFileError(
                 f"checkpoint {self.path} does not hold a chain of this run: {error}"
@@ -140,28 +144,33 @@ def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]]:
 
 
 def unpack(
-    chain: int, tensors: Tensors, meta: Mapping[str, Any], observations: Observations
+    chain: int,
+    tensors: Tensors,
+    meta: Mapping[str, Any],
+    observations: Observations,
+    priors: Priors,
+    sampler: str,
 ) -> ChainRun:
     """Return the chain that `pack` took apart."""
     prefix = f"{chain}."
     own = {name[len(prefix) :]: array for name, array in tensors.items() if name.startswith(prefix)}
-    state = unpack_state(own, meta, observations)
+    state = unpack_state(own, meta, observations, priors, sampler)
     run = ChainRun(chain=chain, state=state, first_sweep=int(meta["first_sweep"]))
-    trace, kept, sweeps = own["trace"], own["kept"], own["sweep_of_draw"]
+    reader, n_groups = Reader(own), observations.n_groups
     if not 0 <= run.first_sweep <= state.sweep < 2**32:
         raise ValueError("it stands at a sweep that cannot be")
-    if trace.shape != (len(TRACE), run.sweeps_done) or not np.isfinite(trace[:5]).all():
+    trace = reader.array("trace", np.float64, (len(TRACE), run.sweeps_done))
+    whole = trace[[TRACE.index(name) for name in WHOLE]]
+    if not (np.isfinite(whole).all() and (np.abs(whole) < 2**53).all()):
         raise ValueError("its trace is not of the sweeps that it has done")
-    if kept.dtype != np.int32 or kept.shape != (len(sweeps), observations.n_groups):
-        raise ValueError("its draws are not those of this corpus")
-    if (kept < 0).any() or (kept >= observations.n_groups).any():
-        raise ValueError("a draw holds a cluster that cannot be")
+    sweeps = reader.array("sweep_of_draw", np.int64, (None,), 1, run.sweeps_done)
+    kept = reader.array("kept", np.int32, (len(sweeps), n_groups), 0, n_groups - 1)
     run.trace = {name: _plain(name, row) for name, row in zip(TRACE, trace, strict=True)}
     run.cluster_of_group = list(kept)
     run.sweep_of_draw = [int(sweep) for sweep in sweeps.tolist()]
     if not 0 <= int(meta["n_parameters"]) <= len(kept):
         raise ValueError("its stored parameters are not as many as its draws allow")
-    reader, n_words = Reader(own), observations.n_words or None
+    n_words = observations.n_words or None
     run.parameters = [
         unpack_draw(
             reader,
@@ -177,6 +186,6 @@ def unpack(
 
 
 def _plain(name: str, row: NDArray[np.float64]) -> list[Any]:
-    if name in ("sweep", "chain", "n_clusters", "n_topics"):
+    if name in WHOLE:
         return row.astype(np.int64).tolist()
     return (row != 0).tolist() if name == "kept" else row.tolist()

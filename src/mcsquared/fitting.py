@@ -112,7 +112,7 @@ class Fit:
     def _runs(
         self, observations: Observations, checkpoint: Checkpoint | None, states: Sequence[State]
     ) -> list[ChainRun]:
-        saved = checkpoint.load(observations) if checkpoint else {}
+        saved = checkpoint.load(observations, self.priors, self.sampler) if checkpoint else {}
         if checkpoint and states:
             # A warm start goes on from where it stands in memory, also past what the file holds.
             saved = {}

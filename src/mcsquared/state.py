@@ -13,6 +13,8 @@ from mcsquared.observations import Observations
 
 __all__ = ["LANES", "NO_BOUNDS", "Bounds", "Counts", "State", "recount", "slots_for"]
 
+Labels = NDArray[np.int32] | NDArray[np.uint16]
+
 LANES = 8  # slots come in multiples of what the token kernel takes at a time
 
 
@@ -54,8 +56,8 @@ class State:
     ----------
     cluster_of_group : int32 (n_groups,)
         z_j, a cluster slot.
-    topic_of_token : int32 (n_tokens,)
-        l_ji, a topic slot.
+    topic_of_token : int32 or uint16 (n_tokens,)
+        l_ji, a topic slot; empty where topics are drawn per cluster and word instead.
     topic_weights : float64 (topic slots,)
         ε_m; 0 in an empty slot.
     log_unused : float64 (1,)
@@ -72,7 +74,7 @@ class State:
     """
 
     cluster_of_group: NDArray[np.int32]
-    topic_of_token: NDArray[np.int32] | NDArray[np.uint16]
+    topic_of_token: Labels
     topic_weights: NDArray[np.float64]
     log_unused: NDArray[np.float64]
     alpha: float
@@ -163,7 +165,7 @@ def recount(state: State, observations: Observations) -> Counts:
 def count(
     observations: Observations,
     cluster_of_group: NDArray[np.int32],
-    topic_of_token: NDArray[np.int32] | NDArray[np.uint16],
+    topic_of_token: Labels,
     n_cluster_slots: int,
     n_topic_slots: int,
 ) -> Counts:
@@ -175,7 +177,7 @@ def count(
     cluster_of_token = np.repeat(cluster_of_group, tokens_of_group)[: len(topic_of_token)]
     topics_in_cluster = _cross(cluster_of_token, topic_of_token, n_cluster_slots, n_topic_slots)
     words = observations.word[: len(topic_of_token)]
-    topics = topic_of_token if observations.n_words else np.zeros(0, topic_of_token.dtype)
+    topics = topic_of_token if observations.n_words else topic_of_token[:0]
     counts = Counts(
         groups_in_cluster=np.bincount(cluster_of_group, minlength=n_cluster_slots).astype(np.int32),
         tokens_in_cluster=topics_in_cluster.sum(axis=1, dtype=np.int64),
@@ -209,7 +211,7 @@ def context_counts(counts: Counts, observations: Observations) -> ContextCounts:
 
 
 def _topic_statistics(
-    observations: Observations, topic_of_token: NDArray[np.int32], n_slots: int
+    observations: Observations, topic_of_token: Labels, n_slots: int
 ) -> NDArray[np.float64]:
     statistics = np.zeros((n_slots, observations.n_content_statistics))
     if observations.generic_content is not None:
@@ -222,7 +224,7 @@ def _topic_statistics(
 
 
 def _cross(
-    rows: NDArray[np.int32], columns: NDArray[np.int32], n_rows: int, n_columns: int
+    rows: NDArray[np.int32], columns: Labels, n_rows: int, n_columns: int
 ) -> NDArray[np.int32]:
     table = np.zeros((n_rows, n_columns), np.int32)
     count_pairs(rows, columns, table)

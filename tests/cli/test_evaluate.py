@@ -20,21 +20,32 @@ def perplexities(text: str) -> dict[str, float]:
     return {name: float(x) for name, x in re.findall(r"perplexity \(([^)]*)\): ([\d.]+)", text)}
 
 
-def test_every_perplexity_says_which_one_it_is(fitted, test_file):
-    result = invoke("evaluate", fitted, test_file)
+@pytest.mark.parametrize(
+    ("model", "whole"), [("fitted", "left_to_right"), ("fitted_as_in_the_paper", "exact")]
+)
+def test_every_perplexity_says_which_one_it_is(request, test_file, model, whole):
+    result = invoke("evaluate", request.getfixturevalue(model), test_file)
     assert result.exit_code == 0, result.output
     found = perplexities(result.stdout)
-    assert set(found) == {"completion", "exact"}
+    assert set(found) == {"completion", whole}
     # Eight words a subject: between one and all sixteen words.
     assert all(6 < value < 16 for value in found.values())
 
 
-def test_methods_can_be_chosen_and_contexts_given(fitted, test_file):
-    result = invoke("evaluate", fitted, test_file, "--method", "printed")
+def test_methods_can_be_chosen_and_contexts_given(fitted, fitted_as_in_the_paper, test_file):
+    result = invoke("evaluate", fitted_as_in_the_paper, test_file, "--method", "printed")
     assert set(perplexities(result.stdout)) == {"printed"}
     assert "not a probability" in result.stdout
-    result = invoke("evaluate", fitted, test_file, "--method", "exact", "--given-contexts")
-    assert set(perplexities(result.stdout)) == {"exact, given the contexts"}
+    for model, method in ((fitted, "left_to_right"), (fitted_as_in_the_paper, "exact")):
+        result = invoke("evaluate", model, test_file, "--method", method, "--given-contexts")
+        assert set(perplexities(result.stdout)) == {f"{method}, given the contexts"}
+
+
+@pytest.mark.parametrize("method", ["exact", "printed"])
+def test_a_method_of_the_papers_model_alone_is_refused_for_another(fitted, test_file, method):
+    sentence = refused(invoke("evaluate", fitted, test_file, "--method", method))
+    assert f"'{method}'" in sentence
+    assert "lam is finite" in sentence
 
 
 def test_the_same_question_has_the_same_answer(fitted, test_file):

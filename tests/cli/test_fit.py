@@ -58,15 +58,22 @@ def test_paper_means_an_infinite_lam(papers_file, tmp_path):
     assert np.isinf(MC2.load(out).posterior_.priors.lam)
 
 
+@pytest.mark.parametrize(("options", "lam"), [(["--lam", 10], 10.0), ([], MC2().lam)])
+def test_groups_vary_by_default_and_lam_fixes_how_much(papers_file, tmp_path, options, lam):
+    out = tmp_path / "papers.mc2"
+    assert invoke(*fit_command(papers_file, out, *options)).exit_code == 0
+    assert MC2.load(out).posterior_.priors.lam == lam
+
+
 def test_paper_and_a_finite_lam_are_refused_together(papers_file, tmp_path):
     result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--paper", "--lam", 10))
     assert "--paper means --lam inf" in refused(result)
 
 
-def test_a_finite_lam_is_refused_until_its_sampler_is_there(papers_file, tmp_path):
-    assert "lam is 10.0" in refused(
-        invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--lam", 10))
-    )
+@pytest.mark.parametrize("lam", [0, -1, "nan"])
+def test_a_lam_that_is_not_positive_is_refused(papers_file, tmp_path, lam):
+    result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--lam", lam))
+    assert "a positive number" in refused(result)
 
 
 def test_a_family_behind_a_column_is_used(papers_file, tmp_path):

@@ -1,5 +1,6 @@
 """The estimator keeps scikit-learn's rules and works with its tools."""
 
+import math
 import pickle
 
 import numpy as np
@@ -128,8 +129,13 @@ def test_topic_shares_may_be_a_frame_with_names(fitted, counts):
     assert model().set_output(transform="pandas").fit_transform(frame).index[3] == "g3"
 
 
-def test_score_is_the_mean_log_likelihood_of_a_token(fitted, counts):
-    assert fitted.score(counts) == pytest.approx(-np.log(fitted.perplexity(counts, "exact")))
+@pytest.mark.parametrize(
+    ("lam", "method"),
+    [(mc2.Gamma(1, 0.1), "left_to_right"), (3.0, "left_to_right"), (math.inf, "exact")],
+)
+def test_score_is_the_mean_log_likelihood_of_a_token(counts, contexts, lam, method):
+    fitted = model(lam=lam).fit(counts, contexts=contexts)
+    assert fitted.score(counts) == pytest.approx(-np.log(fitted.perplexity(counts, method)))
     assert fitted.score(counts, None) < 0
 
 

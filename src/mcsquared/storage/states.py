@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,13 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.families import ConjugateFamily
+from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.observations import Observations
+from mcsquared.priors import CONCENTRATIONS, Gamma, Priors
 from mcsquared.state import LANES, State, count
 from mcsquared.storage.arrays import Reader, Tensors, pack_csr
 
 __all__ = ["pack_state", "unpack_state"]
 
 LARGEST = np.finfo(np.float64).max
+ROUNDING = 1e-6  # by which sums of the same numbers may differ, far more than they ever do
+
+Floats = NDArray[np.float64]
 
 
 def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
@@ -44,35 +51,44 @@ def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
 
 
 def unpack_state(
-    tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], observations: Observations
+    tensors: Mapping[str, NDArray[Any]],
+    meta: Mapping[str, Any],
+    observations: Observations,
+    priors: Priors,
+    sampler: str,
 ) -> State:
-    """Return the state that `pack_state` took apart; a ValueError says what cannot be."""
+    """Return the state that `pack_state` took apart.
+
+    Nothing that a file says reaches a kernel unchecked: a ValueError, of which `ModelFileError` is
+    one, says what cannot be.
+
+    Parameters
+    ----------
+    priors : Priors
+    sampler : {"blocked", "collapsed"}
+        What the chain was run with, and will be.
+    """
     reader = Reader(tensors)
-    cluster, topic = tensors["cluster_of_group"], tensors["topic_of_token"]
-    weights = tensors["topic_weights"].astype(np.float64)
+    alpha, v, eta, lam = _concentrations(reader, priors)
+    weights = reader.array("topic_weights", np.float64, (None,), 0.0, 1.0 + ROUNDING)
+    log_unused = reader.array("log_unused", np.float64, (1,), -LARGEST, 0.0)
     n_clusters, n_topics = int(meta["cluster_slots"]), len(weights)
-    by_cell = "topics_in_cluster.data" in reader
+    lanes = LANES if sampler == "collapsed" else N_LANES
+    _check_slots(n_clusters, lanes, observations.n_groups)
+    _check_slots(n_topics, lanes, observations.n_tokens)
+    varies = not math.isinf(lam)
+    by_cell = bool(sampler == "blocked" and not varies and observations.n_words)
+    labels: type = np.int32 if sampler == "collapsed" else np.uint16
     n_labels = 0 if by_cell else observations.n_tokens
-    if cluster.shape != (observations.n_groups,) or topic.shape != (n_labels,):
-        raise ValueError("its labels are not those of this corpus")
-    if cluster.dtype != np.int32 or topic.dtype not in (np.int32, np.uint16):
-        raise ValueError("its labels are not whole numbers of 32 or 16 bits")
-    _check_slots(cluster, n_clusters, observations.n_groups)
-    _check_slots(topic, n_topics, observations.n_tokens)
-    if n_topics % LANES:
-        raise ValueError("its number of slots cannot be right")
-    concentrations = tensors["concentrations"].astype(np.float64)
-    alpha, v, eta, lam = concentrations.tolist()
-    if not (concentrations > 0).all() or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError("a weight or a concentration is not positive")
-    log_unused = tensors["log_unused"].astype(np.float64).reshape(1)
-    if not log_unused[0] <= 0:
-        raise ValueError("the weight of topics unseen is not a share")
+    cluster = reader.array(
+        "cluster_of_group", np.int32, (observations.n_groups,), 0, n_clusters - 1
+    )
+    topic = reader.array("topic_of_token", labels, (n_labels,), 0, n_topics - 1)
     state = State(
         cluster_of_group=cluster.copy(),
         topic_of_token=topic.copy(),
-        topic_weights=weights,
-        log_unused=log_unused,
+        topic_weights=weights.copy(),
+        log_unused=log_unused.copy(),
         alpha=alpha,
         v=v,
         eta=eta,
@@ -80,12 +96,40 @@ def unpack_state(
         sweep=int(meta["sweep"]),
         counts=count(observations, cluster, topic, n_clusters, n_topics),
     )
-    if by_cell:
+    if by_cell and observations.n_tokens:
         _take_cells(state, reader, observations)
-    _take_sums(state, reader)
-    if "tables_in_cluster.data" in reader:
+    if varies:
         _take_tables(state, reader)
+    _check_weights(state)
+    _take_sums(state, reader, observations)
     return state
+
+
+def _concentrations(reader: Reader, priors: Priors) -> list[float]:
+    """Return α, v, η and λ, if they are what these priors allow."""
+    values = reader.array("concentrations", np.float64, (len(CONCENTRATIONS),), 0.0).tolist()
+    for name, value in zip(CONCENTRATIONS, values, strict=True):
+        prior = getattr(priors, name)
+        # A draw may be as small as floats go, and as large.
+        allowed = 0.0 < value < math.inf if isinstance(prior, Gamma) else value == prior
+        if not allowed:
+            raise ValueError(f"its {name} cannot be {value!r}")
+    return values
+
+
+def _check_slots(n_slots: int, lanes: int, n_labels: int) -> None:
+    """Refuse numbers of slots that no run of this size would have."""
+    if not 0 < n_slots <= 1024 + 4 * n_labels or n_slots % lanes:
+        raise ValueError("its number of slots cannot be right")
+
+
+def _check_weights(state: State) -> None:
+    """Refuse weights of topics that are not shares of one whole, or of topics that are not."""
+    total = state.topic_weights.sum() + math.exp(float(state.log_unused[0]))
+    if abs(total - 1.0) > ROUNDING:
+        raise ValueError("the weights of its topics do not add up to 1")
+    if state.topic_weights[state.counts.tokens_in_topic == 0].any():
+        raise ValueError("a topic without tokens has a weight")
 
 
 def _take_cells(state: State, reader: Reader, observations: Observations) -> None:
@@ -108,13 +152,6 @@ def _take_cells(state: State, reader: Reader, observations: Observations) -> Non
     state.counts.words_in_topic = words
 
 
-def _take_sums(state: State, reader: Reader) -> None:
-    counts = state.counts
-    for name in ("context_statistics", "topic_statistics"):
-        shape = getattr(counts, name).shape
-        setattr(counts, name, reader.array(name, np.float64, shape, -LARGEST, LARGEST).copy())
-
-
 def _take_tables(state: State, reader: Reader) -> None:
     held = state.counts.topics_in_cluster
     tables = reader.csr("tables_in_cluster", *held.shape).toarray()
@@ -123,9 +160,31 @@ def _take_tables(state: State, reader: Reader) -> None:
     state.tables_in_cluster = tables
 
 
-def _check_slots(labels: NDArray[Any], n_slots: int, n_labels: int) -> None:
-    """Refuse labels outside their slots, and slots that no run of this size would have."""
-    if not 0 < n_slots <= 1024 + 4 * n_labels:
-        raise ValueError("its number of slots cannot be right")
-    if labels.size and not 0 <= labels.min() <= labels.max() < n_slots:
-        raise ValueError("a label lies outside its slots")
+def _take_sums(state: State, reader: Reader, observations: Observations) -> None:
+    """Take sums of floats as they were rounded, if they are otherwise those of the labels."""
+    counts = state.counts
+    found = {}
+    for name in ("context_statistics", "topic_statistics"):
+        shape = getattr(counts, name).shape
+        found[name] = reader.array(name, np.float64, shape, -LARGEST, LARGEST).copy()
+    start = observations.dense.stat_start
+    for c, family in enumerate(observations.dense_families):
+        part = slice(int(start[c]), int(start[c + 1]))
+        sums = found["context_statistics"][:, part]
+        _check_sums(sums, counts.context_statistics[:, part], family)
+    if observations.n_content_statistics:
+        _check_sums(found["topic_statistics"], counts.topic_statistics, observations.content_family)
+    counts.context_statistics = found["context_statistics"]
+    counts.topic_statistics = found["topic_statistics"]
+
+
+def _check_sums(found: Floats, wanted: Floats, family: ConjugateFamily) -> None:
+    """Refuse statistics that are not those of the labels, or that the family cannot work with."""
+    # Sums in another order differ in their last digits, by the largest of what was added.
+    near = np.abs(found - wanted) <= ROUNDING * max(np.abs(wanted).max(initial=0.0), 1.0)
+    # The first statistic of our own families counts observations, which no order changes.
+    counted = family.kernel is None or np.array_equal(found[:, 0], wanted[:, 0])
+    with np.errstate(all="ignore"):
+        normaliser = family.log_normaliser(found)
+    if not (near.all() and counted and np.isfinite(normaliser).all()):
+        raise ValueError("its statistics are not those of this corpus")
