@@ -19,7 +19,7 @@ from mcsquared.kernels.cpu import special, tables
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.samplers import blocked, collapsed, concentrations, reference, reference_blocked
 from mcsquared.samplers import starts as mixture_starts
-from mcsquared.samplers.blocked import weights
+from mcsquared.samplers.blocked import starts, weights
 from mcsquared.samplers.blocked.weights import make_room
 from mcsquared.samplers.reference_draws import Numbers
 from mcsquared.state import NO_BOUNDS
@@ -143,6 +143,7 @@ def test_a_start_takes_no_number_of_a_sweep(record, monkeypatch):
     def sweep_clusters(state, observations, seed, chain, bounds):
         chains.append((chain, state.sweep))
 
+    monkeypatch.setattr(starts, "generator", record.generator, raising=False)
     monkeypatch.setattr(mixture_starts, "generator", record.generator)
     monkeypatch.setattr(mixture_starts, "sweep_clusters", sweep_clusters)
     blocked.start(case.observations, case.priors, SEED, 3, "auto")

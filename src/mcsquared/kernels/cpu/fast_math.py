@@ -74,7 +74,7 @@ def exp32(x):
 
 @njit(inline="always", fastmath={"contract"}, cache=True)
 def cos_of_turns(turns):
-    """Return cos(2π turns) for turns in (0, 1), from the sine of the nearest quarter."""
+    """Return cos(2π turns) to 2e-7 for turns in (0, 1), from the sine of the nearest quarter."""
     x = (F(0.25) - abs(turns - F(0.5))) * F(6.2831853)
     square = x * x
     p = F(-2.3889859e-08)

@@ -1,0 +1,155 @@
+"""Sixteen floats at a time do what NumPy does with sixteen floats."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from mcsquared.kernels.cpu.lanes import (
+    N_LANES,
+    add,
+    add_at,
+    add_product,
+    count_at_most,
+    fill,
+    increment,
+    lane,
+    load,
+    multiply,
+    nonzero,
+    place_in_lane,
+    prefix_sums,
+    rows_of,
+    store,
+    store_rows,
+    trailing_zeros,
+    weigh,
+)
+
+F = np.float32
+
+
+def floats(n, seed=0):
+    return np.random.default_rng(seed).normal(size=n).astype(F)
+
+
+@njit
+def arithmetic(a, b, c, out):
+    store(out, 0, add(load(a, 3), load(b, 0)))
+    store(out, 16, multiply(load(a, 3), load(b, 0)))
+    store(out, 32, add_product(load(c, 0), load(a, 3), load(b, 0)))
+    store(out, 48, fill(a[5]))
+    store(out, 64, prefix_sums(load(b, 0)))
+
+
+def test_lanes_add_multiply_and_sum_up():
+    a, b, c, out = floats(19), floats(16, 1), floats(16, 2), np.zeros(82, F)
+    arithmetic(a, b, c, out)
+    np.testing.assert_array_equal(out[:16], a[3:] + b)
+    np.testing.assert_array_equal(out[16:32], a[3:] * b)
+    exact = c.astype(float) + a[3:].astype(float) * b
+    np.testing.assert_allclose(out[32:48], exact, rtol=3e-7, atol=3e-7)
+    np.testing.assert_array_equal(out[48:64], a[5])
+    np.testing.assert_allclose(out[64:80], np.cumsum(b.astype(float)), rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(out[80:], 0.0)
+
+
+@njit
+def lanes_of(a, out):
+    for i in range(16):
+        out[i] = lane(load(a, 2), i)
+
+
+def test_a_lane_is_read_by_its_number():
+    a, out = floats(18), np.zeros(16, F)
+    lanes_of(a, out)
+    np.testing.assert_array_equal(out, a[2:])
+
+
+@njit
+def how_many(a, value):
+    return count_at_most(load(a, 1), value)
+
+
+def test_lanes_at_most_a_value_are_counted():
+    a = floats(17)
+    for value in [*a[1:], F(-np.inf), F(np.inf), F(np.nan)]:
+        assert how_many(a, value) == (a[1:] <= value).sum()
+
+
+@njit
+def bits(counts, offset):
+    return nonzero(counts, offset)
+
+
+@njit
+def lowest(number):
+    return trailing_zeros(number)
+
+
+def test_whole_numbers_that_are_not_zero_have_a_bit():
+    counts = np.zeros(40, np.int32)
+    held = np.array([9, 11, 12, 19, 24, 25])  # of which 9 to 24 are looked at
+    counts[held] = [3, -1, 2**30, 1, 7, 1]
+    assert bits(counts, 9) == sum(1 << int(i - 9) for i in held[:-1])
+    assert bits(counts, 26 - 16) & (1 << 15) != 0
+    assert bits(np.zeros(16, np.int32), 0) == 0
+
+
+@pytest.mark.parametrize("place", [0, 1, 15, 40, 62])
+def test_the_lowest_bit_is_found(place):
+    assert lowest((1 << place) | (1 << 62)) == place
+
+
+@njit
+def add_one(counts, offset):
+    increment(counts, offset)
+
+
+def test_one_is_added_to_a_whole_number():
+    counts = np.arange(5, dtype=np.int32)
+    add_one(counts, 3)
+    np.testing.assert_array_equal(counts, [0, 1, 2, 4, 4])
+
+
+@njit
+def copy_changed(array, offset, blocks, position, amount, out):
+    store_rows(out, 1, add_at(rows_of(array, offset, blocks), position, amount))
+
+
+@pytest.mark.parametrize("n_blocks", [1, 3])
+def test_a_long_row_is_changed_at_one_position(n_blocks):
+    n = n_blocks * N_LANES
+    array = floats(n + 5)
+    for position in range(n):
+        out = np.zeros(n + 2, F)
+        copy_changed(array, 5, (0,) * n_blocks, position, F(2.5), out)
+        expected = array[5:].copy()
+        expected[position] += F(2.5)
+        np.testing.assert_array_equal(out[1:-1], expected)
+        np.testing.assert_array_equal(out[[0, -1]], 0.0)
+
+
+@njit
+def weigh_row(counts, base, base_at, factor, factor_at, sums, blocks, out):
+    store(out, 0, weigh(rows_of(counts, 0, blocks), base, base_at, factor, factor_at, sums))
+
+
+@njit
+def place(sums, number, value, blocks):
+    return place_in_lane(sums, number, value, blocks)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 4])
+def test_a_row_is_weighed_by_running_sums_of_its_lanes(n_blocks):
+    n, blocks = n_blocks * N_LANES, (0,) * n_blocks
+    counts, base, factor = (np.abs(floats(n + 7, seed)) for seed in range(3))
+    sums, last = np.zeros(n, F), np.zeros(N_LANES, F)
+    weigh_row(counts, base, 2, factor, 7, sums, blocks, last)
+    weights = (counts[:n].astype(float) + base[2 : n + 2]) * factor[7:]
+    expected = np.cumsum(weights.reshape(n_blocks, N_LANES), axis=0)
+    np.testing.assert_allclose(sums.reshape(n_blocks, N_LANES), expected, rtol=1e-6)
+    np.testing.assert_array_equal(last, sums[-N_LANES:])
+    for number in range(N_LANES):
+        of_lane = sums[number::N_LANES]
+        for value in [F(0.0), *of_lane, *np.nextafter(of_lane, F(0.0))]:
+            assert place(sums, number, value, blocks) == (of_lane <= value).sum()
