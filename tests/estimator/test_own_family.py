@@ -1,5 +1,7 @@
 """A family of the user's own, as context and as content."""
 
+import copy
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,11 +9,11 @@ import pytest
 from scipy.special import gammaln
 from sklearn.metrics import homogeneity_score
 
+import mcsquared as mc2
 from mcsquared.errors import InputError
-from mcsquared.families import (
-    ConjugateFamily,
-    Poisson,
-)
+from mcsquared.evaluation.perplexity import perplexity
+from mcsquared.families import ConjugateFamily, Poisson
+from mcsquared.prediction import cluster_probabilities, topic_proportions
 from tests.estimator.small import COUNTS, N, arrays, check, model, rng
 
 COLLAPSED = {"sampler": "collapsed", "lam": np.inf}
@@ -59,10 +61,47 @@ def test_three_functions_are_enough_for_a_fit(options):
     for fitted in (own, twin):
         assert homogeneity_score(kind, fitted.labels_) == pytest.approx(1.0)
         assert fitted.n_clusters_ <= 4
+        check(fitted, X, n_groups=24)
     np.testing.assert_array_equal(again.labels_, own.labels_)
     assert (
         again.posterior_.trace["log_joint"].tolist() == own.posterior_.trace["log_joint"].tolist()
     )
+
+
+def with_drawn_parameters(posterior):
+    """Return the same draws under a family that has the same statistics, and draws parameters."""
+    twin = copy.copy(posterior)
+    twin.priors = dataclasses.replace(posterior.priors, content=Poisson(1.5, 0.4))
+    return twin
+
+
+@pytest.mark.parametrize("lam", [4.0, np.inf])
+def test_predictions_of_three_functions_are_nearly_those_of_drawn_parameters(lam):
+    """Topics that hold hundreds of tokens leave little to draw."""
+    _, X, _ = two_kinds(40)
+    own = model(content=Visits(), n_sweeps=30, burn_in=20, lam=lam).fit(X)
+    corpus, twin = mc2.Corpus(X), with_drawn_parameters(own.posterior_)
+    np.testing.assert_allclose(
+        own.predict_proba(X), cluster_probabilities(twin, corpus)[0], atol=0.1
+    )
+    # Shares of topics that are alike are sampled, and differ from group to group.
+    assert np.abs(own.transform(X) - topic_proportions(twin, corpus)).mean() < 0.03
+    for method in ("completion", "exact" if np.isinf(lam) else "left_to_right"):
+        assert own.perplexity(X, method) == pytest.approx(
+            float(perplexity(twin, corpus, method)), rel=0.02
+        )
+
+
+def test_the_probability_of_one_token_is_exact_for_three_functions():
+    """Where topics hold few tokens, the mean over drawn parameters must be the predictive."""
+    _, X, _ = two_kinds(2)
+    own = model(content=Visits(), lam=np.inf).fit(X).posterior_
+    new = mc2.Corpus([np.array([[float(x)]]) for x in (0, 2, 7, 15, 31)])
+    found, wanted = (
+        perplexity(posterior, new, "exact", n_repeats=300).log_likelihood
+        for posterior in (own, with_drawn_parameters(own))
+    )
+    np.testing.assert_allclose(found, wanted, atol=0.05)
 
 
 def test_a_run_with_an_own_family_resumes_where_it_stopped(tmp_path):

@@ -54,8 +54,10 @@ class ConjugateFamily(ABC):
     A family never changes once it is made.
 
     A family of your own defines `n_stats`, `statistics` and `log_normaliser`, and `log_base`
-    where the base measure is not 1; the rest is inherited. Make it a frozen dataclass, and
-    ``to_dict`` and ``from_dict`` work too.
+    where the base measure is not 1; the rest is inherited. With `sample_parameters` and
+    `log_likelihood` as well, sampling is much faster, and predictions draw its parameters where
+    they otherwise take one token's predictive density after another. Make it a frozen dataclass,
+    and ``to_dict`` and ``from_dict`` work too.
 
     Attributes
     ----------

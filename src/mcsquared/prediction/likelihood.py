@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from mcsquared.corpus import Words
-from mcsquared.prediction.parameters import Globals
+from mcsquared.prediction.parameters import Globals, log_content
 from mcsquared.priors import vector_observations
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def log_group_given_cluster(corpus: Corpus, parameters: Globals, family: Conjuga
     observations = vector_observations(corpus, family)
     group_of_token = np.repeat(np.arange(corpus.n_groups), corpus.content.tokens_per_group)
     for block in token_blocks(len(observations), max(parameters.log_topic_given_cluster.shape)):
-        likelihood = family.log_likelihood(observations[block], parameters.content_parameters)
+        likelihood = log_content(family, observations[block], parameters.content_parameters)
         log_token = log_mixture(likelihood, parameters.log_topic_given_cluster)
         groups, sums = sum_by_group(group_of_token[block], log_token)
         result[groups] += sums

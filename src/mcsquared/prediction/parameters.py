@@ -9,6 +9,11 @@ that exist, and for those that do not yet: a new cluster with probability α / (
 τ ~ Dir(v ε), and the infinitely many unused topics that share the weight ε_new, ψ ~ S. All of them
 are drawn, because the probability of a group is the mean of a product over its tokens: the product
 of means is another, smaller number.
+
+Of a user's own family that does not say how its parameters are drawn, ψ is integrated out token by
+token instead: each token has its posterior predictive density given the draw's statistics. That is
+exact for one token, and for several of a new group all but exact where topics hold many more; it is
+a probability in any case.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +30,7 @@ from mcsquared.errors import InputError
 from mcsquared.families.special import log_standard_gamma
 
 if TYPE_CHECKING:
+    from mcsquared.families import ConjugateFamily
     from mcsquared.posterior import ParameterDraw, Posterior
 
 __all__ = [
@@ -38,6 +44,7 @@ __all__ = [
     "draws_of_globals",
     "globals_of_draw",
     "groups_in_cluster",
+    "log_content",
     "split_unused_weight",
     "stream",
 ]
@@ -63,7 +70,8 @@ class Globals:
     log_topic_given_cluster : float64 (n_clusters + n_new, n_topics + n_unused)
         log τ; the rows of its exponential sum to 1.
     content_parameters : float64 (n_topics + n_unused, n_parameters)
-        Drawn parameters of the content family; for words, log ψ.
+        Drawn parameters of the content family; for words, log ψ. The topics' statistics, where
+        the family cannot draw parameters: `log_content` reads either.
     n_clusters, n_topics : int
         How many of the clusters and topics exist in the kept draw.
     lam : float
@@ -99,18 +107,26 @@ def globals_of_draw(
     weight = np.full(n_clusters + n_new, alpha / max(n_new, 1))
     weight[:n_clusters] = groups_in_cluster(posterior, draw)
 
-    known = dense_statistics(draw)
+    family, known = posterior.priors.content, dense_statistics(draw)
     statistics = np.vstack([known, np.zeros((len(unused), known.shape[1]))])
     drawn = Globals(
         log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
         log_topic_given_cluster=draw_log_dirichlet(shape, rng),
-        content_parameters=posterior.priors.content.sample_parameters(statistics, rng),
+        content_parameters=family.sample_parameters(statistics, rng)
+        if family.can_sample
+        else statistics,
         n_clusters=n_clusters,
         n_topics=n_topics,
         lam=draw.lam,
     )
     first, second = rng.integers(1 << 32, size=2).tolist()  # after all else: a draw is as before
     return replace(drawn, key=(first, second))
+
+
+def log_content(family: ConjugateFamily, x: Any, content_parameters: Floats) -> Floats:
+    """Return the log-density of tokens in every topic: float64 (n, n_topics + n_unused)."""
+    density = family.log_likelihood if family.can_sample else family.log_predictive
+    return density(x, content_parameters)
 
 
 def draws_of_globals(

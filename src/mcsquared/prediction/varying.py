@@ -25,7 +25,7 @@ from mcsquared.kernels.cpu.left_to_right import left_to_right
 from mcsquared.kernels.cpu.running import LANES
 from mcsquared.kernels.cpu.seats import NEGLIGIBLE, ClusterTables, TokenTables
 from mcsquared.prediction.likelihood import log_mixture
-from mcsquared.prediction.parameters import Globals
+from mcsquared.prediction.parameters import Globals, log_content
 from mcsquared.priors import vector_observations
 
 if TYPE_CHECKING:
@@ -87,10 +87,10 @@ class Part:
 
 
 def drawn_likelihood(parameters: Globals, family: ConjugateFamily, corpus: Corpus) -> Likelihood:
-    """Return what gives the log-likelihood of tokens under the drawn content parameters."""
+    """Return what gives the log-likelihood of tokens under the globals' content parameters."""
     if isinstance(corpus.content, Words):
         return lambda ids: parameters.content_parameters[:, ids].T
-    return lambda observations: family.log_likelihood(observations, parameters.content_parameters)
+    return lambda observations: log_content(family, observations, parameters.content_parameters)
 
 
 def parts_of(
