@@ -22,7 +22,7 @@ from mcsquared.state import NO_BOUNDS, Bounds, State
 
 __all__ = ["start"]
 
-MOST_TOPICS = 300
+MOST_CLUSTERS, MOST_TOPICS = 100, 300
 
 
 def start(
@@ -31,7 +31,7 @@ def start(
     seed: int,
     chain: int,
     init: str = "auto",
-    n_clusters: int = starts.RANDOM_CLUSTERS,
+    n_clusters: int | None = None,
     n_topics: int | None = None,
     bounds: Bounds = NO_BOUNDS,
 ) -> State:
@@ -43,12 +43,13 @@ def start(
         "auto": topics from groups chosen at random, clusters from a mixture that knows no topics,
         see `mcsquared.samplers.starts.cluster_whole_groups`. "random": both at random.
     n_clusters, n_topics : int
-        How many to begin with; topics by default by `topics_for`.
+        How many to begin with; by default by `clusters_for` and `topics_for`.
     """
     if init not in starts.STARTS:
         known = ", ".join(map(repr, starts.STARTS))
         raise InputError(f"init is {init!r}, but one of {known} is wanted")
     rng = generator(seed, chain, 0, int(Step.START))
+    n_clusters = clusters_for(observations) if n_clusters is None else n_clusters
     most = n_clusters if bounds.clusters is None else min(n_clusters, bounds.clusters)
     clusters: NDArray[np.integer] = rng.integers(0, most, observations.n_groups)
     n_topics = topics_for(observations) if n_topics is None else n_topics
@@ -61,6 +62,11 @@ def start(
         topics = rng.integers(0, n_topics, observations.n_tokens, dtype=np.int32)
     state = starts.state_from_assignments(observations, priors, clusters, topics, rng, whole_blocks)
     return for_the_blocked_sampler(state, observations)
+
+
+def clusters_for(observations: Observations) -> int:
+    """Return how many clusters to begin with: many, because they merge sooner than they split."""
+    return int(np.clip(observations.n_groups // 4, 1, MOST_CLUSTERS))
 
 
 def topics_for(observations: Observations) -> int:
@@ -114,7 +120,7 @@ def topics_of_seeds(
 
 
 def for_the_blocked_sampler(state: State, observations: Observations) -> State:
-    """Return a state without topics of tokens where none are kept, with tables where λ is finite."""
+    """Return a state without topics of tokens where none are kept, and with tables, λ finite."""
     if math.isinf(state.lam):
         if observations.n_words:
             state.topic_of_token = np.zeros(0, np.uint16)
