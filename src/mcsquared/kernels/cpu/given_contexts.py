@@ -97,9 +97,9 @@ def normalise_log_rows(first, last, table):
         total = 0.0
         for r in range(first, last):
             total += math.exp(table[r, k] - largest)
-        shift = np.float32(largest + math.log(total))
+        shift = largest + math.log(total)  # in doubles: logs may be large, and what is left small
         for r in range(first, last):
-            table[r, k] -= shift
+            table[r, k] = np.float32(table[r, k] - shift)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
