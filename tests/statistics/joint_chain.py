@@ -101,16 +101,17 @@ def draw_tokens(state, lengths, rng):
     """
     in_cluster, in_topic = state.counts.topics_in_cluster.copy(), state.counts.words_in_topic.copy()
     weights = {m: state.topic_weights[m] for m in np.flatnonzero(state.counts.tokens_in_topic)}
-    unused = float(np.exp(state.log_unused[0]))
+    log_unused = float(state.log_unused[0])  # in logs: a small η leaves less than a float holds
     topics, words = [], []
     for k in np.repeat(state.cluster_of_group, lengths):
         slots = list(weights)
         urn = [state.v * weights[m] + in_cluster[k, m] for m in slots]
-        chosen = seat([*urn, state.v * unused], rng)
+        chosen = seat([*urn, state.v * np.exp(log_unused)], rng)
         if chosen == len(slots):
             slots.append(min(set(range(len(state.topic_weights))) - set(slots)))
-            share = rng.beta(1.0, state.eta)
-            weights[slots[-1]], unused = share * unused, (1 - share) * unused
+            log_left = np.log1p(-rng.random()) / state.eta  # of a stick, b ~ Beta(1, η)
+            weights[slots[-1]] = -np.expm1(log_left) * np.exp(log_unused)
+            log_unused += log_left
         m = int(slots[chosen])
         w = seat((in_topic[:, m] + WORDS.concentration).tolist(), rng)
         in_cluster[k, m] += 1
@@ -118,10 +119,10 @@ def draw_tokens(state, lengths, rng):
         topics.append(m)
         words.append(w)
     left = set(topics)
-    unused += sum(weight for m, weight in weights.items() if m not in left)
+    returned = [np.log(weight) for m, weight in weights.items() if m not in left]
     state.topic_weights[:] = 0.0
     state.topic_weights[list(left)] = [weights[m] for m in left]
-    state.log_unused[0] = np.log(unused)
+    state.log_unused[0] = np.logaddexp.reduce([log_unused, *returned])
     return topics, np.array(words, np.int32)
 
 

@@ -34,7 +34,7 @@ def test_a_short_chain_has_the_joint_prior(name):
 @every_lam
 def test_a_short_chain_of_the_blocked_sampler_has_the_joint_prior(lam):
     design = make("words", lam)
-    z = scores(forward_draws(design, 4000, seed=1), chain_draws(design, 1500, 2, blocked))
+    z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, blocked))
     assert np.abs(z).max() < 4.5, largest(z, design)
 
 

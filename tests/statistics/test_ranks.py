@@ -75,7 +75,7 @@ def test_ranks_of_the_truth_are_uniform_in_few_short_chains():
 
 def test_ranks_of_the_truth_are_uniform_in_few_short_chains_of_the_blocked_sampler():
     design = make("words", "λ resampled")
-    found = ranks(design, n_corpora=40, n_draws=4, burn_in=15, thin=5, seed=1, sampler=blocked)
+    found = ranks(design, n_corpora=30, n_draws=4, burn_in=25, thin=12, seed=1, sampler=blocked)
     assert min(p_values(found, 4)) > 1e-3
     assert min(ks_p_values(found, 4)) > 1e-3
 
@@ -106,5 +106,7 @@ def test_ranks_of_the_truth_are_uniform(name, calibration):
 @pytest.mark.parametrize("name", ["words", "numbers"])
 def test_ranks_of_the_truth_are_uniform_for_the_blocked_sampler(name, lam, calibration):
     design, n_draws = make(name, lam), 9
-    found = ranks(design, 300, n_draws, burn_in=30, thin=6, seed=2, sampler=blocked)
+    # Where groups vary, topics move token by token: their number is correlated 0.5 after six
+    # sweeps and 0.07 after 24. Correlated draws put the truth too often at either end.
+    found = ranks(design, 200, n_draws, burn_in=60, thin=24, seed=2, sampler=blocked)
     assert_uniform(f"ranks, blocked, {lam}", design, found, n_draws, calibration)

@@ -46,7 +46,7 @@ def by_cluster(state):
 def test_the_prior_of_labels_at_a_finite_lam_is_that_of_a_three_level_franchise(concentrations):
     tiny = without_evidence(concentrations)
     exact = exact_posterior(tiny)
-    rng, n_draws = np.random.default_rng(1), 20_000
+    rng, n_draws = np.random.default_rng(1), 10_000
     seen = Counter()
     for _ in range(n_draws):
         labels = draw_labels(LENGTHS, tiny.priors, rng)
