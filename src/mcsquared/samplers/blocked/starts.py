@@ -72,12 +72,12 @@ def clusters_for(observations: Observations) -> int:
 def topics_for(observations: Observations) -> int:
     """Return how many topics to begin with, by the size of the data.
 
-    Topics merge and die more easily than they are born. 9 for the letters (20,000 tokens of 35
+    Topics merge and die more easily than they are born. 14 for the letters (20,000 tokens of 35
     words), 50 for images (2 million of 200), 150 for papers (2 million of 13,000).
     """
     most = math.sqrt(observations.n_tokens) / 10
     if observations.n_words:
-        most = min(most, observations.n_words / 4)
+        most = min(most, 10 + observations.n_words / 5)
     return int(np.clip(round(most), 5, MOST_TOPICS))
 
 
