@@ -159,6 +159,39 @@ def test_chains_do_not_depend_on_the_number_of_cores_or_of_chains(corpus):
     assert not np.array_equal(first, second)
 
 
+LAMS = {"λ = ∞": math.inf, "λ fixed": 3.0, "λ resampled": mc2.Gamma(1, 0.1)}
+
+
+@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize("kind", ["words", "vectors"])
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_every_stored_array_is_the_same_for_any_number_of_threads(kind, lam, n_chains):
+    corpus = with_all_contexts(kind)
+    options = {"n_sweeps": 8, "burn_in": 2, "n_chains": n_chains, "lam": LAMS[lam]}
+    alone, *others = (
+        model(n_jobs=n_jobs, **options).fit(corpus).posterior_ for n_jobs in (1, 2, 3, 4)
+    )
+    for other in others:
+        assert_same_draws(alone, other)
+
+
+def with_all_contexts(kind):
+    """More groups than chunks, so that threads have something to share; one has no tokens."""
+    rng = np.random.default_rng(9)
+    n = 80
+    contexts = {
+        "year": np.where(np.arange(n) % 7 == 0, np.nan, rng.normal(2000, 5, n)),
+        "tags": [["a", "b", "c"][: j % 4] for j in range(n)],
+        "open": np.arange(n) % 3 == 0,
+        "place": rng.normal(size=(n, 2)),
+    }
+    sizes = np.append(rng.integers(1, 12, n - 1), 0)
+    if kind == "words":
+        counts = [rng.multinomial(size, rng.dirichlet(np.full(30, 0.2))) for size in sizes]
+        return mc2.Corpus(np.array(counts), contexts=contexts)
+    return mc2.Corpus([rng.normal(0, 3, (size, 2)) for size in sizes], contexts=contexts)
+
+
 def test_bounds_hold_and_are_reported(corpus):
     lively = {"alpha": 50.0, "v": 50.0, "eta": 50.0, "n_chains": 2}
     free = model(**lively).fit(corpus)
@@ -267,6 +300,13 @@ def test_a_warm_start_with_other_data_or_priors_is_refused(corpus):
         warm.fit(corpus[:8])
     with pytest.raises(InputError, match="warm_start=True"):
         warm.set_params(alpha=0.5).fit(corpus)
+
+
+def test_a_warm_start_with_another_sampler_is_refused(corpus):
+    warm = model(warm_start=True, lam=math.inf).fit(corpus)
+    with pytest.raises(InputError, match="sampler of the last fit, 'blocked', but this is 'coll"):
+        warm.set_params(sampler="collapsed").fit(corpus)
+    warm.set_params(sampler="blocked").fit(corpus)
 
 
 def test_a_warm_start_may_have_more_chains(corpus):

@@ -188,13 +188,14 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             progress=self.progress,
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
         )
-        result = fit.run(corpus, self._earlier_states(corpus, priors))
+        result = fit.run(corpus, self._earlier_states(corpus, priors, sampler))
         self._take(result.posterior)
         if isinstance(corpus.content, Vectors):
             # Components of a user's own family need not be as wide as its data.
             self.n_features_in_ = corpus.content.width
         self._states = result.states if self.warm_start else []
-        self._fitted_to = (corpus.fingerprint(), priors) if self.warm_start else None
+        fitted_to = (corpus.fingerprint(), priors, sampler)
+        self._fitted_to = fitted_to if self.warm_start else None
         return self
 
     def _take(self, posterior: Posterior) -> None:
@@ -312,9 +313,13 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
 
     def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
         """Return the posterior, and ``X`` as a corpus in the words of training."""
+        from mcsquared.prediction.alignment import check_names
+
         check_is_fitted(self)
         words: Any = self.posterior_.vocabulary
         corpus = as_corpus(X, contexts, content=self._content_kind(), vocabulary=words)
+        if contexts is not None:
+            check_names(self.posterior_, corpus)
         own = self.posterior_.priors.content.kernel is None
         width = corpus.content.width if isinstance(corpus.content, Vectors) and not own else None
         if width not in (None, self.n_features_in_):
@@ -385,16 +390,21 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
                 "4294967295 is wanted"
             ) from None
 
-    def _earlier_states(self, corpus: Corpus, priors: Priors) -> list[State]:
+    def _earlier_states(self, corpus: Corpus, priors: Priors, sampler: str) -> list[State]:
         """Return where the last fit ended, if this one is to go on from there."""
-        fitted_to: tuple[str, Priors] | None = getattr(self, "_fitted_to", None)
+        fitted_to: tuple[str, Priors, str] | None = getattr(self, "_fitted_to", None)
         if not self.warm_start or fitted_to is None:
             return []
-        fingerprint, earlier = fitted_to
+        fingerprint, earlier, earlier_sampler = fitted_to
         if fingerprint != corpus.fingerprint() or earlier.to_dict() != priors.to_dict():
             raise InputError(
                 "warm_start=True goes on with the corpus and priors of the last fit, "
                 "but these are others"
+            )
+        if sampler != earlier_sampler:
+            raise InputError(
+                f"warm_start=True goes on with the sampler of the last fit, {earlier_sampler!r}, "
+                f"but this is {sampler!r}"
             )
         return self._states
 

@@ -149,6 +149,16 @@ def test_contexts_may_be_missing_or_more_at_prediction():
         np.testing.assert_allclose(fitted.predict_proba(COUNTS, contexts=contexts), alone)
 
 
+def test_a_misspelt_context_is_refused_at_prediction():
+    fitted = model().fit(COUNTS, contexts={"place": TYPED["place"], "year": TYPED["year"]})
+    with pytest.raises(InputError, match=r"contexts has 'yaer', which .* lacks 'year'"):
+        fitted.predict(COUNTS, contexts={"place": TYPED["place"], "yaer": TYPED["year"]})
+    with pytest.raises(InputError, match=r"contexts has 'Place', which .* lacks 'place'"):
+        fitted.predict_context(COUNTS, "year", contexts={"Place": TYPED["place"]})
+    beside = {"place": TYPED["place"], "year": TYPED["year"], "years": TYPED["age"]}
+    assert fitted.predict(COUNTS, contexts=beside).shape == (N,)
+
+
 def test_a_context_is_no_evidence_for_itself():
     fitted = model().fit(COUNTS, contexts=TYPED)
     without = {name: column for name, column in TYPED.items() if name != "place"}

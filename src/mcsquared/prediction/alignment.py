@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.posterior import Posterior
 
-__all__ = ["aligned"]
+__all__ = ["aligned", "check_names"]
+
+
+CLOSE = 0.7  # as `difflib` measures it: "yaer" and "years" are this close to "year"
 
 
 def aligned(posterior: Posterior, corpus: Corpus) -> Corpus:
@@ -41,6 +45,22 @@ def aligned(posterior: Posterior, corpus: Corpus) -> Corpus:
     if _fits(posterior, corpus):
         return corpus
     return corpus.aligned_to(posterior.vocabulary, posterior.contexts)
+
+
+def check_names(posterior: Posterior, corpus: Corpus) -> None:
+    """Refuse contexts under names that look misspelt, which would say nothing without a word.
+
+    Other columns may stand beside those of the model. A name is taken for misspelt if it is like
+    one that the model knows and the corpus lacks.
+    """
+    known, found = list(posterior.contexts), list(corpus.contexts)
+    lacking = [name for name in known if name not in found]
+    for name in found:
+        like = get_close_matches(str(name), map(str, lacking), n=1, cutoff=CLOSE)
+        if name not in known and like:
+            raise InputError(
+                f"contexts has {name!r}, which the model does not know, and lacks {like[0]!r}"
+            )
 
 
 def _fits(posterior: Posterior, corpus: Corpus) -> bool:
