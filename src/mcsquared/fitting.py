@@ -181,7 +181,19 @@ class Fit:
                     f"max_{name}={bound} was reached: the data may hold more {name} than that"
                 )
                 warnings.warn(notes[-1], stacklevel=5)
+        if self.sampler == "blocked":
+            notes += [_truncation(run) for run in runs]
         return notes
+
+
+def _truncation(run: ChainRun) -> str:
+    """Say how much room a chain has made for clusters and topics, and how much it has used."""
+    slots = run.state.counts.topics_in_cluster.shape
+    most = [max(run.trace[name], default=0) for name in ("n_clusters", "n_topics")]
+    return (
+        f"chain {run.chain} has grown its truncation to {slots[0]} clusters and {slots[1]} topics; "
+        f"in use were {most[0]} and {most[1]} at most"
+    )
 
 
 def _report_disagreement(posterior: Posterior) -> None:
