@@ -67,16 +67,17 @@ def visit_group(first, last, k, word, base, factors, table, numbers, own, topic_
             total += float32(count[m]) * factors[w * n_slots + m]
             sums[t] = total
         mass = table[w, k]
+        # All topics come first: floats are finest near 0, where the rarest of them lie.
         threshold = numbers[i - first] * (total + mass)
         drawn = old
-        if threshold < total:
+        if threshold >= mass and n_own > 0:
             t = 0
-            while t < n_own - 1 and sums[t] <= threshold:
+            while t < n_own - 1 and sums[t] <= threshold - mass:
                 t += 1
             drawn = topics[t]
         elif mass > float32(0.0):
             # The same mass, summed in another order: the place in it is what counts.
-            share = (threshold - total) / mass
+            share = threshold / mass
             in_all = running_sums(base, k * n_slots, factors, w * n_slots, n_slots, dense_sums)
             drawn = topic_at(dense_sums, n_slots, min(share, float32(1.0)) * in_all)
         if count[drawn] == 0:
