@@ -1,10 +1,13 @@
-"""Compiling ahead: a fit that follows finds every kernel in the cache."""
+"""Compiling ahead: what follows, from a fit to predictions, finds every kernel in the cache."""
 
 import os
 import subprocess
 import sys
 
 FIT = """
+import math
+import os
+import sys
 import numpy as np
 from numba.core import event
 import mcsquared as mc2
@@ -13,7 +16,14 @@ letters = mc2.datasets.letters(n_groups_per_cluster=5, random_state=0).corpus
 points = np.random.default_rng(0).normal(size=(9, 3))
 with event.install_recorder("numba:compile") as recorder:
     for content in (letters, points):
-        mc2.MC2(n_sweeps=6, burn_in=2, thin=1, random_state=0, progress=False).fit(content)
+        for lam in (mc2.MC2().lam, math.inf):
+            settings = {"n_sweeps": 6, "burn_in": 2, "thin": 1, "n_jobs": 2, "random_state": 0}
+            model = mc2.MC2(lam=lam, progress=False, **settings).fit(content)
+            path = os.path.join(sys.argv[1], "model.mc2")
+            model.save(path)
+            for used in (model, mc2.MC2.load(path)):
+                for method in ("predict", "transform", "perplexity", "score"):
+                    getattr(used, method)(content)
 print(sorted({entry.data["dispatcher"].py_func.__name__ for _, entry in recorder.buffer}))
 """
 
@@ -28,4 +38,4 @@ def test_nothing_is_left_to_compile_after_compiling_ahead(tmp_path):
         ).stdout.strip()
 
     run("-m", "mcsquared.compile")
-    assert run("-c", FIT) == "[]"
+    assert run("-c", FIT, str(tmp_path)) == "[]"

@@ -1,27 +1,49 @@
 """Compile every kernel ahead of the first fit: ``python -m mcsquared.compile``.
 
 Numba compiles a kernel when it is first used and keeps the result beside the source. That takes
-twenty seconds and a hundred megabytes, once: better in an image or at set-up than in a run.
+some ninety seconds, once: better in an image or at set-up than in a run.
 """
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from mcsquared.corpus import Corpus
-from mcsquared.estimator import MC2
+from mcsquared.estimator import LAM, MC2
 
 __all__ = ["compile_kernels"]
 
+# The kernel for tokens of groups that vary is made for each number of topic slots, of which these
+# are the most used beside that of the smallest models; others are compiled when they are needed.
+MORE_SLOTS = (64, 112)
+
 
 def compile_kernels() -> None:
-    """Fit the smallest corpora that need each kernel."""
+    """Fit the smallest corpora that need each kernel, and predict them."""
     rng = np.random.default_rng(0)
     contexts = {"year": [1.0, 2.0, 3.0, None], "tags": [["a", "b"], ["a"], None, ["b"]]}
     words = Corpus(rng.poisson(2.0, (4, 6)), contexts)
-    vectors = [rng.normal(size=(3, 2)) for _ in range(4)]
-    for content in (words, vectors):
-        MC2(n_sweeps=6, burn_in=2, thin=1, random_state=0, progress=False).fit(content)
+    vectors = Corpus([rng.normal(size=(3, 2)) for _ in range(4)])
+    for corpus in (words, vectors):
+        for lam in (LAM, math.inf):
+            _use(_model(lam=lam).fit(corpus), corpus)
+        _model(lam=math.inf, sampler="collapsed").fit(corpus)
+    for n_slots in MORE_SLOTS:
+        _model(eta=50.0, max_topics=n_slots).fit(words)
+
+
+def _model(**parameters: Any) -> MC2:
+    return MC2(n_sweeps=4, burn_in=2, thin=1, random_state=0, progress=False, **parameters)
+
+
+def _use(model: MC2, corpus: Corpus) -> None:
+    model.predict(corpus)
+    model.transform(corpus)
+    model.perplexity(corpus)
+    model.score(corpus)
 
 
 if __name__ == "__main__":
