@@ -70,7 +70,7 @@ def visit_group(first, last, k, word, base, factors, table, numbers, own, topic_
         # All topics come first: floats are finest near 0, where the rarest of them lie.
         threshold = numbers[i - first] * (total + mass)
         drawn = old
-        if threshold >= mass and n_own > 0:
+        if threshold >= mass and total > float32(0.0):
             t = 0
             while t < n_own - 1 and sums[t] <= threshold - mass:
                 t += 1
