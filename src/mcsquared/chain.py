@@ -19,8 +19,8 @@ from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
 from mcsquared.samplers import blocked, collapsed
-from mcsquared.samplers.blocked import Workers
 from mcsquared.samplers.joint import log_joint
+from mcsquared.samplers.workers import Workers
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
 __all__ = ["TRACE", "Callback", "ChainRun", "Schedule", "SweepInfo", "run_chains"]
@@ -194,7 +194,7 @@ class Runner:
             began = time.perf_counter()
             self._sweep(run, workers)
             kept = self.schedule.is_kept(run.sweeps_done)
-            info = self._info(run, kept, began)
+            info = self._info(run, kept, began, workers)
             run.record(info)
             if kept:
                 number = len(run.cluster_of_group)
@@ -212,11 +212,11 @@ class Runner:
         else:
             blocked.sweep(*given, workers)
 
-    def _info(self, run: ChainRun, kept: bool, began: float) -> SweepInfo:
+    def _info(self, run: ChainRun, kept: bool, began: float, workers: Workers) -> SweepInfo:
         state = run.state
         joint = state.log_joint
         if math.isinf(state.lam):
-            joint = log_joint(state, self.observations, self.priors)
+            joint = log_joint(state, self.observations, self.priors, workers)
         return SweepInfo(
             chain=run.chain,
             sweep=run.sweeps_done,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from mcsquared.kernels.cpu.tables import draw_table_counts
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.priors import Concentration, Gamma, Priors
+from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
 
 __all__ = [
@@ -83,11 +84,17 @@ def draw_tables(
     seed: int,
     chain: int,
     sweep: int,
+    workers: Workers = ONE,
 ) -> NDArray[np.int32]:
     """Draw q_km ~ CRT(c_km, v ε_m), exactly: shape of ``customers``, (n_clusters, n_topics)."""
     customers = np.ascontiguousarray(customers, np.int32)
     concentration = np.ascontiguousarray(concentration, np.float64)
-    return draw_table_counts(customers, concentration, seed, chain, sweep)
+
+    def draw(first: int, last: int) -> NDArray[np.int32]:
+        rows = customers[first:last]
+        return draw_table_counts(rows, concentration, seed, chain, sweep, first)
+
+    return np.concatenate(workers.map(len(customers), draw))
 
 
 def draw_topic_weights(

@@ -23,17 +23,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from mcsquared.kernels.cpu.tables import log_joint_of_words
+from mcsquared.kernels.cpu.tables import log_joint_of_counts, log_joint_of_words
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
+from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import Counts, State
 
 __all__ = ["log_joint", "log_joint_of_members"]
 
 Floats = NDArray[np.float64]
 
+N_KNOWN = 1024  # counts whose log-gammas are computed once
 
-def log_joint(state: State, observations: Observations, priors: Priors) -> float:
+
+def log_joint(
+    state: State, observations: Observations, priors: Priors, workers: Workers = ONE
+) -> float:
     """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures: λ = ∞."""
     counts = state.counts
     total = _log_clusters(state, observations)
@@ -42,7 +47,7 @@ def log_joint(state: State, observations: Observations, priors: Priors) -> float
         active = counts.tokens_in_topic > 0
         total += _log_topics(state, counts, occupied)
         total += _log_root(state.topic_weights[active], float(state.log_unused[0]), state.eta)
-        total += _log_content(counts, observations, priors)
+        total += _log_content(counts, observations, priors, workers)
     return total
 
 
@@ -53,6 +58,7 @@ def log_joint_of_members(
     topic_weights: Floats,
     log_shares: Floats,
     log_rising: float,
+    workers: Workers = ONE,
 ) -> float:
     """Return log p(z, l, x, w, τ, ε | α, v, η, λ), up to the data's base measures: λ finite.
 
@@ -82,7 +88,7 @@ def log_joint_of_members(
         total += log_rising + _log_restaurants(state.lam, np.diff(observations.group_start))
         total += _log_dirichlet(known, state.v * weights)
         total += _log_root(weights[:-1], log_unused, state.eta)
-        total += _log_content(counts, observations, priors)
+        total += _log_content(counts, observations, priors, workers)
     return total
 
 
@@ -144,11 +150,20 @@ def _log_topics(state: State, counts: Counts, occupied: np.ndarray) -> float:
     return total
 
 
-def _log_content(counts: Counts, observations: Observations, priors: Priors) -> float:
+def _log_content(
+    counts: Counts, observations: Observations, priors: Priors, workers: Workers
+) -> float:
     active = counts.tokens_in_topic > 0
     if observations.n_words:
         beta, size = priors.content.kernel_parameters()
         tokens = counts.tokens_in_topic[active]
         total = float((gammaln(size * beta) - gammaln(size * beta + tokens)).sum())
-        return total + float(log_joint_of_words(counts.words_in_topic, beta))
+        bounds, words = observations.layout.word_chunk_start, counts.words_in_topic
+        known, by_chunk = log_joint_of_counts(beta, N_KNOWN), np.zeros(len(bounds) - 1)
+
+        def add(first: int, last: int) -> None:
+            log_joint_of_words(first, last, bounds, words, beta, known, by_chunk)
+
+        workers.map(len(by_chunk), add)
+        return total + float(by_chunk.sum())
     return float(priors.content.log_marginal(counts.topic_statistics[active]).sum())

@@ -6,18 +6,19 @@ from numba import njit
 from mcsquared.kernels.cpu.special import crt, log_gamma
 from mcsquared.kernels.rng import Step
 
-__all__ = ["count_pairs", "draw_table_counts", "log_joint_of_words"]
+__all__ = ["count_pairs", "draw_table_counts", "log_joint_of_counts", "log_joint_of_words"]
 
 TABLES = int(Step.TABLES)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_table_counts(customers, concentration, seed, chain, sweep):
+def draw_table_counts(customers, concentration, seed, chain, sweep, first_row=0):
     """Draw q_km ~ CRT(c_km, a_m) for every cell.
 
     Parameters
     ----------
     customers : int32 (n_restaurants, n_dishes)
+        Restaurants from number ``first_row`` on.
     concentration : float64 (n_dishes,)
 
     Returns
@@ -30,7 +31,7 @@ def draw_table_counts(customers, concentration, seed, chain, sweep):
         for m in range(n_columns):
             if customers[k, m] > 0:
                 # 2²⁰ dishes at most: the index of a cell must not change when slots are added
-                index = (k << 20) + m
+                index = ((first_row + k) << 20) + m
                 tables[k, m] = crt(
                     customers[k, m], concentration[m], seed, chain, sweep, TABLES, index
                 )
@@ -45,16 +46,27 @@ def count_pairs(rows, columns, table):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_joint_of_words(words_in_topic, beta):
-    """Return Σ_m Σ_w [ln Γ(β + n_mw) − ln Γ(β)] over the cells that hold something."""
-    known = np.empty(1024)
+def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, beta, known, out):
+    """Write Σ_m Σ_w [ln Γ(β + n_mw) − ln Γ(β)] over the words of each chunk to ``out`` (n_chunks,).
+
+    ``known`` holds the terms of the first few n, from `log_joint_of_counts`.
+    """
     base = log_gamma(beta)
-    for n in range(known.size):
+    for chunk in range(first_chunk, last_chunk):
+        total = 0.0
+        for w in range(chunk_start[chunk], chunk_start[chunk + 1]):
+            for m in range(words_in_topic.shape[1]):
+                n = words_in_topic[w, m]
+                if n > 0:
+                    total += known[n] if n < known.size else log_gamma(beta + n) - base
+        out[chunk] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_joint_of_counts(beta, size):
+    """Return ln Γ(β + n) − ln Γ(β) for n = 0 ... size − 1."""
+    base = log_gamma(beta)
+    known = np.empty(size)
+    for n in range(size):
         known[n] = log_gamma(beta + n) - base
-    total = 0.0
-    for w in range(words_in_topic.shape[0]):
-        for m in range(words_in_topic.shape[1]):
-            n = words_in_topic[w, m]
-            if n > 0:
-                total += known[n] if n < known.size else log_gamma(beta + n) - base
-    return total
+    return known

@@ -17,8 +17,8 @@ from mcsquared.samplers.blocked.concentrations import resample_concentrations
 from mcsquared.samplers.blocked.contexts import count_groups, draw_contexts
 from mcsquared.samplers.blocked.starts import start
 from mcsquared.samplers.blocked.weights import Key, Weights, draw_weights, make_room
-from mcsquared.samplers.blocked.workers import ONE, Workers
 from mcsquared.samplers.joint import log_joint_of_members
+from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
 __all__ = ["Workers", "start", "sweep"]
@@ -43,9 +43,9 @@ def sweep(
     count_groups(state, observations, workers)
     if not math.isinf(state.lam):
         state.log_joint = log_joint_of_members(
-            state, observations, priors, weights.topics, weights.log_shares, log_rising
+            state, observations, priors, weights.topics, weights.log_shares, log_rising, workers
         )
-    resample_concentrations(state, observations, priors, weights, key)
+    resample_concentrations(state, observations, priors, weights, key, workers)
 
 
 def _move(

@@ -20,13 +20,19 @@ from mcsquared.samplers.concentrations import (
     draw_topic_weights,
     resample_concentration,
 )
+from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
 
 __all__ = ["resample_concentrations"]
 
 
 def resample_concentrations(
-    state: State, observations: Observations, priors: Priors, weights: Weights, key: Key
+    state: State,
+    observations: Observations,
+    priors: Priors,
+    weights: Weights,
+    key: Key,
+    workers: Workers = ONE,
 ) -> None:
     """Draw λ, v, η, ε and α, in this order."""
     counts, held = state.counts, state.tables
@@ -35,7 +41,7 @@ def resample_concentrations(
         state.lam = resample_with_tables_in_all(
             state.lam, priors, tokens, int(held.sum(dtype=np.int64)), key
         )
-    tables = draw_tables(held, state.v * weights.topics, *key)
+    tables = draw_tables(held, state.v * weights.topics, *key, workers)
     state.v = resample_concentration(
         state.v,
         priors.v,

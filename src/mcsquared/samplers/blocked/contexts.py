@@ -15,7 +15,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.blocked.own import log_likelihood_of_groups
 from mcsquared.samplers.blocked.weights import Key
-from mcsquared.samplers.blocked.workers import Workers
+from mcsquared.samplers.workers import Workers
 from mcsquared.state import State
 
 __all__ = ["count_groups", "draw_contexts"]

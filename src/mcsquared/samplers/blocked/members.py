@@ -10,7 +10,7 @@ from mcsquared.kernels.cpu.members import place_groups, tabulate_log_rising
 from mcsquared.observations import Observations
 from mcsquared.samplers.blocked.own import Visits
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.blocked.workers import Workers
+from mcsquared.samplers.workers import Workers
 from mcsquared.state import State
 
 __all__ = ["as_floats", "place_members"]

@@ -28,7 +28,7 @@ from mcsquared.kernels.cpu.vector_tokens import Workspace, pick_topic
 from mcsquared.kernels.rng import Step, uniform
 from mcsquared.observations import Generic, Observations
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.blocked.workers import ONE, Workers
+from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
 
 __all__ = [

@@ -21,7 +21,7 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.blocked import own
 from mcsquared.samplers.blocked.members import place_members
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.blocked.workers import Workers
+from mcsquared.samplers.workers import Workers
 from mcsquared.state import State
 
 __all__ = ["move_groups", "move_members"]

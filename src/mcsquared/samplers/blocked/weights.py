@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.shares import draw_log_shares
 from mcsquared.kernels.rng import Step, generator
-from mcsquared.samplers.blocked.workers import Workers
 from mcsquared.samplers.concentrations import draw_topic_weights
+from mcsquared.samplers.workers import Workers
 from mcsquared.state import Bounds, State
 
 __all__ = ["Key", "Weights", "draw_weights", "make_room"]

@@ -19,7 +19,7 @@ from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.members import as_floats, place_members
 from mcsquared.samplers.blocked.own import Visits
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.blocked.workers import Workers
+from mcsquared.samplers.workers import Workers
 from mcsquared.state import State
 
 __all__ = ["move_groups", "move_members"]
