@@ -149,7 +149,7 @@ def test_chains_that_disagree_are_reported_and_chains_that_agree_are_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         together = model(n_chains=2, n_sweeps=600, burn_in=10, alpha=1.0).fit(nothing)
-    assert together.posterior_.notes == []
+    assert not any("disagree" in note for note in together.posterior_.notes)
 
 
 def test_a_second_fit_forgets_the_first():

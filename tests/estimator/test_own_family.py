@@ -98,7 +98,7 @@ def test_the_probability_of_one_token_is_exact_for_three_functions():
     own = model(content=Visits(), lam=np.inf).fit(X).posterior_
     new = mc2.Corpus([np.array([[float(x)]]) for x in (0, 2, 7, 15, 31)])
     found, wanted = (
-        perplexity(posterior, new, "exact", n_repeats=300).log_likelihood
+        perplexity(posterior, new, "exact", n_repeats=100).log_likelihood
         for posterior in (own, with_drawn_parameters(own))
     )
     np.testing.assert_allclose(found, wanted, atol=0.05)
