@@ -19,6 +19,7 @@ from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
 from mcsquared.samplers import blocked, collapsed
+from mcsquared.samplers.blocked import mixing
 from mcsquared.samplers.joint import log_joint
 from mcsquared.samplers.workers import Workers
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -211,6 +212,8 @@ class Runner:
             collapsed.sweep(*given)
         else:
             blocked.sweep(*given, workers)
+            if mixing.is_affordable(run.state, self.observations):
+                mixing.sweep_collapsed(*given)
 
     def _info(self, run: ChainRun, kept: bool, began: float, workers: Workers) -> SweepInfo:
         state = run.state

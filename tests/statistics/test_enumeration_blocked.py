@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from math import inf
+from types import SimpleNamespace
 
 import pytest
 
 from mcsquared.priors import Gamma
 from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked import concentrations, weights, words
+from mcsquared.samplers.blocked import concentrations, mixing, weights, words
 from mcsquared.samplers.collapsed import Bounds
 from tests.statistics import plain_blocked
 from tests.statistics.agreement import compare, is_exact, row
@@ -56,6 +57,28 @@ def test_weighing_the_topics_of_a_group_first_agrees_in_a_long_chain(monkeypatch
     monkeypatch.setattr(words, "MANY_SLOTS", 0)
     found = compare(make("repeated words", "λ resampled"), n_sweeps, seed=1, sampler=blocked)
     calibration("enumeration, blocked, own topics first: repeated words", n=n_sweeps, **row(found))
+    assert is_exact(found, allowance=0.01, n_errors=3), found
+
+
+def sweep_both(state, observations, priors, seed, chain, bounds):
+    """A blocked sweep and a collapsed one, as a fit of few words does."""
+    blocked.sweep(state, observations, priors, seed, chain, bounds)
+    mixing.sweep_collapsed(state, observations, priors, seed, chain, bounds)
+
+
+def test_blocked_and_collapsed_sweeps_in_turn_agree_with_enumeration():
+    both = SimpleNamespace(start=blocked.start, sweep=sweep_both)
+    found = compare(make("repeated words", "λ = ∞"), n_sweeps=1000, seed=2, sampler=both)
+    assert is_exact(found, allowance=0.03, n_errors=4), found
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("name", ["missing Gaussian context and a bag", "sampled concentrations"])
+def test_long_chains_of_both_sweeps_in_turn_agree_with_enumeration(name, calibration):
+    n_sweeps = 10_000
+    both = SimpleNamespace(start=blocked.start, sweep=sweep_both)
+    found = compare(make(name, "λ = ∞"), n_sweeps=n_sweeps, seed=1, sampler=both)
+    calibration(f"enumeration, blocked and collapsed in turn: {name}", n=n_sweeps, **row(found))
     assert is_exact(found, allowance=0.01, n_errors=3), found
 
 
