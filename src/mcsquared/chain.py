@@ -212,7 +212,7 @@ class Runner:
             collapsed.sweep(*given)
         else:
             blocked.sweep(*given, workers)
-            if mixing.is_affordable(run.state, self.observations):
+            if mixing.is_due(run.state, self.observations):
                 mixing.sweep_collapsed(*given)
 
     def _info(self, run: ChainRun, kept: bool, began: float, workers: Workers) -> SweepInfo:

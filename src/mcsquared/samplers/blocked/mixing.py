@@ -23,18 +23,19 @@ from mcsquared.samplers.blocked.words import draw_words
 from mcsquared.samplers.workers import ONE
 from mcsquared.state import Bounds, State, count
 
-__all__ = ["is_affordable", "sweep_collapsed"]
+__all__ = ["is_due", "sweep_collapsed"]
 
 MOST_TOKENS = 100_000
+EVERY = 3  # sweeps: it costs as much as several blocked ones
 OTHER_CHAIN = 2**30  # the collapsed sweep draws numbers that no blocked sweep of a chain draws
 SMALLEST_WEIGHT = 1e-300
 TOKENS_AT_ONCE = 4096
 
 
-def is_affordable(state: State, observations: Observations) -> bool:
-    """Say whether collapsed sweeps belong to a fit: words, λ = ∞, and not too many of them."""
+def is_due(state: State, observations: Observations) -> bool:
+    """Say whether a fit does a collapsed sweep now: words, λ = ∞, and not too many of them."""
     few = observations.n_words > 0 and observations.n_tokens <= MOST_TOKENS
-    return few and math.isinf(state.lam)
+    return few and math.isinf(state.lam) and state.sweep % EVERY == 0
 
 
 def sweep_collapsed(
