@@ -63,7 +63,7 @@ def ask(settings: Settings) -> Answer:
         ],
         targets=_targets(curves, settings),
         notes=[
-            f"One draw, or one set of topics, after so many CPU-seconds of training; "
+            f"What each has after so many CPU-seconds of training; "
             f"{train.n_groups:,} groups and {train.n_tokens:,} tokens to learn from, "
             f"{halves.n_scored:,} to score: the second halves of the test groups given the first, "
             "the same for all. No contexts. "
@@ -72,8 +72,9 @@ def ask(settings: Settings) -> Answer:
             "Peers are folded in by Gibbs sampling given their topics and their prior, θ averaged "
             "over it; the last column has θ from their own packages, at the end. The better of the "
             "two counts where both are there, for scikit-learn at every moment.",
-            "Ours is scored by `mcsquared.evaluation.perplexity`, its globals drawn "
-            f"{ours.GLOBALS} times given the draw.",
+            "Ours is scored by `mcsquared.evaluation.perplexity` as a fit that ended then would be: "
+            f"over {ours.GLOBALS} draws of the second half of its time, or with the globals drawn "
+            "again where there are fewer.",
             "They train in turn, whoever has used least CPU-seconds first. Reading the corpus and "
             "compiling are not counted; for ours, everything in the call of `fit` is.",
             *notes,
@@ -112,16 +113,20 @@ def _train(
 def _curve_of(
     fitted: ours.TimedFit, test: Any, halves: Halves, moments: Sequence[float], seed: int
 ) -> Curve:
-    """Score the draws that are nearest to the moments."""
+    """Score what a fit that ended at each moment would have kept: draws of its second half."""
     draws = fitted.draws()
-    nearest = {
-        min(range(len(draws)), key=lambda d: abs(fitted.seconds_of(draws[d]) - moment))
-        for moment in moments
-    }
-    return [
-        (fitted.seconds_of(draws[d]), score_halves(fitted, test, [draws[d]], halves, seed))
-        for d in sorted(nearest)
-    ]
+    seconds = [fitted.seconds_of(draw) for draw in draws]
+    curve = []
+    for moment in moments:
+        ended = [d for d, s in enumerate(seconds) if s <= moment]
+        if not ended:
+            continue
+        end = seconds[ended[-1]]
+        kept = [d for d in ended if seconds[d] > end / 2]
+        some = kept[:: -max(len(kept) // ours.GLOBALS, 1)][: ours.GLOBALS]
+        score = score_halves(fitted, test, [draws[d] for d in sorted(some)], halves, seed)
+        curve.append((end, score))
+    return sorted(set(curve))
 
 
 def score_halves(
