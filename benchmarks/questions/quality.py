@@ -72,7 +72,7 @@ def ask(settings: Settings) -> Answer:
             "Peers are folded in by Gibbs sampling given their topics and their prior, θ averaged "
             "over it; the last column has θ from their own packages, at the end. The better of the "
             "two counts where both are there, for scikit-learn at every moment.",
-            "Ours is scored by `mcsquared.evaluation.perplexity` as a fit that ended then would be: "
+            "Ours is scored by `mcsquared.evaluation.perplexity` as a fit that ended then: "
             f"over {ours.GLOBALS} draws of the second half of its time, or with the globals drawn "
             "again where there are fewer.",
             "They train in turn, whoever has used least CPU-seconds first. Reading the corpus and "
