@@ -114,11 +114,13 @@ def test_cells_that_hold_something_are_independent_of_the_others_tries():
     assert abs(stats.spearmanr(found[counts > 0], empty[counts > 0])[0]) < 0.5
 
 
-def test_columns_are_summed_in_doubles():
+def test_columns_are_summed_in_doubles_chunk_by_chunk():
     table = np.random.default_rng(1).random((9, 5)).astype(np.float32)
-    sums = np.ones(5)
-    add_columns(2, 7, table, sums)
-    np.testing.assert_allclose(sums, 1 + table[2:7].astype(float).sum(axis=0), rtol=1e-14)
+    sums = np.full((4, 5), 7.0)
+    add_columns(1, 3, np.array([0, 2, 2, 7, 9]), table, sums)
+    np.testing.assert_allclose(sums[2], table[2:7].astype(float).sum(axis=0), rtol=1e-14)
+    assert (sums[1] == 0.0).all()
+    assert (sums[[0, 3]] == 7.0).all()
 
 
 @pytest.mark.parametrize("shape", [1e-5, 0.02, 0.6, 1.0, 3.0, 1e4])

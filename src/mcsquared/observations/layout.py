@@ -16,7 +16,7 @@ from scipy import sparse
 __all__ = ["N_CHUNKS", "Entries", "Layout", "split_evenly"]
 
 N_CHUNKS = 64
-GROUP_COST, WORD_COST = 50, 100  # of a group or a word without tokens, in tokens
+GROUP_COST, WORD_COST = 50, 20  # of a group or a word without tokens, in tokens
 WORDS_AT_A_TIME = 8  # a chunk of words begins at a multiple of it
 
 
@@ -82,8 +82,13 @@ class Layout:
 
     @cached_property
     def word_chunk_start(self) -> NDArray[np.int64]:
-        """Bounds of the chunks of words, int64 (n_chunks + 1,)."""
+        """Bounds of chunks of words with about as many tokens, int64 (n_chunks + 1,)."""
         return split_evenly(np.diff(self.word_start) + WORD_COST, N_CHUNKS, WORDS_AT_A_TIME)
+
+    @cached_property
+    def row_chunk_start(self) -> NDArray[np.int64]:
+        """Bounds of chunks of as many words each, for steps that cost the same for every word."""
+        return split_evenly(np.ones(self.n_words, np.int64), N_CHUNKS, WORDS_AT_A_TIME)
 
     @cached_property
     def words_of_group(self) -> Entries:

@@ -158,7 +158,7 @@ def _log_content(
         beta, size = priors.content.kernel_parameters()
         tokens = counts.tokens_in_topic[active]
         total = float((gammaln(size * beta) - gammaln(size * beta + tokens)).sum())
-        bounds, words = observations.layout.word_chunk_start, counts.words_in_topic
+        bounds, words = observations.layout.row_chunk_start, counts.words_in_topic
         known, by_chunk = log_joint_of_counts(beta, N_KNOWN), np.zeros(len(bounds) - 1)
 
         def add(first: int, last: int) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 
 __all__ = ["ONE", "Workers"]
 
+PARTS = 3  # for each thread: whoever is done first takes the next
+
 
 class Workers:
     """A number of threads. Kernels hold no lock of the interpreter, so that they run at once.
@@ -27,13 +29,14 @@ class Workers:
         self._pool = ThreadPoolExecutor(n) if n > 1 else None
 
     def map(self, n_chunks: int, run: Callable[[int, int], Any], begin: int = 0) -> list[Any]:
-        """Call ``run(first, last)`` for a share of the chunks in each thread; return the results.
+        """Call ``run(first, last)`` for shares of the chunks in the threads; return the results.
 
         Results come in the order of the chunks, which are numbered from ``begin`` on.
         """
         if self._pool is None:
             return [run(begin, begin + n_chunks)]
-        bounds = begin + np.linspace(0, n_chunks, self.n + 1).round().astype(int)
+        n_parts = PARTS * self.n
+        bounds = begin + np.linspace(0, n_chunks, n_parts + 1).round().astype(int)
         futures = [
             self._pool.submit(run, int(first), int(last))
             for first, last in pairwise(bounds)

@@ -183,11 +183,14 @@ def draw_gamma_rows(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_columns(first_row, last_row, table, sums):
-    """Add the rows ``first_row:last_row`` of a float32 table to float64 ``sums``."""
-    for r in range(first_row, last_row):
+def add_columns(first_chunk, last_chunk, chunk_start, table, sums):
+    """Write the sums of each chunk's rows of a float32 table: float64 (n_chunks, n_columns)."""
+    for chunk in range(first_chunk, last_chunk):
         for c in range(table.shape[1]):
-            sums[c] += table[r, c]
+            sums[chunk, c] = 0.0
+        for r in range(chunk_start[chunk], chunk_start[chunk + 1]):
+            for c in range(table.shape[1]):
+                sums[chunk, c] += table[r, c]
 
 
 @njit(cache=True, error_model="numpy")

@@ -37,7 +37,7 @@ def draw_words(
 
     ψ_mw is the variate divided by its topic's sum, ~ Dir(β + n_m).
     """
-    words, bounds = state.counts.words_in_topic, observations.layout.word_chunk_start
+    words, bounds = state.counts.words_in_topic, observations.layout.row_chunk_start
     beta = float(priors.content.concentration)  # type: ignore[attr-defined]
     variates = np.empty(words.shape, np.float32)
     sums = np.zeros((len(bounds) - 1, words.shape[1]))
@@ -55,8 +55,7 @@ def draw_words(
             False,
             variates.reshape(-1),
         )
-        for chunk in range(first, last):
-            add_columns(bounds[chunk], bounds[chunk + 1], variates, sums[chunk])
+        add_columns(first, last, bounds, variates, sums)
 
     workers.map(len(bounds) - 1, run)
     total = np.zeros(words.shape[1])
@@ -88,15 +87,16 @@ def move_groups(
     layout, counts = observations.layout, state.counts
     variates, sums = draw_words(state, observations, priors, key, workers)
     shares = as_floats(np.exp(weights.log_shares)) / sums.astype(np.float32)
-    word_bounds, visits = layout.word_chunk_start, Visits(state, observations, contexts, workers)
+    row_bounds, word_bounds = layout.row_chunk_start, layout.word_chunk_start
+    visits = Visits(state, observations, contexts, workers)
     n_words, n_slots = len(variates), len(shares)
     table, means = np.empty((n_words, n_slots), np.float32), np.empty(n_words, np.float32)
     by_topic = np.ascontiguousarray(shares.T)
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_mixtures(
-            word_bounds[first],
-            word_bounds[last],
+            row_bounds[first],
+            row_bounds[last],
             variates.reshape(-1),
             by_topic.reshape(-1),
             table,
@@ -139,7 +139,7 @@ def move_groups(
         )
         return topics
 
-    workers.map(len(word_bounds) - 1, tabulate)
+    workers.map(len(row_bounds) - 1, tabulate)
     visits.workers.map(len(layout.chunk_start) - 1, place)
     topics = sum(workers.map(len(word_bounds) - 1, draw))
     leave_closed_slots(topics, counts.words_in_topic, weights.topics > 0.0)
@@ -180,10 +180,10 @@ def move_members(
     # ψ times the number of words: most are near 1, far from where floats end.
     scale = (len(variates) / sums).astype(np.float32)
     base = as_floats(state.lam * np.exp(weights.log_shares))
-    word_bounds = layout.word_chunk_start
+    row_bounds, word_bounds = layout.row_chunk_start, layout.word_chunk_start
 
     def divide(first: int, last: int) -> None:
-        variates[word_bounds[first] : word_bounds[last]] *= scale
+        variates[row_bounds[first] : row_bounds[last]] *= scale
 
     def count(first: int, last: int) -> None:
         count_words_in_topics(
@@ -195,7 +195,7 @@ def move_members(
             counts.words_in_topic,
         )
 
-    workers.map(len(word_bounds) - 1, divide)
+    workers.map(len(row_bounds) - 1, divide)
     visit = visit_all_topics if base.shape[1] <= MANY_SLOTS else visit_own_topics
     visit(state, observations, base, variates, key, workers)
     workers.map(len(word_bounds) - 1, count)
@@ -245,12 +245,12 @@ def visit_own_topics(
     """Draw the topic of every token, the topics of its group first."""
     layout, by_topic = observations.layout, np.ascontiguousarray(base.T)
     table = np.empty((len(psi), len(base)), np.float32)
-    word_bounds = layout.word_chunk_start
+    row_bounds = layout.row_chunk_start
 
     def tabulate(first: int, last: int) -> None:
         tabulate_mixtures(
-            word_bounds[first],
-            word_bounds[last],
+            row_bounds[first],
+            row_bounds[last],
             psi.reshape(-1),
             by_topic.reshape(-1),
             table,
@@ -273,5 +273,5 @@ def visit_own_topics(
             state.topic_of_token,
         )
 
-    workers.map(len(word_bounds) - 1, tabulate)
+    workers.map(len(row_bounds) - 1, tabulate)
     workers.map(len(layout.chunk_start) - 1, visit)
