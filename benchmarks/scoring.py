@@ -32,7 +32,7 @@ __all__ = [
     "token_predictive",
 ]
 
-# Fewer iterations leave chance in θ, which costs a peer: on NIPS 0.2% with 50 of them. With these
+# Fewer iterations leave chance in θ, which costs a peer: on NIPS 0.4% with 50 of them. With these
 # the perplexity is within 0.1% of what ten times as many give.
 BURN_IN, ITERATIONS = 30, 200
 FEWEST = 40  # where several draws share the iterations: the mean over draws evens out chance, too
