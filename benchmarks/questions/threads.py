@@ -94,8 +94,8 @@ def _pairs(
 
 
 def _seconds(model: MC2, corpus: Corpus) -> float:
-    """Go on with a fit; return wall seconds of a sweep."""
+    """Go on with a fit; return wall seconds of a sweep, the first of which lays out the corpus."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a bound that was reached, as it should
         model.fit(corpus)
-    return float(model.posterior_.trace["seconds"].tail(SWEEPS).mean())
+    return float(model.posterior_.trace["seconds"].tail(SWEEPS).median())
