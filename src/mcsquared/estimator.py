@@ -23,7 +23,7 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.fitting import Fit, check_sampler
 from mcsquared.posterior import Posterior
 from mcsquared.priors import Concentration, Gamma, Priors
-from mcsquared.samplers.starts import STARTS
+from mcsquared.samplers.starts import check_init
 from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
@@ -354,10 +354,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             raise InputError(f"callbacks is {self.callbacks!r}, but a list of callables is wanted")
         if not isinstance(self.checkpoint, str | os.PathLike | None):
             raise InputError(f"checkpoint is {self.checkpoint!r}, but a path is wanted")
-        if self.init not in STARTS:
-            raise InputError(
-                f"init is {self.init!r}, but one of {', '.join(map(repr, STARTS))} is wanted"
-            )
+        check_init(self.init)
         schedule = Schedule(
             int(self.n_sweeps),
             int(self.burn_in),

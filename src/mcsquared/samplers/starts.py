@@ -17,7 +17,7 @@ from mcsquared.samplers.clusters import sweep_clusters
 from mcsquared.samplers.concentrations import draw_topic_weights
 from mcsquared.state import NO_BOUNDS, Bounds, State, count, slots_for
 
-__all__ = ["STARTS", "start", "state_from_assignments"]
+__all__ = ["STARTS", "at_most", "check_init", "start", "state_from_assignments"]
 
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
@@ -36,7 +36,6 @@ def start(
     n_clusters: int = RANDOM_CLUSTERS,
     n_topics: int | None = None,
     bounds: Bounds = NO_BOUNDS,
-    slots: Callable[[int], int] = slots_for,
 ) -> State:
     """Return the state before the first sweep.
 
@@ -47,21 +46,24 @@ def start(
         topics at random. "random": both at random.
     n_clusters, n_topics : int
         How many groups and tokens are spread over at random; topics by default by `topics_for`.
-    slots : callable
-        How many slots to make for a number of clusters or topics.
     """
-    if init not in STARTS:
-        raise InputError(f"init is {init!r}, but one of {', '.join(map(repr, STARTS))} is wanted")
+    check_init(init)
     rng = generator(seed, chain, 0, int(Step.START))
     clusters: NDArray[np.integer] = rng.integers(
-        0, _at_most(n_clusters, bounds.clusters), observations.n_groups
+        0, at_most(n_clusters, bounds.clusters), observations.n_groups
     )
     n_topics = topics_for(observations.n_tokens) if n_topics is None else n_topics
-    most = _at_most(n_topics, bounds.topics)
+    most = at_most(n_topics, bounds.topics)
     topics = rng.integers(0, most, observations.n_tokens, dtype=np.int32)
     if init == "auto":
         clusters = cluster_whole_groups(observations, priors, clusters, seed, chain, bounds)
-    return state_from_assignments(observations, priors, clusters, topics, rng, slots)
+    return state_from_assignments(observations, priors, clusters, topics, rng)
+
+
+def check_init(init: object) -> None:
+    """Refuse a start that does not exist."""
+    if init not in STARTS:
+        raise InputError(f"init is {init!r}, but one of {', '.join(map(repr, STARTS))} is wanted")
 
 
 def topics_for(n_tokens: int) -> int:
@@ -90,7 +92,7 @@ def cluster_whole_groups(
     rng = generator(seed, MIXTURE_CHAIN + chain, 0, int(Step.START))
     mixture = without_topics(observations, priors, rng)
     state = state_from_assignments(mixture, priors, clusters, np.zeros(0, np.int64), rng)
-    enough = Bounds(_at_most(MIXTURE_CLUSTERS, bounds.clusters))
+    enough = Bounds(at_most(MIXTURE_CLUSTERS, bounds.clusters))
     for _ in range(MIXTURE_SWEEPS):
         state.sweep += 1
         sweep_clusters(state, mixture, seed, MIXTURE_CHAIN + chain, enough)
@@ -191,7 +193,8 @@ def _first_value(prior: Concentration) -> float:
     return prior.mean if isinstance(prior, Gamma) else float(prior)
 
 
-def _at_most(number: int, bound: int | None) -> int:
+def at_most(number: int, bound: int | None) -> int:
+    """Return a number, or the bound where that is less."""
     return number if bound is None else min(number, bound)
 
 

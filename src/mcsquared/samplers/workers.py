@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["ONE", "Workers"]
+__all__ = ["ONE", "Workers", "add_in_order"]
 
 PARTS = 3  # for each thread: whoever is done first takes the next
 
@@ -58,3 +60,8 @@ class Workers:
 
 
 ONE = Workers()
+
+
+def add_in_order(chunks: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Add the sums of chunks one after another: the order decides how a sum is rounded."""
+    return functools.reduce(np.add, chunks, np.zeros(()))

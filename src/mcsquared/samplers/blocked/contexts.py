@@ -15,7 +15,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.blocked.own import log_likelihood_of_groups
 from mcsquared.samplers.blocked.weights import Key
-from mcsquared.samplers.workers import Workers
+from mcsquared.samplers.workers import Workers, add_in_order
 from mcsquared.state import State
 
 __all__ = ["count_groups", "draw_contexts"]
@@ -117,6 +117,4 @@ def count_groups(state: State, observations: Observations, workers: Workers) -> 
     counts.groups_in_cluster = groups
     counts.category_counts = categories.T
     counts.category_totals = totals
-    counts.context_statistics = np.zeros((n_slots, n_statistics))
-    for chunk in statistics:  # one after another: the order decides how the sum is rounded
-        counts.context_statistics += chunk
+    counts.context_statistics = add_in_order(statistics)

@@ -11,7 +11,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.cells import draw_topics_by_word
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.rng import Step, generator
@@ -45,15 +44,14 @@ def start(
     n_clusters, n_topics : int
         How many to begin with; by default by `clusters_for` and `topics_for`.
     """
-    if init not in starts.STARTS:
-        known = ", ".join(map(repr, starts.STARTS))
-        raise InputError(f"init is {init!r}, but one of {known} is wanted")
+    starts.check_init(init)
     rng = generator(seed, chain, 0, int(Step.START))
     n_clusters = clusters_for(observations) if n_clusters is None else n_clusters
-    most = n_clusters if bounds.clusters is None else min(n_clusters, bounds.clusters)
-    clusters: NDArray[np.integer] = rng.integers(0, most, observations.n_groups)
+    clusters: NDArray[np.integer] = rng.integers(
+        0, starts.at_most(n_clusters, bounds.clusters), observations.n_groups
+    )
     n_topics = topics_for(observations) if n_topics is None else n_topics
-    n_topics = n_topics if bounds.topics is None else min(n_topics, bounds.topics)
+    n_topics = starts.at_most(n_topics, bounds.topics)
     if init == "auto":
         clusters = starts.cluster_whole_groups(observations, priors, clusters, seed, chain, bounds)
     if init == "auto" and observations.n_words:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.blocked import own
 from mcsquared.samplers.blocked.members import place_members
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.workers import Workers
+from mcsquared.samplers.workers import Workers, add_in_order
 from mcsquared.state import State
 
 __all__ = ["move_groups", "move_members"]
@@ -96,7 +97,7 @@ def move_groups(
         visits.workers.map(last - first, partial(place, tokens), first)
         parts += workers.map(last - first, partial(draw, tokens), first)
     state.take_topics(sum(topics for topics, _ in parts))
-    _sum_statistics(state, [statistics for _, statistics in parts])
+    state.counts.topic_statistics = add_in_order(chain(*(part for _, part in parts)))
 
 
 def move_groups_in_turn(
@@ -196,7 +197,7 @@ def move_members(
         parts: list[NDArray[np.float64]] = []
         for first, last, tokens in token_blocks(state, observations, key):
             parts += workers.map(last - first, partial(visit, tokens), first)
-        _sum_statistics(state, parts)
+        state.counts.topic_statistics = add_in_order(chain(*parts))
     return place_members(state, observations, weights, contexts, key, workers)
 
 
@@ -207,11 +208,3 @@ def _room(
     n_slots = len(state.topic_weights)
     topics = np.zeros((len(state.counts.groups_in_cluster), n_slots), np.int32)
     return topics, np.zeros((n_chunks, n_slots, observations.n_content_statistics))
-
-
-def _sum_statistics(state: State, parts: list[NDArray[np.float64]]) -> None:
-    total = np.zeros_like(state.counts.topic_statistics)
-    for part in parts:
-        for chunk in part:  # one after another: the order decides how the sum is rounded
-            total += chunk
-    state.counts.topic_statistics = total

@@ -19,7 +19,7 @@ from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.members import as_floats, place_members
 from mcsquared.samplers.blocked.own import Visits
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.workers import Workers
+from mcsquared.samplers.workers import Workers, add_in_order
 from mcsquared.state import State
 
 __all__ = ["move_groups", "move_members"]
@@ -58,9 +58,7 @@ def draw_words(
         add_columns(first, last, bounds, variates, sums)
 
     workers.map(len(bounds) - 1, run)
-    total = np.zeros(words.shape[1])
-    for chunk in sums:  # one after another: the order decides how the sum is rounded
-        total += chunk
+    total = add_in_order(sums)
     for m in np.flatnonzero(total < SMALL_SUM):
         cells = np.arange(len(words), dtype=np.int64) * words.shape[1] + m
         logs = np.array(
