@@ -1,0 +1,22 @@
+"""The paper's experiments, one module each: ``mc2 reproduce NAME`` runs and renders them.
+
+Every module uses the public names of mcsquared alone. `running` says what a module must have.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from mcsquared import InputError
+
+__all__ = ["NAMES", "find"]
+
+NAMES = ("letters", "table1", "images", "missing", "topic-over-time", "length", "correlation")
+
+
+def find(name: str) -> ModuleType:
+    """Return the module of an experiment."""
+    if name not in NAMES:
+        raise InputError(f"the experiment is {name!r}; one of {', '.join(NAMES)} is wanted")
+    return import_module(f"{__name__}.{name.replace('-', '_')}")

@@ -1,0 +1,175 @@
+"""Rows of several seeds in short: means and standard errors, tables, the paper's numbers beside.
+
+`paper_numbers.json` has for every experiment ``{"where", "note", "rows"}``. Its rows have the
+columns of ours, keys and measures by the same names, as far as the paper gives them. A row of the
+paper belongs to every row of ours that has the same value in each key the paper's row names; those
+that belong to none (a set that cannot be had) are shown by themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "cells",
+    "markdown",
+    "paper_numbers",
+    "plain",
+    "rounded",
+    "summarise",
+    "tables",
+]
+
+Row = dict[str, Any]
+PAPER = Path(__file__).with_name("paper_numbers.json")
+NO_MEASURE = ("seed",)
+
+
+def plain(value: Any) -> Any:
+    """Return a value that JSON can hold: plain numbers, None for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def rounded(values: Any) -> Any:
+    """Return nested lists, with numbers to four significant digits."""
+    listed = plain(values)
+    if isinstance(listed, list):
+        return [rounded(item) for item in listed]
+    return float(f"{listed:.4g}") if isinstance(listed, float) else listed
+
+
+def summarise(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """Return one row per combination of keys, in the order in which they first appear.
+
+    A measure becomes ``{"mean", "standard_error", "n"}``; the standard error is None for one
+    seed. Text is that of the first seed.
+    """
+    together: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        together.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    return [
+        dict(zip(keys, values, strict=True)) | _measures(members, keys)
+        for values, members in together.items()
+    ]
+
+
+def _measures(rows: Sequence[Row], keys: Sequence[str]) -> Row:
+    names = dict.fromkeys(name for row in rows for name in row)
+    result: Row = {}
+    for name in names:
+        if name in keys or name in NO_MEASURE:
+            continue
+        values = [row[name] for row in rows if row.get(name) is not None]
+        if values and all(_is_number(value) for value in values):
+            result[name] = _summary(values)
+        else:
+            result[name] = values[0] if values else None
+    return result
+
+
+def _summary(values: Sequence[float]) -> Row:
+    n = len(values)
+    error = float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else None
+    return {"mean": float(np.mean(values)), "standard_error": error, "n": n}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def paper_numbers(name: str) -> Row:
+    """Return what the paper says where this experiment belongs: where, note, rows."""
+    everything = json.loads(PAPER.read_text(encoding="utf-8"))
+    return everything.get(name, {"where": "", "note": "", "rows": []})
+
+
+def cells(record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return the columns and the cells of our table, the paper's numbers in brackets."""
+    keys = list(record["keys"])
+    summary = record["summary"]
+    columns = keys + list(
+        dict.fromkeys(name for row in summary for name in row if name not in keys)
+    )
+    paper = record["paper"]["rows"]
+    lines = []
+    for row in summary:
+        said = [known for known in paper if _belongs(known, row, keys)]
+        lines.append([_cell(name, row, said, keys) for name in columns])
+    return columns, lines
+
+
+def tables(record: Mapping[str, Any]) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Return all tables of a record: caption, columns, cells."""
+    result = [(record["title"], *cells(record))]
+    keys, paper = record["keys"], record["paper"]
+    alone = [
+        known
+        for known in paper["rows"]
+        if not any(_belongs(known, row, keys) for row in record["summary"])
+    ]
+    if alone:
+        columns = list(dict.fromkeys(name for row in alone for name in row))
+        lines = [[_number(row.get(name)) for name in columns] for row in alone]
+        result.append((f"The paper's own: {paper['where']}", columns, lines))
+    return result
+
+
+def markdown(record: Mapping[str, Any]) -> str:
+    """Return the tables of a record as Markdown, with what is needed to run it again."""
+    parts = []
+    for caption, columns, lines in tables(record):
+        head = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
+        parts.append("\n".join([f"**{caption}**", "", head, *(_line(line) for line in lines)]))
+    seeds = len(record["seeds"])
+    foot = [
+        f"Mean ± standard error over {seeds} seed{'s' if seeds > 1 else ''}; [in brackets] the "
+        f"paper's number. `{record['command']}`, {record['date']}, {record['seconds']:.0f} s on "
+        f"{record['machine']}."
+    ]
+    if record["paper"]["note"]:
+        foot.insert(0, f"The paper's numbers: {record['paper']['note']}")
+    return "\n\n".join(parts + foot) + "\n"
+
+
+def _line(line: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in line)} |"
+
+
+def _belongs(known: Row, row: Row, keys: Sequence[str]) -> bool:
+    named = [key for key in keys if key in known]
+    return bool(named) and all(known[key] == row.get(key) for key in named)
+
+
+def _cell(name: str, row: Row, said: Sequence[Row], keys: Sequence[str]) -> str:
+    value = row.get(name)
+    if name in keys or not isinstance(value, dict):
+        return _number(value)
+    text = _number(value["mean"])
+    if value["standard_error"] is not None:
+        text += f" ± {value['standard_error']:.2g}"
+    numbers = [_number(known[name]) for known in said if known.get(name) is not None]
+    return f"{text} [{', '.join(numbers)}]" if numbers else text
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "–"
+    if not _is_number(value) or isinstance(value, int):
+        return str(value)
+    if abs(value) >= 100 or float(value).is_integer():
+        return f"{value:.1f}"
+    return f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.3g}"
