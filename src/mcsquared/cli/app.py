@@ -175,3 +175,42 @@ def evaluate(
 
         options = FileOptions(file, text, encoding=encoding)
         command.run(model, options, method or [], given_contexts, labels)
+
+
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            help="letters, table1, images, missing, topic-over-time, length, correlation, or all.",
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The real sets; unless given, $MCSQUARED_DATA."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(metavar="full|tiny", help="tiny: seconds, without any data.")
+    ] = "full",
+    seeds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Repeats; the experiment's own number.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Cores to use.")] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME", help="Run on this set, any number of times."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and figures go.")] = Path(
+        "reproduction"
+    ),
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Tables and figures of results that are there.")
+    ] = False,
+) -> None:
+    """Run the paper's experiments; write tables and figures with the paper's numbers beside."""
+    with clear_errors():
+        from mcsquared.cli import reproduce as command
+
+        options = command.Options(data, scale, seeds, jobs, tuple(sets or ()), out, redraw)
+        command.run(names, options)

@@ -1,0 +1,168 @@
+"""mc2 reproduce: run the paper's experiments; tables, figures and all numbers in files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from mcsquared.cli.guard import BAD_INPUT, INTERRUPTED, complain
+from mcsquared.cli.output import write_text
+from mcsquared.errors import InputError
+
+__all__ = ["Options", "experiments", "run"]
+
+ALL = "all"
+WIDTH_OF_A_FILE = 180  # columns of a table that is printed to something without a width
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for, beside the names.
+
+    Attributes
+    ----------
+    data : path or None
+        The folder of the real sets; None: the one that MCSQUARED_DATA names.
+    scale : "full" or "tiny"
+    seeds, jobs : int or None
+        None: the experiment's own number of seeds (one at tiny scale), and every core.
+    sets : tuple of str
+        Sets to run on instead of the experiment's own.
+    out : path
+        Where the folders ``results`` and ``figures`` are.
+    redraw : bool
+        Whether to draw tables and figures again from results that are there.
+    """
+
+    data: Path | None
+    scale: str
+    seeds: int | None
+    jobs: int | None
+    sets: tuple[str, ...]
+    out: Path
+    redraw: bool = False
+
+    def command(self, name: str, n_seeds: int) -> str:
+        """Return the command that gives these results, without where the data lie."""
+        parts = ["mc2 reproduce", name, f"--seeds {n_seeds}"]
+        if self.scale != "full":
+            parts.append(f"--scale {self.scale}")
+        parts += [f"--set {name}" for name in self.sets]
+        return " ".join(parts)
+
+
+def run(names: list[str], options: Options) -> None:
+    """Run experiments one after the other; what cannot be run is said, and the rest goes on."""
+    known = experiments().NAMES
+    chosen = list(known) if ALL in names else names
+    for name in chosen:
+        experiments().find(name)
+    done: list[str] = []
+    failed = False
+    for name in chosen:
+        try:
+            _reproduce(name, options)
+            done.append(name)
+        except InputError as error:
+            failed = True
+            complain(f"{name}: {error}")
+        except KeyboardInterrupt:
+            complain(f"interrupted; written: {', '.join(done) or 'nothing'}")
+            raise typer.Exit(INTERRUPTED) from None
+    if failed:
+        raise typer.Exit(BAD_INPUT)
+
+
+def experiments() -> Any:
+    """Return the package of the experiments: a part of a wheel, a folder of a checkout."""
+    if find_spec("mcsquared.experiments") is not None:
+        return import_module("mcsquared.experiments")
+    checkout = Path(__file__).resolve().parents[3]
+    if not (checkout / "experiments" / "running.py").is_file():
+        raise InputError("the experiments are not installed; install mcsquared from a wheel")
+    # Processes that run seeds import the package by name, from the path they inherit.
+    if str(checkout) not in sys.path:
+        sys.path.insert(0, str(checkout))
+    return import_module("experiments")
+
+
+def _part(name: str) -> Any:
+    return import_module(f"{experiments().__name__}.{name}")
+
+
+def _reproduce(name: str, options: Options) -> None:
+    results = options.out / "results" / f"{name}.json"
+    if options.redraw:
+        record = _read(results)
+    else:
+        record = _run(name, options)
+        results.parent.mkdir(parents=True, exist_ok=True)
+        write_text(results, _part("running").record_text(record))
+    write_text(results.with_suffix(".md"), _part("summary").markdown(record))
+    _print_tables(record)
+    drawn = _draw(name, record, options.out / "figures")
+    typer.echo(f"{name}: {', '.join(str(path) for path in [results, *drawn])}\n")
+
+
+def _run(name: str, options: Options) -> dict[str, Any]:
+    from joblib import effective_n_jobs
+
+    running = _part("running")
+    setting = running.Setting(options.scale, options.data, chosen_sets=options.sets)
+    n_seeds = options.seeds or (1 if setting.tiny else experiments().find(name).SEEDS)
+    return running.run_experiment(
+        name,
+        setting,
+        range(n_seeds),
+        options.jobs or effective_n_jobs(-1),
+        options.command(name, n_seeds),
+        lambda outcome: typer.echo(
+            f"{name}: seed {outcome.seed} of {n_seeds}, {outcome.seconds:.1f} s", err=True
+        ),
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}; run the experiment without --redraw first")
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"file {path} cannot be read as a result: {error}") from None
+    if not isinstance(record, dict) or "summary" not in record:
+        raise InputError(f"file {path} is not a result of an experiment")
+    return record
+
+
+def _print_tables(record: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    for caption, columns, lines in _part("summary").tables(record):
+        table = Table(title=caption)
+        for column in columns:
+            table.add_column(column, justify="left" if column in record["keys"] else "right")
+        for line in lines:
+            table.add_row(*line)
+        console.print(table, markup=False)
+
+
+def _draw(name: str, record: dict[str, Any], folder: Path) -> list[Path]:
+    """Draw the figures of a record, where there is something to draw them with."""
+    if find_spec("matplotlib") is None:
+        complain(f"note: {name}: no figures without matplotlib; pip install 'mcsquared[plot]'")
+        return []
+    paths = []
+    for key, figure in experiments().find(name).figures(record).items():
+        folder.mkdir(parents=True, exist_ok=True)
+        paths.append(folder / f"{name}-{key}.png")
+        figure.savefig(paths[-1], dpi=130, bbox_inches="tight", metadata={"Software": None})
+    return paths
