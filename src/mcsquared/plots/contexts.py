@@ -1,0 +1,204 @@
+"""When, where and with whom? Contexts of topics and of clusters, by the kind of context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mcsquared.plots.canvas import (
+    COLOURS,
+    GREY,
+    axes_for,
+    chosen,
+    line_style,
+    plain,
+    posterior_of,
+    topic_names,
+)
+from mcsquared.posterior.contexts import context_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from mcsquared.posterior import Posterior
+
+__all__ = ["context_of_cluster", "topic_over_context"]
+
+ALL = "all groups"
+SHOWN = 5  # topics or clusters, unless the user names them
+
+
+def topic_over_context(
+    model: Any,
+    name: str,
+    topics: int | Sequence[int] | None = None,
+    *,
+    n_values: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the distribution of a context over the tokens of each topic, p(context | topic).
+
+    Curves for numbers, dates and counts; bars for categories, bags and booleans; means with
+    standard deviations for vectors.
+
+    Parameters
+    ----------
+    model : MC2 or Posterior
+    name : str
+        The context.
+    topics : int or list of int, optional
+        By default the five heaviest.
+    n_values : int
+        Categories shown at most: those most probable in one of the topics.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
+    >>> ax = mc2.plots.topic_over_context(model, "position", topics=[0, 1])
+    """
+    posterior = posterior_of(model)
+    ids = chosen("topics", topics, posterior.n_topics, SHOWN)
+    column, _ = context_of(posterior, name)
+    table = posterior.context_given_topic(name)
+    names = topic_names(posterior, ids)
+    return _draw(table, column.kind, ids.tolist(), names, "topic", n_values, ax)
+
+
+def context_of_cluster(
+    model: Any,
+    name: str,
+    clusters: int | Sequence[int] | None = None,
+    *,
+    n_values: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the distribution of a context in clusters, beside that of all groups in grey.
+
+    Parameters
+    ----------
+    model : MC2 or Posterior
+    name : str
+        The context.
+    clusters : int or list of int, optional
+        By default the five largest.
+    n_values : int
+        Categories shown at most: those most probable in one of the clusters.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
+    >>> ax = mc2.plots.context_of_cluster(model, "position", clusters=0)
+    """
+    posterior = posterior_of(model)
+    ids: list[Any] = chosen("clusters", clusters, posterior.n_clusters, SHOWN).tolist()
+    column, _ = context_of(posterior, name)
+    table = posterior.context_given_cluster(name)
+    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
+    names = [f"{cluster} ({_groups(sizes[cluster])})" for cluster in ids]
+    if column.kind != "vector":
+        table = table.copy()
+        table[ALL] = table.to_numpy() @ _observed_shares(posterior, name)
+        ids, names = [*ids, ALL], [*names, ALL]
+    return _draw(table, column.kind, ids, names, "cluster", n_values, ax)
+
+
+def _groups(number: int) -> str:
+    return f"{number} group" if number == 1 else f"{number} groups"
+
+
+def _observed_shares(posterior: Posterior, name: str) -> Any:
+    """Return each cluster's share of the groups in which a context is observed."""
+    observed = posterior.contexts[name].observed
+    seen = np.bincount(posterior.labels[observed], minlength=posterior.n_clusters)
+    return seen / max(seen.sum(), 1)
+
+
+def _draw(
+    table: pd.DataFrame,
+    kind: str,
+    ids: Sequence[Any],
+    names: Sequence[str],
+    of: str,
+    n_values: int,
+    ax: Axes | None,
+) -> Axes:
+    if kind == "vector":
+        ax = _draw_moments(table, ids, names, axes_for(ax, 6.4, 3.2))
+    elif kind in ("number", "date", "count"):
+        ax = _draw_curves(table[list(ids)], kind, names, axes_for(ax, 6.4, 3.2))
+    else:
+        shown = _most_probable(table[list(ids)], n_values)
+        height = 1.1 + len(shown) * max(0.3, 0.11 * (len(ids) + 1))
+        ax = _draw_bars(shown, names, axes_for(ax, 6.4, min(height, 12.0)))
+    # Outside, where no curve runs; a single series needs no key but its name.
+    ax.legend(title=of, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax
+
+
+def _series_style(name: str, number: int) -> dict[str, Any]:
+    if name == ALL:
+        return {"color": GREY, "linestyle": (0, (1, 1)), "zorder": 1}
+    return line_style(number)
+
+
+def _draw_curves(table: pd.DataFrame, kind: str, names: Sequence[str], ax: Axes) -> Axes:
+    x = table.index.to_numpy()
+    marker = "." if kind == "count" and len(x) <= 60 else None
+    for number, (values, label) in enumerate(zip(table.to_numpy().T, names, strict=True)):
+        ax.plot(x, values, lw=1.8, marker=marker, label=label, **_series_style(label, number))
+    ax.set_ylim(bottom=0.0)
+    ax.margins(x=0.0)
+    ax.set_xlabel(plain(table.index.name, 60))
+    ax.set_ylabel({"count": "probability", "date": "density per day"}.get(kind, "density"))
+    if kind == "date":
+        ax.tick_params(axis="x", labelrotation=30)
+    return ax
+
+
+def _most_probable(table: pd.DataFrame, n_values: int) -> pd.DataFrame:
+    """Return the rows that are most probable in one of the columns, the first on top."""
+    highest = table.drop(columns=ALL, errors="ignore").max(axis=1).to_numpy()
+    order = np.argsort(-highest, kind="stable")[: max(int(n_values), 1)]
+    if table.index.dtype == bool or table.index.inferred_type == "boolean":
+        order = np.sort(order)
+    return table.iloc[order]
+
+
+def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
+    n_series = table.shape[1]
+    thickness = 0.84 / n_series
+    place = np.arange(len(table))
+    for number, (values, label) in enumerate(zip(table.to_numpy().T, names, strict=True)):
+        y = place + (number - (n_series - 1) / 2) * thickness
+        hatch = None if number < len(COLOURS) else "//"
+        colour = _series_style(label, number)["color"]
+        ax.barh(y, values, thickness, color=colour, hatch=hatch, label=label, linewidth=0)
+    ax.set_yticks(place, [plain(value) for value in table.index], fontsize=8)
+    ax.set_ylim(len(table) - 0.5, -0.5)
+    ax.set_xlabel("probability")
+    ax.set_ylabel(plain(table.index.name, 40))
+    return ax
+
+
+def _draw_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str], ax: Axes) -> Axes:
+    """Draw the mean of each dimension with a standard deviation either way."""
+    dimension = np.arange(len(table))
+    spread = 0.6 / max(len(ids), 1)
+    for number, (one, label) in enumerate(zip(ids, names, strict=True)):
+        x = dimension + (number - (len(ids) - 1) / 2) * spread
+        mean, sd = table[(one, "mean")].to_numpy(), table[(one, "sd")].to_numpy()
+        colour = COLOURS[number % len(COLOURS)]
+        ax.errorbar(x, mean, yerr=sd, fmt="o", ms=4, capsize=2, color=colour, label=label)
+    ax.set_xticks(dimension)
+    ax.set_xlabel("dimension")
+    ax.set_ylabel("mean ± standard deviation")
+    return ax
