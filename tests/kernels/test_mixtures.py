@@ -175,7 +175,7 @@ def test_contexts_are_summed_by_cluster_and_chunk():
 def test_logs_of_variates_become_log_probabilities():
     logs = np.random.default_rng(0).normal(0, 300, (9, 16)).astype(F)
     table = logs.copy()
-    normalise_log_rows(2, 7, table)
+    normalise_log_rows(2, 7, 0, table.shape[1], table)
     expected = logs[2:7] - logsumexp(logs[2:7].astype(float), axis=0)
     np.testing.assert_allclose(table[2:7], expected, rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(table[[0, 1, 7, 8]], logs[[0, 1, 7, 8]])

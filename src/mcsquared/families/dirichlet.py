@@ -55,10 +55,10 @@ class _Dirichlet(ConjugateFamily):
             gains.data = log_gamma_ratio(self.concentration, gains.data)
             gain, total = _row_sums(gains), _row_sums(counts)
         else:
-            stats = np.asarray(stats, np.float64)
-            gains = np.zeros(stats.shape)
-            gains[stats > 0] = log_gamma_ratio(self.concentration, stats[stats > 0])
-            gain, total = gains.sum(axis=-1), stats.sum(axis=-1)
+            stats = np.asarray(stats)
+            gains, occurs = np.zeros(stats.shape), stats > 0
+            gains[occurs] = log_gamma_ratio(self.concentration, stats[occurs])
+            gain, total = gains.sum(axis=-1), stats.sum(axis=-1, dtype=np.float64)
         return gain - log_gamma_ratio(self.concentration * self.n_stats, total)
 
     def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:

@@ -42,6 +42,8 @@ def log_gamma_ratio(start: ArrayLike, added: ArrayLike) -> Floats:
     """
     first, more = np.broadcast_arrays(np.asarray(start, np.float64), np.asarray(added, np.float64))
     small = first < _STIRLING_FROM
+    if small.all():
+        return gammaln(first + more) - gammaln(first)
     large = np.where(small, _STIRLING_FROM, first)
     total = large + more
     by_series = (

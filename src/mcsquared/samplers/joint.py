@@ -131,7 +131,7 @@ def _log_contexts(state: State, observations: Observations, occupied: np.ndarray
     first = 0
     for family in observations.bag_families:
         categories = counts.category_counts[occupied, first : first + family.n_stats]
-        total += float(family.log_marginal(categories.astype(np.float64)).sum())
+        total += float(family.log_marginal(categories).sum())
         first += family.n_stats
     for generic in observations.generic_contexts:
         statistics = np.zeros((len(occupied), generic.family.n_stats))

@@ -88,18 +88,25 @@ def draw_clusters_by_scores(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def normalise_log_rows(first, last, table):
-    """Turn logs of variates in the rows ``first:last`` into log-probabilities, column by column."""
-    for k in range(table.shape[1]):
-        largest = -math.inf
-        for r in range(first, last):
-            largest = max(largest, table[r, k])
-        total = 0.0
-        for r in range(first, last):
-            total += math.exp(table[r, k] - largest)
-        shift = largest + math.log(total)  # in doubles: logs may be large, and what is left small
-        for r in range(first, last):
-            table[r, k] = np.float32(table[r, k] - shift)
+def normalise_log_rows(first, last, first_column, last_column, table):
+    """Turn logs of variates in the rows ``first:last`` into log-probabilities, column by column.
+
+    In doubles: logs may be large, and what is left of them small. Rows are read in turn, as they
+    lie, because a column's numbers are far apart.
+    """
+    n = last_column - first_column
+    largest, total = np.full(n, -math.inf), np.zeros(n)
+    for r in range(first, last):
+        for k in range(n):
+            largest[k] = max(largest[k], table[r, first_column + k])
+    for r in range(first, last):
+        for k in range(n):
+            total[k] += math.exp(table[r, first_column + k] - largest[k])
+    for k in range(n):
+        total[k] = largest[k] + math.log(total[k])
+    for r in range(first, last):
+        for k in range(n):
+            table[r, first_column + k] = np.float32(table[r, first_column + k] - total[k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

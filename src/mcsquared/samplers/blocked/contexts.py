@@ -51,31 +51,46 @@ def _log_categories(
     """
     sizes = [family.n_stats for family in observations.bag_families]
     start = np.cumsum([0, *(-(-size // ROWS) * ROWS for size in sizes)])
-    row_of_category = np.concatenate(
-        [
-            np.zeros(0, np.int64),
-            *(a + np.arange(size) for a, size in zip(start, sizes, strict=False)),
-        ]
-    )
+    bags = [range(first, first + size) for first, size in zip(start.tolist(), sizes, strict=False)]
+    row_of_category = np.concatenate([np.zeros(0, np.int64), *bags])
     n_slots = len(state.counts.category_counts)
     counts = np.zeros((start[-1], n_slots), np.int32)
     counts[row_of_category] = state.counts.category_counts.T
     logs = np.empty(counts.shape, np.float32)
-    for c, size in enumerate(sizes):
-        first, last = int(start[c]), int(start[c]) + size
+    for rows, concentration in zip(bags, observations.bags.concentration, strict=True):
+        _draw_bag(rows, max(float(concentration), SMALLEST_SHAPE), counts, logs, key, workers)
+    return logs[row_of_category]
+
+
+def _draw_bag(
+    rows: range,
+    concentration: float,
+    counts: NDArray[np.int32],
+    logs: NDArray[np.float32],
+    key: Key,
+    workers: Workers,
+) -> None:
+    """Draw the log-probabilities of one bag's categories into its rows."""
+    n_slots = counts.shape[1]
+
+    def draw(first: int, last: int) -> None:
         draw_gamma_rows(
-            first,
-            last,
+            rows.start + first * ROWS,
+            min(rows.start + last * ROWS, rows.stop),
             n_slots,
             counts.reshape(-1),
-            max(float(observations.bags.concentration[c]), SMALLEST_SHAPE),
+            concentration,
             int(Step.CATEGORIES),
             *key,
             True,
             logs.reshape(-1),
         )
-        normalise_log_rows(first, last, logs)
-    return logs[row_of_category]
+
+    def normalise(first: int, last: int) -> None:
+        normalise_log_rows(rows.start, rows.stop, first, last, logs)
+
+    workers.map(-(-len(rows) // ROWS), draw)
+    workers.map(n_slots, normalise)
 
 
 def _extra(
