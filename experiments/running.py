@@ -6,7 +6,7 @@ An experiment is a module of this package with
     One line: what is measured, and which table or figure of the paper it belongs to.
 ``KEYS : tuple of str``
     The columns that say what a row is about ("set", "method", "contexts", "lam", ...). Their
-    values are strings or whole numbers; λ is "inf" or "learnt". Every other number in a row is a
+    values are strings or round numbers; λ is "inf" or "learnt". Every other number in a row is a
     measure, and is summarised over seeds as mean and standard error.
 ``SEEDS : int``
     Seeds at full scale unless the user says otherwise.

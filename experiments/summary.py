@@ -136,8 +136,8 @@ def markdown(record: Mapping[str, Any]) -> str:
         parts.append("\n".join([f"**{caption}**", "", head, *(_line(line) for line in lines)]))
     seeds = len(record["seeds"])
     foot = [
-        f"Mean ± standard error over {seeds} seed{'s' if seeds > 1 else ''}; [in brackets] the "
-        f"paper's number. `{record['command']}`, {record['date']}, {record['seconds']:.0f} s on "
+        f"Mean ± standard error over {seeds} seed{'s' if seeds > 1 else ''} (no ±: the same "
+        f"in all); [in brackets] the paper's number. `{record['command']}`, {record['date']}, {record['seconds']:.0f} s on "
         f"{record['machine']}."
     ]
     if record["paper"]["note"]:
@@ -156,10 +156,12 @@ def _belongs(known: Row, row: Row, keys: Sequence[str]) -> bool:
 
 def _cell(name: str, row: Row, said: Sequence[Row], keys: Sequence[str]) -> str:
     value = row.get(name)
-    if name in keys or not isinstance(value, dict):
+    if name in keys:
+        return f"{value:g}" if _is_number(value) else str(value)
+    if not isinstance(value, dict):
         return _number(value)
     text = _number(value["mean"])
-    if value["standard_error"] is not None:
+    if value["standard_error"]:  # none for one seed, zero for what does not vary
         text += f" ± {value['standard_error']:.2g}"
     numbers = [_number(known[name]) for known in said if known.get(name) is not None]
     return f"{text} [{', '.join(numbers)}]" if numbers else text
