@@ -137,8 +137,8 @@ def markdown(record: Mapping[str, Any]) -> str:
     seeds = len(record["seeds"])
     foot = [
         f"Mean ± standard error over {seeds} seed{'s' if seeds > 1 else ''} (no ±: the same "
-        f"in all); [in brackets] the paper's number. `{record['command']}`, {record['date']}, {record['seconds']:.0f} s on "
-        f"{record['machine']}."
+        f"in all); [in brackets] the paper's number. `{record['command']}`, {record['date']}, "
+        f"{record['seconds']:.0f} s on {record['machine']}."
     ]
     if record["paper"]["note"]:
         foot.insert(0, f"The paper's numbers: {record['paper']['note']}")
