@@ -97,11 +97,11 @@ class Setting:
         return tiny if self.tiny else full
 
     def sweeps(self, n_sweeps: int) -> int:
-        """Return a number of sweeps; at tiny scale a fiftieth of it, and two at least.
+        """Return a number of sweeps; at tiny scale a fiftieth of it, and one at least.
 
         All sweeps and burn-in shrink alike, so that draws are left to keep.
         """
-        return self.choose(n_sweeps, max(2, n_sweeps // 50))
+        return self.choose(n_sweeps, max(1, n_sweeps // 50))
 
     def sets(self, *names: str) -> tuple[str, ...]:
         """Return the sets to run on: those the user asked for, or else these."""
