@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcsquared import baselines, corpus, datasets, evaluation, families, plots
+    from mcsquared import baselines, callbacks, corpus, datasets, evaluation, families, plots
     from mcsquared.corpus import Corpus
     from mcsquared.errors import InputError, ModelFileError
     from mcsquared.estimator import MC2
@@ -41,7 +41,7 @@ _HOME = {
     "InputError": "errors",
     "ModelFileError": "errors",
 }
-_MODULES = ("baselines", "corpus", "datasets", "evaluation", "families", "plots")
+_MODULES = ("baselines", "callbacks", "corpus", "datasets", "evaluation", "families", "plots")
 
 __all__ = [
     "MC2",
@@ -60,6 +60,7 @@ __all__ = [
     "Priors",
     "__version__",
     "baselines",
+    "callbacks",
     "corpus",
     "datasets",
     "evaluation",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.callbacks import STOP_CHAIN
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
@@ -102,7 +103,8 @@ class SweepInfo:
     n_tokens: int
 
 
-Callback = Callable[[SweepInfo], bool | None]
+# True ends all chains, STOP_CHAIN the one that the sweep belongs to.
+Callback = Callable[[SweepInfo], bool | str | None]
 
 
 @dataclass
@@ -191,6 +193,8 @@ class Runner:
         self.save(run, True)
 
     def _sweep_to_the_end(self, run: ChainRun, workers: Workers) -> None:
+        if self._had_ended(run):
+            return
         while run.sweeps_done < self.schedule.n_sweeps and not self.stop.is_set():
             began = time.perf_counter()
             self._sweep(run, workers)
@@ -203,8 +207,18 @@ class Runner:
                 run.keep(stored, self.observations)
             self.save(run, False)
             # Every callback hears of every sweep, also after one has asked to stop.
-            if any([callback(info) for callback in self.callbacks]):  # noqa: C419
+            answers = [callback(info) for callback in self.callbacks]
+            if any(answer and answer != STOP_CHAIN for answer in answers):
                 self.stop.set()
+            if STOP_CHAIN in answers:
+                return
+
+    def _had_ended(self, run: ChainRun) -> bool:
+        """Tell callbacks that want to know what a resumed chain has done; True if one ended it."""
+        if not run.sweeps_done:
+            return False
+        listeners = [c.resume_chain for c in self.callbacks if hasattr(c, "resume_chain")]
+        return any([tell(run.chain, run.trace, self.schedule.burn_in) for tell in listeners])  # noqa: C419
 
     def _sweep(self, run: ChainRun, workers: Workers) -> None:
         given = (run.state, self.observations, self.priors, self.seed, run.chain, self.bounds)

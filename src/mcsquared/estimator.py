@@ -78,6 +78,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     progress : {"auto", True, False}
     callbacks : sequence of callables
         Each is called with a `SweepInfo` after every sweep; one that returns True stops the run.
+        ``mc2.callbacks.StopWhenFlat()`` ends chains whose traces are flat.
     checkpoint : path, optional
         Saved every so often while fitting; a fit that finds it goes on from it.
     warm_start : bool

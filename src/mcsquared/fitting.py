@@ -181,6 +181,11 @@ class Fit:
                     f"max_{name}={bound} was reached: the data may hold more {name} than that"
                 )
                 warnings.warn(notes[-1], stacklevel=5)
+        notes += [
+            f"chain {run.chain} ended after {run.sweeps_done} of {self.schedule.n_sweeps} sweeps"
+            for run in runs
+            if run.sweeps_done < self.schedule.n_sweeps
+        ]
         if self.sampler == "blocked":
             notes += [_truncation(run) for run in runs]
         return notes

@@ -31,7 +31,7 @@ __all__ = [
 # Okabe and Ito's colours without yellow and black, which vanish on white and on dark paper.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 GREY = "#8C8C8C"
-SHARES = "cividis"  # one map for all shares and probabilities, even in lightness for everybody
+SHARES = "Blues"  # one hue from light to dark, for all shares and probabilities
 LINE_STYLES = ("-", "--", "-.", ":")
 MOST_LABELS = 40
 

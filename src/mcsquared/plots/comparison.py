@@ -24,8 +24,8 @@ WRITTEN_CELLS = 15  # rows and columns up to which every count is written
 def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
     """Draw how the groups of one clustering fall into the clusters of another.
 
-    Rows are the clusters of ``first``, columns those of ``second`` in the order that puts as many
-    groups as possible on the diagonal. Colours are shares of the row, numbers are groups; above
+    Rows are the clusters of ``first``, columns those of ``second`` in the order that puts most
+    groups along the diagonal. Colours are shares of the row, numbers are groups; above
     stand the variation of information (0: the same partition) and the normalised mutual
     information (1: the same).
 
@@ -99,19 +99,21 @@ def _coded(labels: NDArray[Any]) -> tuple[Integers, list[str]]:
 
 
 def _aligned(counts: Integers) -> Integers:
-    """Return the order of columns with the most groups on the diagonal, the rest by size."""
+    """Return the order of columns with the most groups along the diagonal.
+
+    Rows and columns are paired one to one; a column left over follows the row it shares most with.
+    """
     from scipy.optimize import linear_sum_assignment
 
     rows, columns = linear_sum_assignment(counts, maximize=True)
-    partner = columns[np.argsort(rows)]
-    left = np.setdiff1d(np.arange(counts.shape[1]), partner)
-    # What no row is left for stands beside the row that it shares most with.
-    left = left[np.argsort(counts[:, left].argmax(axis=0), kind="stable")] if len(left) else left
-    return np.concatenate([partner, left]).astype(np.int64)
+    place = counts.argmax(axis=0) + 0.5
+    together = counts[rows, columns] > 0
+    place[columns[together]] = rows[together]
+    return np.argsort(place, kind="stable")
 
 
 def _write_counts(ax: Axes, counts: Integers, shares: NDArray[np.float64]) -> None:
     for row, column in np.argwhere(counts > 0):
-        colour = "black" if shares[row, column] > 0.55 else "white"
+        colour = "white" if shares[row, column] > 0.55 else "black"
         text = str(counts[row, column])
         ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["context_of_cluster", "topic_over_context"]
 
 ALL = "all groups"
+WHOLE_RANGE = 6.0  # from here on a range has room for ticks at whole numbers alone
 SHOWN = 5  # topics or clusters, unless the user names them
 
 
@@ -157,6 +158,8 @@ def _draw_curves(table: pd.DataFrame, kind: str, names: Sequence[str], ax: Axes)
         ax.plot(x, values, lw=1.8, marker=marker, label=label, **_series_style(label, number))
     ax.set_ylim(bottom=0.0)
     ax.margins(x=0.0)
+    if kind == "number" and x[-1] - x[0] > WHOLE_RANGE:
+        ax.locator_params(axis="x", integer=True)  # a year has no half
     ax.set_xlabel(plain(table.index.name, 60))
     ax.set_ylabel({"count": "probability", "date": "density per day"}.get(kind, "density"))
     if kind == "date":

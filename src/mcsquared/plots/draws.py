@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.errors import InputError
 from mcsquared.plots.canvas import (
+    COLOURS,
     GREY,
     SHARES,
     add_colour_bar,
@@ -28,6 +29,7 @@ __all__ = ["coclustering", "trace"]
 
 MOST_GROUPS = 200  # of a co-clustering matrix, unless the user names them
 NAMED_GROUPS = 40  # up to so many have room for their names
+LEAST_SHARE = 0.035  # of the rows, for a cluster to have room for lines and a number
 
 LABELS = {
     "n_clusters": "clusters",
@@ -72,7 +74,7 @@ def trace(model: Any, scalar: str = "log_joint", *, ax: Axes | None = None) -> A
     ax.set_xlim(0.5, max(frame["sweep"].max() + 0.5, 1.5))
     ax.set_xlabel("sweep")
     ax.set_ylabel(LABELS.get(scalar, scalar))
-    ax.set_title(_agreement(posterior, scalar), fontsize=9, loc="left")
+    ax.set_title(_agreement(posterior, scalar), fontsize=9, loc="right")
     ax.legend(fontsize=8, frameon=False, ncols=3, loc="best")
     return ax
 
@@ -88,7 +90,7 @@ def _agreement(posterior: Posterior, scalar: str) -> str:
 def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw how often groups are in one cluster, as a matrix ordered by cluster.
 
-    Lines part the clusters of the consensus.
+    Lines part the clusters of the consensus, as far as there is room.
 
     Parameters
     ----------
@@ -110,9 +112,7 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
     together = posterior.coclustering().to_dense(shown)
     ax = axes_for(ax, 5.6, 4.8)
     image = ax.imshow(together, cmap=SHARES, vmin=0.0, vmax=1.0, interpolation="nearest")
-    for edge in np.flatnonzero(np.diff(labels)) + 0.5:
-        ax.axhline(edge, color="white", lw=0.7)
-        ax.axvline(edge, color="white", lw=0.7)
+    _part_clusters(ax, labels)
     if len(shown) <= NAMED_GROUPS:
         names = [plain(name, 18) for name in posterior.group_names[shown]]
         label_ticks(ax.yaxis, names, fontsize=7)
@@ -141,10 +141,20 @@ def _by_cluster(posterior: Posterior, groups: ArrayLike | None) -> NDArray[np.in
     return numbers[np.argsort(labels[numbers], kind="stable")]
 
 
+def _part_clusters(ax: Axes, labels: NDArray[np.int32]) -> None:
+    """Draw a line after every cluster that has room; more lines would hide what they part."""
+    _, first, count = np.unique(labels, return_index=True, return_counts=True)
+    wide = count >= LEAST_SHARE * len(labels)
+    edges = np.unique(np.concatenate([first[wide], (first + count)[wide]])) - 0.5
+    for edge in edges[(edges > 0) & (edges < len(labels) - 1)]:
+        ax.axhline(edge, color=COLOURS[1], lw=0.6)
+        ax.axvline(edge, color=COLOURS[1], lw=0.6)
+
+
 def _name_clusters(ax: Axes, labels: NDArray[np.int32]) -> None:
     """Write the number of each cluster that has room for it in the middle of its rows."""
     clusters, first, count = np.unique(labels, return_index=True, return_counts=True)
-    room = count >= 0.03 * len(labels)
+    room = count >= LEAST_SHARE * len(labels)
     middle = (first + (count - 1) / 2)[room]
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(middle, [str(cluster) for cluster in clusters[room]], fontsize=8)

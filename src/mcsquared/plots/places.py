@@ -26,6 +26,7 @@ METHODS = ("auto", "tsne", "umap")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_DRAWS = 50  # for the features: more hardly move a point
 N_COMPONENTS = 50
+TREMOR = 0.1  # of the spread of all groups
 NUMBERED = 30  # clusters whose number is written
 
 
@@ -40,8 +41,8 @@ def cluster_map(
 ) -> Axes:
     """Draw the groups as points, coloured by cluster; groups that are alike lie near each other.
 
-    Groups are alike when the draws put them together, and when their topics are. Pale points are
-    groups that do not belong to their cluster firmly. Clusters differ in colour and marker, those
+    Groups are alike when the draws put them together, and when their topics are; those that all
+    draws put together lie beside each other in no order. Pale points are groups that do not belong to their cluster firmly. Clusters differ in colour and marker, those
     past the 36th are grey; the number of a cluster stands in its middle.
 
     Parameters
@@ -150,6 +151,7 @@ def place_groups(features: sparse.csr_matrix, method: str, random_state: int) ->
         return np.column_stack([np.arange(n_groups, dtype=np.float64), np.zeros(n_groups)])
     decomposition = TruncatedSVD(n_components, random_state=random_state)
     reduced = decomposition.fit_transform(features)
+    reduced = reduced + _tremble(reduced, random_state)
     if method == "umap" or (method == "auto" and find_spec("umap") is not None):
         return _umap(reduced, random_state)
     from sklearn.manifold import TSNE
@@ -157,6 +159,13 @@ def place_groups(features: sparse.csr_matrix, method: str, random_state: int) ->
     perplexity = min(30.0, (n_groups - 1) / 3)
     embedding = TSNE(perplexity=perplexity, init="pca", random_state=random_state)
     return np.asarray(embedding.fit_transform(reduced), np.float64)
+
+
+def _tremble(reduced: Floats, random_state: int) -> Floats:
+    """Return a little noise: groups that every draw puts together would share one point."""
+    rng = np.random.default_rng(random_state)
+    spread = np.sqrt(reduced.var(axis=0).sum() / reduced.shape[1])
+    return TREMOR * spread * rng.normal(size=reduced.shape)
 
 
 def _umap(reduced: Floats, random_state: int) -> Floats:
@@ -196,7 +205,15 @@ def _number(ax: Axes, points: Floats, cluster: int) -> None:
     nearest = points[np.square(points - middle).sum(axis=1).argmin()]
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
     ax.annotate(
-        str(cluster), nearest, ha="center", va="center", fontsize=8, color="black", bbox=box
+        str(cluster),
+        nearest,
+        xytext=(0, 8),
+        textcoords="offset points",
+        ha="center",
+        va="center",
+        fontsize=8,
+        color="black",
+        bbox=box,
     )
 
 
