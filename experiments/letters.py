@@ -73,11 +73,13 @@ def _models(name: str, seed: int, n_sweeps: int, setting: Setting) -> list[tuple
     }
     # What the paper ran: its own sampler, corrected, for 100 iterations from a random start.
     few = many | {"n_sweeps": setting.sweeps(100), "burn_in": setting.sweeps(50), "thin": 1}
+    # One thread, or the same seed need not give the same topics.
+    lda = {name: many[name] for name in ("n_sweeps", "burn_in", "random_state")} | {"n_jobs": 1}
     models = [
         ("MC2", "blocked", mc2.MC2(lam=inf, **many)),
         ("MC2 without context", "blocked", mc2.MC2(lam=inf, contexts={}, **many)),
         ("HDP", "blocked", mc2.baselines.HDP(**many)),
-        ("LDA", "collapsed", mc2.baselines.LDA(n_topics=N_LETTERS, random_state=seed)),
+        ("LDA", "collapsed", mc2.baselines.LDA(N_LETTERS, **lda)),
     ]
     if name == DATA[0]:
         paper = mc2.MC2(lam=inf, sampler="collapsed", init="random", **few)

@@ -20,7 +20,7 @@ An experiment is a module of this package with
 What a figure needs beyond rows goes through ``setting.keep(name, values)``: arrays or lists,
 rounded to four digits, of the first seed only; ``record["arrays"][name]`` has them as lists.
 
-In ``run``, a number of sweeps is written ``setting.sweeps(600)`` (a fiftieth at tiny scale), a
+In ``run``, a number of sweeps is written ``setting.sweeps(600)`` (a twentieth at tiny scale), a
 choice between scales ``setting.choose(full, tiny)``, threads ``setting.n_jobs``, the sets to run
 on ``setting.sets("labelme8", "wiki_crossmodal")`` (these, or those the user names by ``--set``),
 a set ``setting.load(name)`` and its line in the table of sets ``setting.entry(name)``. Models are
@@ -97,11 +97,11 @@ class Setting:
         return tiny if self.tiny else full
 
     def sweeps(self, n_sweeps: int) -> int:
-        """Return a number of sweeps; at tiny scale a fiftieth of it, and one at least.
+        """Return a number of sweeps; at tiny scale a twentieth of it, and one at least.
 
         All sweeps and burn-in shrink alike, so that draws are left to keep.
         """
-        return self.choose(n_sweeps, max(1, n_sweeps // 50))
+        return self.choose(n_sweeps, max(1, n_sweeps // 20))
 
     def sets(self, *names: str) -> tuple[str, ...]:
         """Return the sets to run on: those the user asked for, or else these."""
