@@ -6,6 +6,8 @@ Names are loaded when they are first used: each brings a package of its own.
 from importlib import import_module
 
 _HOME = {
+    "HDP": "hdp",
+    "NPTOT": "nptot",
     "LDA": "lda",
     "DMR": "dmr",
     "NestedDP": "special_cases",
@@ -19,8 +21,10 @@ _HOME = {
 
 __all__ = [
     "DMR",
+    "HDP",
     "LDA",
     "NMF",
+    "NPTOT",
     "AffinityPropagation",
     "DPMixture",
     "KMeans",
