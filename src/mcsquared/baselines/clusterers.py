@@ -1,0 +1,332 @@
+"""Clusters of groups by their words alone, or by their topics: what scikit-learn offers.
+
+All number their clusters by decreasing size, as MC2 does, and put a group without words into the
+largest one: nothing else is known of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from mcsquared.baselines.checks import as_seed, check_whole
+from mcsquared.baselines.rows import Rows, squared_distances, symmetric_kl
+from mcsquared.errors import InputError
+
+__all__ = ["NMF", "AffinityPropagation", "KMeans", "TopicClusters", "symmetric_kl"]
+
+Labels = NDArray[np.int64]
+
+SIMILARITIES = {"euclidean": squared_distances, "symmetric_kl": symmetric_kl}
+
+
+class _Clusterer(ClusterMixin, BaseEstimator):
+    """Groups as rows, clustered; a subclass clusters rows, and finds the cluster of new ones."""
+
+    weighting: str
+    random_state: Any
+
+    def _cluster(self, rows: Any) -> Labels:
+        raise NotImplementedError
+
+    def _assign(self, rows: Any) -> Labels:
+        """Return the clusters of new rows by the numbers that `_cluster` gave."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the groups.
+
+        Parameters
+        ----------
+        X : Corpus, list of str, list of lists of str, matrix of counts, or of rows
+            A dense matrix of floats holds one row of features per group, used as it is.
+        y : ignored
+        """
+        self._rows = Rows(self.weighting).learn(X)
+        rows, known = self._rows.of(X)
+        if not known.any():
+            raise InputError("X has no words at all, but clusters need some")
+        found = self._cluster(rows[np.flatnonzero(known)])
+        names, sizes = np.unique(found, return_counts=True)
+        self._order = names[np.argsort(-sizes, kind="stable")]
+        self.n_clusters_ = len(names)
+        self.labels_ = self._numbered(found, known)
+        return self
+
+    def predict(self, X: Any) -> Labels:
+        """Return the cluster of each group."""
+        check_is_fitted(self)
+        rows, known = self._rows.of(X)
+        if not known.any():
+            return np.zeros(len(known), np.int64)
+        return self._numbered(self._assign(rows[np.flatnonzero(known)]), known)
+
+    def _numbered(self, found: Labels, known: NDArray[np.bool_]) -> Labels:
+        """Return clusters by decreasing size in training, 0 for groups without words."""
+        place = np.zeros(int(self._order.max()) + 1, np.int64)
+        place[self._order] = np.arange(len(self._order))
+        labels = np.zeros(len(known), np.int64)
+        labels[known] = place[found]
+        return labels
+
+    def _n_clusters(self, rows: Any, wanted: Any) -> int:
+        n_clusters = check_whole("n_clusters", wanted, 1)
+        if n_clusters > rows.shape[0]:
+            raise InputError(
+                f"n_clusters is {n_clusters}, but only {rows.shape[0]} groups have words"
+            )
+        return n_clusters
+
+
+class KMeans(_Clusterer):
+    """k-means of the groups' words, by scikit-learn.
+
+    Parameters
+    ----------
+    n_clusters : int
+    weighting : {"proportions", "tfidf", "counts"}
+        What a group's row holds: each word's share of its tokens, tf-idf (rows of length 1), or
+        counts.
+    n_init : int
+        Starts, of which the best counts.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    labels_ : int64 (n_groups,)
+        Clusters by decreasing size.
+    n_clusters_ : int
+    model_ : sklearn.cluster.KMeans
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> len(mc2.baselines.KMeans(n_clusters=4, random_state=0).fit(corpus).labels_)
+    40
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        weighting: str = "proportions",
+        n_init: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.weighting = weighting
+        self.n_init = n_init
+        self.random_state = random_state
+
+    def _cluster(self, rows: Any) -> Labels:
+        from sklearn import cluster
+
+        self.model_ = cluster.KMeans(
+            self._n_clusters(rows, self.n_clusters),
+            n_init=check_whole("n_init", self.n_init, 1),
+            random_state=as_seed(self.random_state),
+        ).fit(rows)
+        return self.model_.labels_.astype(np.int64)
+
+    def _assign(self, rows: Any) -> Labels:
+        return self.model_.predict(rows).astype(np.int64)
+
+
+class NMF(_Clusterer):
+    """Non-negative matrix factorisation of the groups' words; the largest factor is the cluster.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Factors. A factor that is the largest of no group is no cluster.
+    weighting : {"proportions", "tfidf", "counts"}
+    max_iter : int
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    labels_ : int64 (n_groups,)
+        Clusters by decreasing size.
+    n_clusters_ : int
+    model_ : sklearn.decomposition.NMF
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> len(mc2.baselines.NMF(n_clusters=4, random_state=0).fit(corpus).labels_)
+    40
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        weighting: str = "proportions",
+        max_iter: int = 500,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.weighting = weighting
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _cluster(self, rows: Any) -> Labels:
+        from sklearn import decomposition
+
+        least = rows.min()
+        if least < 0:
+            raise InputError(f"X holds {least:g}, but a factorisation wants numbers from 0")
+        self.model_ = decomposition.NMF(
+            self._n_clusters(rows, self.n_clusters),
+            max_iter=check_whole("max_iter", self.max_iter, 1),
+            random_state=as_seed(self.random_state),
+        )
+        return self.model_.fit_transform(rows).argmax(axis=1).astype(np.int64)
+
+    def _assign(self, rows: Any) -> Labels:
+        factor = self.model_.transform(rows).argmax(axis=1)
+        # A factor that was the largest of no group in training is no cluster there.
+        factor[~np.isin(factor, self._order)] = self._order[0]
+        return factor.astype(np.int64)
+
+
+class AffinityPropagation(_Clusterer):
+    """Affinity propagation of the groups' words, by scikit-learn; it finds how many clusters.
+
+    Parameters
+    ----------
+    similarity : {"euclidean", "symmetric_kl"}
+        Minus the squared Euclidean distance of two rows, or minus their symmetric Kullback-Leibler
+        divergence (`symmetric_kl`), which is for rows of shares.
+    weighting : {"proportions", "tfidf", "counts"}
+    preference : float, optional
+        How much a group wants to stand for others; the median similarity unless given.
+    damping : float
+        From 0.5, less than 1.
+    max_iter : int
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    labels_ : int64 (n_groups,)
+        Clusters by decreasing size.
+    n_clusters_ : int
+    cluster_centers_ : matrix (n_clusters_, n_features)
+        Rows of the groups that stand for others; new groups go to the most similar one.
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> len(mc2.baselines.AffinityPropagation(random_state=0).fit(corpus).labels_)
+    40
+    """
+
+    def __init__(
+        self,
+        similarity: str = "euclidean",
+        weighting: str = "proportions",
+        preference: float | None = None,
+        damping: float = 0.5,
+        max_iter: int = 200,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.similarity = similarity
+        self.weighting = weighting
+        self.preference = preference
+        self.damping = damping
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _cluster(self, rows: Any) -> Labels:
+        from sklearn import cluster
+
+        if self.similarity not in SIMILARITIES:
+            known = " or ".join(map(repr, SIMILARITIES))
+            raise InputError(f"similarity is {self.similarity!r}, but {known} is wanted")
+        model = cluster.AffinityPropagation(
+            affinity="precomputed",
+            preference=self.preference,
+            damping=self.damping,
+            max_iter=check_whole("max_iter", self.max_iter, 1),
+            random_state=as_seed(self.random_state),
+        ).fit(-SIMILARITIES[self.similarity](rows, rows))
+        labels = model.labels_.astype(np.int64)
+        centers = model.cluster_centers_indices_
+        if len(centers) == 0 or (labels < 0).any():
+            # It did not converge, and scikit-learn has warned of that: no groups told apart.
+            centers, labels = np.zeros(1, np.int64), np.zeros(rows.shape[0], np.int64)
+        self.cluster_centers_ = rows[centers]
+        return labels
+
+    def _assign(self, rows: Any) -> Labels:
+        distances = SIMILARITIES[self.similarity](rows, self.cluster_centers_)
+        return distances.argmin(axis=1).astype(np.int64)
+
+
+class TopicClusters(ClusterMixin, BaseEstimator):
+    """Clusters of groups by their topics: a topic model first, then a clusterer of its shares.
+
+    Parameters
+    ----------
+    topics : estimator, optional
+        With ``fit`` and ``transform``; `HDP` unless given.
+    clusterer : estimator, optional
+        With ``fit`` and ``predict``, for rows of shares; affinity propagation of their symmetric
+        Kullback-Leibler divergence unless given.
+    random_state : int, RandomState or None
+        Of the topic model and the clusterer that stand in where none is given.
+
+    Attributes
+    ----------
+    labels_ : int64 (n_groups,)
+    n_clusters_ : int
+    topics_, clusterer_ : estimators
+        Fitted; those that were given are left as they are.
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> from mcsquared.baselines import LDA, KMeans, TopicClusters
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> topics = LDA(n_topics=4, n_sweeps=50, burn_in=20, random_state=0)
+    >>> model = TopicClusters(topics, KMeans(n_clusters=4, random_state=0)).fit(corpus)
+    >>> len(model.labels_)
+    40
+    """
+
+    def __init__(
+        self,
+        topics: Any = None,
+        clusterer: Any = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.topics = topics
+        self.clusterer = clusterer
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the topics to a corpus, and the clusterer to the groups' shares of them."""
+        self.topics_ = clone(self._default_topics() if self.topics is None else self.topics)
+        if self.clusterer is None:
+            self.clusterer_ = AffinityPropagation("symmetric_kl", random_state=self.random_state)
+        else:
+            self.clusterer_ = clone(self.clusterer)
+        shares = np.asarray(self.topics_.fit(X).transform(X))
+        self.labels_ = np.asarray(self.clusterer_.fit(shares).labels_)
+        self.n_clusters_ = len(np.unique(self.labels_))
+        return self
+
+    def predict(self, X: Any) -> Labels:
+        """Return the cluster of each group."""
+        check_is_fitted(self)
+        return self.clusterer_.predict(self.topics_.transform(X))
+
+    def _default_topics(self) -> Any:
+        from mcsquared.baselines.hdp import HDP
+
+        return HDP(random_state=self.random_state)
