@@ -1,0 +1,39 @@
+"""What the figures of several experiments share: colours, and numbers out of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["COLOUR_OF_LAM", "MEASURES", "PALETTE", "line_of", "paper_value", "rows_of"]
+
+# Okabe and Ito's colours, which most colour-blind readers can tell apart.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLOUR_OF_LAM = {"inf": PALETTE[0], "learnt": PALETTE[1]}
+MEASURES = {"purity": "purity", "nmi": "NMI", "rand_index": "Rand index", "f_score": "F-score"}
+
+
+def line_of(row: Mapping[str, Any], measure: str) -> tuple[float | None, float | None]:
+    """Return mean and standard error of a measure in a row of a summary, None where there is no."""
+    found = row.get(measure)
+    if not isinstance(found, dict):
+        return None, None
+    return found["mean"], found["standard_error"]
+
+
+def paper_value(record: Mapping[str, Any], row: Mapping[str, Any], measure: str) -> float | None:
+    """Return the paper's number for a row of ours, None where it gives none."""
+    for known in record["paper"]["rows"]:
+        named = [key for key in record["keys"] if key in known]
+        if all(known[key] == row.get(key) for key in named) and measure in known:
+            return float(known[measure])
+    return None
+
+
+def rows_of(record: Mapping[str, Any], **keys: Any) -> list[dict[str, Any]]:
+    """Return the rows of a summary with these keys."""
+    return [
+        row
+        for row in record["summary"]
+        if all(row.get(name) == value for name, value in keys.items())
+    ]

@@ -1,0 +1,291 @@
+"""When topics rise and fall, and who most likely wrote this (section 4.2, figures 3 and 4).
+
+"If the context information is timestamp, the model immediately yields the distribution over time
+for a topic." The paper puts that of one topic beside hits of a search engine; here p(year | topic)
+of every topic stands beside the years of the tokens of its ten most probable words, and both beside
+the years of all tokens, which knows nothing of topics. Distances are total variations, 0 to 1,
+averaged over topics by their tokens. "Who most likely wrote this article" is asked of held-out
+papers: a paper counts as found when one of its authors is among the first 1, 5 or 10, against the
+authors of most papers. Papers none of whose authors is in training are left out. For the UN
+speeches it is the country, given text and year. Figure 3 is the cluster, of those with enough
+papers, in which authors come back most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import mcsquared as mc2
+
+from .fits import LAMS, fit_mc2
+from .running import Setting
+
+__all__ = ["KEYS", "SEEDS", "TITLE", "figures", "run", "share_found", "years_of_topics"]
+
+TITLE = "Topics over time, and who wrote a held-out text (section 4.2, figures 3 and 4)"
+KEYS = ("question", "set", "method", "contexts", "lam")
+SEEDS = 4
+
+# The contexts that are used together in one model; other sets: all they have.
+MODELS = {"nips12": (("year",), ("authors",)), "ungdc": (("year", "country"),)}
+N_SWEEPS, BURN_IN, MAX_TOPICS = 300, 100, 200
+HELD_OUT = 0.1
+FIRST = (1, 5, 10)
+N_WORDS = 10
+N_TOPICS_DRAWN = 6
+FEWEST_GROUPS = 10  # of a cluster that is drawn
+N_AUTHORS, N_TITLES, N_TOPICS_OF_CLUSTER = 12, 6, 3
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model, and what it was fitted to and kept from."""
+
+    name: str
+    lam: str
+    model: mc2.MC2
+    training: mc2.Corpus
+    held_out: mc2.Corpus
+
+    @property
+    def label(self) -> str:
+        """What this fit's arrays are kept under."""
+        return f"{self.name} {self.lam}"
+
+
+def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
+    """Ask every model the questions that its contexts can answer."""
+    rows = []
+    for name in setting.sets(*MODELS):
+        families = setting.entry(name).contexts
+        training, held_out = setting.load(name).corpus.split(HELD_OUT, random_state=seed)
+        for used in MODELS.get(name, (tuple(families),)):
+            contexts = {context: families[context] for context in used}
+            asked = {"contexts": "+".join(used), "set": name}
+            who = _first_of(contexts, "bag", "categorical")
+            if who is not None:
+                found = by_frequency(training, held_out, who)
+                rows.append(
+                    {"question": "who"} | asked | {"method": "frequency", "lam": "–"} | found
+                )
+            for lam in LAMS:
+                options = {"n_sweeps": N_SWEEPS, "burn_in": BURN_IN, "max_topics": MAX_TOPICS}
+                model = fit_mc2(training, contexts, lam, seed, setting, **options)
+                fitted = Fitted(name, lam, model, training, held_out)
+                row = asked | {"method": "MC2", "lam": lam}
+                when = _first_of(contexts, "gaussian")
+                if when is not None:
+                    rows.append({"question": "when"} | row | _when(fitted, when, setting))
+                if who is not None:
+                    rows.append({"question": "who"} | row | _who(fitted, who))
+                    _keep_cluster(fitted, who, setting)
+    return rows
+
+
+def _first_of(contexts: Mapping[str, str], *families: str) -> str | None:
+    return next((name for name, family in contexts.items() if family in families), None)
+
+
+# When a topic rises and falls ------------------------------------------------------------
+
+
+def _when(fitted: Fitted, context: str, setting: Setting) -> dict[str, float]:
+    """Compare p(year | topic) with the years of the topic's words; keep some topics to draw."""
+    posterior = fitted.model.posterior_
+    year = fitted.training.contexts[context].values
+    counts = fitted.training.content.counts
+    years = np.arange(np.nanmin(year), np.nanmax(year) + 1.0)
+    of_word = years_of_words(counts, year, years)
+    top = np.argsort(-posterior.components, axis=1, kind="stable")[:, :N_WORDS]
+    of_words = _normalised(of_word[top].sum(axis=1))
+    of_all = _normalised(of_word.sum(axis=0, keepdims=True))
+    of_topic = years_of_topics(posterior.context_given_topic(context), years)
+    weight = posterior.tokens_of_topic / posterior.tokens_of_topic.sum()
+    _keep_topics(fitted, setting, years, of_topic, of_words, of_all, top)
+    return {
+        "n_topics": len(of_topic),
+        "distance": float(weight @ _distance(of_topic, of_words)),
+        "distance_all_tokens": float(weight @ _distance(of_all, of_words)),
+        "topics_nearer": float(
+            np.mean(_distance(of_topic, of_words) < _distance(of_all, of_words))
+        ),
+        "correlation": float(weight @ _correlation(of_topic, of_words)),
+        "correlation_all_tokens": float(weight @ _correlation(of_all, of_words)),
+    }
+
+
+def years_of_words(counts: Any, year: np.ndarray, years: np.ndarray) -> np.ndarray:
+    """Return the tokens of each word in each year: float64 (n_words, n_years)."""
+    belongs = (year[None, :] == years[:, None]).astype(np.float64)
+    return np.asarray(counts.T @ belongs.T)
+
+
+def years_of_topics(table: Any, years: np.ndarray) -> np.ndarray:
+    """Return p(year | topic), densities turned into probabilities: (n_topics, n_years)."""
+    grid = table.index.to_numpy(dtype=float)
+    densities = table.to_numpy().T
+    return _normalised(np.array([np.interp(years, grid, density) for density in densities]))
+
+
+def _normalised(rows: np.ndarray) -> np.ndarray:
+    totals = rows.sum(axis=1, keepdims=True)
+    return np.divide(rows, totals, out=np.full_like(rows, 1.0 / rows.shape[1]), where=totals > 0)
+
+
+def _distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return 0.5 * np.abs(one - other).sum(axis=1)
+
+
+def _correlation(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return Pearson's correlation row by row, 0 where a row is constant."""
+    one, other = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
+    scale = np.sqrt(np.square(one).sum(axis=1) * np.square(other).sum(axis=1))
+    product = (one * other).sum(axis=1)
+    return np.divide(product, scale, out=np.zeros_like(product), where=scale > 0)
+
+
+def _keep_topics(
+    fitted: Fitted,
+    setting: Setting,
+    years: np.ndarray,
+    of_topic: np.ndarray,
+    of_words: np.ndarray,
+    of_all: np.ndarray,
+    top: np.ndarray,
+) -> None:
+    """Keep the topics whose years, by the model, differ most from those of all tokens."""
+    chosen = np.argsort(-_distance(of_topic, of_all), kind="stable")[:N_TOPICS_DRAWN]
+    vocabulary = fitted.training.vocabulary
+    words = [", ".join(map(str, vocabulary[top[topic]])) for topic in chosen]
+    kept = {
+        "years": years,
+        "p(year | topic)": of_topic[chosen],
+        "p(year | words)": of_words[chosen],
+        "p(year)": of_all[0],
+        "words": words,
+    }
+    for name, values in kept.items():
+        setting.keep(f"{fitted.label}: {name}", values)
+
+
+# Who most likely wrote this --------------------------------------------------------------
+
+
+def _who(fitted: Fitted, context: str) -> dict[str, float]:
+    ranked = fitted.model.predict_context(fitted.held_out, context, top=max(FIRST))
+    guesses = ranked["value"].to_numpy().reshape(fitted.held_out.n_groups, -1)
+    return share_found(guesses, *_known_authors(fitted.training, fitted.held_out, context))
+
+
+def by_frequency(training: mc2.Corpus, held_out: mc2.Corpus, context: str) -> dict[str, float]:
+    """Return how often the authors of most papers are right, the same for every paper."""
+    known, _ = truth = _known_authors(training, held_out, context)
+    order = sorted(known, key=lambda author: -known[author])
+    guesses = np.tile(np.array(order[: max(FIRST)], dtype=object), (held_out.n_groups, 1))
+    return share_found(guesses, *truth)
+
+
+def _known_authors(
+    training: mc2.Corpus, held_out: mc2.Corpus, context: str
+) -> tuple[dict[str, int], list[list[str]]]:
+    """Return how many groups of training each author has, and the authors of held-out groups."""
+    known: dict[str, int] = {}
+    for names in authors_of(training.contexts[context]):
+        for name in names:
+            known[name] = known.get(name, 0) + 1
+    return known, authors_of(held_out.contexts[context])
+
+
+def authors_of(column: mc2.corpus.Column) -> list[list[str]]:
+    """Return the categories of each group."""
+    names = column.categories
+    if column.kind == "category":
+        return [[str(names[code])] if code >= 0 else [] for code in column.values]
+    bags = column.values
+    return [
+        [str(names[code]) for code in bags.indices[bags.indptr[j] : bags.indptr[j + 1]]]
+        for j in range(bags.shape[0])
+    ]
+
+
+def share_found(
+    guesses: np.ndarray, known: Mapping[str, int], truth: Sequence[Sequence[str]]
+) -> dict[str, float]:
+    """Return the share of groups with one of their authors among the first guesses.
+
+    Parameters
+    ----------
+    guesses : object (n_groups, n_guesses)
+        Best first.
+    known : mapping
+        Authors of training; a group with none of them cannot be found and is left out.
+    truth : list of lists of str
+        Authors of each group.
+    """
+    scored = [j for j, authors in enumerate(truth) if any(author in known for author in authors)]
+    ranks = [
+        next((rank for rank, guess in enumerate(guesses[j]) if guess in truth[j]), len(guesses[j]))
+        for j in scored
+    ]
+    found = {f"top_{n}": float(np.mean([rank < n for rank in ranks])) for n in FIRST}
+    return found | {"n_scored": len(scored)}
+
+
+# A cluster with its authors, titles and topics -------------------------------------------
+
+
+def _keep_cluster(fitted: Fitted, context: str, setting: Setting) -> None:
+    posterior = fitted.model.posterior_
+    cluster = cluster_to_draw(fitted.model.labels_, authors_of(fitted.training.contexts[context]))
+    probability = posterior.context_given_cluster(context)[cluster]
+    first = probability.sort_values(ascending=False, kind="stable").head(N_AUTHORS)
+    shown = posterior.representative_groups(cluster=cluster, n_groups=N_TITLES)
+    titles = [_title(fitted.training, group) for group in shown["group"]]
+    shares = posterior.topic_given_cluster.loc[cluster].sort_values(ascending=False, kind="stable")
+    words = []
+    for topic in shares.index[:N_TOPICS_OF_CLUSTER]:
+        weights = posterior.components[topic]
+        best = np.argsort(-weights, kind="stable")[:N_WORDS]
+        words.append([[str(fitted.training.vocabulary[word]), weights[word]] for word in best])
+    kept = {
+        "who": context,
+        "size": int((fitted.model.labels_ == cluster).sum()),
+        "authors": [[str(name), share] for name, share in first.items()],
+        "titles": titles,
+        "shares": shares.head(N_TOPICS_OF_CLUSTER).to_numpy(),
+        "topics": words,
+    }
+    for name, values in kept.items():
+        setting.keep(f"{fitted.label}: cluster {name}", values)
+
+
+def cluster_to_draw(labels: np.ndarray, authors: Sequence[Sequence[str]]) -> int:
+    """Return the cluster whose authors have the most groups in it each.
+
+    Among those of enough groups; the largest where none has enough.
+    """
+    best, most = 0, 0.0
+    for cluster, size in enumerate(np.bincount(labels)):
+        names = [name for j in np.flatnonzero(labels == cluster) for name in authors[j]]
+        if size >= FEWEST_GROUPS and names and len(names) / len(set(names)) > most:
+            best, most = cluster, len(names) / len(set(names))
+    return best
+
+
+def _title(corpus: mc2.Corpus, group: int) -> str:
+    name = str(corpus.group_names[group])
+    year = corpus.contexts.get("year")
+    if year is None or str(int(year.values[group])) in name:
+        return name
+    return f"{name} [{int(year.values[group])}]"
+
+
+def figures(record: dict[str, Any]) -> dict[str, Any]:
+    """Draw topics over time, clusters with their authors, and how often these were found."""
+    from .over_time import draw_clusters, draw_found, draw_topics
+
+    return draw_topics(record) | draw_clusters(record) | draw_found(record)
