@@ -17,6 +17,7 @@ from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.observations import Observations, observe
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.advice import LARGEST_RHAT
 from mcsquared.priors import Priors
 from mcsquared.progress import Progress
 from mcsquared.samplers import blocked, collapsed
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "FitResult", "check_sampler"]
 
 SAMPLERS = ("auto", "collapsed", "blocked")
-LARGEST_RHAT = 1.1  # above it, chains have not met; Vehtari et al. (2021) ask for 1.01 in the end
 
 
 @dataclass(frozen=True)

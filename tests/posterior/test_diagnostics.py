@@ -3,8 +3,10 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from mcsquared.posterior.advice import LEAST_DRAWS
 from mcsquared.posterior.diagnostics import (
     chains_of,
     diagnostics,
@@ -72,7 +74,7 @@ def test_the_table_leaves_burn_in_out_and_says_nothing_of_an_infinite_lam():
     assert list(table.index) == ["n_clusters", "n_topics", "log_joint", "alpha", "v", "eta"]
     assert table.loc["alpha", "mean"] < 10
     assert np.isnan(table.loc["eta", "rhat"])
-    assert np.isfinite(table.drop("eta").to_numpy()).all()
+    assert np.isfinite(table.drop("eta").drop(columns="advice").to_numpy(float)).all()
     trace["lam"] = np.random.default_rng(1).gamma(1, 1, len(trace))
     assert "lam" in set(diagnostics(trace)["scalar"])
 
@@ -84,3 +86,67 @@ def test_chains_of_different_length_are_cut_to_the_shortest():
     assert chains_of(cut, "alpha", kept_only=True).shape == (2, 4)
     assert chains_of(trace[trace["sweep"] < 20], "alpha").size == 0
     assert diagnostics(trace[trace["sweep"] < 20])["mean"].isna().all()
+
+
+# Advice ---------------------------------------------------------------------------------------
+
+
+def trace_of(chains):
+    """A trace whose log joint is the chains given, without burn-in; nothing else varies."""
+    parts = []
+    for number, values in enumerate(np.atleast_2d(chains)):
+        sweep = np.arange(1, len(values) + 1)
+        columns = {"sweep": sweep, "chain": number, "kept": True, "log_joint": values}
+        parts.append(pd.DataFrame(columns | {"n_topics": 7, "alpha": 1.0}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def advice_of(chains, notes=()):
+    table = diagnostics(trace_of(chains), notes)
+    assert list(table["scalar"]) == ["n_topics", "log_joint", "alpha"]
+    assert table["advice"].iloc[2] == ""
+    return table["advice"].iloc[1], table.attrs["advice"]
+
+
+def test_a_good_trace_needs_no_advice():
+    assert advice_of(autoregressive(0, 4, 500, 0.2)) == ("", [])
+
+
+def test_a_trace_that_drifts_is_to_run_longer():
+    for n_chains in (1, 3):
+        drift = autoregressive(0, n_chains, 400, 0.0) + np.linspace(0, 5, 400)
+        sentence, summary = advice_of(drift)
+        assert sentence == "still moves: raise n_sweeps and burn_in"
+        assert summary == [f"log_joint: {sentence}"]
+
+
+def test_chains_that_are_steady_in_places_of_their_own_are_told_from_drift():
+    chains = autoregressive(1, 3, 400, 0.0) + np.array([[0], [0], [5]])
+    assert advice_of(chains)[0].startswith("differs from chain to chain, steady in each")
+    constant = np.repeat([[1.0], [2.0]], 50, axis=1)
+    assert advice_of(constant)[0].startswith("differs from chain to chain, steady in each")
+
+
+def test_few_effective_draws_are_counted_and_the_run_that_gives_enough_is_named():
+    chains = autoregressive(2, 2, 200, 0.8)
+    size = effective_sample_size(chains)
+    assert split_rhat(chains) < 1.1
+    assert size < LEAST_DRAWS
+    sentence, (summary,) = advice_of(chains)
+    assert sentence.startswith(f"is worth {size:.0f} independent draws")
+    assert f"{LEAST_DRAWS / size:.2g} times as many sweeps" in sentence
+    assert summary.startswith("log_joint: fewer than 100 independent draws")
+
+
+def test_a_run_that_is_too_short_to_judge_says_so():
+    table = diagnostics(trace_of(np.array([[1.0, 2.0, 3.0]])))
+    assert set(table["advice"]) == {"too few sweeps after burn-in to judge: raise n_sweeps"}
+    assert len(table.attrs["advice"]) == 1
+    assert table.attrs["advice"][0].startswith("n_topics, log_joint, alpha: too few")
+
+
+def test_a_bound_that_was_reached_is_advised_on_where_it_binds():
+    note = "max_topics=7 was reached: the data may hold more topics than that"
+    table = diagnostics(trace_of(autoregressive(0, 4, 500, 0.2)), [note]).set_index("scalar")
+    assert "the bound max_topics was reached" in table.loc["n_topics", "advice"]
+    assert table.loc["log_joint", "advice"] == ""

@@ -1,6 +1,8 @@
 """ArviZ and pyLDAvis take what the posterior gives them."""
 
 import builtins
+import json
+import re
 import warnings
 
 import numpy as np
@@ -8,6 +10,7 @@ import pandas as pd
 import pytest
 
 from mcsquared.errors import InputError
+from mcsquared.posterior.diagnostics import chains_of, effective_sample_size, split_rhat
 from tests.posterior.models import make_posterior
 
 
@@ -32,6 +35,57 @@ def test_arviz_gets_the_kept_scalars_by_chain(posterior):
     assert summary.loc["alpha", "mean"] == pytest.approx(
         posterior.trace.loc[posterior.trace["kept"], "alpha"].mean(), abs=1e-3
     )
+
+
+@pytest.mark.parametrize("plot", ["plot_trace", "plot_rank", "plot_autocorr", "plot_posterior"])
+def test_plots_of_arviz_draw_every_scalar(posterior, plot):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        arviz = pytest.importorskip("arviz")
+        matplotlib = pytest.importorskip("matplotlib")
+        matplotlib.use("Agg")
+        # A scalar that is fixed has no density to draw.
+        names = ["n_clusters", "n_topics", "alpha", "v"]
+        axes = getattr(arviz, plot)(posterior.to_arviz(), var_names=names)
+    drawn = np.ravel(axes)
+    assert len(drawn) == {"plot_trace": 8, "plot_autocorr": 8}.get(plot, 4)
+    titles = " ".join(ax.get_title() for ax in drawn)
+    assert all(name in titles for name in names)
+    if plot == "plot_trace":
+        lines = drawn[titles.split().index("alpha") | 1].get_lines()
+        data = posterior.to_arviz().posterior["alpha"].to_numpy()
+        np.testing.assert_allclose([line.get_ydata() for line in lines], data)
+    matplotlib.pyplot.close("all")
+
+
+def test_arviz_sees_the_same_rhat_in_the_kept_draws(posterior):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        arviz = pytest.importorskip("arviz")
+        table = arviz.summary(posterior.to_arviz(), round_to="none")
+    chains = chains_of(posterior.trace, "v", kept_only=True)
+    assert list(table.index) == ["n_clusters", "n_topics", "alpha", "v", "eta"]
+    assert table.loc["v", "r_hat"] == pytest.approx(split_rhat(chains))
+    assert table.loc["v", "ess_bulk"] == pytest.approx(effective_sample_size(chains))
+
+
+def test_pyldavis_writes_a_page_with_our_topics_in_our_order(posterior, tmp_path):
+    pyldavis = pytest.importorskip("pyLDAvis")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared = posterior.to_pyldavis()
+    path = tmp_path / "topics.html"
+    pyldavis.save_html(prepared, str(path))
+    page = path.read_text(encoding="utf-8")
+    (text,) = re.findall(r"_data = (\{.*?\});\n", page)
+    data = json.loads(text)
+    assert data["topic.order"] == list(range(posterior.n_topics))
+    # By weight, as our tables: nothing is sorted anew.
+    assert data["mdsDat"]["topics"] == list(range(posterior.n_topics))
+    table = pd.DataFrame({name: data["tinfo"][name] for name in ("Term", "Category", "Freq")})
+    for topic, words in enumerate(posterior.topics(n_words=3)["words"]):
+        shown = table[table["Category"] == f"Topic{topic}"].nlargest(3, "Freq")
+        assert set(shown["Term"]) == set(words.split(", "))
 
 
 def test_pyldavis_shows_the_topics_under_their_own_ids(posterior):

@@ -7,10 +7,13 @@ chain in two, so that a single chain is also compared with itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mcsquared.posterior.advice import advice_on, summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,18 +25,21 @@ Floats = NDArray[np.float64]
 SCALARS = ("n_clusters", "n_topics", "log_joint", "alpha", "v", "eta", "lam")
 
 
-def diagnostics(trace: pd.DataFrame) -> pd.DataFrame:
-    """Return mean, sd, R-hat and effective sample sizes of the label-free scalars.
+def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
+    """Return mean, sd, R-hat and effective sample sizes of the label-free scalars, with advice.
 
     Parameters
     ----------
     trace : DataFrame
         A row per sweep and chain; sweeps before the first kept one of a chain are burn-in.
+    notes : sequence of str
+        Those of the fit, which say when a bound was reached.
 
     Returns
     -------
-    DataFrame with columns scalar, mean, sd, rhat, ess_bulk, ess_tail
-        R-hat and the sizes of a scalar that does not vary are NaN.
+    DataFrame with columns scalar, mean, sd, rhat, ess_bulk, ess_tail, advice
+        R-hat and the sizes of a scalar that does not vary are NaN. The advice is empty where
+        nothing is off; ``.attrs["advice"]`` lists all of it, each once.
     """
     import pandas as pd
 
@@ -44,17 +50,23 @@ def diagnostics(trace: pd.DataFrame) -> pd.DataFrame:
         chains = chains_of(trace, name)
         if name == "lam" and not _varies(chains):
             continue
+        rhat, size = split_rhat(chains), effective_sample_size(chains)
+        alone = [split_rhat(chain[None, :]) for chain in chains]
         rows.append(
             {
                 "scalar": name,
                 "mean": chains.mean() if chains.size else np.nan,
                 "sd": chains.std(ddof=1) if chains.size > 1 else np.nan,
-                "rhat": split_rhat(chains),
-                "ess_bulk": effective_sample_size(chains),
+                "rhat": rhat,
+                "ess_bulk": size,
                 "ess_tail": tail_sample_size(chains),
+                "advice": advice_on(name, chains, rhat, alone, size, notes),
             }
         )
-    return pd.DataFrame(rows, columns=["scalar", "mean", "sd", "rhat", "ess_bulk", "ess_tail"])
+    columns = ["scalar", "mean", "sd", "rhat", "ess_bulk", "ess_tail", "advice"]
+    table = pd.DataFrame(rows, columns=columns)
+    table.attrs["advice"] = summary(list(table["scalar"]), list(table["advice"]))
+    return table
 
 
 def chains_of(trace: pd.DataFrame, name: str, kept_only: bool = False) -> Floats:

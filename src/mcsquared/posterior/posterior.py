@@ -336,10 +336,14 @@ class Posterior:
         return topic_given_context(self, name, value)
 
     def diagnostics(self) -> pd.DataFrame:
-        """Return split R-hat and effective sample sizes of the label-free scalars."""
+        """Return split R-hat and effective sample sizes of the label-free scalars, with advice.
+
+        The column ``advice`` says what to do where something is off, and is empty elsewhere;
+        ``.attrs["advice"]`` lists each piece of it once, with the scalars it is for.
+        """
         from mcsquared.posterior.diagnostics import diagnostics
 
-        return diagnostics(self.trace)
+        return diagnostics(self.trace, self.notes)
 
     def to_arviz(self) -> Any:
         """Return the label-free scalars of the kept draws as ``arviz.InferenceData``."""
