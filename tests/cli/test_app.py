@@ -9,11 +9,11 @@ from tests.cli.commands import invoke
 def test_help_names_every_command():
     result = invoke("--help")
     assert result.exit_code == 0
-    for command in ("demo", "fit", "predict", "evaluate"):
+    for command in ("demo", "fit", "predict", "evaluate", "reproduce"):
         assert command in result.stdout
 
 
-@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate"])
+@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate", "reproduce"])
 def test_every_command_has_its_help(command):
     result = invoke(command, "--help")
     assert result.exit_code == 0

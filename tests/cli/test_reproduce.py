@@ -1,0 +1,109 @@
+"""mc2 reproduce: results, tables and figures in files, or one sentence."""
+
+import json
+import os
+
+import pytest
+
+from mcsquared.cli import reproduce
+from tests.cli.commands import invoke, refused
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """The quickest experiment, run once."""
+    out = tmp_path_factory.mktemp("reproduced")
+    result = invoke("reproduce", "correlation", "--scale", "tiny", "--jobs", 1, "--out", out)
+    assert result.exit_code == 0, result.output
+    return out, result
+
+
+def test_results_tables_and_figures_are_written(done):
+    out, result = done
+    assert sorted(os.listdir(out / "results")) == ["correlation.json", "correlation.md"]
+    assert os.listdir(out / "figures") == ["correlation-probability.png"]
+    record = json.loads((out / "results" / "correlation.json").read_text())
+    assert record["command"] == "mc2 reproduce correlation --seeds 1 --scale tiny"
+    assert record["seeds"] == [0]
+    assert "corrected" in result.stdout
+    assert "two groups" in result.stdout
+    assert "correlation.json" in result.stdout
+
+
+def test_nothing_written_names_a_folder_of_this_machine(done, tmp_path):
+    out, _ = done
+    for name in ("correlation.json", "correlation.md"):
+        text = (out / "results" / name).read_text()
+        assert str(out) not in text
+        assert str(tmp_path.parent) not in text
+
+
+def test_tables_and_figures_can_be_drawn_again_from_the_results(done):
+    out, _ = done
+    picture = out / "figures" / "correlation-probability.png"
+    table = (out / "results" / "correlation.md").read_text()
+    picture.unlink()
+    result = invoke("reproduce", "correlation", "--redraw", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert picture.stat().st_size > 10_000
+    assert (out / "results" / "correlation.md").read_text() == table
+    assert "two groups" in result.stdout
+
+
+def test_there_is_nothing_to_draw_again_before_a_run(tmp_path):
+    sentence = refused(invoke("reproduce", "correlation", "--redraw", "--out", tmp_path))
+    assert "run the experiment without --redraw first" in sentence
+
+
+def test_a_result_that_was_damaged_is_refused(tmp_path):
+    (tmp_path / "results").mkdir()
+    for text in ("{", "[]", '{"rows": 3}'):
+        (tmp_path / "results" / "correlation.json").write_text(text)
+        sentence = refused(invoke("reproduce", "correlation", "--redraw", "--out", tmp_path))
+        assert "correlation.json" in sentence
+
+
+def test_an_unknown_experiment_is_refused_before_anything_runs(tmp_path):
+    result = invoke("reproduce", "correlation", "table9", "--scale", "tiny", "--out", tmp_path)
+    assert "'table9'" in refused(result)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [("--scale", "huge", "scale is 'huge'"), ("--set", "birds", "the set is 'birds'")],
+)
+def test_options_that_mean_nothing_are_refused(tmp_path, option, value, expected):
+    result = invoke("reproduce", "correlation", option, value, "--out", tmp_path)
+    assert expected in refused(result)
+
+
+def test_a_set_that_is_absent_is_named_and_the_next_experiment_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        reproduce.experiments().find("length"),
+        "run",
+        lambda seed, setting: reproduce.experiments().sets.load("labelme8", tmp_path),
+    )
+    result = invoke("reproduce", "length", "correlation", "--scale", "tiny", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "length: the set labelme8 cannot be read" in " ".join(result.stderr.split())
+    assert os.listdir(tmp_path / "results") == ["correlation.json", "correlation.md"]
+
+
+def test_an_interrupted_run_says_what_was_written(tmp_path, monkeypatch):
+    def interrupt(seed, setting):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduce.experiments().find("length"), "run", interrupt)
+    result = invoke("reproduce", "correlation", "length", "--scale", "tiny", "--out", tmp_path)
+    assert result.exit_code == 130
+    assert "interrupted; written: correlation" in result.stderr
+
+
+@pytest.mark.slow
+def test_all_experiments_run_at_tiny_scale_without_any_data(tmp_path, monkeypatch):
+    monkeypatch.delenv("MCSQUARED_DATA", raising=False)
+    result = invoke("reproduce", "all", "--scale", "tiny", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    written = {path.stem for path in (tmp_path / "results").glob("*.json")}
+    assert written == set(reproduce.experiments().NAMES)
