@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcsquared.baselines.tomotopy_models import Chain
     from mcsquared.corpus import Corpus
 
-__all__ = ["DMR", "DMRDraw"]
+__all__ = ["DMR", "DMRDraw", "marginal_prior"]
 
 Floats = NDArray[np.float64]
 
@@ -36,15 +36,15 @@ class DMRDraw:
     intercept : float64 (n_topics,)
     coefficients : float64 (n_topics, n_features)
     smallest : float
-    mean_alpha : float64 (n_topics,)
-        The mean over the groups of training.
+    marginal_alpha : float64 (n_topics,)
+        The prior of a group of which nothing is known: see `marginal_prior`.
     """
 
     word_given_topic: Floats
     intercept: Floats
     coefficients: Floats
     smallest: float
-    mean_alpha: Floats
+    marginal_alpha: Floats
 
     def alpha(self, features: sparse.csr_matrix) -> Floats:
         """Return the prior of each group: float64 (n_groups, n_topics)."""
@@ -89,8 +89,9 @@ class DMR(TopicModel):
 
     Notes
     -----
-    `perplexity` of groups without their contexts (``given_contexts=False``) takes the mean prior
-    of the groups of training for each; `transform` always uses the contexts there are.
+    `perplexity` of groups without their contexts (``given_contexts=False``) takes one prior for all
+    of them, which has the mean and the variance of topic weights in the groups of training;
+    `transform` always uses the contexts there are.
 
     Examples
     --------
@@ -162,9 +163,29 @@ class DMR(TopicModel):
 
         held = self._features.of(corpus) if given_contexts else None
         return [
-            TopicDraw(draw.word_given_topic, draw.mean_alpha if held is None else draw.alpha(held))
+            TopicDraw(
+                draw.word_given_topic, draw.marginal_alpha if held is None else draw.alpha(held)
+            )
             for draw in self.draws_
         ]
+
+
+def marginal_prior(alpha: Floats) -> Floats:
+    """Return the Dirichlet prior that is most like a mixture of others: float64 (n_topics,).
+
+    It has the mixture's mean μ and its Σ_m E[θ_m²]; from the two its sum s follows, as
+    Σ_m E[θ_m²] = (s Σ_m μ_m² + 1) / (s + 1).
+
+    Parameters
+    ----------
+    alpha : float64 (n_groups, n_topics)
+    """
+    total = alpha.sum(axis=1, keepdims=True)
+    mean = (alpha / total).mean(axis=0)
+    square = (alpha * (alpha + 1.0) / (total * (total + 1.0))).sum(axis=1).mean()
+    if len(mean) == 1:
+        return alpha.mean(axis=0)
+    return mean * (1.0 - square) / (square - mean @ mean)
 
 
 def _draw_of(chain: Chain, held: sparse.csr_matrix) -> DMRDraw:
@@ -179,7 +200,7 @@ def _draw_of(chain: Chain, held: sparse.csr_matrix) -> DMRDraw:
         intercept=found[:, 0],
         coefficients=coefficients,
         smallest=smallest,
-        mean_alpha=_alpha(held, found[:, 0], coefficients, smallest).mean(axis=0),
+        marginal_alpha=marginal_prior(_alpha(held, found[:, 0], coefficients, smallest)),
     )
 
 

@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 METHODS = ("completion", "left_to_right")
 # Fewer iterations leave chance in θ, which makes a perplexity too high; several draws share them.
 BURN_IN, ITERATIONS, FEWEST = 30, 200, 40
+FOR_SHARES = 100  # where no logarithm makes much of the chance that is left
 FAMILY = Categorical()  # unused for words, whose likelihood is a table
 
 
@@ -50,7 +51,7 @@ class TopicDraw:
 
 
 def topic_shares(
-    corpus: Corpus, draw: TopicDraw, seed: int, number: int = 0, n_kept: int = ITERATIONS
+    corpus: Corpus, draw: TopicDraw, seed: int, number: int = 0, n_kept: int = FOR_SHARES
 ) -> Floats:
     """Return E[θ_j | tokens of j] by Gibbs sampling: float64 (n_groups, n_topics), rows sum to 1.
 
