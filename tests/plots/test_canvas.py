@@ -1,0 +1,72 @@
+"""Every public plot takes axes, a model or its posterior, and text that looks like mathematics."""
+
+import builtins
+
+import pytest
+
+from mcsquared import plots
+from mcsquared.plots.canvas import plain
+
+CALLS = {
+    "cluster_map": (),
+    "cluster_topics": (),
+    "coclustering": (),
+    "compare": ([0, 1, 2] * 10,),
+    "context_of_cluster": ("place",),
+    "topic_images": ((3, 4),),
+    "topic_over_context": ("day",),
+    "topic_words": (),
+    "trace": (),
+}
+
+
+class Fitted:
+    def __init__(self, posterior):
+        self.posterior_ = posterior
+        self.labels_ = posterior.labels
+
+
+def test_the_list_of_plots_is_complete():
+    assert sorted(CALLS) == sorted(plots.__all__)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_plot_draws_on_the_axes_it_is_given_and_returns_them(posterior, name):
+    from matplotlib import pyplot
+
+    _, (left, right) = pyplot.subplots(1, 2)
+    assert getattr(plots, name)(Fitted(posterior), *CALLS[name], ax=right) is right
+    assert right.has_data() or right.texts
+    assert not left.has_data()
+    assert len(pyplot.get_fignums()) == 1
+    right.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_without_matplotlib_the_remedy_is_named(posterior, name, monkeypatch):
+    real = builtins.__import__
+
+    def without(module, *arguments, **options):
+        if module.partition(".")[0] == "matplotlib":
+            raise ImportError(module)
+        return real(module, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r'pip install "mcsquared\[plot\]"'):
+        getattr(plots, name)(posterior, *CALLS[name])
+
+
+@pytest.mark.parametrize("text", ["$", "$x$", "$$", r"\$", r"$\frac$ and $", "a_b^c {", "%", "\\"])
+def test_text_from_data_is_shown_letter_by_letter(text):
+    from matplotlib import pyplot
+
+    ax = pyplot.figure().add_subplot()
+    shown = ax.text(0, 0, plain(text))
+    shown.figure.canvas.draw()
+    letters, mathematics = shown._preprocess_math(shown.get_text())
+    assert (letters, mathematics) == (text, False)
+
+
+def test_long_text_is_cut_and_lines_become_one():
+    assert plain("a\nb\t c") == "a b c"
+    assert plain("x" * 40, 10) == "x" * 9 + "…"
