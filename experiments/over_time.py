@@ -37,6 +37,7 @@ def draw_topics(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _topics_of(title: str, kept: Mapping[str, Any]) -> Any:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     curves = kept["p(year | topic)"]
     n_lines = max(1, -(-len(curves) // 3))
@@ -52,6 +53,8 @@ def _topics_of(title: str, kept: Mapping[str, Any]) -> Any:
         panel.plot(kept["years"], topic, "-", color=PALETTE[1], lw=2, label="p(year | topic), MC2")
         panel.set_title("\n".join(textwrap.wrap(names, 52)), fontsize=8)
         panel.set_ylim(bottom=0)
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+        panel.tick_params(labelsize=8)
     for panel in panels[len(curves) :]:
         panel.set_axis_off()
     panels[0].legend(fontsize=7, frameon=False)

@@ -2,13 +2,16 @@
 
 "If the context information is timestamp, the model immediately yields the distribution over time
 for a topic." The paper puts that of one topic beside hits of a search engine; here p(year | topic)
-of every topic stands beside the years of the tokens of its ten most probable words, and both beside
-the years of all tokens, which knows nothing of topics. Distances are total variations, 0 to 1,
-averaged over topics by their tokens. "Who most likely wrote this article" is asked of held-out
-papers: a paper counts as found when one of its authors is among the first 1, 5 or 10, against the
-authors of most papers. Papers none of whose authors is in training are left out. For the UN
-speeches it is the country, given text and year. Figure 3 is the cluster, of those with enough
-papers, in which authors come back most.
+of every topic stands beside the years of the tokens of its ten most probable words. ``distance``
+is the total variation of the two, ``distance_no_topic`` that of the model's p(year) of any token,
+and ``distance_all_tokens`` that of the years of all tokens, counted. ``correlation``, over the
+years, is of p(year | topic) / p(year) with the same of the words. All are means over topics,
+weighted by their tokens.
+
+"Who most likely wrote this article" is asked of held-out papers: a paper counts as found when one
+of its authors is among the first 1, 5 or 10, against the authors of most papers. Papers none of
+whose authors is in training are left out. For the UN speeches it is the country, given text and
+year. Figure 3 is the cluster, of those with enough papers, in which authors come back most.
 """
 
 from __future__ import annotations
@@ -106,15 +109,13 @@ def _when(fitted: Fitted, context: str, setting: Setting) -> dict[str, float]:
     of_topic = years_of_topics(posterior.context_given_topic(context), years)
     weight = posterior.tokens_of_topic / posterior.tokens_of_topic.sum()
     _keep_topics(fitted, setting, years, of_topic, of_words, of_all, top)
+    same = weight @ of_topic  # what the model says of a token of which no topic is known
     return {
         "n_topics": len(of_topic),
         "distance": float(weight @ _distance(of_topic, of_words)),
+        "distance_no_topic": float(weight @ _distance(same[None], of_words)),
         "distance_all_tokens": float(weight @ _distance(of_all, of_words)),
-        "topics_nearer": float(
-            np.mean(_distance(of_topic, of_words) < _distance(of_all, of_words))
-        ),
-        "correlation": float(weight @ _correlation(of_topic, of_words)),
-        "correlation_all_tokens": float(weight @ _correlation(of_all, of_words)),
+        "correlation": float(weight @ _correlation(of_topic / same, of_words / of_all)),
     }
 
 
@@ -157,8 +158,13 @@ def _keep_topics(
     of_all: np.ndarray,
     top: np.ndarray,
 ) -> None:
-    """Keep the topics whose years, by the model, differ most from those of all tokens."""
-    chosen = np.argsort(-_distance(of_topic, of_all), kind="stable")[:N_TOPICS_DRAWN]
+    """Keep the topics, of the larger half, whose years differ most from those of all tokens.
+
+    By the model: what the words say has no part in the choice.
+    """
+    n_larger = max(N_TOPICS_DRAWN, len(of_topic) // 2)
+    distance = _distance(of_topic, of_all)[:n_larger]  # topics are by decreasing size
+    chosen = np.argsort(-distance, kind="stable")[:N_TOPICS_DRAWN]
     vocabulary = fitted.training.vocabulary
     words = [", ".join(map(str, vocabulary[top[topic]])) for topic in chosen]
     kept = {
