@@ -1,29 +1,5 @@
 """Files that are written whole or not at all."""
 
-import os
-import secrets
-from contextlib import suppress
-from pathlib import Path
-
-from mcsquared.storage import check_target
+from mcsquared.storage.texts import write_text
 
 __all__ = ["write_text"]
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file beside its place and move it there when it is complete."""
-    target = check_target(path)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
-    try:
-        with open(part, "x", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, target)
-    except OSError as error:
-        # The system names the part, if anything; the user knows the file by its own name.
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        # After success the part has become the target, and there is nothing to remove.
-        with suppress(OSError):
-            part.unlink()

@@ -1,0 +1,92 @@
+// Which section is shown, keys, dark and light.
+
+const TABS = [
+  ['overview', 'Overview', overviewView], ['map', 'Map', mapView], ['clusters', 'Clusters', clustersView],
+  ['topics', 'Topics', topicsView], ['groups', 'Groups', groupsView], ['diagnostics', 'Diagnostics', diagnosticsView],
+];
+const VIEWS = { ...Object.fromEntries(TABS.map(([name, , view]) => [name, view])), words: wordView, values: valueView, search: searchView };
+const TAB_OF = { words: 'topics', values: 'groups', search: '' };
+
+const main = document.getElementById('main');
+let shown = { name: null, view: null };
+
+function parts() {
+  return window.location.hash.replace(/^#\/?/, '').split('/').map((part) => {
+    try { return decodeURIComponent(part); } catch { return part; }
+  });
+}
+
+function route(focus = true) {
+  const [name, ...args] = parts();
+  const known = Object.hasOwn(VIEWS, name) ? name : 'overview';
+  const inside = shown.name === known && shown.view.update;
+  hideTip();
+  if (inside) shown.view.update(args);
+  else {
+    shown = { name: known, view: VIEWS[known](args) };
+    main.replaceChildren(shown.view.element);
+  }
+  for (const link of document.querySelectorAll('#tabs a')) {
+    if (link.dataset.tab === (TAB_OF[known] ?? known)) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
+  }
+  const narrow = window.matchMedia('(max-width: 760px)').matches;
+  if (!inside || narrow) window.scrollTo(0, 0);
+  const heading = main.querySelector('h2');
+  if (focus && heading && !inside) heading.focus({ preventScroll: true });
+}
+
+function setUpTabs() {
+  const nav = document.getElementById('tabs');
+  const links = TABS.map(([name, title]) => h('a', { href: `#/${name}`, 'data-tab': name }, title));
+  nav.append(...links);
+  nav.addEventListener('keydown', (event) => {
+    const at = links.indexOf(document.activeElement);
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (at >= 0 && step) { event.preventDefault(); links[(at + step + links.length) % links.length].focus(); }
+  });
+}
+
+function setUpTheme() {
+  const root = document.documentElement;
+  try { const kept = localStorage.getItem('mc2-theme'); if (kept === 'dark' || kept === 'light') root.dataset.theme = kept; } catch { /* a page from a file may not be allowed to keep anything */ }
+  const dark = () => (root.dataset.theme || (window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
+  const redraw = () => { const { name } = shown; if (!name) return; if (shown.view.recolour) shown.view.recolour(); else { shown.name = null; route(false); } };
+  const toggle = () => {
+    root.dataset.theme = dark() ? 'light' : 'dark';
+    try { localStorage.setItem('mc2-theme', root.dataset.theme); } catch { /* as above */ }
+    redraw();
+  };
+  document.getElementById('theme').addEventListener('click', toggle);
+  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  return toggle;
+}
+
+function setUpKeys(toggleTheme) {
+  const dialog = document.getElementById('keys');
+  const keys = [['/', 'search'], ['1 to 6', 'sections'], ['[  ]', 'previous and next cluster or topic'], ['↑ ↓ Enter', 'move in a list, open'], ['arrows, + − 0', 'on the map: move, zoom, all'], ['d', 'dark or light'], ['?', 'these keys'], ['Esc', 'close']];
+  dialog.append(h('h3', {}, 'Keys'), h('dl', { class: 'values' }, keys.map(([key, text]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, text)])),
+    h('form', { method: 'dialog' }, h('button', { type: 'submit' }, 'Close')));
+  // The policy of the page forbids forms to be sent, so the button closes by hand.
+  dialog.querySelector('form').addEventListener('submit', (event) => { event.preventDefault(); dialog.close(); });
+  const help = () => { if (!dialog.open) dialog.showModal(); };
+  document.getElementById('help').addEventListener('click', help);
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
+    if (/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) return;
+    if (event.key === '/') { event.preventDefault(); document.getElementById('search').focus(); }
+    else if (event.key === '?') help();
+    else if (event.key === 'd') toggleTheme();
+    else if (/^[1-6]$/.test(event.key)) window.location.hash = `#/${TABS[Number(event.key) - 1][0]}`;
+    else if (event.key === '[' || event.key === ']') {
+      const link = [...main.querySelectorAll('.step')].find((one) => one.dataset.key === event.key);
+      if (link) window.location.hash = link.getAttribute('href');
+    }
+  });
+}
+
+setUpTabs();
+setUpSearch();
+setUpKeys(setUpTheme());
+window.addEventListener('hashchange', () => route());
+document.querySelector('.skip').addEventListener('click', (event) => { event.preventDefault(); main.focus(); });
+route(false);

@@ -1,0 +1,136 @@
+// Clusters: a list, and beside it the one that was chosen.
+
+// A picture of a topic or a cluster where the content has one: an image, or a row of means.
+function glyph(images, means, id, size, label) {
+  if (images && page.content.image) {
+    const each = page.content.image[0] * page.content.image[1];
+    return pixels(images, id * each, page.content.image, size, label);
+  }
+  if (!vectors || !means) return null;
+  const w = Math.min(vectors.width, 8);
+  const wide = w * 5;
+  return s('svg', { class: 'glyph', width: wide, height: 18, viewBox: `0 0 ${wide} 18`, 'aria-hidden': 'true' },
+    s('line', { class: 'grid', x1: 0, x2: wide, y1: 9, y2: 9 }),
+    Array.from({ length: w }, (_, d) => {
+      const sd = vectors.overallSd ? vectors.overallSd[d] : 1;
+      const t = Math.max(-2, Math.min(2, (means[id * vectors.width + d] - vectors.overallMean[d]) / (sd || 1)));
+      return s('rect', { x: d * 5 + 0.5, width: 4, y: t > 0 ? 9 - 4.5 * t : 9, height: Math.max(1, Math.abs(4.5 * t)), style: { fill: t > 0 ? 'var(--c1)' : 'var(--c0)' } });
+    }));
+}
+
+function topicGlyph(m, size) { return glyph(topics.images, vectors && vectors.topicMean, m, size, `topic ${m}`); }
+
+// List on the left, detail on the right; on a narrow page one at a time.
+function masterDetail({ name, title, intro, items, sorts, row, rowHeight, detail }) {
+  let chosen = null;
+  const list = virtualList({
+    rowHeight, label: title, row, current: () => chosen,
+    open: (id) => { window.location.hash = address(name, id); },
+  });
+  let sortKey = sorts[0][0];
+  let wanted = '';
+  const apply = () => {
+    const order = sorts.find((one) => one[0] === sortKey)[2];
+    const found = items.filter((id) => !wanted || (name === 'clusters' ? clusterName(id) : topicName(id)).toLowerCase().includes(wanted));
+    list.set([...found].sort((a, b) => order(a, b) || a - b));
+    if (chosen !== null) list.show(chosen);
+  };
+  const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${title.toLowerCase()}`, oninput: () => { wanted = filter.value.trim().toLowerCase(); apply(); } });
+  const side = h('div', { class: 'side' },
+    h('div', { class: 'toolbar' }, choice('Order', sorts.map(([key, text]) => [key, text]), sortKey, (key) => { sortKey = key; apply(); }), items.length > 12 && filter),
+    list.element);
+  const body = h('div', { class: 'detail' });
+  const element = h('div', { class: 'view master' }, h('h2', { tabindex: '-1' }, title), intro && h('p', { class: 'note' }, intro), h('div', { class: 'split' }, side, body));
+  const update = (args) => {
+    const given = args[0] === undefined ? null : Number(args[0]);
+    chosen = given !== null && items.includes(given) ? given : null;
+    element.classList.toggle('has-detail', chosen !== null);
+    const shown = chosen === null ? list.items[0] ?? 0 : chosen;
+    body.replaceChildren(
+      h('a', { class: 'back', href: address(name) }, `‹ All ${title.toLowerCase()}`), detail(shown));
+    if (chosen !== null) list.show(chosen); else list.refresh();
+  };
+  apply();
+  update([]);
+  return { element, title, update };
+}
+
+function stepLinks(name, id, n) {
+  const one = (to, text, key) => h('a', { class: 'step', href: address(name, to), 'aria-label': `${text} (${key})`, 'data-key': key, title: `${text}: ${key}` }, key === '[' ? '‹' : '›');
+  return h('span', { class: 'steps' }, id > 0 && one(id - 1, 'Previous', '['), id < n - 1 && one(id + 1, 'Next', ']'));
+}
+
+function mixedUpRows(k) {
+  if (k >= clusters.nMixed) return [];
+  const n = clusters.nMixed;
+  return Array.from({ length: n }, (_, other) => [other, clusters.mixedUp[k * n + other]])
+    .filter(([other, share]) => other !== k && share >= 0.02).sort((a, b) => b[1] - a[1]).slice(0, 5);
+}
+
+function contentOfCluster(k) {
+  if (vectors) {
+    const at = k * vectors.width;
+    return card('What its content is like', null, profile(page.content.dimensions,
+      vectors.clusterMean.subarray(at, at + vectors.width), vectors.clusterSd && vectors.clusterSd.subarray(at, at + vectors.width),
+      vectors.overallMean, vectors.overallSd, clusterColour(k), 'mean of each dimension'));
+  }
+  if (clusters.images) return card('What its content looks like', `Share of its ${page.content.unit}; strong is frequent.`, glyph(clusters.images, null, k, 160, `cluster ${k}`));
+  if (!clusters.words) return null;
+  const found = clusters.words[k];
+  return card('Characteristic words', 'Frequent here, and more frequent than elsewhere.',
+    h('div', { class: 'chips' }, found.map(([word, lift]) => {
+      const w = words.vocabulary.indexOf(word);
+      return h('a', { class: 'chip', href: w >= 0 ? address('words', w) : '#/clusters', title: `${figure(lift)} times as frequent as overall` }, word, h('span', { class: 'soft' }, ` ×${figure(lift, 2)}`));
+    })));
+}
+
+function clusterDetail(k) {
+  const sure = clusters.stability[k] / 255;
+  const mixed = mixedUpRows(k);
+  const typical = clusters.typical[k];
+  const all = members(k);
+  return h('article', {},
+    h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, dot(k), `Cluster ${k}`), stepLinks('clusters', k, clusters.n),
+      clusters.names[k] && h('p', { class: 'lead' }, clusters.names[k])),
+    h('div', { class: 'tiles small' },
+      figureTile('groups', whole(clusters.size[k]), `${percent(clusters.size[k] / clusters.size.reduce((a, b) => a + b, 0))} of all`),
+      figureTile(page.content.unit, whole(clusters.tokens[k]), null),
+      figureTile('how sure', percent(sure), 'two of its groups are together in this share of the draws')),
+    h('div', { class: 'columns' },
+      card('Topics', 'Share of its content. Line: from the least to the greatest of the draws.',
+        bars(clusters.topics[k].slice(0, 10).map(([m, share, low, high]) => ({
+          label: topicLink(m), value: share, low, high, colour: clusterColour(k), title: `${percent(share)}; ${percent(low)} to ${percent(high)} over the draws`,
+        })))),
+      contentOfCluster(k)),
+    contexts.length > 0 && h('div', { class: 'columns' }, contexts.map((_, c) => contextBlock(c, 'cluster', k, clusterColour(k)))),
+    h('div', { class: 'columns' },
+      card('Typical groups', 'Those that stay together in most draws, longest first.', h('ol', { class: 'plain' }, typical.map(([j, score]) => h('li', {}, groupRow(j, percent(score)))))),
+      card('May be mixed up with', mixed.length ? 'How often a group of each is with a group of this.' : null,
+        mixed.length ? bars(mixed.map(([other, share]) => ({ label: clusterLink(other), value: share, colour: clusterColour(other) })), { most: 1 })
+          : h('p', { class: 'note' }, k < clusters.nMixed ? 'No other cluster: the draws keep it apart.' : 'Not computed for clusters as small as this.'))),
+    all.length > typical.length && h('section', { class: 'card no-print' }, h('h3', {}, `All ${plural(all.length, 'group')}`),
+      h('p', { class: 'note' }, 'With the probability of being with the rest of the cluster.'), groupList(all, `Groups of cluster ${k}`)));
+}
+
+function clustersView(args) {
+  const byName = (a, b) => clusterName(a).replace(/^\d+ · /, '').localeCompare(clusterName(b).replace(/^\d+ · /, ''));
+  const view = masterDetail({
+    name: 'clusters',
+    title: 'Clusters',
+    items: Array.from({ length: clusters.n }, (_, k) => k),
+    sorts: [
+      ['size', 'largest first', (a, b) => clusters.size[b] - clusters.size[a]],
+      ['sure', 'surest first', (a, b) => clusters.stability[b] - clusters.stability[a]],
+      ['unsure', 'least sure first', (a, b) => clusters.stability[a] - clusters.stability[b]],
+      ['name', 'by name', byName],
+    ],
+    rowHeight: 56,
+    row: (k) => h('a', { href: address('clusters', k), class: 'item' },
+      clusters.images ? glyph(clusters.images, null, k, 36, '') : dot(k),
+      h('span', { class: 'grow' }, h('strong', {}, `Cluster ${k}`), h('span', { class: 'line' }, clusters.names[k] || `${whole(clusters.tokens[k])} ${page.content.unit}`)),
+      h('span', { class: 'right' }, whole(clusters.size[k]), meter(clusters.stability[k] / 255, `${percent(clusters.stability[k] / 255)} sure`))),
+    detail: clusterDetail,
+  });
+  view.update(args);
+  return view;
+}

@@ -1,0 +1,121 @@
+// Contexts: their distributions in a cluster or a topic, and the values of one group.
+
+const AXES = { cluster: 'by_cluster', topic: 'by_topic' };
+
+function shortlistRows(context, of, id, byDistinctness) {
+  const list = context[AXES[of]];
+  const rows = [];
+  for (let i = list.first[id]; i < list.first[id + 1]; i += 1) {
+    const value = list.values[i];
+    const share = list.shares[i];
+    const overall = context.overall[value];
+    rows.push({ value, share, overall, gain: share * Math.log(Math.max(share, 1e-300) / Math.max(overall, 1e-300)) });
+  }
+  rows.sort(byDistinctness ? (a, b) => b.gain - a.gain : (a, b) => b.share - a.share);
+  return rows.filter((row) => !byDistinctness || row.gain > 0).slice(0, 10);
+}
+
+function valueLink(c, value) {
+  return h('a', { class: 'link', href: address('values', c, value) }, contexts[c].categories[value]);
+}
+
+function categoryBars(c, of, id, colour) {
+  const context = contexts[c];
+  const holder = h('div', {});
+  const show = (distinct) => holder.replaceChildren(bars(
+    shortlistRows(context, of, id, distinct).map((row) => ({
+      label: valueLink(c, row.value),
+      value: row.share,
+      mark: row.overall,
+      colour,
+      title: `${percent(row.share)} here, ${percent(row.overall)} overall`,
+    })),
+    { empty: 'Nothing here differs from the whole.' },
+  ));
+  const many = context.categories.length > 5;
+  show(many);
+  return [
+    many && switcher('Order of values', [['distinct', 'most characteristic'], ['share', 'most common']], 'distinct', (key) => show(key === 'distinct')),
+    holder,
+  ];
+}
+
+function contextBlock(c, of, id, colour) {
+  const context = contexts[c];
+  const title = h('h3', {}, context.name);
+  const missing = of === 'cluster' ? context.missingInCluster[id] : 0;
+  const parts = [];
+  const block = h('section', { class: 'card context' }, title);
+  if (!context.table) {
+    block.append(h('p', { class: 'note' }, context.why || 'This context has no table.'));
+    return block;
+  }
+  if (context.table === 'categories') {
+    parts.push(...categoryBars(c, of, id, colour), h('p', { class: 'note' }, 'Line: the share over all clusters.'));
+  } else if (context.table === 'vector') {
+    const w = context.width;
+    const rows = context[AXES[of]];
+    const at = id * 2 * w;
+    const names = Array.from({ length: w }, (_, d) => `${d}`);
+    parts.push(profile(names, rows.subarray(at, at + w), rows.subarray(at + w, at + 2 * w),
+      context.overall.subarray(0, w), context.overall.subarray(w, 2 * w), colour, `${context.name}: mean of each dimension`));
+  } else {
+    const n = context.points.length;
+    const mean = context[`${of}_mean`][id];
+    title.append(h('span', { class: 'soft' }, ` mean ${contextFigure(context, mean)}`));
+    const steps = context.table === 'counts' && n <= 60;
+    parts.push(curves(context.points, [
+      { values: context.overall, colour: 'var(--soft)', faint: true },
+      { values: context[AXES[of]].subarray(id * n, (id + 1) * n), colour },
+    ], {
+      label: `${context.name} in this ${of}, mean ${contextFigure(context, mean)}`,
+      format: (x) => contextFigure(context, x, 3),
+      steps,
+      range: context.range && [context.range[0] - 0.04 * (context.range[1] - context.range[0]), context.range[1] + 0.04 * (context.range[1] - context.range[0])],
+    }), h('p', { class: 'note' }, steps ? 'Wide grey: all clusters.' : 'Dashed: all clusters.'));
+  }
+  if (missing > 0) parts.push(h('p', { class: 'note' }, meter(missing, `missing in ${percent(missing)}`), ` missing in ${percent(missing)} of these groups`));
+  block.append(...parts.filter(Boolean));
+  return block;
+}
+
+// How much of every context is missing in every cluster: darker is more.
+function missingnessMap() {
+  const partly = contexts.map((context, c) => [context, c]).filter(([context]) => context.missing > 0);
+  if (!partly.length) return null;
+  const shown = Math.min(clusters.n, 60);
+  return card('Where contexts are missing',
+    `Share of groups without the context, by cluster${shown < clusters.n ? ` (the ${shown} largest)` : ''}; brighter is more.`,
+    h('div', { class: 'missing-map' }, partly.map(([context]) => h('div', { class: 'missing-row' },
+      h('span', { class: 'missing-name' }, `${context.name} `, h('span', { class: 'soft' }, percent(context.missing))),
+      h('span', { class: 'missing-cells' }, Array.from({ length: shown }, (_, k) => {
+        const share = context.missingInCluster[k];
+        return h('a', {
+          class: 'missing-cell', href: address('clusters', k), style: { background: scaleColour(share) },
+          title: `Cluster ${k}: ${context.name} missing in ${percent(share)}`, 'aria-label': `Cluster ${k}: ${percent(share)} missing`,
+        });
+      }))))));
+}
+
+function groupValue(c, j) {
+  const context = contexts[c];
+  if (context.kind === 'bag' && !context.items) return 'not in this page: too many';
+  if (context.categories) {
+    const found = valuesOf(context, j);
+    if (!found.length) return h('span', { class: 'soft' }, 'missing');
+    return found.map((value) => h('a', { class: 'chip', href: address('values', c, value) }, context.categories[value]));
+  }
+  if (context.kind === 'vector') {
+    const w = context.values.length / groups.n;
+    const row = Array.from(context.values.subarray(j * w, (j + 1) * w));
+    if (row.some((x) => !Number.isFinite(x))) return h('span', { class: 'soft' }, 'missing');
+    return row.slice(0, 12).map((x) => figure(x)).join(', ') + (w > 12 ? ', …' : '');
+  }
+  const x = context.values[j];
+  return Number.isFinite(x) ? contextFigure(context, x) : h('span', { class: 'soft' }, 'missing');
+}
+
+function groupContexts(j) {
+  if (!contexts.length) return null;
+  return h('dl', { class: 'values' }, contexts.map((context, c) => [h('dt', {}, context.name), h('dd', {}, groupValue(c, j))]));
+}

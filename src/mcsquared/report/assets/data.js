@@ -1,0 +1,153 @@
+// The data of the page: arrays come back from base64, lists that were joined are cut again.
+
+const page = JSON.parse(document.getElementById('data').textContent);
+
+const ARRAYS = {
+  u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array,
+};
+
+function unpack(packed) {
+  if (!packed) return null;
+  const text = atob(packed.base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
+  if (packed.type === 'i8') return Array.from(new BigInt64Array(bytes.buffer), Number);
+  return new ARRAYS[packed.type](bytes.buffer);
+}
+
+// Where each part of a joined list begins; one more than there are parts.
+function starts(lengths) {
+  const first = new Uint32Array(lengths.length + 1);
+  for (let i = 0; i < lengths.length; i += 1) first[i + 1] = first[i] + lengths[i];
+  return first;
+}
+
+const groups = {
+  n: page.groups.n,
+  names: page.groups.names,
+  numbers: unpack(page.groups.numbers),
+  cluster: unpack(page.groups.cluster),
+  confidence: unpack(page.groups.confidence),
+  choice: unpack(page.groups.choice),
+  choiceShare: unpack(page.groups.choice_share),
+  tokens: unpack(page.groups.tokens),
+  topic: unpack(page.groups.topic),
+  topicShare: unpack(page.groups.topic_share),
+  ownShares: page.groups.own_shares,
+  maps: {},
+};
+groups.choicesEach = groups.n ? groups.choice.length / groups.n : 0;
+groups.topicsEach = groups.n ? groups.topic.length / groups.n : 0;
+for (const [name, map] of Object.entries(page.groups.maps)) {
+  groups.maps[name] = { x: unpack(map.x), y: unpack(map.y), low: map.low, scale: map.scale };
+}
+
+const clusters = {
+  ...page.clusters,
+  size: unpack(page.clusters.size),
+  tokens: unpack(page.clusters.tokens),
+  stability: unpack(page.clusters.stability),
+  colour: unpack(page.clusters.colour),
+  mixedUp: unpack(page.clusters.mixed_up),
+  images: unpack(page.clusters.images),
+};
+clusters.nMixed = Math.round(Math.sqrt(clusters.mixedUp.length));
+
+const topics = {
+  ...page.topics,
+  tokens: unpack(page.topics.tokens),
+  share: unpack(page.topics.share),
+  images: unpack(page.topics.images),
+};
+
+const words = page.words && {
+  vocabulary: page.words.vocabulary,
+  leftOut: page.words.left_out,
+  frequency: unpack(page.words.frequency),
+  overall: unpack(page.words.overall),
+  topicOfWord: unpack(page.words.topic_of_word),
+  topicShare: unpack(page.words.topic_share),
+  topicsEach: page.words.n_topics_of_word,
+  first: starts(unpack(page.words.lengths)),
+  words: unpack(page.words.words),
+  shares: unpack(page.words.shares),
+};
+
+const vectors = page.vectors && {
+  width: page.vectors.width,
+  topicMean: unpack(page.vectors.topic_mean),
+  clusterMean: unpack(page.vectors.cluster_mean),
+  overallMean: unpack(page.vectors.overall_mean),
+  topicSd: unpack(page.vectors.topic_sd),
+  clusterSd: unpack(page.vectors.cluster_sd),
+  overallSd: unpack(page.vectors.overall_sd),
+  topicCovariance: unpack(page.vectors.topic_covariance),
+};
+
+function unpackShortlist(list) {
+  return { first: starts(unpack(list.lengths)), values: unpack(list.values), shares: unpack(list.shares) };
+}
+
+function unpackContext(raw) {
+  const context = { ...raw, missingInCluster: unpack(raw.missing_in_cluster) };
+  if (raw.kind === 'bag' && raw.values) {
+    context.first = starts(unpack(raw.values.lengths));
+    context.items = unpack(raw.values.items);
+  } else {
+    context.values = unpack(raw.values);
+  }
+  if (raw.table === 'categories') {
+    context.overall = unpack(raw.overall);
+    context.groupsWith = unpack(raw.groups_with);
+    context.by_cluster = unpackShortlist(raw.by_cluster);
+    context.by_topic = unpackShortlist(raw.by_topic);
+  } else if (raw.table) {
+    for (const part of ['points', 'by_cluster', 'by_topic', 'overall', 'cluster_mean', 'topic_mean']) {
+      if (raw[part]) context[part] = unpack(raw[part]);
+    }
+  }
+  return context;
+}
+
+const contexts = page.contexts.map(unpackContext);
+
+// Does group j have value v of a context with categories?
+function valuesOf(context, j) {
+  if (context.kind === 'bag') {
+    return context.items ? Array.from(context.items.subarray(context.first[j], context.first[j + 1])) : [];
+  }
+  return context.values[j] > 0 ? [context.values[j] - 1] : [];
+}
+
+function groupsWithValue(context, value) {
+  const found = [];
+  if (context.kind === 'bag') {
+    if (!context.items) return found;
+    let j = 0;
+    for (let i = 0; i < context.items.length; i += 1) {
+      while (i >= context.first[j + 1]) j += 1;
+      if (context.items[i] === value) found.push(j);
+    }
+    return found;
+  }
+  for (let j = 0; j < groups.n; j += 1) if (context.values[j] === value + 1) found.push(j);
+  return found;
+}
+
+// Groups of each cluster, made when first asked for.
+let membersOfCluster = null;
+function members(k) {
+  if (!membersOfCluster) {
+    membersOfCluster = Array.from({ length: clusters.n }, () => []);
+    for (let j = 0; j < groups.n; j += 1) membersOfCluster[groups.cluster[j]].push(j);
+  }
+  return membersOfCluster[k] || [];
+}
+
+// The share of a topic in a group, as far as the page knows it.
+function topicShareOf(j, m) {
+  for (let i = j * groups.topicsEach; i < (j + 1) * groups.topicsEach; i += 1) {
+    if (groups.topic[i] === m) return groups.topicShare[i] / 255;
+  }
+  return 0;
+}

@@ -1,0 +1,147 @@
+// Elements of the page. Text from data enters as text alone: nothing here parses markup.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function fill(element, options, children) {
+  for (const [name, value] of Object.entries(options || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'style') Object.entries(value).forEach(([k, v]) => element.style.setProperty(k, v));
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  for (const child of children.flat(3)) {
+    if (child === null || child === undefined || child === false || child === '') continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+function h(tag, options, ...children) {
+  return fill(document.createElement(tag), options, children);
+}
+
+function s(tag, options, ...children) {
+  return fill(document.createElementNS(SVG, tag), options, children);
+}
+
+// Numbers as people read them -------------------------------------------------------------------
+
+const wholeFormat = new Intl.NumberFormat('en');
+function whole(x) { return wholeFormat.format(Math.round(x)); }
+
+function percent(x) {
+  if (!Number.isFinite(x)) return '–';
+  const hundred = 100 * x;
+  if (hundred > 0 && hundred < 0.1) return '<0.1%';
+  if (hundred < 10 && hundred !== Math.round(hundred)) return `${hundred.toFixed(1)}%`;
+  return `${Math.round(hundred)}%`;
+}
+
+function figure(x, digits = 3) {
+  if (x === null || !Number.isFinite(x)) return '–';
+  if (x === 0) return '0';
+  if (Math.abs(x) >= 1e6 || Math.abs(x) < 1e-3) return x.toExponential(2).replace('e+', 'e');
+  if (Math.abs(x) >= 10 ** digits) return whole(x);
+  return String(Number(x.toPrecision(digits)));
+}
+
+function plural(n, word) { return `${whole(n)} ${word}${n === 1 ? '' : 's'}`; }
+
+function dateOf(days) {
+  const date = new Date(days * 86400000);
+  return Number.isNaN(date.getTime()) ? '–' : date.toISOString().slice(0, 10);
+}
+
+// A value on the scale of a context: years without commas, dates as dates.
+function contextFigure(context, x, digits = 4) {
+  if (!Number.isFinite(x)) return 'missing';
+  if (context.kind === 'date') return dateOf(x);
+  if (context.whole && Math.abs(x) < 1e6) return String(Number(x.toFixed(Number.isInteger(x) ? 0 : 1)));
+  return figure(x, digits);
+}
+
+// Links between the parts ------------------------------------------------------------------------
+
+function address(...parts) { return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}`; }
+
+function clusterColour(k) { return `var(--c${clusters.colour[k]})`; }
+
+function dot(k) {
+  return h('span', { class: 'dot', style: { background: clusterColour(k) }, 'aria-hidden': 'true' });
+}
+
+function clusterName(k) { return clusters.names[k] ? `${k} · ${clusters.names[k]}` : `${k}`; }
+function topicName(m) { return topics.names[m] ? `${m} · ${topics.names[m]}` : `${m}`; }
+function groupName(j) { return groups.names[j] || `group ${j}`; }
+
+function clusterLink(k, long = true) {
+  const label = long ? `Cluster ${clusterName(k)}` : `Cluster ${k}`;
+  return h('a', { class: 'link', href: address('clusters', k) }, dot(k), h('span', {}, label));
+}
+
+function topicLink(m) {
+  return h('a', { class: 'link', href: address('topics', m) }, topicGlyph(m, 18), h('span', {}, `Topic ${topicName(m)}`));
+}
+
+function groupLink(j) {
+  return h('a', { class: 'link', href: address('groups', j) }, dot(groups.cluster[j]), h('span', {}, groupName(j)));
+}
+
+// Parts of pages ---------------------------------------------------------------------------------
+
+function card(title, note, ...children) {
+  return h('section', { class: 'card' },
+    title && h('h3', {}, title), note && h('p', { class: 'note' }, note), ...children);
+}
+
+function figureTile(label, value, note) {
+  return h('div', { class: 'tile' },
+    h('div', { class: 'tile-value' }, value), h('div', { class: 'tile-label' }, label),
+    note && h('div', { class: 'tile-note' }, note));
+}
+
+function meter(share, label) {
+  return h('span', { class: 'meter', role: 'img', 'aria-label': label || percent(share), title: label || percent(share) },
+    h('span', { style: { width: `${Math.round(100 * Math.max(0, Math.min(1, share)))}%` } }));
+}
+
+function choice(label, options, value, onchange) {
+  const select = h('select', { 'aria-label': label, onchange: () => onchange(select.value) },
+    options.map(([key, text]) => h('option', { value: key }, text)));
+  select.value = value;
+  return h('label', { class: 'field' }, h('span', {}, label), select);
+}
+
+function switcher(label, options, value, onchange) {
+  const buttons = options.map(([key, text]) => h('button', {
+    type: 'button', 'aria-pressed': String(key === value), onclick: () => {
+      buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(options[i][0] === key)));
+      onchange(key);
+    },
+  }, text));
+  return h('div', { class: 'switch', role: 'group', 'aria-label': label }, buttons);
+}
+
+// Tooltips follow the pointer; what they say is said elsewhere for those without one -------------
+
+const tip = document.getElementById('tip');
+
+function showTip(x, y, ...children) {
+  tip.replaceChildren(...children.flat().map((child) => (child instanceof Node ? child : document.createTextNode(child))));
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  const left = Math.min(x + 14, window.innerWidth - box.width - 8);
+  const top = y + 18 + box.height > window.innerHeight ? y - box.height - 10 : y + 18;
+  tip.style.left = `${Math.max(4, left)}px`;
+  tip.style.top = `${Math.max(4, top)}px`;
+}
+
+function hideTip() { tip.hidden = true; }
+
+function hasTip(element, text) {
+  element.addEventListener('pointermove', (event) => showTip(event.clientX, event.clientY, text()));
+  element.addEventListener('pointerleave', hideTip);
+  return element;
+}
+
+function css(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }

@@ -1,0 +1,136 @@
+// Groups: all of them in one list, and a page for each; pages for words and for context values.
+
+function groupsLike(j, most) {
+  // Cosine of the topics that the page knows, among groups of the same cluster.
+  const each = groups.topicsEach;
+  const own = new Map();
+  for (let i = j * each; i < (j + 1) * each; i += 1) own.set(groups.topic[i], groups.topicShare[i]);
+  const best = [];
+  for (const other of members(groups.cluster[j])) {
+    if (other === j) continue;
+    let product = 0; let square = 0;
+    for (let i = other * each; i < (other + 1) * each; i += 1) {
+      const share = groups.topicShare[i];
+      square += share * share;
+      if (own.has(groups.topic[i])) product += share * own.get(groups.topic[i]);
+    }
+    const score = square > 0 ? product / Math.sqrt(square) : 0;
+    if (best.length < most || score > best[best.length - 1][1]) {
+      best.push([other, score]);
+      best.sort((a, b) => b[1] - a[1]);
+      if (best.length > most) best.pop();
+    }
+  }
+  return best;
+}
+
+function groupDetail(j) {
+  const k = groups.cluster[j];
+  const sure = groups.confidence[j] / 255;
+  const choices = [];
+  for (let i = j * groups.choicesEach; i < (j + 1) * groups.choicesEach; i += 1) {
+    if (groups.choice[i] > 0) choices.push([groups.choice[i] - 1, groups.choiceShare[i] / 255]);
+  }
+  const topicRows = [];
+  for (let i = j * groups.topicsEach; i < (j + 1) * groups.topicsEach; i += 1) {
+    if (groups.topicShare[i] > 0) topicRows.push({ label: topicLink(groups.topic[i]), value: groups.topicShare[i] / 255 });
+  }
+  const number = groups.numbers ? groups.numbers[j] : j;
+  const like = groups.ownShares ? groupsLike(j, 8) : [];
+  return h('article', {},
+    h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, groupName(j)),
+      h('p', { class: 'note' }, `Group ${whole(number)} · ${whole(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
+    h('div', { class: 'columns' },
+      h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
+        h('p', { class: 'note' }, meter(sure, `${percent(sure)} sure`), ` together with a group of this cluster with probability ${percent(sure)}`),
+        choices.length > 1 && [h('h4', {}, 'Over the draws it was in'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { most: 1 })]),
+      card('Topics', groups.ownShares ? 'Share of its content.' : 'Of the clusters it was in.', bars(topicRows)),
+      contexts.length > 0 && card('Contexts', null, groupContexts(j)),
+      like.length > 0 && card('Groups like it', 'The same cluster and the same topics.', h('ol', { class: 'plain' }, like.map(([other]) => h('li', {}, groupRow(other, percent(groups.confidence[other] / 255))))))));
+}
+
+function groupsView(args) {
+  let chosen = null;
+  let key = 'order';
+  const list = virtualList({
+    rowHeight: 38, label: 'Groups', current: () => chosen, row: (j) => groupRow(j, percent(groups.confidence[j] / 255)),
+    open: (j) => { window.location.hash = address('groups', j); },
+  });
+  const sorts = {
+    order: null,
+    name: (a, b) => groups.names[a].localeCompare(groups.names[b]),
+    unsure: (a, b) => groups.confidence[a] - groups.confidence[b],
+    sure: (a, b) => groups.confidence[b] - groups.confidence[a],
+    long: (a, b) => groups.tokens[b] - groups.tokens[a],
+    cluster: (a, b) => groups.cluster[a] - groups.cluster[b] || groups.confidence[b] - groups.confidence[a],
+  };
+  const count = h('span', { class: 'soft', 'aria-live': 'polite' });
+  const input = h('input', { type: 'search', placeholder: 'Filter by name', 'aria-label': 'Filter groups by name' });
+  const apply = () => {
+    const found = input.value.trim() ? findNames(groupIndex(), input.value, groups.n) : Array.from({ length: groups.n }, (_, j) => j);
+    if (sorts[key]) found.sort((a, b) => sorts[key](a, b) || a - b); else found.sort((a, b) => a - b);
+    count.textContent = plural(found.length, 'group');
+    list.set(found);
+    if (chosen !== null) list.show(chosen);
+  };
+  input.addEventListener('input', apply);
+  const body = h('div', { class: 'detail' });
+  const element = h('div', { class: 'view master' }, h('h2', { tabindex: '-1' }, 'Groups'),
+    h('div', { class: 'split' },
+      h('div', { class: 'side' },
+        h('div', { class: 'toolbar' },
+          choice('Order', [['order', 'as in the data'], ['name', 'by name'], ['unsure', 'least sure first'], ['sure', 'surest first'], ['long', 'longest first'], ['cluster', 'by cluster']], key, (next) => { key = next; apply(); }), input), count, list.element), body));
+  const update = (next) => {
+    const given = next[0] === undefined ? null : Number(next[0]);
+    chosen = given !== null && given >= 0 && given < groups.n ? given : null;
+    element.classList.toggle('has-detail', chosen !== null);
+    body.replaceChildren(h('a', { class: 'back', href: '#/groups' }, '‹ All groups'), groupDetail(chosen ?? list.items[0] ?? 0));
+    if (chosen !== null) list.show(chosen); else list.refresh();
+  };
+  apply();
+  update(args);
+  return { element, title: 'Groups', update };
+}
+
+function wordView(args) {
+  const w = Number(args[0]);
+  if (!words || !(w < words.vocabulary.length)) return missingView('word');
+  const rows = [];
+  for (let i = w * words.topicsEach; i < (w + 1) * words.topicsEach; i += 1) {
+    if (words.topicShare[i] > 0) rows.push({ label: topicLink(words.topicOfWord[i]), value: words.topicShare[i] / 255 });
+  }
+  const word = words.vocabulary[w];
+  const using = clusters.words ? clusters.words.map((list, k) => [k, list.find(([other]) => other === word)]).filter((pair) => pair[1]) : [];
+  const element = h('div', { class: 'view' }, h('p', { class: 'note' }, 'Word'), h('h2', { tabindex: '-1' }, word),
+    h('p', {}, `${whole(words.frequency[w])} times in the data, ${percent(words.overall[w])} of everything.`),
+    h('div', { class: 'columns' }, card('Topics it belongs to', 'Where its occurrences go.', bars(rows, { most: 1 })),
+      using.length > 0 && card('Characteristic of', 'Times as frequent as overall.', bars(using.map(([k, pair]) => ({ label: clusterLink(k), value: pair[1], text: `×${figure(pair[1])}`, colour: clusterColour(k) }))))));
+  return { element, title: word };
+}
+
+function valueView(args) {
+  const [c, value] = args.map(Number);
+  const context = contexts[c];
+  if (!context || !context.categories || !(value < context.categories.length)) return missingView('value');
+  const found = groupsWithValue(context, value);
+  const counts = new Map();
+  const shares = new Map();
+  for (const j of found) {
+    counts.set(groups.cluster[j], (counts.get(groups.cluster[j]) || 0) + 1);
+    for (let i = j * groups.topicsEach; i < (j + 1) * groups.topicsEach; i += 1) shares.set(groups.topic[i], (shares.get(groups.topic[i]) || 0) + groups.topicShare[i] / 255);
+  }
+  const top = (map) => [...map.entries()].sort((a, b) => b[1] - a[1]).slice(0, 10);
+  const element = h('div', { class: 'view' }, h('p', { class: 'note' }, context.name), h('h2', { tabindex: '-1' }, context.categories[value]),
+    h('p', {}, `${plural(context.groupsWith ? context.groupsWith[value] : found.length, 'group')} with this value.`),
+    h('div', { class: 'columns' },
+      card('Clusters', 'Groups with this value in each; in brackets their share of the cluster.', bars(top(counts).map(([k, count]) => ({
+        label: clusterLink(k), value: count, text: `${whole(count)} (${percent(count / clusters.size[k])})`, colour: clusterColour(k),
+      })))),
+      card('Topics', 'Of these groups, on average.', bars(top(shares).map(([m, sum]) => ({ label: topicLink(m), value: sum / found.length }))))),
+    found.length > 0 && h('section', { class: 'card' }, h('h3', {}, 'Groups'), groupList(found, 'Groups with this value')));
+  return { element, title: context.categories[value] };
+}
+
+function missingView(what) {
+  return { element: h('div', { class: 'view' }, h('h2', { tabindex: '-1' }, `There is no such ${what}`), h('p', {}, h('a', { href: '#/overview' }, 'Back to the overview'))), title: 'Not found' };
+}

@@ -1,0 +1,114 @@
+// The section around the map: what colours mean, what is under the pointer.
+
+function quantiles(context) {
+  const known = Array.from(context.values).filter(Number.isFinite).sort((a, b) => a - b);
+  return [known[Math.floor(0.02 * known.length)] ?? 0, known[Math.ceil(0.98 * (known.length - 1))] ?? 1];
+}
+
+function colourChoices() {
+  const options = [['cluster', 'cluster'], ['confidence', 'how sure']];
+  contexts.forEach((context, c) => {
+    if (context.kind === 'vector' || (context.kind === 'bag' && !context.items) || !context.values) return;
+    options.push([`context:${c}`, context.name]);
+  });
+  options.push(['tokens', `number of ${page.content.unit}`]);
+  return options;
+}
+
+// For a choice: the class of each group, the colours of the classes, and a legend.
+function colouring(choiceKey) {
+  const base = Array.from({ length: 10 }, (_, i) => css(`--c${i}`));
+  const ramp = Array.from({ length: 24 }, (_, i) => scaleColour(i / 23));
+  const missing = css('--line');
+  const scaled = (value, low, high, format) => ({
+    classOf: (j) => { const x = value(j); return Number.isFinite(x) ? 1 + Math.max(0, Math.min(23, Math.floor(((x - low) / (high - low || 1)) * 24))) : 0; },
+    palette: [missing, ...ramp],
+    legend: h('div', { class: 'ramp' }, h('span', {}, format(low)),
+      h('span', { class: 'ramp-bar', style: { background: `linear-gradient(90deg, ${ramp.join(',')})` } }), h('span', {}, format(high))),
+  });
+  if (choiceKey === 'confidence') return { base, ...scaled((j) => groups.confidence[j] / 255, 0, 1, percent) };
+  if (choiceKey === 'tokens') {
+    const known = Array.from(groups.tokens).sort((a, b) => a - b);
+    return { base, ...scaled((j) => groups.tokens[j], known[0], known[Math.floor(0.98 * (known.length - 1))], whole) };
+  }
+  if (choiceKey.startsWith('context:')) {
+    const c = Number(choiceKey.slice(8));
+    const context = contexts[c];
+    if (!context.categories) {
+      const [low, high] = quantiles(context);
+      return { base, ...scaled((j) => context.values[j], low, high, (x) => contextFigure(context, x)) };
+    }
+    const frequent = Array.from(context.groupsWith, (count, v) => [count, v]).sort((a, b) => b[0] - a[0]).slice(0, 8).map((pair) => pair[1]);
+    const place = new Map(frequent.map((v, i) => [v, i + 1]));
+    return {
+      base,
+      classOf: (j) => { for (const v of valuesOf(context, j)) if (place.has(v)) return place.get(v); return 0; },
+      palette: [missing, ...base.slice(0, 8)],
+      legend: h('div', { class: 'legend' }, frequent.map((v, i) => h('a', { class: 'chip', href: address('values', c, v) },
+        h('span', { class: 'dot', style: { background: `var(--c${i})` } }), context.categories[v])), h('span', { class: 'soft' }, 'others grey')),
+    };
+  }
+  return { base, classOf: (j) => groups.cluster[j], palette: Array.from(clusters.colour, (c) => base[c]), legend: null };
+}
+
+function groupSummary(j) {
+  const k = groups.cluster[j];
+  const rows = [h('div', { class: 'tip-title' }, groupName(j)),
+    h('div', {}, dot(k), ` Cluster ${clusterName(k)}, ${percent(groups.confidence[j] / 255)} sure`)];
+  contexts.slice(0, 4).forEach((context, c) => {
+    const value = groupValue(c, j);
+    const text = value instanceof Node ? value.textContent : Array.isArray(value) ? value.slice(0, 5).map((v) => v.textContent).join(', ') + (value.length > 5 ? ', …' : '') : String(value);
+    rows.push(h('div', { class: 'soft' }, `${context.name}: ${text}`));
+  });
+  const m = groups.topicsEach ? groups.topic[j * groups.topicsEach] : -1;
+  if (m >= 0) rows.push(h('div', { class: 'soft' }, `most of topic ${topicName(m)} (${percent(groups.topicShare[j * groups.topicsEach] / 255)})`));
+  return rows;
+}
+
+function mapView(args) {
+  const status = h('div', { class: 'map-status', 'aria-live': 'polite' });
+  const hint = () => [h('span', { class: 'soft' }, 'Point at a group to see it, click to open it. Click the map first to zoom with the wheel.')];
+  const say = (j) => status.replaceChildren(...(j >= 0 ? [h('div', {}, groupLink(j)), ...groupSummary(j).slice(1)] : hint()));
+  const map = mapCanvas({
+    onhover(j, chosen, x, y) {
+      if (j < 0) { hideTip(); return; }
+      if (chosen) { hideTip(); say(j); } else showTip(x, y, ...groupSummary(j));
+    },
+    onopen(j) { hideTip(); window.location.hash = address('groups', j); },
+  });
+  const legend = h('div', { class: 'map-legend' });
+  const clusterLegend = () => h('div', { class: 'legend' }, Array.from({ length: Math.min(clusters.n, 14) }, (_, k) => {
+    const item = h('a', { class: 'chip', href: address('clusters', k) }, dot(k), `${clusterName(k)} `, h('span', { class: 'soft' }, whole(clusters.size[k])));
+    ['pointerenter', 'focus'].forEach((type) => item.addEventListener(type, () => map.highlight(k)));
+    ['pointerleave', 'blur'].forEach((type) => item.addEventListener(type, () => map.highlight(null)));
+    return item;
+  }), clusters.n > 14 && h('a', { class: 'chip', href: '#/clusters' }, `and ${clusters.n - 14} more`));
+  let key = 'cluster';
+  const recolour = (next) => {
+    key = next;
+    const found = colouring(key);
+    map.colourBy(found.classOf, found.palette, found.base);
+    legend.replaceChildren(found.legend || clusterLegend());
+  };
+  const explain = {
+    clusters: 'Each disc is a cluster, its area the number of groups; clusters with like topics are neighbours. The surest groups are in the middle, a group that leans to another cluster is on that side.',
+    topics: 'Every group by its own topics: neighbours are made of the same ones. Distances across the map mean little.',
+  };
+  const note = h('p', { class: 'note' }, explain.clusters);
+  const layouts = Object.keys(groups.maps);
+  const element = h('div', { class: 'view' },
+    h('h2', { tabindex: '-1' }, 'Map of groups'), note,
+    h('div', { class: 'toolbar' },
+      layouts.length > 1 && switcher('Arrangement', [['clusters', 'by cluster'], ['topics', 'by topics']], 'clusters', (name) => { note.textContent = explain[name]; map.use(name); }),
+      choice('Colour by', colourChoices(), 'cluster', recolour),
+      h('div', { class: 'switch', role: 'group', 'aria-label': 'Zoom' },
+        h('button', { type: 'button', 'aria-label': 'Zoom in', onclick: () => map.zoom(1.5) }, '+'),
+        h('button', { type: 'button', 'aria-label': 'Zoom out', onclick: () => map.zoom(1 / 1.5) }, '−'),
+        h('button', { type: 'button', onclick: () => map.home() }, 'all'))),
+    h('div', { class: 'map-frame' }, map.element), status, legend);
+  say(-1);
+  recolour('cluster');
+  const show = (arg) => { if (arg !== undefined && Number(arg) < groups.n) requestAnimationFrame(() => requestAnimationFrame(() => map.show(Number(arg)))); };
+  show(args[0]);
+  return { element, title: 'Map', update: (next) => show(next[0]), recolour: () => recolour(key), map };
+}

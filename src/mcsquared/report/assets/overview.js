@@ -1,0 +1,44 @@
+// The first page: what was fitted, how well, and what to trust.
+
+const LEVELS = { good: ['✓', 'Good'], watch: ['!', 'Look closer'], bad: ['✕', 'Beware'] };
+
+function checkRow(check) {
+  const [sign, word] = LEVELS[check.level];
+  return h('li', { class: `check ${check.level}` },
+    h('span', { class: 'sign', role: 'img', 'aria-label': word, title: word }, sign),
+    h('div', {}, h('strong', {}, check.title), h('p', {}, check.text)));
+}
+
+function clusterBars(n) {
+  return bars(Array.from({ length: Math.min(n, clusters.n) }, (_, k) => ({
+    label: clusterLink(k), value: clusters.size[k], text: whole(clusters.size[k]), colour: clusterColour(k),
+    title: `${plural(clusters.size[k], 'group')}, ${percent(clusters.stability[k] / 255)} sure`,
+  })));
+}
+
+function topicBars(n) {
+  return bars(Array.from({ length: Math.min(n, topics.n) }, (_, m) => ({
+    label: topicLink(m), value: topics.share[m], title: `${whole(topics.tokens[m])} ${page.content.unit}`,
+  })));
+}
+
+function overviewView() {
+  const notes = page.notes.filter((note) => !/truncation|was reached|chains disagree/.test(note));
+  const more = (n, name, href) => n > 12 && h('p', { class: 'note' }, h('a', { href }, `All ${n} ${name}`));
+  const element = h('div', { class: 'view' },
+    h('h2', { tabindex: '-1' }, 'Overview'),
+    h('div', { class: 'tiles' }, page.facts.map((fact) => figureTile(fact.label, fact.value, fact.note))),
+    h('div', { class: 'columns' },
+      h('section', { class: 'card' }, h('h3', {}, 'What to trust'), h('ul', { class: 'checks' }, page.checks.map(checkRow)),
+        h('p', { class: 'note' }, h('a', { href: '#/diagnostics' }, 'Traces and figures behind this'))),
+      h('section', { class: 'card' }, h('h3', {}, 'What was fitted'), page.model.map((sentence) => h('p', {}, sentence)),
+        h('p', {}, 'A ', h('strong', {}, 'cluster'), ' is a set of groups with like contexts and like topics. A ', h('strong', {}, 'topic'),
+          ` is a pattern of ${page.content.unit} that groups share. Both, and how many there are, come from the data.`),
+        notes.length > 0 && h('details', {}, h('summary', {}, 'How the data were read'), h('ul', {}, notes.map((note) => h('li', {}, note)))),
+        page.gaps.map((gap) => h('p', { class: 'note' }, gap)))),
+    h('div', { class: 'columns' },
+      card('Largest clusters', 'Groups in each.', clusterBars(12), more(clusters.n, 'clusters', '#/clusters')),
+      card('Largest topics', `Share of all ${page.content.unit}.`, topicBars(12), more(topics.n, 'topics', '#/topics'))),
+    missingnessMap());
+  return { element, title: 'Overview' };
+}

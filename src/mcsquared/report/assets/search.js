@@ -1,0 +1,110 @@
+// Search: groups, words, context values, clusters and topics by parts of their names.
+
+let groupNamesLower = null;
+function groupIndex() {
+  if (!groupNamesLower) groupNamesLower = groups.names.map((name) => name.toLowerCase());
+  return groupNamesLower;
+}
+
+const clusterTitles = clusters.names.map((name, k) => `cluster ${k} ${name}`);
+const topicTitles = topics.names.map((name, m) => `topic ${m} ${name}`);
+
+const lowerCache = new Map();
+function lowered(names) {
+  if (!lowerCache.has(names)) lowerCache.set(names, names.map((name) => name.toLowerCase()));
+  return lowerCache.get(names);
+}
+
+// Numbers of the names that hold every part of the query; those that begin with it first.
+function findNames(names, query, most) {
+  const parts = query.trim().toLowerCase().split(/\s+/).filter(Boolean);
+  if (!parts.length) return [];
+  const whole = parts.join(' ');
+  const ranks = [[], [], []];
+  for (let i = 0; i < names.length; i += 1) {
+    const name = names[i];
+    if (!parts.every((part) => name.includes(part))) continue;
+    const at = name.indexOf(whole);
+    ranks[at === 0 ? 0 : at > 0 && !/[\p{L}\p{N}]/u.test(name[at - 1]) ? 1 : 2].push(i);
+  }
+  return ranks.flat().slice(0, most);
+}
+
+function searchAll(query, most) {
+  const found = [];
+  const add = (title, items, total) => { if (items.length) found.push({ title, items, total }); };
+  const clusterHits = findNames(lowered(clusterTitles), query, most);
+  add('Clusters', clusterHits.map((k) => ({ href: address('clusters', k), text: `Cluster ${clusterName(k)}`, mark: dot(k), note: plural(clusters.size[k], 'group') })));
+  const topicHits = findNames(lowered(topicTitles), query, most);
+  add('Topics', topicHits.map((m) => ({ href: address('topics', m), text: `Topic ${topicName(m)}`, mark: topicGlyph(m, 18), note: percent(topics.share[m]) })));
+  const groupHits = findNames(groupIndex(), query, most);
+  add('Groups', groupHits.map((j) => ({ href: address('groups', j), text: groupName(j), mark: dot(groups.cluster[j]), note: `cluster ${groups.cluster[j]}` })));
+  if (words) {
+    const wordHits = findNames(lowered(words.vocabulary), query, most * 4).slice(0, most);
+    add('Words', wordHits.map((w) => ({ href: address('words', w), text: words.vocabulary[w], mark: null, note: `${whole(words.frequency[w])} times` })));
+  }
+  contexts.forEach((context, c) => {
+    if (!context.categories) return;
+    const hits = findNames(lowered(context.categories), query, most);
+    add(context.name, hits.map((v) => ({ href: address('values', c, v), text: context.categories[v], mark: null, note: context.groupsWith ? plural(context.groupsWith[v], 'group') : '' })));
+  });
+  return found;
+}
+
+function hitRow(item, options = {}) {
+  return h('a', { class: 'hit', href: item.href, ...options }, item.mark, h('span', { class: 'grow' }, item.text), h('span', { class: 'soft' }, item.note));
+}
+
+function searchView(args) {
+  const query = args[0] || '';
+  const found = searchAll(query, 2000);
+  const element = h('div', { class: 'view' }, h('h2', { tabindex: '-1' }, `Search: ${query}`),
+    !found.length && h('p', {}, 'Nothing has this in its name.'),
+    found.map((part) => {
+      const list = virtualList({ rowHeight: 34, label: part.title, row: (item) => hitRow({ ...item, mark: item.mark && item.mark.cloneNode(true) }), open: (item) => { window.location.hash = item.href; } });
+      list.element.style.height = `${Math.min(part.items.length, 12) * 34 + 2}px`;
+      list.set(part.items);
+      return h('section', { class: 'card' }, h('h3', {}, `${part.title} `, h('span', { class: 'soft' }, part.items.length >= 2000 ? 'the first 2,000' : whole(part.items.length))), list.element);
+    }));
+  return { element, title: 'Search' };
+}
+
+function setUpSearch() {
+  const input = document.getElementById('search');
+  const box = document.getElementById('found');
+  let active = -1;
+  const hits = () => [...box.querySelectorAll('.hit')];
+  const close = () => { box.hidden = true; input.setAttribute('aria-expanded', 'false'); input.removeAttribute('aria-activedescendant'); active = -1; };
+  const mark = (i) => {
+    const all = hits();
+    active = all.length ? (i + all.length) % all.length : -1;
+    all.forEach((hit, at) => hit.classList.toggle('active', at === active));
+    if (active >= 0) { all[active].scrollIntoView({ block: 'nearest' }); input.setAttribute('aria-activedescendant', all[active].id); }
+  };
+  const open = () => {
+    const query = input.value.trim();
+    if (!query) { close(); return; }
+    const found = searchAll(query, 6);
+    let n = 0;
+    const row = (item) => { const hit = hitRow(item, { role: 'option', id: `hit${n}`, tabindex: '-1' }); n += 1; return hit; };
+    box.replaceChildren(
+      ...found.flatMap((part) => [h('div', { class: 'hit-title' }, part.title), ...part.items.map(row)]),
+      found.length ? row({ href: address('search', query), text: `Everything with “${query}”`, mark: null, note: 'Enter' }) : h('div', { class: 'hit-title' }, 'Nothing has this in its name.'));
+    box.hidden = false;
+    input.setAttribute('aria-expanded', 'true');
+    active = -1;
+  };
+  input.addEventListener('input', open);
+  input.addEventListener('focus', open);
+  input.addEventListener('keydown', (event) => {
+    if (event.key === 'ArrowDown') { event.preventDefault(); mark(active + 1); }
+    if (event.key === 'ArrowUp') { event.preventDefault(); mark(active - 1); }
+    if (event.key === 'Escape') { close(); input.blur(); }
+    if (event.key === 'Enter') {
+      const target = active >= 0 ? hits()[active].getAttribute('href') : input.value.trim() && address('search', input.value.trim());
+      if (target) { window.location.hash = target; close(); input.blur(); }
+    }
+  });
+  document.addEventListener('pointerdown', (event) => { if (!event.target.closest('.searchbox')) close(); });
+  box.addEventListener('click', (event) => { if (event.target.closest('.hit')) { close(); input.blur(); } });
+}

@@ -1,0 +1,164 @@
+"""One HTML file that needs nothing else: template, style, script and data in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from mcsquared.errors import InputError
+from mcsquared.report.gather import report_data
+from mcsquared.report.packing import embedded_json
+from mcsquared.storage import check_target
+from mcsquared.storage.texts import write_text
+
+if TYPE_CHECKING:
+    from mcsquared.estimator import MC2
+    from mcsquared.posterior import Posterior
+
+__all__ = ["render", "write_report"]
+
+# In the order in which one needs another; together they are one script.
+_SCRIPTS = (
+    "data.js",
+    "elements.js",
+    "charts.js",
+    "contexts.js",
+    "lists.js",
+    "map.js",
+    "mapview.js",
+    "overview.js",
+    "clusters.js",
+    "topics.js",
+    "groups.js",
+    "search.js",
+    "diagnostics.js",
+    "app.js",
+)
+_STYLES = ("base.css", "parts.css")
+
+
+def write_report(
+    model: MC2 | Posterior,
+    path: str | os.PathLike[str],
+    *,
+    corpus: Any = None,
+    title: str | None = None,
+    image_shape: tuple[int, int] | None = None,
+    dimension_names: Sequence[str] | None = None,
+) -> None:
+    """Write a report of a fitted model: one HTML file that opens in any browser, without network.
+
+    Parameters
+    ----------
+    model : MC2 or Posterior
+        Fitted, or read from a file; the file alone is enough.
+    path : path
+        Written whole or not at all.
+    corpus : Corpus, texts, matrix or list of arrays, optional
+        What the model was fitted to. A model does not keep the groups' content; with it, the page
+        shows each group's own topics and a map of the groups by topics.
+    title : str, optional
+    image_shape : (height, width), optional
+        Draw topics as images, the words or dimensions being pixels row after row. Words named
+        r0c0, r0c1, ... are drawn so unasked.
+    dimension_names : sequence of str, optional
+        What the numbers of a vector are, where content is vectors.
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> model = mc2.MC2(n_sweeps=50, burn_in=20, random_state=0, progress=False).fit(corpus)
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> page = pathlib.Path(folder.name) / "letters.html"
+    >>> mc2.write_report(model, page, corpus=corpus, title="Letters")
+    >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
+    >>> folder.cleanup()
+    """
+    target = check_target(path)
+    posterior, bounds = _posterior_of(model)
+    if corpus is not None:
+        corpus = _as_corpus(model, posterior, corpus)
+    data = report_data(
+        posterior,
+        corpus,
+        title=str(title) if title is not None else "What the groups have in common",
+        image_shape=image_shape,
+        dimension_names=dimension_names,
+        bounds=bounds,
+    )
+    write_text(target, render(data))
+
+
+def _posterior_of(model: Any) -> tuple[Posterior, dict[str, int | None]]:
+    """Return the posterior, and the user's bounds where they are known."""
+    from mcsquared.posterior import Posterior
+
+    if isinstance(model, Posterior):
+        return model, {}
+    posterior = getattr(model, "posterior_", None)
+    if not isinstance(posterior, Posterior):
+        raise InputError(
+            f"model is {type(model).__name__} without a posterior, but a fitted MC2 is wanted"
+        )
+    bounds = {name: getattr(model, f"max_{name}", None) for name in ("clusters", "topics")}
+    return posterior, bounds
+
+
+def _as_corpus(model: Any, posterior: Posterior, corpus: Any) -> Any:
+    from mcsquared.corpus import Corpus, as_corpus
+
+    if isinstance(corpus, Corpus):
+        return corpus
+    content = getattr(model, "content", "auto")
+    kind = content if content in ("counts", "vectors") else "auto"
+    words: Any = posterior.vocabulary
+    return as_corpus(corpus, None, content=kind, vocabulary=words)
+
+
+def render(data: dict[str, Any]) -> str:
+    """Return the page as a text.
+
+    Its policy lets it run its own script and style, known by their digests, and nothing else: it
+    can load nothing, and markup that came with the data could do nothing if it ever got in.
+    """
+    from mcsquared import __version__
+
+    try:
+        from jinja2 import Environment
+        from markupsafe import Markup
+    except ImportError as error:
+        raise InputError(
+            "a report needs jinja2, which is not installed: pip install 'mcsquared[report]'"
+        ) from error
+    style = "\n".join(_asset(name) for name in _STYLES)
+    script = "\n".join(["'use strict';", "(() => {", *map(_asset, _SCRIPTS), "})();"])
+    template = Environment(autoescape=True, keep_trailing_newline=True).from_string(
+        _asset("page.html")
+    )
+    page: str = template.render(
+        title=data["title"],
+        version=__version__,
+        style=Markup(style),
+        script=Markup(script),
+        style_digest=_digest(style),
+        script_digest=_digest(script),
+        data=Markup(embedded_json(data)),
+    )
+    # A title may hold half of a surrogate pair, which no file can.
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def _asset(name: str) -> str:
+    folder = resources.files("mcsquared.report") / "assets"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
