@@ -1,0 +1,137 @@
+"""Nested DP and DP mixture: against every partition listed, against scikit-learn, against MC2."""
+
+import math
+from collections import Counter, defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import gammaln
+from scipy.stats import multivariate_t
+from sklearn.base import clone
+from sklearn.mixture import BayesianGaussianMixture
+
+from mcsquared import MC2
+from mcsquared.baselines import DPMixture, NestedDP
+from mcsquared.corpus import Corpus
+from mcsquared.datasets import letters
+from mcsquared.errors import InputError
+from mcsquared.evaluation import adjusted_rand_index
+from mcsquared.families import Categorical, Gaussian
+from tests.statistics.corpora import ALPHA, ETA, V
+from tests.statistics.tiny import Posterior, Tiny, canonical, partitions
+
+SHORT = {"n_sweeps": 60, "burn_in": 30, "random_state": 0, "progress": False}
+LONG = {"n_sweeps": 1500, "burn_in": 100, "thin": 1, "keep_parameters": 1, "sampler": "collapsed"}
+
+
+def frequencies(model):
+    """How often each partition of the groups was drawn."""
+    drawn = Counter(canonical(row) for row in model.posterior_.cluster_of_group.tolist())
+    return {labels: n / drawn.total() for labels, n in drawn.items()}
+
+
+def distance(found, exact):
+    """Total variation."""
+    keys = set(found) | set(exact)
+    return 0.5 * sum(abs(found.get(key, 0.0) - exact.get(key, 0.0)) for key in keys)
+
+
+def together(table):
+    """How probable it is that two groups are in one cluster, for every pair."""
+    result = 0.0
+    for labels, chance in table.items():
+        result = result + chance * np.equal.outer(labels, labels)
+    return result
+
+
+def test_nested_dp_draws_partitions_as_often_as_enumeration_says():
+    counts = np.array([[2, 0, 0], [2, 0, 0], [0, 1, 1]])
+    corpus = Corpus(counts, {"year": np.array([1.0, 100.0, 1.0])})
+    model = NestedDP(
+        Categorical(0.5), alpha=ALPHA, v=V, eta=ETA, random_state=0, progress=False, **LONG
+    ).fit(corpus)
+    exact = defaultdict(float)
+    without = Tiny(corpus, model.posterior_.priors)
+    for (clusters, _), chance in Posterior(without).states.items():
+        exact[clusters] += chance
+    assert distance(frequencies(model), exact) < 0.04
+
+
+def test_nested_dp_is_mc2_of_the_paper_without_contexts():
+    corpus = letters(n_groups_per_cluster=5, random_state=0).corpus
+    model = NestedDP(**SHORT).fit(corpus)
+    same = MC2(contexts={}, lam=math.inf, **SHORT).fit(corpus)
+    assert np.array_equal(model.posterior_.cluster_of_group, same.posterior_.cluster_of_group)
+    assert np.array_equal(model.components_, same.components_)
+    elsewhere = corpus.with_contexts({"position": np.arange(20.0)})
+    assert np.array_equal(clone(model).fit(elsewhere).labels_, model.labels_)
+    assert "lam" not in model.get_params()
+
+
+def test_nested_dp_finds_clusters_of_words_that_are_apart():
+    rng = np.random.default_rng(0)
+    topics = np.kron(np.eye(3), np.full(4, 0.25))
+    counts = np.array([rng.multinomial(30, topics[j // 8]) for j in range(24)])
+    model = NestedDP(**SHORT).fit(Corpus(counts))
+    assert adjusted_rand_index(model.labels_, np.repeat([0, 1, 2], 8)) == 1.0
+    assert model.perplexity(Corpus(counts), "exact") == pytest.approx(4.0, rel=0.15)
+
+
+def normal_gamma_mixture(x, alpha, mean, strength, shape, rate):
+    """Posterior of every partition of x under a DP mixture, from Student densities."""
+    table = {}
+    for labels in partitions(len(x)):
+        value = 0.0
+        for k in set(labels):
+            block = x[np.array(labels) == k]
+            n = len(block)
+            scale = rate / shape * (np.eye(n) + 1.0 / strength)
+            value += np.log(alpha) + gammaln(n)
+            value += multivariate_t.logpdf(block, np.full(n, mean), scale, df=2 * shape)
+        table[labels] = np.exp(value)
+    total = sum(table.values())
+    return {labels: weight / total for labels, weight in table.items()}
+
+
+def test_dp_mixture_draws_partitions_as_often_as_enumeration_says():
+    x = np.array([-1.2, -0.9, 0.3, 2.0, 2.2])
+    family = Gaussian(mean=0.0, strength=0.5, shape=1.5, rate=1.0)
+    corpus = Corpus(np.random.default_rng(0).integers(9, size=(5, 3)), {"x": x})
+    model = DPMixture({"x": family}, alpha=1.3, random_state=0, progress=False, **LONG)
+    exact = normal_gamma_mixture(x, 1.3, 0.0, 0.5, 1.5, 1.0)
+    found = frequencies(model.fit(corpus))
+    # 52 partitions are seen with some 3% of chance each way; of pairs there are but ten.
+    assert distance(found, exact) < 0.1
+    assert together(found) == pytest.approx(together(exact), abs=0.05)
+
+
+def test_dp_mixture_finds_the_clusters_that_scikit_learn_finds():
+    rng = np.random.default_rng(0)
+    points = np.vstack([rng.normal(center, 1.0, (20, 2)) for center in ((0, 0), (9, 0), (0, 9))])
+    peer = BayesianGaussianMixture(n_components=10, random_state=0).fit(points)
+    model = DPMixture(**SHORT).fit({"place": points})
+    assert adjusted_rand_index(model.labels_, peer.predict(points)) == 1.0
+    assert model.n_clusters_ == 3
+    new = rng.normal((9, 0), 1.0, (5, 2))
+    assert (model.predict({"place": new}) == model.labels_[20]).all()
+    assert model.predict_proba({"place": new}).sum(axis=1) == pytest.approx(np.ones(5))
+    far = model.predict_new_proba({"place": np.array([[0.0, 0.0], [60.0, 60.0]])})
+    assert far[0] < 0.1 < 0.9 < far[1]
+
+
+def test_dp_mixture_does_not_look_at_content():
+    truth = letters(n_groups_per_cluster=5, random_state=0)
+    other = Corpus(np.ones((20, 2), int), truth.corpus.contexts)
+    model = DPMixture(**SHORT).fit(truth.corpus)
+    assert np.array_equal(clone(model).fit(other).labels_, model.labels_)
+    frame = pd.DataFrame({"position": truth.corpus.contexts["position"].values})
+    assert np.array_equal(clone(model).fit(frame).labels_, model.labels_)
+    assert np.array_equal(model.predict(frame), model.predict(truth.corpus))
+
+
+def test_dp_mixture_without_contexts_is_refused():
+    with pytest.raises(InputError, match="no contexts"):
+        DPMixture().fit(Corpus(np.ones((3, 2), int)))
+    with pytest.raises(InputError, match="a corpus, a frame or a dict"):
+        DPMixture().fit(3)
