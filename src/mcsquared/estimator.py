@@ -406,6 +406,16 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             )
         return self._states
 
+    def _html_repr(self) -> str:
+        """Return what scikit-learn's mixin shows in a notebook: what was found, once it was."""
+        if not hasattr(self, "posterior_"):
+            return str(super()._html_repr())
+        from mcsquared.markup import card, more, sentences
+        from mcsquared.posterior.summary import posterior_parts
+
+        settings = more("Parameters", sentences([repr(self)]))
+        return card("MC2", *posterior_parts(self.posterior_), settings)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -180,6 +180,20 @@ class Column:
         """Return numbers of this column's scale as a user wrote them: dates as dates."""
         return days_to_dates(values) if self.kind == "date" else values
 
+    def extent(self) -> str:
+        """Return how far the values go: number of categories, width, least to greatest."""
+        if self.kind in ("category", "bag"):
+            return f"{self.n_categories} categories"
+        if self.kind == "vector":
+            return f"width {self.values.shape[1]}"
+        if not self.observed.any():
+            return ""
+        low, high = np.nanmin(self.values), np.nanmax(self.values)
+        if self.kind == "date":
+            first, last = days_to_dates(np.array([low, high])).astype("datetime64[D]")
+            return f"{first} to {last}"
+        return f"{low:.10g} to {high:.10g}"
+
     def describe(self) -> str:
         """Return one line: what the column is taken for, and what it holds."""
         observed = int(self.observed.sum())
@@ -187,17 +201,8 @@ class Column:
             f"{self.name}: {self.kind}, family {FAMILY_OF_KIND[self.kind]}, "
             f"{observed} of {len(self)} observed"
         )
-        if self.kind in ("category", "bag"):
-            line += f", {self.n_categories} categories"
-        elif self.kind == "vector":
-            line += f", width {self.values.shape[1]}"
-        elif observed:
-            low, high = np.nanmin(self.values), np.nanmax(self.values)
-            if self.kind == "date":
-                first, last = days_to_dates(np.array([low, high])).astype("datetime64[D]")
-                line += f", {first} to {last}"
-            else:
-                line += f", {low:.10g} to {high:.10g}"
+        extent = self.extent()
+        line += f", {extent}" if extent else ""
         return f"{line} ({self.note})" if self.note else line
 
 

@@ -303,6 +303,11 @@ class Corpus:
     def __repr__(self) -> str:
         return f"Corpus({self._content_line()}, contexts: {', '.join(self.contexts) or 'none'})"
 
+    def _repr_html_(self) -> str:
+        from mcsquared.corpus.summary import summary_html
+
+        return summary_html(self)
+
     def _content_line(self) -> str:
         if isinstance(self.content, Words):
             return f"{self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words"

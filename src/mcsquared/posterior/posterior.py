@@ -109,10 +109,18 @@ class Posterior:
         self._check()
 
     def __repr__(self) -> str:
+        # Clusters and topics take a while to find, which a look must not.
+        known = {"labels", "representative"} <= vars(self).keys()
+        found = f"; {self.n_clusters} clusters, {self.n_topics} topics" if known else ""
         return (
             f"Posterior({self.n_draws} draws of {self.n_groups} groups, "
-            f"{len(self.parameters)} of them with parameters)"
+            f"{len(self.parameters)} of them with parameters{found})"
         )
+
+    def _repr_html_(self) -> str:
+        from mcsquared.posterior.summary import summary_html
+
+        return summary_html(self)
 
     @property
     def n_draws(self) -> int:

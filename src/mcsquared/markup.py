@@ -1,0 +1,108 @@
+"""Small HTML summaries for notebooks, light or dark: everything that comes from data is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+__all__ = ["Part", "bars", "card", "facts", "more", "sentences", "table"]
+
+LONGEST = 80  # letters of a cell
+
+# Text and paper keep the notebook's own colours; lines are half transparent, so that they show on
+# any paper.
+_STYLE = """
+.mc2-card{font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;max-width:60em;
+border:1px solid #8888;border-radius:6px;padding:.6em .9em;color:inherit;background:transparent}
+.mc2-card h4{font-size:15px;margin:0 0 .3em;font-weight:600}
+.mc2-card p{margin:.2em 0}
+.mc2-card table{border-collapse:collapse;margin:.4em 0;font-size:inherit;color:inherit}
+.mc2-card th,.mc2-card td{text-align:left;padding:.1em .9em .1em 0;border:0;background:none;
+color:inherit;vertical-align:top;white-space:normal}
+.mc2-card th{font-weight:600;border-bottom:1px solid #8888}
+.mc2-card td.mc2-n,.mc2-card th.mc2-n{text-align:right;font-variant-numeric:tabular-nums}
+.mc2-card .mc2-bar{display:inline-block;height:.65em;background:#0072b2;border-radius:2px}
+.mc2-card .mc2-share{white-space:nowrap}
+.mc2-card .mc2-advice::before{content:"⚠ "}
+.mc2-card summary{cursor:pointer;margin:.2em 0}
+"""
+
+
+class Part(str):
+    """HTML that is escaped already."""
+
+    __slots__ = ()
+
+
+def card(title: str, *parts: Part) -> str:
+    """Return a summary: a title, given as plain text, and its parts."""
+    body = "".join(parts)
+    return f'<style>{_STYLE}</style><div class="mc2-card"><h4>{_text(title)}</h4>{body}</div>'
+
+
+def facts(line: str) -> Part:
+    """Return a line of plain text."""
+    return Part(f"<p>{escape(line)}</p>")
+
+
+def sentences(lines: Iterable[str], advice: bool = False) -> Part:
+    """Return lines of plain text, a paragraph each; advice has a sign before it."""
+    kind = ' class="mc2-advice"' if advice else ""
+    return Part("".join(f"<p{kind}>{_text(line, 400)}</p>" for line in lines))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Part:
+    """Return a table; numbers stand to the right, text is cut and escaped."""
+    body = [[_cell(value) for value in row] for row in rows]
+    numbers = [bool(body) and row for row in map(_all_numbers, zip(*body, strict=True))]
+    numbers = numbers or [False] * len(header)
+    names = "".join(
+        f"<th{_kind(number)}>{_text(name)}</th>"
+        for name, number in zip(header, numbers, strict=True)
+    )
+    lines = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{_kind(number)}>{text}</td>"
+            for (text, _), number in zip(row, numbers, strict=True)
+        )
+        + "</tr>"
+        for row in body
+    )
+    return Part(f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>")
+
+
+def bars(share: float, longest: float = 1.0) -> Part:
+    """Return a share as a bar, of full length for the longest, with its percentage."""
+    width = 6.0 * min(max(share / longest, 0.0), 1.0) if longest > 0 else 0.0
+    bar = f'<span class="mc2-bar" style="width:{width:.2f}em"></span>'
+    return Part(f'<span class="mc2-share">{bar} {share:.1%}</span>')
+
+
+def more(title: str, *parts: Part) -> Part:
+    """Return parts that open on a click."""
+    return Part(f"<details><summary>{_text(title)}</summary>{''.join(parts)}</details>")
+
+
+def _cell(value: Any) -> tuple[str, bool]:
+    """Return a cell's HTML and whether it is a number."""
+    if isinstance(value, Part):
+        return value, False
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, float):
+        return f"{value:.1f}" if 100 <= abs(value) < 1e9 else f"{value:.3g}", True
+    return _text(f"{value:,}" if number else value), number
+
+
+def _all_numbers(column: Iterable[tuple[str, bool]]) -> bool:
+    return all(number for _, number in column)
+
+
+def _kind(number: bool) -> str:
+    return ' class="mc2-n"' if number else ""
+
+
+def _text(value: Any, longest: int = LONGEST) -> str:
+    line = " ".join(str(value).split())
+    return escape(line if len(line) <= longest else line[: longest - 1] + "…")
