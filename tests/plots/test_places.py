@@ -5,10 +5,11 @@ import types
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import mcsquared as mc2
 from mcsquared import plots
-from mcsquared.plots.places import group_features
+from mcsquared.plots.places import group_features, place_groups
 from mcsquared.posterior.tables import membership
 from tests.posterior.models import make_posterior
 
@@ -107,6 +108,14 @@ def test_without_umap_the_remedy_is_named(clear, monkeypatch):
 def test_a_handful_of_groups_has_a_map_too():
     ax = plots.cluster_map(make_posterior(n_groups=4)[0])
     assert sum(len(points.get_offsets()) for points in ax.collections) == 4
+
+
+@pytest.mark.parametrize("n_groups", [5, 40])
+def test_groups_that_are_all_alike_have_places_of_their_own(n_groups):
+    features = sparse.csr_matrix(np.ones((n_groups, 6)))
+    place = place_groups(features, "tsne", 0)
+    assert np.isfinite(place).all()
+    assert len(np.unique(place, axis=0)) == n_groups
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_DRAWS = 50  # for the features: more hardly move a point
 N_COMPONENTS = 50
 TREMOR = 0.1  # of the spread of all groups
+LEAST_SPREAD = 0.01  # of features, whose rows have a length of about 1
 NUMBERED = 30  # clusters whose number is written
 
 
@@ -162,9 +163,12 @@ def place_groups(features: sparse.csr_matrix, method: str, random_state: int) ->
 
 
 def _tremble(reduced: Floats, random_state: int) -> Floats:
-    """Return a little noise: groups that every draw puts together would share one point."""
+    """Return a little noise: groups that every draw puts together would share one point.
+
+    There is always some: t-SNE of scikit-learn crashes on points that are all the same.
+    """
     rng = np.random.default_rng(random_state)
-    spread = np.sqrt(reduced.var(axis=0).sum() / reduced.shape[1])
+    spread = max(np.sqrt(reduced.var(axis=0).mean()), LEAST_SPREAD)
     return TREMOR * spread * rng.normal(size=reduced.shape)
 
 
