@@ -178,6 +178,7 @@ def test_affinity_propagation_that_does_not_converge_has_one_cluster(corpus):
 
 
 def test_lda_and_k_means_find_clusters_of_topics():
+    pytest.importorskip("tomotopy")
     rng = np.random.default_rng(0)
     weights = np.repeat(np.eye(N_TOPICS) * 0.9 + 0.025, 15, axis=0)
     corpus = draw_corpus(planted_topics(rng), weights, 40, rng)

@@ -10,6 +10,8 @@ from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from tests.baselines.planted import N_TOPICS, draw_corpus, matched, planted_topics
 
+pytest.importorskip("tomotopy")
+
 SHORT = {"n_sweeps": 200, "burn_in": 100, "keep_parameters": 3, "random_state": 0}
 PRIORS = {
     "north": np.array([2.0, 0.2, 0.2, 0.2]),

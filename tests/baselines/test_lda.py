@@ -12,6 +12,8 @@ from mcsquared.evaluation.perplexity import split_halves
 from mcsquared.prediction.parameters import HALVES, stream
 from tests.baselines.planted import N_TOPICS, draw_corpus, lda_corpus, matched
 
+pytest.importorskip("tomotopy")
+
 SHORT = {"n_sweeps": 200, "burn_in": 100, "keep_parameters": 4, "random_state": 0}
 
 

@@ -1,6 +1,7 @@
 """Synthetic letters, draws from the prior, and readers of public sets: each holds a Corpus."""
 
 from mcsquared.datasets.letters import Letters, identifiable_letters, letters
+from mcsquared.datasets.public import load_nips_toolbox, load_nus_wide, load_pnas, load_uci
 from mcsquared.datasets.readers import (
     DataSet,
     load_labelme,
@@ -21,9 +22,13 @@ __all__ = [
     "letters",
     "load_labelme",
     "load_nips",
+    "load_nips_toolbox",
+    "load_nus_wide",
+    "load_pnas",
     "load_poliblog",
     "load_reuters",
     "load_schools",
+    "load_uci",
     "load_un",
     "load_wiki",
     "simulate",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus import Column, Corpus
+from mcsquared.datasets.bags import bag_of_lists, merged_bag, title_words
 from mcsquared.datasets.files import Archive, Folder, find_file
 from mcsquared.errors import InputError
 
@@ -64,7 +65,7 @@ def load_nips(folder: Folder = None) -> DataSet:
     contexts = {
         "year": _numbers("year", archive, n_groups),
         "authors": _bag("authors", archive, "authors_", "author_names", n_groups),
-        "title": _bag_of_lists("title", map(_title_words, titles)),
+        "title": bag_of_lists("title", map(title_words, titles)),
     }
     corpus = Corpus(counts, contexts, group_names=titles, vocabulary=vocabulary)
     return DataSet(
@@ -125,7 +126,7 @@ def load_reuters(folder: Folder = None) -> DataSet:
     n_groups = counts.shape[0]
     contexts = {
         "day": _numbers("day", archive, n_groups),
-        "places": _bag_of_lists("places", _split(archive.strings("places", n_groups))),
+        "places": bag_of_lists("places", _split(archive.strings("places", n_groups))),
     }
     names = archive.strings("newid", n_groups)
     corpus = Corpus(counts, contexts, group_names=names, vocabulary=vocabulary)
@@ -223,40 +224,11 @@ def _bag(name: str, archive: Archive, prefix: str, names: str, n_groups: int) ->
             f" but {n_groups} are wanted"
         )
     given = archive.strings(names, matrix.shape[1])
-    # A file may hold one category in two columns ("sky" of labelme8): they are added up.
-    code = {category: i for i, category in enumerate(dict.fromkeys(given))}
-    place = sparse.csr_matrix(
-        (
-            np.ones(given.size, dtype=np.int32),
-            (np.arange(given.size), [code[category] for category in given]),
-        ),
-        shape=(given.size, len(code)),
-    )
-    return Column(name, "bag", matrix @ place, np.array(list(code), dtype=object))
-
-
-def _bag_of_lists(name: str, bags: Iterable[list[str]]) -> Column:
-    """Return a bag column from lists of strings; categories are sorted."""
-    lists = list(bags)
-    categories = sorted({item for items in lists for item in items})
-    code = {category: i for i, category in enumerate(categories)}
-    owner = np.repeat(np.arange(len(lists)), [len(items) for items in lists])
-    item = np.array([code[item] for items in lists for item in items], dtype=np.int64)
-    ones = np.ones(item.size, dtype=np.int32)
-    matrix = sparse.csr_matrix((ones, (owner, item)), shape=(len(lists), len(categories)))
-    return Column(name, "bag", matrix, np.array(categories, dtype=object))
+    return merged_bag(name, matrix, given)
 
 
 def _split(values: Iterable[str]) -> Iterable[list[str]]:
     return (re.split(r"[|\s]+", value.strip("| ")) if value else [] for value in values)
-
-
-def _title_words(title: str) -> list[str]:
-    """Return the words of a title in lower case, of three letters and more, but for stop words."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    words = re.findall(r"[a-z]{3,}", title.lower())
-    return [word for word in words if word not in ENGLISH_STOP_WORDS]
 
 
 def _classes(archive: Archive, n_groups: int) -> NDArray[np.object_]:
