@@ -82,7 +82,11 @@ def test_chains_and_fits_are_kept_apart():
     callback = StopWhenFlat()
     assert run(callback, noise(600) + np.linspace(0, 20, 600), chain=0) is None
     assert run(callback, noise(600, seed=1), chain=1) == 120
+    assert callback.ended == {1}
     assert run(callback, noise(600, seed=2), chain=0) == 120
+    assert callback.ended == {0, 1}
+    assert run(callback, noise(100), chain=1) is None
+    assert callback.ended == {0}
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,11 @@ class StopWhenFlat:
     scalars : sequence of str
         Columns of the trace that must be flat.
 
+    Attributes
+    ----------
+    ended : set of int
+        The chains of the last fit that were ended.
+
     Notes
     -----
     A chain is looked at when a draw is kept. One that ends early keeps fewer draws, and with them
@@ -79,6 +84,7 @@ class StopWhenFlat:
         self.max_rhat = float(max_rhat)
         self.min_ess = float(min_ess)
         self.scalars = tuple(scalars)
+        self.ended: set[int] = set()
         self._seen: dict[int, list[list[float]]] = {}
 
     def __repr__(self) -> str:
@@ -91,10 +97,11 @@ class StopWhenFlat:
         """Note a sweep; return STOP_CHAIN when the chain is flat."""
         if info.sweep == 1:
             self._seen[info.chain] = []  # a new fit
+            self.ended.discard(info.chain)
         seen = self._seen.setdefault(info.chain, [])
         if info.sweep > info.burn_in:
             seen.append([float(getattr(info, name)) for name in self.scalars])
-        return STOP_CHAIN if info.kept and self._is_flat(info.chain) else None
+        return self._answer(info.chain, info.kept)
 
     def resume_chain(
         self, chain: int, trace: Mapping[str, Sequence[Any]], burn_in: int
@@ -102,8 +109,14 @@ class StopWhenFlat:
         """Take what a chain did before it was interrupted; answer as after its last sweep."""
         columns = [trace[name][burn_in:] for name in self.scalars]
         self._seen[chain] = [list(map(float, row)) for row in zip(*columns, strict=True)]
-        ended = bool(trace["kept"]) and bool(trace["kept"][-1])
-        return STOP_CHAIN if ended and self._is_flat(chain) else None
+        self.ended.discard(chain)
+        return self._answer(chain, bool(trace["kept"]) and bool(trace["kept"][-1]))
+
+    def _answer(self, chain: int, kept: bool) -> str | None:
+        if not (kept and self._is_flat(chain)):
+            return None
+        self.ended.add(chain)
+        return STOP_CHAIN
 
     def _is_flat(self, chain: int) -> bool:
         from mcsquared.posterior.diagnostics import effective_sample_size, split_rhat

@@ -1,5 +1,6 @@
 """mc2 fit: a model, or one sentence and nothing written."""
 
+import functools
 import os
 import re
 import shlex
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 
 from mcsquared import MC2
+from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.fit import checkpoint_of
 from mcsquared.errors import ModelFileError
 from tests.cli.commands import fit_command, invoke, papers, refused
@@ -309,3 +311,23 @@ def test_a_folder_as_the_model_is_refused(papers_file, tmp_path, monkeypatch):
     for folder in (".", "..", "/", tmp_path):
         assert "cannot be written" in refused(invoke(*fit_command(papers_file, folder)))
     assert files_in(tmp_path) == {"papers.csv"}
+
+
+def test_a_run_whose_traces_are_flat_ends_early_and_is_complete(papers_file, tmp_path, monkeypatch):
+    easy = functools.partial(StopWhenFlat, min_sweeps=10, max_rhat=100.0, min_ess=0.0)
+    monkeypatch.setattr("mcsquared.callbacks.StopWhenFlat", easy)
+    out = tmp_path / "papers.mc2"
+    command = fit_command(papers_file, out, "--chains", 2, "--stop-when-flat")
+    result = invoke(*command)
+    assert result.exit_code == 0, result.output
+    assert "the traces are flat after 40 of 60 sweeps" in result.stderr
+    assert len(MC2.load(out).posterior_.trace) == 40
+    assert files_in(tmp_path) == {"papers.csv", "papers.mc2"}  # no checkpoint is left
+
+
+def test_a_run_that_is_not_flat_goes_on_to_its_end(papers_file, tmp_path):
+    out = tmp_path / "papers.mc2"
+    result = invoke(*fit_command(papers_file, out, "--stop-when-flat"))
+    assert result.exit_code == 0, result.output
+    assert "flat" not in result.stderr
+    assert len(MC2.load(out).posterior_.trace) == 30

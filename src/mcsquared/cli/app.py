@@ -107,11 +107,16 @@ def fit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that stopped.")
     ] = False,
+    stop_when_flat: Annotated[
+        bool,
+        typer.Option("--stop-when-flat", help="End a chain early when its traces are flat."),
+    ] = False,
     names: Names = None,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Fit a model to a file and save it."""
     with clear_errors():
+        from mcsquared.callbacks import StopWhenFlat
         from mcsquared.cli import fit as command
         from mcsquared.cli.reading import FileOptions
 
@@ -124,6 +129,7 @@ def fit(
             random_state=seed,
             n_chains=chains,
             n_jobs=jobs,
+            callbacks=(StopWhenFlat(),) if stop_when_flat else (),
         )
         options = FileOptions(file, text, names, encoding)
         command.run(options, context or [], out, settings, resume)

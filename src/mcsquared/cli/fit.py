@@ -12,11 +12,13 @@ from pathlib import Path
 
 import typer
 
+from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.columns import parse_contexts
 from mcsquared.cli.guard import INTERRUPTED, complain
 from mcsquared.cli.reading import FileOptions, read_for_fit, remember_reading
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import LAM, MC2
+from mcsquared.posterior import Posterior
 from mcsquared.priors import Concentration
 from mcsquared.storage import check_target
 
@@ -36,6 +38,13 @@ class Settings:
     random_state: int
     n_chains: int
     n_jobs: int | None
+    callbacks: tuple[StopWhenFlat, ...] = ()
+
+    def cut_short(self, posterior: Posterior) -> bool:
+        """Say whether a chain is shorter than it should be, and not because it was flat."""
+        lengths = posterior.trace.groupby("chain").size()
+        short = {chain for chain in range(self.n_chains) if lengths.get(chain, 0) < self.n_sweeps}
+        return not short <= {chain for flat in self.callbacks for chain in flat.ended}
 
 
 def chosen_lam(paper: bool, lam: float | None) -> Concentration:
@@ -74,7 +83,7 @@ def run(
     except ModelFileError as error:  # the disk is full, say: hours of work are in the checkpoint
         raise ModelFileError(f"{error}; {how_to_resume(checkpoint)}") from None
     done, wanted = len(model.posterior_.trace), settings.n_sweeps * settings.n_chains
-    if done < wanted:
+    if settings.cut_short(model.posterior_):
         kept = len(model.posterior_.cluster_of_group)
         complain(
             f"interrupted after {done} of {wanted} sweeps; {out} holds the {kept} draws "
@@ -82,6 +91,8 @@ def run(
         )
         raise typer.Exit(INTERRUPTED)
     checkpoint.unlink(missing_ok=True)
+    if done < wanted:
+        typer.echo(f"the traces are flat after {done} of {wanted} sweeps", err=True)
     show(model, out)
 
 

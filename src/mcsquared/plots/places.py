@@ -143,15 +143,15 @@ def _checked(shares: ArrayLike, posterior: Posterior) -> Floats:
 
 def place_groups(features: sparse.csr_matrix, method: str, random_state: int) -> Floats:
     """Return a place in the plane for each row of features: float64 (n_groups, 2)."""
-    from sklearn.decomposition import TruncatedSVD
+    from sklearn.utils.extmath import randomized_svd
 
     n_groups, n_features = features.shape
     n_components = min(N_COMPONENTS, n_features - 1, n_groups - 1)
     if n_components < 2 or n_groups < 5:
         # Too few points for a map: one after the other.
         return np.column_stack([np.arange(n_groups, dtype=np.float64), np.zeros(n_groups)])
-    decomposition = TruncatedSVD(n_components, random_state=random_state)
-    reduced = decomposition.fit_transform(features)
+    left, values, _ = randomized_svd(features, n_components, random_state=random_state)
+    reduced = left * values
     reduced = reduced + _tremble(reduced, random_state)
     if method == "umap" or (method == "auto" and find_spec("umap") is not None):
         return _umap(reduced, random_state)
