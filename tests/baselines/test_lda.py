@@ -3,6 +3,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import LatentDirichletAllocation
 
+from benchmarks import scoring
 from mcsquared import MC2
 from mcsquared.baselines import LDA
 from mcsquared.baselines.folding import TopicDraw, perplexity
@@ -88,6 +89,17 @@ def test_one_topic_that_is_uniform_has_the_perplexity_of_the_vocabulary(planted)
     )
     assert float(result) == pytest.approx(corpus.n_words)
     assert result.n_tokens == corpus.n_tokens // 2
+
+
+def test_the_score_is_that_of_the_benchmarks_which_fold_in_on_their_own(planted):
+    corpus, topics, _ = planted
+    alpha = np.linspace(0.2, 0.6, N_TOPICS)
+    halves = scoring.Halves.of(corpus, corpus, 7)
+    theirs = scoring.completion_perplexity(
+        scoring.TopicModel(topics.astype(np.float32), alpha), halves
+    )
+    ours = float(perplexity([TopicDraw(topics, alpha)], corpus, "completion", 7))
+    assert ours == pytest.approx(theirs, rel=0.003)
 
 
 def test_completion_is_the_sum_over_assignments_in_closed_form():
