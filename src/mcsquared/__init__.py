@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from mcsquared.posterior import Posterior
     from mcsquared.priors import Gamma, Priors
+    from mcsquared.report import write_report
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ _HOME = {
     "Poisson": "families",
     "InputError": "errors",
     "ModelFileError": "errors",
+    "write_report": "report",
 }
 _MODULES = ("baselines", "callbacks", "corpus", "datasets", "evaluation", "families", "plots")
 
@@ -66,6 +68,7 @@ __all__ = [
     "evaluation",
     "families",
     "plots",
+    "write_report",
 ]
 
 

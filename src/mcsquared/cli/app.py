@@ -220,3 +220,28 @@ def reproduce(
 
         options = command.Options(data, scale, seeds, jobs, tuple(sets or ()), out, redraw)
         command.run(names, options)
+
+
+@app.command()
+def report(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option(metavar="HTML", help="Where the page goes.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The file that the model was fitted to; with it each group has topics of its own.",
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="What the page is called.")] = None,
+    text: TextColumn = None,
+    names: Names = None,
+    encoding: Encoding = "utf-8",
+) -> None:
+    """Write one HTML page to look at a model with: overview, map, clusters, topics, groups."""
+    with clear_errors():
+        from mcsquared.cli import report as command
+        from mcsquared.cli.reading import FileOptions
+
+        file = None if data is None else FileOptions(data, text, names, encoding)
+        command.run(model, out, file, title)

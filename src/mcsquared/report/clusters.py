@@ -10,7 +10,7 @@ from scipy import sparse
 
 from mcsquared.posterior.means import token_shares
 from mcsquared.posterior.tables import token_weights
-from mcsquared.report.content import N_WORDS_OF_CLUSTER, Words
+from mcsquared.report.content import N_WORDS_OF_CLUSTER, NAMING_RELEVANCE, Words
 from mcsquared.report.packing import clipped, pack, pack_shares
 
 if TYPE_CHECKING:
@@ -126,10 +126,9 @@ def cluster_data(
 
 
 def _own_words(words: Words, probability: Floats) -> list[tuple[str, float]]:
-    best = words.best(probability, 0.5, N_WORDS_OF_CLUSTER)
-    return list(
-        zip(words.named(best), np.round(probability[best] / words.overall[best], 2), strict=True)
-    )
+    best = words.best(probability, NAMING_RELEVANCE, N_WORDS_OF_CLUSTER)
+    lift = np.round(probability[best] / words.overall[best], 2)
+    return [(word, x) for word, x in zip(words.named(best), lift.tolist(), strict=True) if x > 1.05]
 
 
 def _ranked_shares(spread: Spread) -> list[list[tuple[int, float, float, float]]]:

@@ -21,7 +21,7 @@ __all__ = ["Words", "content_data", "image_shape_of", "vector_data", "word_data"
 Floats = NDArray[np.float64]
 
 N_WORDS = 30  # of a topic, at every place of the relevance slider
-N_WORDS_OF_CLUSTER = 14
+N_WORDS_OF_CLUSTER = 18
 N_TOPICS_OF_WORD = 5
 NAMING_RELEVANCE = 0.4  # words that name a topic are rather its own than frequent ones
 _MOST_WORDS = 50_000  # in the search; the rarer ones are left out
@@ -56,7 +56,9 @@ class Words:
         weight = posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
         self.overall = np.maximum(weight @ self.topics, 1e-300)
         frequency = posterior.word_frequency
-        self.frequency = np.zeros(len(self.vocabulary), np.int64) if frequency is None else frequency
+        self.frequency = (
+            np.zeros(len(self.vocabulary), np.int64) if frequency is None else frequency
+        )
         sample = self.vocabulary[np.argsort(-self.frequency, kind="stable")[:200]]
         named = [bool(_WORDLIKE.fullmatch(word)) for word in sample]
         # "vw12" or "sift7" say nothing to a reader and name nothing.
@@ -82,7 +84,18 @@ class Words:
         """Return a few words that stand for a topic or a cluster; empty if none would help."""
         if not self.readable:
             return ""
-        return ", ".join(self.named(self.best(probability, NAMING_RELEVANCE, n_words)))
+        chosen: list[str] = []
+        for word in self.named(self.best(probability, NAMING_RELEVANCE, 4 * n_words)):
+            if len(chosen) < n_words and not any(_same_stem(word, other) for other in chosen):
+                chosen.append(word)
+        return ", ".join(chosen)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """Say whether two words are forms of one: unit and units, policy and policies."""
+    shorter = min(len(one), len(other))
+    common = next((i for i in range(shorter) if one[i] != other[i]), shorter)
+    return common >= max(3, shorter - 2)
 
 
 def word_data(posterior: Posterior, words: Words) -> dict[str, Any]:
@@ -181,4 +194,4 @@ def _covariances(posterior: Posterior) -> Floats | None:
         covariance = 1.0 / family.mean_parameters(np.asarray(statistics))[:, 1:2, None]
     else:
         return None
-    return covariance[posterior.topic_order]
+    return np.asarray(covariance[posterior.topic_order], np.float64)

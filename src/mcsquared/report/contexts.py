@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mcsquared.errors import InputError
 from mcsquared.report.packing import clipped, pack
@@ -23,15 +24,23 @@ Floats = NDArray[np.float64]
 _SHOWN_VALUES = 12  # of a category or a bag, by probability and again by distinctness
 _MOST_ITEMS = 1_500_000  # of a bag over all groups: above it the groups' own are left out
 _LONGEST_VALUE = 80
+_MOST_INTERVALS, _N_INTERVALS = 60, 16  # of whole numbers; of others
 
 
-def context_data(posterior: Posterior, name: str, shown: NDArray[np.int64]) -> dict[str, Any]:
+def context_data(
+    posterior: Posterior,
+    name: str,
+    shown: NDArray[np.int64],
+    shares: NDArray[np.floating[Any]],
+) -> dict[str, Any]:
     """Return a context's part of the page.
 
     Parameters
     ----------
     shown : int64 (n_shown,)
         The groups that the page holds.
+    shares : float (n_groups, n_topics)
+        Topic shares of all groups.
     """
     column = posterior.contexts[name]
     missing = ~column.observed
@@ -62,6 +71,7 @@ def context_data(posterior: Posterior, name: str, shown: NDArray[np.int64]) -> d
         data |= _vectors(by_cluster, by_topic, weight)
     else:
         data |= _curves(column, by_cluster, by_topic, weight)
+        data["over"] = _over(column, posterior.tokens_per_group, shares)
     return data
 
 
@@ -100,6 +110,38 @@ def _curves(
         "topic_mean": pack(_means(points, topics)),
         "range": [float(seen.min()), float(seen.max())] if len(seen) else None,
         "whole": bool(len(seen) and (seen == np.round(seen)).all()),
+    }
+
+
+def _over(
+    column: Column, tokens: NDArray[np.int64], shares: NDArray[np.floating[Any]]
+) -> dict[str, Any] | None:
+    """Return how large each topic is along a number: share of the tokens in every interval."""
+    rows = np.flatnonzero(column.observed & (tokens > 0))
+    values = np.asarray(column.values, np.float64)[rows]
+    if len(np.unique(values[:100_000])) < 3:
+        return None
+    low, high = values.min(), values.max()
+    whole = bool((values == np.round(values)).all()) and high - low < _MOST_INTERVALS
+    if whole:
+        edges = np.arange(low - 0.5, high + 1.0)
+    else:
+        # Intervals of the same number of groups where values crowd, so that none is a handful.
+        edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, _N_INTERVALS + 1)))
+    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    n_intervals = len(edges) - 1
+    weight = np.bincount(place, weights=tokens[rows], minlength=n_intervals)
+    member = sparse.csr_matrix(
+        (tokens[rows].astype(np.float64), (place, rows)), shape=(n_intervals, len(shares))
+    )
+    share = (member @ shares) / np.maximum(weight, 1.0)[:, None]
+    middle = np.bincount(place, weights=values, minlength=n_intervals)
+    counts = np.bincount(place, minlength=n_intervals)
+    used = counts > 0
+    return {
+        "points": pack((middle / np.maximum(counts, 1))[used]),
+        "groups": pack(counts[used]),
+        "by_topic": pack(share[used].T),
     }
 
 

@@ -59,7 +59,7 @@ def _traces(posterior: Posterior) -> list[dict[str, Any]]:
     trace = posterior.trace
     if not len(trace):
         return []
-    chains = [(int(number), part) for number, part in trace.groupby("chain", sort=True)]  # type: ignore[arg-type]
+    chains = [(int(number), part) for number, part in trace.groupby("chain", sort=True)]
     series = []
     for name in SCALARS:
         if name not in trace or not np.isfinite(trace[name].to_numpy(np.float64)).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mcsquared.report.groups import group_data, memberships, shares_from_draws, 
 from mcsquared.report.layout import colours_of, discs_of_clusters
 from mcsquared.report.overview import checks, facts, model_sentences
 from mcsquared.report.packing import clipped, pack
+from mcsquared.report.shares import own_shares
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
@@ -51,7 +53,7 @@ def report_data(
         The user's ``max_clusters`` and ``max_topics``.
     """
     _check_image(posterior, image_shape)
-    shares = shares_from_draws(posterior) if corpus is None else _own_shares(posterior, corpus)
+    shares = shares_from_draws(posterior) if corpus is None else own_shares(posterior, corpus)
     shown = _shown(posterior)
     content = content_data(posterior, image_shape, dimension_names)
     words = None if posterior.vocabulary is None else Words(posterior)
@@ -60,9 +62,11 @@ def report_data(
     discs = discs_of_clusters(np.sqrt(spread.share), sizes)
     stability = np.bincount(posterior.labels, weights=member.confidence) / sizes
     image = content["image"] is not None
+    firm = member.confidence
+    if corpus is not None:
+        firm = firm * _likeness(shares, spread.share[posterior.labels])
     clusters = cluster_data(
-        posterior, spread, words, _typical_of_clusters(posterior, shown, member.confidence),
-        stability, image,
+        posterior, spread, words, _typical_of_clusters(posterior, shown, firm), stability, image
     )
     clusters |= {
         "colour": pack(colours_of(discs)),
@@ -85,7 +89,7 @@ def report_data(
         "topics": topic_data(posterior, spread, words, typical, image),
         "words": None if words is None else word_data(posterior, words),
         "vectors": vector_data(posterior) if words is None else None,
-        "contexts": [context_data(posterior, name, shown) for name in posterior.contexts],
+        "contexts": [context_data(posterior, name, shown, shares) for name in posterior.contexts],
         "diagnostics": diagnostics,
     }
 
@@ -98,22 +102,6 @@ def _check_image(posterior: Posterior, image_shape: tuple[int, int] | None) -> N
         )
 
 
-def _own_shares(posterior: Posterior, corpus: Corpus) -> NDArray[np.float64]:
-    """Return the groups' own topic shares, if these are the groups of the fit."""
-    from mcsquared.prediction import topic_proportions
-
-    if corpus.n_groups != posterior.n_groups:
-        raise InputError(
-            f"corpus has {corpus.n_groups} groups, but the model was fitted to {posterior.n_groups}"
-        )
-    if not np.array_equal(corpus.tokens_per_group, posterior.tokens_per_group):
-        raise InputError(
-            "corpus has groups of other lengths than those that the model was fitted to, "
-            "but the same groups in the same order are wanted"
-        )
-    return topic_proportions(posterior, corpus)
-
-
 def _shown(posterior: Posterior) -> NDArray[np.int64]:
     """Return the groups that the page holds: all of them, or as many as a browser can bear."""
     if posterior.n_groups <= MOST_GROUPS:
@@ -122,16 +110,23 @@ def _shown(posterior: Posterior) -> NDArray[np.int64]:
     return np.sort(rng.choice(posterior.n_groups, MOST_GROUPS, replace=False))
 
 
+def _likeness(
+    shares: NDArray[np.floating[Any]], others: NDArray[np.floating[Any]]
+) -> NDArray[np.float64]:
+    """Return how alike two rows of topic shares are, 0 to 1: Σ √(p q)."""
+    return np.einsum("nm,nm->n", np.sqrt(shares), np.sqrt(others)).astype(np.float64)
+
+
 def _typical_of_clusters(
-    posterior: Posterior, shown: NDArray[np.int64], confidence: NDArray[np.float64]
+    posterior: Posterior, shown: NDArray[np.int64], score: NDArray[np.float64]
 ) -> list[list[tuple[int, float]]]:
-    """Return the groups that are most firmly in each cluster, as places among those shown."""
+    """Return the groups with the highest scores in each cluster, as places among those shown."""
     labels, tokens = posterior.labels[shown], posterior.tokens_per_group[shown]
-    order = np.lexsort((-tokens, -np.round(confidence[shown], 2), labels))
+    order = np.lexsort((-tokens, -np.round(score[shown], 2), labels))
     starts = np.searchsorted(labels[order], np.arange(posterior.n_clusters + 1))
     return [
-        [(int(j), round(float(confidence[shown[j]]), 4)) for j in order[begin:end][:N_TYPICAL]]
-        for begin, end in zip(starts[:-1], starts[1:], strict=True)
+        [(int(j), round(float(score[shown[j]]), 4)) for j in order[begin:end][:N_TYPICAL]]
+        for begin, end in pairwise(starts.tolist())
     ]
 
 
@@ -141,8 +136,8 @@ def _gaps(posterior: Posterior, corpus: Corpus | None, shown: NDArray[np.int64])
     if corpus is None:
         gaps.append(
             "A model file does not hold the groups' content, so a group's topics here are those of "
-            "the clusters it was in. With the data (corpus=..., or --data on the command line) each "
-            "group has its own, and the map can be drawn by topics."
+            "the clusters it was in. With the data (corpus=..., or --data on the command line) "
+            "each group has its own, and the map can be drawn by topics."
         )
     if len(shown) < posterior.n_groups:
         gaps.append(

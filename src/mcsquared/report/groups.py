@@ -60,7 +60,9 @@ def memberships(posterior: Posterior) -> Membership:
     n, n_clusters = posterior.n_groups, posterior.n_clusters
     pairs = np.empty((posterior.n_draws, n), np.int64)
     for row, draw in zip(pairs, posterior.cluster_of_group, strict=True):
-        together, counts = np.unique(draw.astype(np.int64) * n_clusters + labels, return_counts=True)
+        together, counts = np.unique(
+            draw.astype(np.int64) * n_clusters + labels, return_counts=True
+        )
         # The last of each draw's cluster in this order is the one with the most groups.
         order = np.lexsort((counts, together // n_clusters))
         meant = np.zeros(int(draw.max()) + 1, np.int64)
@@ -154,11 +156,13 @@ def group_data(
         "maps": {"clusters": _packed_points(points[shown])},
     }
     if own_shares:
-        data["maps"]["topics"] = _packed_points(topic_map(shares[shown], posterior.seed % 2**31))
+        data["maps"]["topics"] = _packed_points(
+            topic_map(shares[shown].astype(np.float64), posterior.seed % 2**31)
+        )
     return data
 
 
-def _largest(shares: Floats | NDArray[np.float32], most: int) -> Integers:
+def _largest(shares: NDArray[Any], most: int) -> Integers:
     """Return the columns with the largest entries of each row, largest first."""
     n_columns = shares.shape[1]
     if n_columns > most:

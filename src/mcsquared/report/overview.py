@@ -70,11 +70,12 @@ def checks(
     diagnostics : dict
         What `diagnostic_data` returns.
     """
+    settled = _settled(diagnostics)
     found = [
-        _settled(diagnostics),
+        settled,
         _draws(diagnostics),
-        _clusters(posterior, confidence),
-        _topics(posterior),
+        _within(settled, _clusters(posterior, confidence)),
+        _within(settled, _topics(posterior)),
         _bounds(posterior, diagnostics),
         _missing(posterior),
         _small_clusters(posterior),
@@ -85,6 +86,20 @@ def checks(
 
 def _check(level: str, title: str, text: str) -> dict[str, str]:
     return {"level": level, "title": title, "text": text}
+
+
+def _within(settled: dict[str, str], check: dict[str, str] | None) -> dict[str, str] | None:
+    """Return a check that agreement among draws has passed, but not as good where none has moved.
+
+    A chain that has just begun changes slowly, and its draws are alike for that reason alone.
+    """
+    if check is None or settled["level"] != "bad" or check["level"] != "good":
+        return check
+    return _check(
+        "watch",
+        f"{check['title']}, in this run",
+        f"{check['text']} As the run had not settled, another one may find others.",
+    )
 
 
 def _settled(diagnostics: dict[str, Any]) -> dict[str, str]:
@@ -161,8 +176,9 @@ def _topics(posterior: Posterior) -> dict[str, str] | None:
 def _bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> dict[str, str] | None:
     reached = [note for note in posterior.notes if "was reached" in note]
     if reached:
-        sentences = " ".join(f"{note[0].upper()}{note[1:]}." for note in reached)
-        return _check("bad", "A bound was reached", f"{sentences} Raise it or leave it out.")
+        return _check(
+            "bad", "A bound was reached", f"{'; '.join(reached)}. Raise it, or leave it out."
+        )
     if any(diagnostics["bounds"].values()):
         return _check("good", "No bound was reached", "The bounds on clusters or topics had room.")
     return None
@@ -171,9 +187,9 @@ def _bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> dict[str, str]
 def _missing(posterior: Posterior) -> dict[str, str] | None:
     parts = []
     for name, column in posterior.contexts.items():
-        share = float((~column.observed).mean())
-        if share > 0:
-            parts.append(f"{name} in {share:.1%} of the groups")
+        without = int((~column.observed).sum())
+        if without:
+            parts.append(f"{name} in {without:,} of the groups ({without / len(column):.1%})")
     if not parts:
         return None
     return _check(
@@ -191,7 +207,7 @@ def _small_clusters(posterior: Posterior) -> dict[str, str] | None:
     return _check(
         "watch",
         f"{small} cluster{'s' if small > 1 else ''} of one or two groups",
-        "They may be outliers, or groups that no cluster holds for long. Look before you name them.",
+        "They may be outliers, or groups that no cluster holds for long: look before naming them.",
     )
 
 

@@ -43,10 +43,6 @@ function ticks(low, high, count) {
   return found;
 }
 
-function dateTicks(low, high, count) {
-  return ticks(low, high, Math.min(count, 5));
-}
-
 function path(xs, ys) {
   let text = '';
   for (let i = 0; i < xs.length; i += 1) text += `${i ? 'L' : 'M'}${xs[i].toFixed(1)} ${ys[i].toFixed(1)}`;
@@ -54,9 +50,9 @@ function path(xs, ys) {
 }
 
 // Curves: series of {values, colour, faint, label}; with steps for counts.
-function curves(points, series, { label, format = figure, height = 150, steps = false, range = null } = {}) {
+function curves(points, series, { label, format = figure, height = 150, steps = false, range = null, columns = null, dots = false, scale = false } = {}) {
   return responsive((width) => {
-    const [left, right, top, bottom] = [8, 8, 8, 22];
+    const [left, right, top, bottom] = [scale ? 42 : 8, 8, 8, 22];
     let from = 0;
     let to = points.length - 1;
     if (range && points.length > 20) {
@@ -68,7 +64,8 @@ function curves(points, series, { label, format = figure, height = 150, steps = 
     const x = (v) => left + ((v - low) / (high - low || 1)) * (width - left - right);
     let largest = 1e-300;
     for (const one of series) for (let i = from; i <= to; i += 1) largest = Math.max(largest, one.values[i]);
-    const y = (v) => height - bottom - (v / largest) * (height - top - bottom);
+    for (const column of columns || []) largest = Math.max(largest, Math.min(column.value, 3 * largest));
+    const y = (v) => height - bottom - Math.min(1, v / largest) * (height - top - bottom);
     const xs = [];
     for (let i = from; i <= to; i += 1) xs.push(x(points[i]));
     const base = height - bottom;
@@ -77,6 +74,11 @@ function curves(points, series, { label, format = figure, height = 150, steps = 
       marks.map((t) => s('g', {},
         s('line', { class: 'grid', x1: x(t), x2: x(t), y1: top, y2: base }),
         s('text', { class: 'tick', x: Math.min(width - 16, Math.max(16, x(t))), y: height - 6, 'text-anchor': 'middle' }, format(t)))),
+      scale && ticks(0, largest, 2).map((t) => s('g', {}, s('line', { class: 'grid', x1: left, x2: width - right, y1: y(t), y2: y(t) }), s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, percent(t)))),
+      (columns || []).map((column) => {
+        const [x1, x2] = [Math.max(left, x(column.from)), Math.min(width - right, x(column.to))];
+        return x2 > x1 && s('rect', { class: 'observed', x: x1 + 0.5, width: Math.max(1, x2 - x1 - 1), y: y(column.value), height: base - y(column.value) });
+      }),
       s('line', { class: 'axis', x1: left, x2: width - right, y1: base, y2: base }),
       series.map((one) => {
         const ys = [];
@@ -90,8 +92,9 @@ function curves(points, series, { label, format = figure, height = 150, steps = 
         }
         const line = path(xs, ys);
         return s('g', {},
-          !one.faint && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: one.colour, opacity: 0.14 } }),
-          s('path', { d: line, style: { fill: 'none', stroke: one.colour, 'stroke-width': one.faint ? 1.25 : 2.25, 'stroke-dasharray': one.faint ? '4 3' : 'none' } }));
+          !one.faint && !columns && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: one.colour, opacity: 0.14 } }),
+          s('path', { d: line, style: { fill: 'none', stroke: one.colour, 'stroke-width': one.faint ? 1.25 : 2.25, 'stroke-dasharray': one.faint ? '4 3' : 'none' } }),
+          dots && !one.faint && xs.map((px, i) => s('circle', { cx: px, cy: ys[i], r: 3, style: { fill: one.colour } })));
       }));
   });
 }
@@ -110,6 +113,13 @@ function traceChart(trace, bound, height = 150) {
         if (Number.isFinite(chain.values[i])) { lowY = Math.min(lowY, chain.values[i]); highY = Math.max(highY, chain.values[i]); }
       });
     }
+    const settled = trace.chains.flatMap((chain) => chain.values.filter((v, i) => Number.isFinite(v) && chain.sweeps[i] >= settledFrom)).sort((a, b) => a - b);
+    if (settled.length > 50) {
+      // One wild sweep must not flatten all others: the middle of the kept ones sets the scale.
+      const [q1, q3] = [settled[Math.floor(settled.length / 4)], settled[Math.floor((3 * settled.length) / 4)]];
+      const reach = 8 * (q3 - q1) || Infinity;
+      lowY = Math.max(lowY, q1 - reach); highY = Math.min(highY, q3 + reach);
+    }
     if (bound) highY = Math.max(highY, bound);
     if (!(highY > lowY)) { lowY -= 0.5; highY += 0.5; }
     const x = (v) => left + ((v - lowX) / (highX - lowX || 1)) * (width - left - right);
@@ -119,7 +129,7 @@ function traceChart(trace, bound, height = 150) {
       ticks(lowY, highY, 3).map((t) => s('g', {},
         s('line', { class: 'grid', x1: left, x2: width - right, y1: y(t), y2: y(t) }),
         s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, figure(t, 3)))),
-      ticks(lowX, highX, Math.max(2, Math.floor(width / 110))).map((t) => s('text', { class: 'tick', x: x(t), y: height - 6, 'text-anchor': 'middle' }, whole(t))),
+      ticks(lowX, highX, Math.max(2, Math.floor(width / 110))).map((t) => s('text', { class: 'tick', x: Math.min(x(t), width - 14), y: height - 6, 'text-anchor': 'middle' }, whole(t))),
       bound && s('line', { class: 'bound', x1: left, x2: width - right, y1: y(bound), y2: y(bound) }),
       trace.chains.map((chain, i) => s('path', {
         d: path(chain.sweeps.map(x), chain.values.map((v) => y(v ?? lowY))),

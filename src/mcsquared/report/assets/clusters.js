@@ -13,8 +13,8 @@ function glyph(images, means, id, size, label) {
     s('line', { class: 'grid', x1: 0, x2: wide, y1: 9, y2: 9 }),
     Array.from({ length: w }, (_, d) => {
       const sd = vectors.overallSd ? vectors.overallSd[d] : 1;
-      const t = Math.max(-2, Math.min(2, (means[id * vectors.width + d] - vectors.overallMean[d]) / (sd || 1)));
-      return s('rect', { x: d * 5 + 0.5, width: 4, y: t > 0 ? 9 - 4.5 * t : 9, height: Math.max(1, Math.abs(4.5 * t)), style: { fill: t > 0 ? 'var(--c1)' : 'var(--c0)' } });
+      const t = Math.max(-1, Math.min(1, (means[id * vectors.width + d] - vectors.overallMean[d]) / (sd || 1)));
+      return s('rect', { x: d * 5 + 0.5, width: 4, y: t > 0 ? 9 - 9 * t : 9, height: Math.max(1, Math.abs(9 * t)), style: { fill: t > 0 ? 'var(--c1)' : 'var(--c0)' } });
     }));
 }
 
@@ -101,10 +101,9 @@ function clusterDetail(k) {
         bars(clusters.topics[k].slice(0, 10).map(([m, share, low, high]) => ({
           label: topicLink(m), value: share, low, high, colour: clusterColour(k), title: `${percent(share)}; ${percent(low)} to ${percent(high)} over the draws`,
         })))),
-      contentOfCluster(k)),
-    contexts.length > 0 && h('div', { class: 'columns' }, contexts.map((_, c) => contextBlock(c, 'cluster', k, clusterColour(k)))),
-    h('div', { class: 'columns' },
-      card('Typical groups', 'Those that stay together in most draws, longest first.', h('ol', { class: 'plain' }, typical.map(([j, score]) => h('li', {}, groupRow(j, percent(score)))))),
+      contentOfCluster(k),
+      contexts.map((_, c) => contextBlock(c, 'cluster', k, clusterColour(k))),
+      card('Typical groups', groups.ownShares ? 'Those that stay in it and have its mixture of topics.' : 'Those that stay together in most draws, longest first.', h('ol', { class: 'plain' }, typical.map(([j, score]) => h('li', {}, groupRow(j, percent(score)))))),
       card('May be mixed up with', mixed.length ? 'How often a group of each is with a group of this.' : null,
         mixed.length ? bars(mixed.map(([other, share]) => ({ label: clusterLink(other), value: share, colour: clusterColour(other) })), { most: 1 })
           : h('p', { class: 'note' }, k < clusters.nMixed ? 'No other cluster: the draws keep it apart.' : 'Not computed for clusters as small as this.'))),

@@ -40,6 +40,34 @@ function categoryBars(c, of, id, colour) {
   ];
 }
 
+// Observed values of a cluster's groups as columns of a histogram, on the scale of a density.
+function observedColumns(context, k) {
+  if (context.table !== 'curve' || !context.range || !context.values) return null;
+  const [low, high] = context.range;
+  const found = members(k).map((j) => context.values[j]).filter(Number.isFinite);
+  if (found.length < 2 || !(high > low)) return null;
+  const byOne = context.whole && high - low < 40;
+  const n = byOne ? Math.round(high - low) + 1 : 20;
+  const first = byOne ? low - 0.5 : low;
+  const wide = byOne ? 1 : (high - low) / n;
+  const counts = new Float64Array(n);
+  for (const x of found) counts[Math.max(0, Math.min(n - 1, Math.floor((x - first) / wide)))] += 1;
+  return Array.from(counts, (count, i) => ({ from: first + i * wide, to: first + (i + 1) * wide, value: count / (found.length * wide) }));
+}
+
+// How the share of a topic goes up and down along a number.
+function overChart(context, m) {
+  const n = context.over.points.length;
+  const values = context.over.byTopic.subarray(m * n, (m + 1) * n);
+  return [
+    curves(context.over.points, [
+      { values: new Float32Array(n).fill(topics.share[m]), colour: 'var(--soft)', faint: true },
+      { values, colour: 'var(--accent)' },
+    ], { label: `share of topic ${m} by ${context.name}`, format: (x) => contextFigure(context, x, 3), dots: true, scale: true, height: 170 }),
+    h('p', { class: 'note' }, `Share of all ${page.content.unit} by ${context.name}. Dashed: its share of everything.`),
+  ];
+}
+
 function contextBlock(c, of, id, colour) {
   const context = contexts[c];
   const title = h('h3', {}, context.name);
@@ -64,15 +92,23 @@ function contextBlock(c, of, id, colour) {
     const mean = context[`${of}_mean`][id];
     title.append(h('span', { class: 'soft' }, ` mean ${contextFigure(context, mean)}`));
     const steps = context.table === 'counts' && n <= 60;
-    parts.push(curves(context.points, [
+    const columns = of === 'cluster' ? observedColumns(context, id) : null;
+    const distribution = () => [curves(context.points, [
       { values: context.overall, colour: 'var(--soft)', faint: true },
       { values: context[AXES[of]].subarray(id * n, (id + 1) * n), colour },
     ], {
       label: `${context.name} in this ${of}, mean ${contextFigure(context, mean)}`,
       format: (x) => contextFigure(context, x, 3),
       steps,
+      columns,
       range: context.range && [context.range[0] - 0.04 * (context.range[1] - context.range[0]), context.range[1] + 0.04 * (context.range[1] - context.range[0])],
-    }), h('p', { class: 'note' }, steps ? 'Wide grey: all clusters.' : 'Dashed: all clusters.'));
+    }), h('p', { class: 'note' }, `${columns ? 'Columns: its groups. Line: the model. ' : ''}${steps ? 'Wide grey: all clusters.' : 'Dashed: all clusters.'}`)];
+    if (of === 'topic' && context.over) {
+      const holder = h('div', {});
+      const show = (key) => holder.replaceChildren(...(key === 'share' ? overChart(context, id) : distribution()));
+      show('share');
+      parts.push(switcher('What is drawn', [['share', `share by ${context.name}`], ['where', 'where it is']], 'share', show), holder);
+    } else parts.push(...distribution());
   }
   if (missing > 0) parts.push(h('p', { class: 'note' }, meter(missing, `missing in ${percent(missing)}`), ` missing in ${percent(missing)} of these groups`));
   block.append(...parts.filter(Boolean));

@@ -105,6 +105,7 @@ function unpackContext(raw) {
     for (const part of ['points', 'by_cluster', 'by_topic', 'overall', 'cluster_mean', 'topic_mean']) {
       if (raw[part]) context[part] = unpack(raw[part]);
     }
+    if (raw.over) context.over = { points: unpack(raw.over.points), groups: unpack(raw.over.groups), byTopic: unpack(raw.over.by_topic) };
   }
   return context;
 }

@@ -4,7 +4,7 @@ function rhatClass(x) { return Number.isFinite(x) ? (x > 1.1 ? 'bad' : x > 1.05 
 function essClass(x) { return Number.isFinite(x) ? (x < 50 ? 'bad' : x < 200 ? 'watch' : 'good') : ''; }
 
 function scalarTable() {
-  const cell = (value, kind, text) => h('td', { class: kind && `mark ${kind}` }, kind && h('span', { class: 'sign', 'aria-label': LEVELS[kind][1] }, LEVELS[kind][0]), text ?? figure(value));
+  const cell = (value, kind, text) => h('td', { class: kind && `graded ${kind}` }, kind && h('span', { class: 'sign', 'aria-label': LEVELS[kind][1] }, LEVELS[kind][0]), text ?? figure(value));
   return h('div', { class: 'scroll' }, h('table', {},
     h('thead', {}, h('tr', {}, ['', 'mean', 'sd', 'R-hat', 'ESS bulk', 'ESS tail'].map((name) => h('th', { scope: 'col' }, name)))),
     h('tbody', {}, page.diagnostics.scalars.map((row) => h('tr', {},

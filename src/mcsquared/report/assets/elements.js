@@ -72,15 +72,20 @@ function dot(k) {
 
 function clusterName(k) { return clusters.names[k] ? `${k} · ${clusters.names[k]}` : `${k}`; }
 function topicName(m) { return topics.names[m] ? `${m} · ${topics.names[m]}` : `${m}`; }
-function groupName(j) { return groups.names[j] || `group ${j}`; }
 
-function clusterLink(k, long = true) {
-  const label = long ? `Cluster ${clusterName(k)}` : `Cluster ${k}`;
-  return h('a', { class: 'link', href: address('clusters', k) }, dot(k), h('span', {}, label));
+// A bare number says nothing in a list of clusters, words and numbers.
+function groupName(j) {
+  const name = groups.names[j];
+  return /^\d{1,9}$/.test(name) ? `Group ${name}` : name || `Group ${j}`;
+}
+
+// In bars and lists the name has little room: "Cluster" and "Topic" only where there is no name.
+function clusterLink(k) {
+  return h('a', { class: 'link', href: address('clusters', k), title: `Cluster ${clusterName(k)}` }, dot(k), h('span', {}, clusters.names[k] ? clusterName(k) : `Cluster ${k}`));
 }
 
 function topicLink(m) {
-  return h('a', { class: 'link', href: address('topics', m) }, topicGlyph(m, 18), h('span', {}, `Topic ${topicName(m)}`));
+  return h('a', { class: 'link', href: address('topics', m), title: `Topic ${topicName(m)}` }, topicGlyph(m, 18), h('span', {}, topics.names[m] ? topicName(m) : `Topic ${m}`));
 }
 
 function groupLink(j) {

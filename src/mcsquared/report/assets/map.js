@@ -62,8 +62,12 @@ function mapCanvas({ onhover, onopen }) {
   }
 
   function radius() {
+    if (mapName === 'clusters') {
+      // Groups of a disc are 1.77 of its units apart: touching, but not hiding each other.
+      return Math.max(0.6, Math.min(9, (0.74 * 65535 * scale * view.zoom) / map.scale));
+    }
     const room = Math.sqrt((width * height) / Math.max(60, groups.n));
-    return Math.max(0.7, Math.min(6, 0.22 * room)) * Math.min(3, view.zoom ** 0.6);
+    return Math.max(0.7, Math.min(6, 0.15 * room)) * Math.min(3, view.zoom ** 0.6);
   }
 
   let queued = false;
@@ -119,7 +123,7 @@ function mapCanvas({ onhover, onopen }) {
 
   function labelPlaces() {
     if (mapName === 'clusters') {
-      return Array.from({ length: clusters.n }, (_, k) => { const [x, y, r] = disc(k); return [k, x, y - r, r]; });
+      return Array.from({ length: clusters.n }, (_, k) => { const [x, y, r] = disc(k); return [k, x, y, r]; });
     }
     return Array.from({ length: clusters.n }, (_, k) => {
       const own = members(k).slice(0, 400);
@@ -140,15 +144,20 @@ function mapCanvas({ onhover, onopen }) {
       pen.font = `${large ? 600 : 500} ${large ? 13 : 12}px system-ui, -apple-system, 'Segoe UI', sans-serif`;
       const few = width < 500;
       const text = clusters.names[k] && !(few && view.zoom < 1.6) ? `${k} ${clusters.names[k].split(', ').slice(0, 2).join(', ')}` : String(k);
-      const cut = text.length > 30 ? `${text.slice(0, 29)}…` : text;
+      const reach = r * scale * view.zoom;
+      let cut = text.length > 30 ? `${text.slice(0, 29)}…` : text;
+      // A label much wider than its disc would lie over the neighbours.
+      if (reach > 26 && pen.measureText(cut).width > 2.1 * reach) cut = cut.split(', ')[0];
       const wide = pen.measureText(cut).width;
       const cx = Math.min(width - wide / 2 - 4, Math.max(wide / 2 + 4, px(x)));
-      const cy = Math.max(14, py(y) - (r ? radius() + 7 : 0));
+      // In the middle of a disc that has room for it, above one that has not.
+      const cy = Math.max(14, reach > 26 || !r ? py(y) + 4 : py(y) - reach - radius() - 5);
       const box = [cx - wide / 2 - 3, cy - 12, cx + wide / 2 + 3, cy + 4];
       if (box[0] > width || box[2] < 0 || box[1] > height || box[3] < 0) continue;
       if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
       taken.push(box);
-      pen.strokeStyle = css('--paper'); pen.lineWidth = 4; pen.globalAlpha = 0.85; pen.strokeText(cut, cx, cy);
+      pen.globalAlpha = 0.86; pen.fillStyle = css('--card');
+      pen.beginPath(); pen.roundRect(box[0] - 3, box[1] - 3, box[2] - box[0] + 6, box[3] - box[1] + 6, 6); pen.fill();
       pen.globalAlpha = 1; pen.fillStyle = css('--ink'); pen.fillText(cut, cx, cy);
     }
   }

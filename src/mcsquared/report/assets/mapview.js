@@ -54,7 +54,7 @@ function colouring(choiceKey) {
 function groupSummary(j) {
   const k = groups.cluster[j];
   const rows = [h('div', { class: 'tip-title' }, groupName(j)),
-    h('div', {}, dot(k), ` Cluster ${clusterName(k)}, ${percent(groups.confidence[j] / 255)} sure`)];
+    h('div', {}, dot(k), `Cluster ${clusterName(k)}, ${percent(groups.confidence[j] / 255)} sure`)];
   contexts.slice(0, 4).forEach((context, c) => {
     const value = groupValue(c, j);
     const text = value instanceof Node ? value.textContent : Array.isArray(value) ? value.slice(0, 5).map((v) => v.textContent).join(', ') + (value.length > 5 ? ', …' : '') : String(value);

@@ -35,8 +35,7 @@ function overviewView() {
         h('p', {}, 'A ', h('strong', {}, 'cluster'), ' is a set of groups with like contexts and like topics. A ', h('strong', {}, 'topic'),
           ` is a pattern of ${page.content.unit} that groups share. Both, and how many there are, come from the data.`),
         notes.length > 0 && h('details', {}, h('summary', {}, 'How the data were read'), h('ul', {}, notes.map((note) => h('li', {}, note)))),
-        page.gaps.map((gap) => h('p', { class: 'note' }, gap)))),
-    h('div', { class: 'columns' },
+        page.gaps.map((gap) => h('p', { class: 'note' }, gap))),
       card('Largest clusters', 'Groups in each.', clusterBars(12), more(clusters.n, 'clusters', '#/clusters')),
       card('Largest topics', `Share of all ${page.content.unit}.`, topicBars(12), more(topics.n, 'topics', '#/topics'))),
     missingnessMap());

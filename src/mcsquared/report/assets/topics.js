@@ -101,10 +101,10 @@ function topicDetail(m) {
     h('div', { class: 'columns' }, contentOfTopic(m),
       card('Clusters that use it', 'Where its content is. In brackets: its share of the cluster.', bars(topics.clusters[m].slice(0, 10).map(([k, part, share]) => ({
         label: clusterLink(k), value: part, colour: clusterColour(k), text: `${percent(part)} (${percent(share)})`, title: `${percent(part)} of this topic is in cluster ${k}, of which it is ${percent(share)}`,
-      }))))),
-    contexts.length > 0 && h('div', { class: 'columns' }, contexts.map((_, c) => contextBlock(c, 'topic', m, 'var(--accent)'))),
-    card('Typical groups', groups.ownShares ? 'Those with the largest share of it.' : 'Groups of the clusters that have the largest share of it.',
-      h('ol', { class: 'plain' }, topics.typical[m].map(([j, score]) => h('li', {}, groupRow(j, percent(score)))))));
+      })))),
+      contexts.map((_, c) => contextBlock(c, 'topic', m, 'var(--accent)')),
+      card('Typical groups', groups.ownShares ? 'Those with the largest share of it.' : 'Groups of the clusters that have the largest share of it.',
+        h('ol', { class: 'plain' }, topics.typical[m].map(([j, score]) => h('li', {}, groupRow(j, percent(score))))))));
 }
 
 function topicsView(args) {
