@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import mcsquared as mc2
 from mcsquared.baselines import HDP, franchise
-from mcsquared.baselines.kept import TopicDraw, globals_of
+from mcsquared.baselines.kept import KeptTopics, globals_of
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.perplexity import perplexity, split_halves
@@ -64,7 +64,7 @@ def chain(case, in_turn):
 )
 def test_both_sweeps_agree_with_enumeration(in_turn, v, eta):
     exact, sweep, see, state, observations = chain(tiny(v, eta), in_turn)
-    visits = visit(sweep, see, 2000, exact)
+    visits = visit(sweep, see, 1500, exact)
     everything = distance(visits, lambda columns: columns)
     n_topics = distance(visits, len)
     assert everything.total_variation < 0.02 + 1.5 * everything.expected, everything
@@ -76,7 +76,7 @@ def test_wrong_tables_are_noticed(monkeypatch):
     """Every token a table of its own: what the enumeration must tell from the right ones."""
     exact, sweep, see, _, _ = chain(tiny(), in_turn=True)
     monkeypatch.setattr(franchise, "draw_tables", lambda customers, *_: customers)
-    everything = distance(visit(sweep, see, 2000, exact), lambda columns: columns)
+    everything = distance(visit(sweep, see, 1000, exact), lambda columns: columns)
     assert everything.total_variation > 0.02 + 1.5 * everything.expected, everything
 
 
@@ -134,7 +134,7 @@ def tomotopy_draw(train):
     # Root weights of ours follow tables; shares of tokens are near enough to them here.
     weights = tokens / (tokens.sum() + 1.0)
     counts = sparse.csr_matrix(np.rint(words * tokens[:, None]).astype(np.int32))
-    return TopicDraw(counts, tokens, weights, 1.0 - float(weights.sum()), 1.0, 1.0), words
+    return KeptTopics(counts, tokens, weights, 1.0 - float(weights.sum()), 1.0, 1.0), words
 
 
 def test_topics_and_held_out_perplexity_agree_with_tomotopy():
@@ -157,7 +157,7 @@ def test_topics_and_held_out_perplexity_agree_with_tomotopy():
 def test_topics_and_held_out_perplexity_are_near_the_truth():
     model, _, test, topics = fitted_to_bars()
     counts = sparse.csr_matrix((topics * 1e6).astype(np.int32))
-    truth = TopicDraw(counts, np.full(10, 10**6), np.full(10, 0.1), 1e-12, 2.0, 1.0)
+    truth = KeptTopics(counts, np.full(10, 10**6), np.full(10, 0.1), 1e-12, 2.0, 1.0)
     assert model.perplexity(test) < 1.02 * completion(truth, test)
     assert matched_distance(model.components_, topics) < 0.06
 

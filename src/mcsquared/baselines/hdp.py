@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from mcsquared.baselines import franchise
-from mcsquared.baselines.kept import TopicDraw, topic_draw
-from mcsquared.baselines.topics import Chain, TopicSampler
+from mcsquared.baselines.checks import is_whole
+from mcsquared.baselines.kept import KeptTopics, kept_topics
+from mcsquared.baselines.topic_sampler import Chain, TopicSampler
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
@@ -58,7 +58,7 @@ class HDP(TopicSampler):
         Words of each topic of the last kept draw, the largest first; rows sum to 1. For vectors
         the topics' means.
     n_topics_ : int
-    draws_ : list of TopicDraw
+    draws_ : list of KeptTopics
     trace_ : DataFrame
         A row per sweep: sweep, kept, n_topics, v, eta, seconds.
 
@@ -101,14 +101,16 @@ class HDP(TopicSampler):
 
     def _start(self, corpus: Corpus) -> Chain:
         check_v(self.v)
-        check_jobs(self.n_jobs)
+        n_jobs: Any = self.n_jobs
+        if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+            raise InputError(f"n_jobs is {n_jobs!r}, but a whole number other than 0 is wanted")
         # Of the engine's concentrations only two are this model's; the others are not drawn.
         priors = Priors.for_corpus(
             corpus, self.content, {}, alpha=1.0, v=1.0, eta=self.eta, lam=self.v
         )
         self._priors = priors
         observations = observe(corpus, priors)
-        n_threads = max(1, effective_n_jobs(self.n_jobs))
+        n_threads = max(1, effective_n_jobs(n_jobs))
         return _Chain(observations, priors, self._seed, self.init, self.max_topics, n_threads)
 
 
@@ -141,18 +143,11 @@ class _Chain:
         state = self.state
         return {"n_topics": state.n_topics, "v": state.lam, "eta": state.eta}
 
-    def draw(self) -> TopicDraw:
-        return topic_draw(self.state, self.state.lam, self._given[0])
+    def draw(self) -> KeptTopics:
+        return kept_topics(self.state, self.state.lam, self._given[0])
 
 
 def check_v(v: Any) -> None:
     """Refuse an infinite v, with which all groups would be alike."""
     if isinstance(v, float) and np.isinf(v):
         raise InputError("v is inf, but a positive number or a Gamma prior is wanted")
-
-
-def check_jobs(n_jobs: Any) -> None:
-    """Refuse a number of threads that means nothing."""
-    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
-    if n_jobs is not None and (not whole or n_jobs == 0):
-        raise InputError(f"n_jobs is {n_jobs!r}, but a whole number other than 0 is wanted")

@@ -22,13 +22,13 @@ from mcsquared.prediction.parameters import GLOBALS, Globals, split_unused_weigh
 from mcsquared.prediction.varying import Likelihood
 from mcsquared.state import State
 
-__all__ = ["TopicDraw", "globals_of", "globals_of_draws", "mean_globals", "topic_draw"]
+__all__ = ["KeptTopics", "globals_of", "globals_of_draws", "kept_topics", "mean_globals"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TopicDraw:
+class KeptTopics:
     """The topics of one kept draw, the largest first.
 
     Attributes
@@ -77,7 +77,7 @@ def occupied_slots(state: State) -> NDArray[np.int64]:
     return order[tokens[order] > 0]
 
 
-def topic_draw(state: State, v: float, observations: Observations) -> TopicDraw:
+def kept_topics(state: State, v: float, observations: Observations) -> KeptTopics:
     """Return the topics of a state."""
     counts, slots = state.counts, occupied_slots(state)
     content: sparse.csr_matrix | Floats
@@ -85,7 +85,7 @@ def topic_draw(state: State, v: float, observations: Observations) -> TopicDraw:
         content = sparse.csr_matrix(counts.words_in_topic[:, slots].T)
     else:
         content = counts.topic_statistics[slots]
-    return TopicDraw(
+    return KeptTopics(
         content_statistics=content,
         tokens_of_topic=counts.tokens_in_topic[slots],
         topic_weights=state.topic_weights[slots],
@@ -95,7 +95,7 @@ def topic_draw(state: State, v: float, observations: Observations) -> TopicDraw:
     )
 
 
-def globals_of(draw: TopicDraw, family: ConjugateFamily, rng: np.random.Generator) -> Globals:
+def globals_of(draw: KeptTopics, family: ConjugateFamily, rng: np.random.Generator) -> Globals:
     """Draw ψ given the counts of a kept draw, and share ε_new among topics not yet seen."""
     unused = split_unused_weight(draw.unused_weight, draw.eta, rng)
     statistics = np.vstack([draw.statistics, np.zeros((len(unused), family.n_stats))])
@@ -107,8 +107,8 @@ def globals_of(draw: TopicDraw, family: ConjugateFamily, rng: np.random.Generato
 
 
 def globals_of_draws(
-    draws: Sequence[TopicDraw], family: ConjugateFamily, seed: int
-) -> Iterator[tuple[TopicDraw, Globals, np.random.Generator]]:
+    draws: Sequence[KeptTopics], family: ConjugateFamily, seed: int
+) -> Iterator[tuple[KeptTopics, Globals, np.random.Generator]]:
     """Yield every draw with its globals, and the generator that may draw what is still missing."""
     for number, draw in enumerate(draws):
         rng = stream(seed, GLOBALS, number, 0)
@@ -116,7 +116,7 @@ def globals_of_draws(
 
 
 def mean_globals(
-    draw: TopicDraw, family: ConjugateFamily, corpus: Corpus, seed: int
+    draw: KeptTopics, family: ConjugateFamily, corpus: Corpus, seed: int
 ) -> tuple[Globals, Likelihood]:
     """Return the known topics alone with ψ at its mean, and what gives the likelihood of tokens."""
     statistics = draw.statistics
@@ -129,7 +129,7 @@ def mean_globals(
 
 
 def one_cluster(
-    weights: Floats, content_parameters: Floats, draw: TopicDraw, key: tuple[int, int]
+    weights: Floats, content_parameters: Floats, draw: KeptTopics, key: tuple[int, int]
 ) -> Globals:
     """Return the globals of a model in which all groups vary around the same weights."""
     tiny = np.finfo(np.float64).tiny

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.baselines.kept import TopicDraw, globals_of_draws, mean_globals
+from mcsquared.baselines.checks import as_seed, check_whole
+from mcsquared.baselines.kept import KeptTopics, globals_of_draws, mean_globals
 from mcsquared.chain import Schedule
 from mcsquared.corpus import Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError
@@ -30,7 +29,7 @@ from mcsquared.samplers.starts import check_init
 if TYPE_CHECKING:
     from mcsquared.corpus import Column
 
-__all__ = ["Chain", "TopicSampler", "check_whole"]
+__all__ = ["Chain", "TopicSampler"]
 
 METHODS = ("completion", "left_to_right")
 
@@ -46,7 +45,7 @@ class Chain(Protocol):
     def row(self) -> dict[str, float]:
         """Return what the trace notes of the present state, ``n_topics`` among it."""
 
-    def draw(self) -> TopicDraw:
+    def draw(self) -> KeptTopics:
         """Return the topics of the present state."""
 
 
@@ -74,6 +73,7 @@ class TopicSampler(TransformerMixin, BaseEstimator):
     init: str
     random_state: Any
     progress: Any
+    draws_: list[Any]  # of KeptTopics, or of what a subclass makes of them
     _priors: Priors
 
     def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
@@ -88,7 +88,7 @@ class TopicSampler(TransformerMixin, BaseEstimator):
         """
         schedule = self._schedule()
         corpus = as_corpus(X, contexts)
-        self._seed = seed_from(self.random_state)
+        self._seed = as_seed(self.random_state)
         chain = self._start(corpus)
         self._vocabulary = corpus.vocabulary
         self._width = corpus.content.width if isinstance(corpus.content, Vectors) else None
@@ -136,7 +136,7 @@ class TopicSampler(TransformerMixin, BaseEstimator):
             return np.zeros((corpus.n_groups, 0))
         return self._shares(draw, corpus)
 
-    def _shares(self, draw: TopicDraw, corpus: Corpus) -> Floats:
+    def _shares(self, draw: KeptTopics, corpus: Corpus) -> Floats:
         parameters, likelihood = mean_globals(draw, self._family, corpus, self._seed)
         alone = np.zeros((corpus.n_groups, 1))
         return fold_in_groups(corpus, parameters, self._family, alone, likelihood).topics
@@ -181,7 +181,7 @@ class TopicSampler(TransformerMixin, BaseEstimator):
         if method not in METHODS:
             known = ", ".join(map(repr, METHODS))
             raise InputError(f"method is {method!r}, but one of {known} is wanted")
-        seed = self._seed if random_state is None else seed_from(random_state)
+        seed = self._seed if random_state is None else as_seed(random_state)
         first, target = None, corpus
         if method == "completion":
             first, target = split_halves(corpus, stream(seed, HALVES))
@@ -244,24 +244,3 @@ class TopicSampler(TransformerMixin, BaseEstimator):
                 "no draw, but at least one is wanted"
             )
         return schedule
-
-
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse a parameter that is not a whole number, or too small."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-    if not whole or value < least:
-        raise InputError(f"{name} is {value!r}, but a whole number of at least {least} is wanted")
-
-
-def seed_from(random_state: Any) -> int:
-    """Return a seed of 32 bits: the same as `MC2` takes from the same ``random_state``."""
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    if whole and 0 <= random_state < 2**32:
-        return int(random_state)
-    try:
-        return int(check_random_state(random_state).randint(2**31))
-    except ValueError:
-        raise InputError(
-            f"random_state is {random_state!r}, but None, a RandomState or a whole number from 0 "
-            "to 4294967295 is wanted"
-        ) from None
