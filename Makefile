@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 CHECKED := src tests $(wildcard benchmarks examples experiments)
 
-.PHONY: help setup demo test lint format calibrate bench fresh clean
+.PHONY: help setup demo test lint format calibrate bench reproduce fresh clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ calibrate: $(READY)  ## the long exactness tests of the samplers
 
 bench: $(READY)  ## speed, memory and quality beside other packages; QUESTIONS="throughput ..."
 	$(BIN)/python -m benchmarks $(QUESTIONS)
+
+reproduce: $(READY)  ## the paper's experiments at tiny scale, without any data
+	$(BIN)/mc2 reproduce all --scale tiny --out build/reproduction
 
 fresh:  ## forget compiled kernels, after an edit in kernels/
 	find src -name '*.nb[ic]' -delete
