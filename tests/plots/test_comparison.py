@@ -39,6 +39,13 @@ def test_a_column_left_over_stands_beside_the_row_it_belongs_to():
     assert ticks(plots.compare(first, second).xaxis) == ["0", "9", "1", "2"]
 
 
+def test_rows_and_columns_are_paired_one_to_one():
+    # Most of column 0 is in row 0, but so is all of column 1, and row 1 has nothing else.
+    first = np.repeat([0, 0, 1], [5, 4, 3])
+    second = np.repeat([1, 0, 0], [5, 4, 3])
+    assert ticks(plots.compare(first, second).xaxis) == ["1", "0"]
+
+
 def test_models_and_posteriors_are_compared_by_their_labels(posterior):
     class Fitted:
         labels_ = posterior.labels
