@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 METHODS = ("completion", "left_to_right")
 # Fewer iterations leave chance in θ, which makes a perplexity too high; several draws share them.
 BURN_IN, ITERATIONS, FEWEST = 30, 200, 40
-FOR_SHARES = 100  # where no logarithm makes much of the chance that is left
+FOR_SHARES = 50  # where no logarithm makes much of the chance that is left
 FAMILY = Categorical()  # unused for words, whose likelihood is a table
 
 
