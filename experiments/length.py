@@ -104,7 +104,7 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
         panel.minorticks_off()
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("NMI with the true clusters")
-    panels[-1].legend(fontsize=8, loc="lower right")
+    panels[0].legend(fontsize=8, loc="upper left")
     return {"nmi": figure}
 
 
