@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.chain import Callback, Schedule
-from mcsquared.checkpoint import saved_seed
+from mcsquared.chain import Callback
 from mcsquared.corpus import Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import ConjugateFamily
-from mcsquared.fitting import Fit, check_sampler
+from mcsquared.fitting import Fit, check_sampler, checked_schedule, seed_from
 from mcsquared.posterior import Posterior
 from mcsquared.priors import Concentration, Gamma, Priors
-from mcsquared.samplers.starts import check_init
 from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
@@ -163,7 +159,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         contexts : frame or dict of columns, optional
             One row per group; a corpus has its own.
         """
-        schedule = self._schedule()
+        schedule = checked_schedule(self)
         if isinstance(y, Mapping):
             raise InputError("y is a dict, but it is not used: contexts=... is where contexts go")
         corpus = as_corpus(X, contexts, content=self._content_kind())
@@ -181,7 +177,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             priors=priors,
             schedule=schedule,
             n_threads=max(1, effective_n_jobs(self.n_jobs)),
-            seed=self._seed(),
+            seed=seed_from(self.random_state, self.checkpoint),
             bounds=Bounds(_bound(self.max_clusters), _bound(self.max_topics)),
             init=self.init,
             sampler=sampler,
@@ -334,60 +330,6 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         known = isinstance(self.content, str) and self.content in CONTENT_KINDS
         return str(self.content) if known else "auto"
 
-    def _schedule(self) -> Schedule:
-        """Check every parameter that is not a prior, before anything is done."""
-        check_sampler(self.sampler, self.device, self.lam)
-        for name, least in (
-            ("n_sweeps", 1),
-            ("burn_in", 0),
-            ("thin", 1),
-            ("n_chains", 1),
-            ("keep_parameters", 1),
-        ):
-            _check_whole(name, getattr(self, name), least)
-        for name in ("max_clusters", "max_topics"):
-            if getattr(self, name) is not None:
-                _check_whole(name, getattr(self, name), 1)
-        n_jobs: Any = self.n_jobs
-        if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
-            raise InputError(f"n_jobs is {n_jobs!r}, but a whole number other than 0 is wanted")
-        if not isinstance(self.callbacks, Iterable) or not all(map(callable, self.callbacks)):
-            raise InputError(f"callbacks is {self.callbacks!r}, but a list of callables is wanted")
-        if not isinstance(self.checkpoint, str | os.PathLike | None):
-            raise InputError(f"checkpoint is {self.checkpoint!r}, but a path is wanted")
-        check_init(self.init)
-        schedule = Schedule(
-            int(self.n_sweeps),
-            int(self.burn_in),
-            int(self.thin),
-            int(self.keep_parameters),
-            int(self.n_chains),
-        )
-        if schedule.n_kept < 1:
-            raise InputError(
-                f"n_sweeps={self.n_sweeps} with burn_in={self.burn_in} and thin={self.thin} keeps "
-                "no draw, but at least one is wanted"
-            )
-        return schedule
-
-    def _seed(self) -> int:
-        """Return a seed of 32 bits: the same for the same ``random_state``.
-
-        Without one, a run that finds its checkpoint goes on with the seed it has begun with.
-        """
-        state: Any = self.random_state
-        if state is None and self.checkpoint is not None:
-            state = saved_seed(self.checkpoint)
-        if _is_whole(state) and 0 <= state < 2**32:
-            return int(state)
-        try:
-            return int(check_random_state(state).randint(2**31))
-        except ValueError:
-            raise InputError(
-                f"random_state is {state!r}, but None, a RandomState or a whole number from 0 to "
-                "4294967295 is wanted"
-            ) from None
-
     def _earlier_states(self, corpus: Corpus, priors: Priors, sampler: str) -> list[State]:
         """Return where the last fit ended, if this one is to go on from there."""
         fitted_to: tuple[str, Priors, str] | None = getattr(self, "_fitted_to", None)
@@ -420,15 +362,6 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if not _is_whole(value) or value < least:
-        raise InputError(f"{name} is {value!r}, but a whole number of at least {least} is wanted")
 
 
 def _bound(value: int | None) -> int | None:

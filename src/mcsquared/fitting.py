@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mcsquared.chain import TRACE, Callback, ChainRun, Schedule, run_chains
-from mcsquared.checkpoint import Checkpoint
+from mcsquared.checkpoint import Checkpoint, saved_seed
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.observations import Observations, observe
@@ -21,12 +23,13 @@ from mcsquared.posterior.advice import LARGEST_RHAT
 from mcsquared.priors import Priors
 from mcsquared.progress import Progress
 from mcsquared.samplers import blocked, collapsed
+from mcsquared.samplers.starts import check_init
 from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
     from mcsquared.state import State
 
-__all__ = ["Fit", "FitResult", "check_sampler"]
+__all__ = ["Fit", "FitResult", "check_sampler", "checked_schedule", "seed_from"]
 
 SAMPLERS = ("auto", "collapsed", "blocked")
 
@@ -233,3 +236,69 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
             "sampler='blocked' takes any lam"
         )
     return "collapsed"
+
+
+def checked_schedule(model: Any) -> Schedule:
+    """Check every parameter of an estimator that is not a prior, before anything is done."""
+    check_sampler(model.sampler, model.device, model.lam)
+    for name, least in (
+        ("n_sweeps", 1),
+        ("burn_in", 0),
+        ("thin", 1),
+        ("n_chains", 1),
+        ("keep_parameters", 1),
+    ):
+        _check_whole(name, getattr(model, name), least)
+    for name in ("max_clusters", "max_topics"):
+        if getattr(model, name) is not None:
+            _check_whole(name, getattr(model, name), 1)
+    n_jobs = model.n_jobs
+    if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
+        raise InputError(f"n_jobs is {n_jobs!r}, but a whole number other than 0 is wanted")
+    if not isinstance(model.callbacks, Iterable) or not all(map(callable, model.callbacks)):
+        raise InputError(f"callbacks is {model.callbacks!r}, but a list of callables is wanted")
+    if not isinstance(model.checkpoint, str | os.PathLike | None):
+        raise InputError(f"checkpoint is {model.checkpoint!r}, but a path is wanted")
+    check_init(model.init)
+    schedule = Schedule(
+        int(model.n_sweeps),
+        int(model.burn_in),
+        int(model.thin),
+        int(model.keep_parameters),
+        int(model.n_chains),
+    )
+    if schedule.n_kept < 1:
+        raise InputError(
+            f"n_sweeps={model.n_sweeps} with burn_in={model.burn_in} and thin={model.thin} keeps "
+            "no draw, but at least one is wanted"
+        )
+    return schedule
+
+
+def seed_from(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> int:
+    """Return a seed of 32 bits: the same for the same ``random_state``.
+
+    Without one, a run that finds its checkpoint goes on with the seed it has begun with.
+    """
+    from sklearn.utils import check_random_state
+
+    if random_state is None and checkpoint is not None:
+        random_state = saved_seed(checkpoint)
+    if _is_whole(random_state) and 0 <= random_state < 2**32:
+        return int(random_state)
+    try:
+        return int(check_random_state(random_state).randint(2**31))
+    except ValueError:
+        raise InputError(
+            f"random_state is {random_state!r}, but None, a RandomState or a whole number from 0 "
+            "to 4294967295 is wanted"
+        ) from None
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if not _is_whole(value) or value < least:
+        raise InputError(f"{name} is {value!r}, but a whole number of at least {least} is wanted")
