@@ -9,10 +9,18 @@ from sklearn import cluster, decomposition
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from mcsquared.baselines import LDA, NMF, AffinityPropagation, KMeans, TopicClusters, symmetric_kl
+from mcsquared.baselines import (
+    HDP,
+    LDA,
+    NMF,
+    AffinityPropagation,
+    KMeans,
+    TopicClusters,
+    symmetric_kl,
+)
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
-from mcsquared.evaluation import adjusted_rand_index
+from mcsquared.evaluation import adjusted_rand_index, purity
 from tests.baselines.planted import N_TOPICS, draw_corpus, planted_topics
 
 ALL = (KMeans(3, random_state=0), NMF(3, random_state=0), AffinityPropagation(random_state=0))
@@ -190,6 +198,20 @@ def test_lda_and_k_means_find_clusters_of_topics():
     peer = cluster.KMeans(N_TOPICS, n_init=10, random_state=0).fit(shares)
     assert same_partition(model.labels_, peer.labels_)
     assert np.array_equal(model.predict(corpus), model.labels_)
+
+
+def test_hdp_and_affinity_propagation_tell_groups_of_other_topics_apart():
+    rng = np.random.default_rng(0)
+    weights = np.repeat(np.eye(N_TOPICS)[:2] * 0.9 + 0.025, 12, axis=0)
+    corpus = draw_corpus(planted_topics(rng), weights, 40, rng)
+    truth = np.repeat([0, 1], 12)
+    topics = HDP(n_sweeps=40, burn_in=30, random_state=0, progress=False)
+    model = TopicClusters(topics, random_state=0).fit(corpus)
+    assert purity(truth, model.labels_) == 1.0
+    by_hand = -symmetric_kl(model.topics_.transform(corpus))
+    peer = cluster.AffinityPropagation(affinity="precomputed", random_state=0).fit(by_hand)
+    assert same_partition(model.labels_, peer.labels_)
+    assert isinstance(TopicClusters()._default_topics(), HDP)
 
 
 class Given(BaseEstimator):

@@ -91,8 +91,9 @@ class DMR(TopicModel):
     -----
     `perplexity` of groups without their contexts (``given_contexts=False``) takes one prior for all
     of them, which has the mean and the variance of topic weights in the groups of training;
-    `transform` always uses the contexts there are. Fitting the coefficients takes time in proportion
-    to topics × features: a bag of thousands of members costs more than the sweeps between.
+    `transform` always uses the contexts there are. Fitting the coefficients takes time in
+    proportion to topics × features: a bag of thousands of members costs more than the sweeps
+    between.
 
     Examples
     --------
