@@ -22,9 +22,7 @@ _EXACT_IN_FLOAT32 = 2**24
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 # "</script>", "<!--" and "]]>" would end or confuse the element that holds the JSON; the two
 # separators are ends of lines to JavaScript, though not to JSON.
-_ESCAPES = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
+_ESCAPED = "<>&\u2028\u2029"
 
 
 def pack(values: ArrayLike) -> Packed:
@@ -71,7 +69,10 @@ def clipped(text: Any, most: int) -> str:
 def embedded_json(data: Any) -> str:
     """Return JSON that may stand between the tags of a script element."""
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _LONE_SURROGATES.sub("\ufffd", text).translate(_ESCAPES)
+    text = _LONE_SURROGATES.sub("\ufffd", text)
+    for character in _ESCAPED:
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
 def _plain(value: Any) -> Any:

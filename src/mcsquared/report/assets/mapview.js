@@ -1,7 +1,11 @@
 // The section around the map: what colours mean, what is under the pointer.
 
-function quantiles(context) {
-  const known = Array.from(context.values).filter(Number.isFinite).sort((a, b) => a - b);
+// Nearly the least and nearly the greatest of some numbers: one far off must not take the colours.
+function nearlyAll(values) {
+  const step = Math.max(1, Math.floor(values.length / 5000));
+  const known = [];
+  for (let i = 0; i < values.length; i += step) if (Number.isFinite(values[i])) known.push(values[i]);
+  known.sort((a, b) => a - b);
   return [known[Math.floor(0.02 * known.length)] ?? 0, known[Math.ceil(0.98 * (known.length - 1))] ?? 1];
 }
 
@@ -28,14 +32,13 @@ function colouring(choiceKey) {
   });
   if (choiceKey === 'confidence') return { base, ...scaled((j) => groups.confidence[j] / 255, 0, 1, percent) };
   if (choiceKey === 'tokens') {
-    const known = Array.from(groups.tokens).sort((a, b) => a - b);
-    return { base, ...scaled((j) => groups.tokens[j], known[0], known[Math.floor(0.98 * (known.length - 1))], whole) };
+    return { base, ...scaled((j) => groups.tokens[j], ...nearlyAll(groups.tokens), whole) };
   }
   if (choiceKey.startsWith('context:')) {
     const c = Number(choiceKey.slice(8));
     const context = contexts[c];
     if (!context.categories) {
-      const [low, high] = quantiles(context);
+      const [low, high] = nearlyAll(context.values);
       return { base, ...scaled((j) => context.values[j], low, high, (x) => contextFigure(context, x)) };
     }
     const frequent = Array.from(context.groupsWith, (count, v) => [count, v]).sort((a, b) => b[0] - a[0]).slice(0, 8).map((pair) => pair[1]);
@@ -87,7 +90,7 @@ function mapView(args) {
   const recolour = (next) => {
     key = next;
     const found = colouring(key);
-    map.colourBy(found.classOf, found.palette, found.base);
+    map.colourBy(found.classOf, found.palette, key === 'cluster' ? found.base : null);
     legend.replaceChildren(found.legend || clusterLegend());
   };
   const explain = {

@@ -1,0 +1,39 @@
+"""mc2 report: a page from a model file, with or without its data."""
+
+from tests.cli.commands import invoke, papers, refused
+
+
+def test_a_model_becomes_a_page(fitted, tmp_path):
+    out = tmp_path / "papers.html"
+    result = invoke("report", fitted, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "2 clusters" in result.stdout
+    assert out.as_uri() in result.stdout
+    page = out.read_text(encoding="utf-8")
+    assert "<title>papers</title>" in page
+    assert '"own_shares":false' in page
+
+
+def test_with_the_data_groups_have_topics_of_their_own(fitted, tmp_path):
+    data, out = tmp_path / "papers.csv", tmp_path / "papers.html"
+    papers().to_csv(data, index=False)
+    result = invoke("report", fitted, "--data", data, "--out", out, "--title", "A <b> title")
+    assert result.exit_code == 0, result.output
+    page = out.read_text(encoding="utf-8")
+    assert '"own_shares":true' in page
+    assert "A &lt;b&gt; title</title>" in page
+
+
+def test_other_data_than_those_of_the_fit_are_refused(fitted, tmp_path):
+    data, out = tmp_path / "papers.csv", tmp_path / "papers.html"
+    papers(12).to_csv(data, index=False)
+    sentence = refused(invoke("report", fitted, "--data", data, "--out", out))
+    assert "12 groups" in sentence
+    assert not out.exists()
+
+
+def test_what_is_read_is_never_written_over(fitted):
+    before = fitted.read_bytes()
+    assert "read as well" in refused(invoke("report", fitted, "--out", fitted))
+    assert fitted.read_bytes() == before
+    assert "does not exist" in refused(invoke("report", fitted, "--out", "nowhere/page.html"))

@@ -1,0 +1,156 @@
+"""What a page holds: every figure agrees with the posterior's own tables."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from mcsquared.errors import InputError
+from mcsquared.posterior.tables import membership
+from mcsquared.report import render, report_data, write_report
+from mcsquared.report.content import Words, image_shape_of
+from mcsquared.report.groups import memberships
+from mcsquared.report.packing import embedded_json
+from tests.posterior.models import make_posterior
+from tests.report.test_packing import unpacked
+
+
+@pytest.fixture(scope="module")
+def made():
+    posterior, corpus, _ = make_posterior(n_groups=60, lam=5.0)
+    return posterior, report_data(posterior, corpus)
+
+
+def test_groups_have_the_clusters_of_the_consensus_and_their_confidence(made):
+    posterior, data = made
+    np.testing.assert_array_equal(unpacked(data["groups"]["cluster"]), posterior.labels)
+    found = unpacked(data["groups"]["confidence"]) / 255
+    np.testing.assert_allclose(found, membership(posterior), atol=0.003)
+
+
+def test_topics_of_clusters_lie_between_the_least_and_the_greatest_of_the_draws(made):
+    posterior, data = made
+    for k, rows in enumerate(data["clusters"]["topics"]):
+        for topic, share, low, high in rows:
+            assert low <= share <= high
+            assert share == pytest.approx(posterior.topic_of_tokens[k, topic], abs=1e-4)
+
+
+def test_clusters_of_a_topic_share_all_of_it(made):
+    posterior, data = made
+    for m, rows in enumerate(data["topics"]["clusters"]):
+        assert sum(part for _, part, _ in rows) == pytest.approx(1.0, abs=0.01)
+        for k, _, share in rows:
+            assert share == pytest.approx(posterior.topic_of_tokens[k, m], abs=1e-4)
+
+
+def test_contexts_are_the_tables_of_the_posterior(made):
+    posterior, data = made
+    by_name = {context["name"]: context for context in data["contexts"]}
+    for name in ("year", "day", "visits"):
+        table = posterior.context_given_cluster(name).to_numpy().T
+        found = unpacked(by_name[name]["by_cluster"]).reshape(table.shape)
+        np.testing.assert_allclose(found, table, rtol=1e-5)
+    assert by_name["place"]["table"] == by_name["tags"]["table"] == "categories"
+    assert by_name["flag"]["categories"] == ["no", "yes"]
+    assert by_name["where"]["table"] == "vector"
+    missing = np.isnan(posterior.contexts["year"].values)
+    assert by_name["year"]["missing"] == pytest.approx(missing.mean())
+
+
+def test_values_of_groups_can_be_read_back(made):
+    posterior, data = made
+    by_name = {context["name"]: context for context in data["contexts"]}
+    codes = unpacked(by_name["place"]["values"]).astype(int) - 1
+    np.testing.assert_array_equal(codes, posterior.contexts["place"].values)
+    lengths = unpacked(by_name["tags"]["values"]["lengths"])
+    np.testing.assert_array_equal(lengths, np.diff(posterior.contexts["tags"].values.indptr))
+
+
+def test_a_topic_along_a_number_shares_out_all_content():
+    posterior, corpus, _ = make_posterior(n_groups=60, lam=5.0)
+    data = report_data(posterior, corpus)
+    [year] = [context for context in data["contexts"] if context["name"] == "year"]
+    shares = unpacked(year["over"]["by_topic"]).reshape(posterior.n_topics, -1)
+    np.testing.assert_allclose(shares.sum(axis=0), 1.0, rtol=1e-4)
+
+
+def test_every_group_is_somewhere_in_all_draws():
+    posterior, _, _ = make_posterior(n_groups=60, noise=0.2)
+    member = memberships(posterior)
+    assert (member.share.sum(axis=1) > 0.9).all()
+    first = member.choice[:, 0]
+    assert (first == posterior.labels).mean() > 0.9
+    leaning = member.leaning(posterior.labels)
+    assert not (leaning == posterior.labels).any()
+
+
+def test_pixels_are_known_by_their_names():
+    names = np.array([f"r{i}c{j}" for i in range(3) for j in range(2)], dtype=object)
+    assert image_shape_of(names) == (3, 2)
+    assert image_shape_of(names[::-1]) is None
+    assert image_shape_of(np.array(["word"], dtype=object)) is None
+
+
+def test_names_of_topics_have_no_two_forms_of_one_word():
+    posterior, _, _ = make_posterior()
+    words = Words(posterior)
+    words.vocabulary = np.array(
+        ["unit", "units", "policy", "policies", "state", *[f"other{'x' * i}" for i in range(7)]],
+        dtype=object,
+    )
+    words.readable = True
+    probability = np.array([0.3, 0.25, 0.2, 0.1, 0.1] + [0.05 / 7] * 7)
+    assert words.name(probability) == "unit, policy, state"
+
+
+def test_words_without_meaning_name_nothing():
+    posterior, _, _ = make_posterior()
+    assert not Words(posterior).readable
+    assert Words(posterior).name(posterior.components[0]) == ""
+
+
+def test_a_bound_that_was_reached_and_chains_that_disagree_are_said(made):
+    posterior, _ = made
+    posterior.notes.append("max_topics=4 was reached: the data may hold more topics than that")
+    titles = {check["title"]: check["level"] for check in report_data(posterior)["checks"]}
+    posterior.notes.pop()
+    assert titles["A bound was reached"] == "bad"
+    assert "The chains agree" in titles or "The chains disagree" in titles
+
+
+def test_a_page_of_a_sample_says_so(monkeypatch):
+    posterior, corpus, _ = make_posterior(n_groups=60)
+    monkeypatch.setattr("mcsquared.report.gather.MOST_GROUPS", 25)
+    data = report_data(posterior, corpus)
+    assert data["groups"]["n"] == len(data["groups"]["names"]) == 25
+    assert any("25 of 60 groups" in gap for gap in data["gaps"])
+    numbers = unpacked(data["groups"]["numbers"])
+    np.testing.assert_array_equal(
+        unpacked(data["groups"]["cluster"]), posterior.labels[numbers.astype(int)]
+    )
+    assert unpacked(data["clusters"]["size"]).sum() == 60
+
+
+def test_what_does_not_fit_is_refused_in_one_sentence(tmp_path):
+    posterior, _, _ = make_posterior()
+    with pytest.raises(InputError, match="image_shape is"):
+        write_report(posterior, tmp_path / "page.html", image_shape=(5, 5))
+    with pytest.raises(InputError, match="a fitted MC2 is wanted"):
+        write_report("model", tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_model_gives_the_same_page(made):
+    posterior, _ = made
+    assert embedded_json(report_data(posterior)) == embedded_json(report_data(posterior))
+
+
+def test_the_page_may_run_its_own_script_alone(made):
+    page = render(made[1])
+    policy = page.partition('Content-Security-Policy" content="')[2].partition('">')[0]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert len(base64.b64decode(policy.partition("script-src 'sha256-")[2].partition("'")[0])) == 32
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page

@@ -1,0 +1,57 @@
+"""Names that would like to be markup or script are shown as they are and do nothing."""
+
+from mcsquared.report.packing import embedded_json
+from tests.report.models import HOSTILE
+
+
+def harmless(text):
+    """Return a name as the page holds it: half of a surrogate pair cannot be written."""
+    return text.replace("\ud800", "\ufffd")
+
+
+def test_hostile_names_are_text_everywhere(browser, pages):
+    browser.open(pages["hostile"])
+    assert browser.driver.title == "</title><script>window.harmed = 9</script>"
+    for section in ("overview", "map", "clusters", "topics", "groups", "diagnostics"):
+        browser.go(section)
+    for name, numbers in (
+        ("clusters", range(2)),
+        ("topics", range(2)),
+        ("groups", range(14)),
+        ("words", range(14)),
+    ):
+        for number in numbers:
+            browser.go(name, number)
+            if name == "groups":
+                assert browser.text("article h3") == harmless(HOSTILE[number])
+            if name == "words":
+                assert browser.text("main h2") in set(map(harmless, HOSTILE))
+    for context in range(2):
+        for value in range(4):
+            browser.go("values", context, value)
+    for query in ("script", "window.harmed", "<img src=x onerror='window.harmed = 10'>"):
+        browser.go("search", query)
+        assert browser.text("main h2") == f"Search: {query}"
+        browser.type("#search", query)
+    assert browser.run("return window.harmed") is None
+    assert browser.run("return document.querySelectorAll('script').length") == 2
+    assert browser.run("return document.querySelectorAll('img, iframe, object, style').length") == 1
+    assert browser.complaints() == []
+    assert browser.requests() == []
+
+
+def test_names_in_tooltips_are_text(browser, pages):
+    browser.open(pages["hostile"])
+    browser.go("map")
+    browser.run("document.querySelector('canvas.map').focus()")
+    browser.press("\ue014", "\ue014", "\ue015")
+    assert browser.text(".map-status a") in {
+        harmless(name) + end for name in HOSTILE for end in ("", *(f" {j}" for j in range(60)))
+    }
+    assert browser.run("return window.harmed") is None
+
+
+def test_json_in_a_page_holds_nothing_that_ends_its_element():
+    text = embedded_json({name: [name, float("nan")] for name in HOSTILE})
+    assert not set(text) & set("<>&\u2028\u2029")
+    text.encode("utf-8")

@@ -1,0 +1,242 @@
+"""The page in a browser: it loads without network, everything on it works at every width."""
+
+import pytest
+
+from tests.report.conftest import KINDS
+
+TABS = ("overview", "map", "clusters", "topics", "groups", "diagnostics")
+
+
+def shown_words(browser):
+    return browser.texts("article .card:first-child .bars .bar-label")
+
+
+def hits_before(browser, place):
+    """Return how often one presses "down" to reach the first hit after a title."""
+    kinds = browser.run(
+        "return [...document.querySelectorAll('#found > *')].map((e) => e.className)"
+    )
+    return kinds[:place].count("hit") + 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_section_is_shown_without_network_or_complaint(browser, pages, kind):
+    browser.open(pages[kind])
+    for width in (1280, 400):
+        browser.resize(width)
+        for tab in TABS:
+            browser.go(tab)
+            assert browser.one("#tabs a[aria-current]").get_attribute("data-tab") == tab
+            assert len(browser.text()) > 100
+            assert browser.overflow() <= 0, (tab, width)
+        for tab in ("clusters", "topics", "groups"):
+            browser.go(tab, 1)
+            assert browser.one("article").is_displayed()
+            assert browser.overflow() <= 0, (tab, width)
+    assert browser.complaints() == []
+    assert browser.requests() == []
+
+
+@pytest.mark.parametrize("kind", ["words_alone", "vectors"])
+def test_every_link_leads_somewhere(browser, pages, kind):
+    browser.open(pages[kind])
+    waiting, seen = {f"#/{tab}" for tab in TABS}, set()
+    while waiting - seen and len(seen) < 40:
+        address = min(waiting - seen)
+        seen.add(address)
+        browser.run("window.location.hash = arguments[0]", address)
+        browser.settle()
+        assert "no such" not in browser.text("main h2"), address
+        found = browser.addresses()
+        assert all(link.startswith("#/") for link in found)
+        # Of every kind of address a few are enough.
+        kinds = [link.split("/")[1] for link in waiting]
+        waiting |= {link for link in sorted(found) if kinds.count(link.split("/")[1]) < 4}
+    assert {"#/clusters/0", "#/topics/0"} <= seen
+    assert any(address.startswith("#/groups/") for address in seen)
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("query", "section", "heading"),
+    [
+        ("wört3", "Words", "wört3"),
+        ("place1", "place", "place1"),
+        ("common", "tags", "common"),
+        ("cluster 2", "Clusters", "Cluster 2"),
+        ("topic 1", "Topics", "Topic 1"),
+    ],
+)
+def test_search_finds_what_has_a_name(browser, pages, query, section, heading):
+    browser.open(pages["words"])
+    browser.type("#search", query)
+    assert section in browser.texts("#found .hit-title")
+    at = browser.texts("#found > *").index(section)
+    browser.press(*["\ue015"] * hits_before(browser, at), "\ue007")  # down, enter
+    assert browser.one("#found").get_attribute("hidden") is not None
+    assert heading in browser.texts("main h2, article h3")
+
+
+def test_search_for_everything_lists_groups_and_says_when_there_is_nothing(browser, pages):
+    browser.open(pages["nips"])
+    browser.go("search", "network")
+    assert any(title.startswith("Groups") for title in browser.texts("main h3"))
+    browser.type("#search", "no such thing anywhere")
+    assert "Nothing" in browser.text("#found")
+
+
+def test_the_slider_orders_words_by_relevance(browser, pages):
+    browser.open(pages["nips"])
+    browser.go("topics", 0)
+    orders = []
+    for relevance in ("0", "0.6", "1"):
+        browser.type("#relevance", relevance)
+        orders.append(browser.texts("#relevance ~ span output") and shown_words(browser))
+    assert orders[0] != orders[2]
+    shares = [
+        float(text.strip("<%")) for text in browser.texts("article .card:first-child .bar-value")
+    ]
+    assert shares == sorted(shares, reverse=True), "λ = 1 is the order of the shares"
+
+
+def test_the_map_answers_to_the_pointer(browser, pages):
+    from selenium.webdriver import ActionChains
+
+    browser.open(pages["words"])
+    browser.go("map")
+    canvas = browser.one("canvas.map")
+    for step in range(60):
+        ActionChains(browser.driver).move_to_element_with_offset(
+            canvas, 9 * step - 270, 4 * step - 120
+        ).perform()
+        if browser.one("#tip").get_attribute("hidden") is None:
+            break
+    title = browser.text("#tip .tip-title")
+    ActionChains(browser.driver).click().perform()
+    browser.wait(lambda: browser.place.startswith("#/groups/"))
+    browser.settle()
+    assert browser.text("article h3") == title
+
+
+def test_the_map_answers_to_keys_and_colours_by_everything(browser, pages):
+    browser.open(pages["words"])
+    browser.go("map")
+    browser.run("document.querySelector('canvas.map').focus()")
+    browser.press("\ue014", "\ue015", "+", "0")  # right, down
+    name = browser.text(".map-status a")
+    values = browser.run(
+        "return [...document.querySelectorAll('.toolbar select option')].map((o) => o.value)"
+    )
+    assert {"cluster", "confidence", "context:0", "tokens"} <= set(values)
+    for value in values:
+        browser.choose(".toolbar select", value)
+    browser.run("[...document.querySelectorAll('.switch button')][1].click()")  # by topics
+    browser.settle()
+    browser.run("document.querySelector('canvas.map').focus()")
+    browser.press("\ue007")
+    assert browser.place.startswith("#/groups/")
+    assert browser.text("article h3") == name
+    assert browser.complaints() == []
+
+
+def test_keys_go_to_sections_search_neighbours_and_help(browser, pages):
+    browser.open(pages["words"])
+    browser.press("3")
+    assert browser.place == "#/clusters"
+    browser.go("clusters", 0)
+    browser.press("]")
+    assert browser.place == "#/clusters/1"
+    browser.press("[")
+    assert browser.place == "#/clusters/0"
+    browser.press("/")
+    assert browser.run("return document.activeElement.id") == "search"
+    browser.press("\ue00c", "?")  # escape
+    assert browser.run("return document.getElementById('keys').open")
+    browser.press("\ue00c")
+    assert not browser.run("return document.getElementById('keys').open")
+
+
+def test_dark_and_light_follow_the_reader_and_the_button(browser, pages):
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    browser.open(pages["words"], scheme="dark")
+    dark = browser.run(colour)
+    browser.open(pages["words"], scheme="light")
+    light = browser.run(colour)
+    assert dark != light
+    for tab in TABS:
+        browser.go(tab)
+        browser.run("document.getElementById('theme').click()")
+    assert browser.run(colour) == light, "six times there and back"
+    browser.press("d")
+    assert browser.run(colour) == dark
+    browser.press("d")
+    assert browser.complaints() == []
+
+
+def test_long_lists_hold_only_what_is_in_sight_and_answer_to_arrows(browser, pages):
+    browser.open(pages["words"])
+    browser.go("groups")
+    assert "60 groups" in browser.text(".side")
+    assert 5 < len(browser.all(".side .row")) < 45
+    browser.type(".side input[type=search]", "1")
+    browser.choose(".side select", "unsure")
+    rows = browser.texts(".side .row .soft")
+    shares = [int(text.rstrip("%")) for text in rows]
+    assert shares == sorted(shares)
+    browser.run("document.querySelector('.side .list').focus()")
+    browser.press("\ue015", "\ue015", "\ue007")
+    assert browser.place.startswith("#/groups/")
+    assert browser.all(".side .row[aria-selected=true]")
+
+
+def test_a_cluster_shows_every_kind_of_context_and_what_is_missing(browser, pages):
+    browser.open(pages["words"])
+    browser.go("clusters", 1)
+    for name in ("year", "day", "place", "tags", "flag", "where", "visits"):
+        [block] = [card for card in browser.all(".context") if card.text.startswith(name)]
+        assert block.find_elements("css selector", "svg, .bars"), name
+    assert "missing in" in browser.text("article")
+    browser.go("overview")
+    assert "Where contexts are missing" in browser.text()
+    assert len(browser.all(".missing-cell")) > 3
+
+
+def test_topics_without_words_are_drawn(browser, pages):
+    browser.open(pages["pixels"])
+    browser.go("topics", 0)
+    assert browser.all("article canvas.pixels")
+    browser.open(pages["vectors"])
+    browser.go("topics", 0)
+    assert "height" in browser.text("article")
+    assert len(browser.all("article svg a")) == 4, "an ellipse for every topic"
+
+
+def test_diagnostics_draw_every_chain(browser, pages):
+    browser.open(pages["pixels"])
+    browser.go("diagnostics")
+    titles = browser.texts("main .card h3")
+    assert any(title.startswith("log joint") for title in titles)
+    [trace, *_] = browser.all("svg[aria-label^='trace of']")
+    assert len(trace.find_elements("css selector", "path")) == 2
+    assert "Room for clusters and topics" in titles
+
+
+def test_paper_is_white_and_without_buttons(browser, pages):
+    browser.open(pages["words"], scheme="dark")
+    browser.go("clusters", 0)
+    browser.command("Emulation.setEmulatedMedia", media="print", features=[])
+    try:
+        assert not browser.one("#tabs").is_displayed()
+        assert not browser.one(".side").is_displayed()
+        assert browser.one("article").is_displayed()
+        white = browser.run("return getComputedStyle(document.body).backgroundColor")
+        assert white == "rgb(255, 255, 255)"
+    finally:
+        browser.command("Emulation.setEmulatedMedia", media="")
+
+
+def test_a_model_alone_says_what_the_page_lacks(browser, pages):
+    browser.open(pages["words_alone"])
+    assert "does not hold the groups' content" in browser.text()
+    browser.go("groups", 3)
+    assert "Of the clusters it was in" in browser.text("article")
