@@ -55,7 +55,6 @@ def fit_topics(
     model = kind(
         n_sweeps=setting.sweeps(n_sweeps),
         burn_in=setting.sweeps(burn_in),
-        n_jobs=setting.n_jobs,
         random_state=seed,
         progress=False,
         **options,

@@ -27,7 +27,7 @@ KEYS = ("set", "method", "lam", "missing")
 SEEDS = 4
 
 PERCENT = (0, 25, 50, 75, 100)
-N_SWEEPS, BURN_IN = 300, 100
+N_SWEEPS, BURN_IN = 400, 100
 
 
 def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
@@ -107,6 +107,8 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
             panel.set_ylim(0, 1)
             panel.grid(lw=0.4)
             panel.set_title(f"{name}: {title}", fontsize=9)
-    panels[0][0].legend(fontsize=8, frameon=False)
+    figure.legend(
+        *panels[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=9
+    )
     figure.supxlabel("groups whose context is missing (%)", fontsize=9)
     return {"measures": figure}

@@ -84,7 +84,7 @@ def _fit(
     if method == "MC2":
         return fit_mc2(training, contexts, lam, seed, setting, max_topics=MAX_TOPICS)
     if method == "HDP":
-        kind, more = mc2.baselines.HDP, {}
+        kind, more = mc2.baselines.HDP, {"n_jobs": setting.n_jobs}
     else:
         kind, more = mc2.baselines.NPTOT, {"time": next(iter(contexts))}
     return fit_topics(kind, training, seed, setting, max_topics=MAX_TOPICS, **more)
