@@ -106,7 +106,14 @@ class StopWhenFlat:
     def resume_chain(
         self, chain: int, trace: Mapping[str, Sequence[Any]], burn_in: int
     ) -> str | None:
-        """Take what a chain did before it was interrupted; answer as after its last sweep."""
+        """Take what a chain did before it was interrupted; answer as after its last sweep.
+
+        Examples
+        --------
+        >>> trace = {name: list(column) for name, column in model.posterior_.trace.items()}
+        >>> mc2.callbacks.StopWhenFlat(max_rhat=99, min_ess=0).resume_chain(0, trace, burn_in=20)
+        'stop chain'
+        """
         columns = [trace[name][burn_in:] for name in self.scalars]
         self._seen[chain] = [list(map(float, row)) for row in zip(*columns, strict=True)]
         self.ended.discard(chain)

@@ -46,7 +46,7 @@ class Gamma:
 
     Examples
     --------
-    >>> Gamma(1, 0.1).mean
+    >>> mc2.Gamma(shape=1, rate=0.1).mean
     10.0
     """
 
@@ -68,11 +68,23 @@ class Gamma:
 
     @property
     def mean(self) -> float:
-        """Return the prior mean, ``shape / rate``."""
+        """Return the prior mean, ``shape / rate``.
+
+        Examples
+        --------
+        >>> mc2.Gamma(2, 4).mean
+        0.5
+        """
         return self.shape / self.rate
 
     def sample(self, rng: np.random.Generator) -> float:
-        """Draw a concentration from its prior."""
+        """Draw a concentration from its prior.
+
+        Examples
+        --------
+        >>> mc2.Gamma(2, 4).sample(np.random.default_rng(0)) > 0
+        True
+        """
         return float(rng.gamma(self.shape, 1.0 / self.rate))
 
 
@@ -92,6 +104,13 @@ class Priors:
     alpha, v, eta, lam : float or Gamma
         Concentrations of clusters, of topics in a cluster, of topics at the root, and of groups
         around their cluster. A number is fixed, a `Gamma` is resampled; ``lam=inf`` is the paper.
+
+    Examples
+    --------
+    >>> corpus = mc2.Corpus.from_tokens([["ant", "bee"], ["car"]], {"year": [1990, 2000]})
+    >>> priors = mc2.Priors.for_corpus(corpus, lam=5)
+    >>> priors.contexts["year"].mean, priors.lam
+    (1995.0, 5.0)
     """
 
     content: ConjugateFamily
@@ -128,13 +147,25 @@ class Priors:
         )
 
     def columns(self, corpus: Corpus) -> dict[str, Column]:
-        """Return the corpus's columns that the model uses, in the form their families read."""
+        """Return the corpus's columns that the model uses, in the form their families read.
+
+        Examples
+        --------
+        >>> priors.columns(corpus)["year"].values
+        array([1990., 2000.])
+        """
         return {
             name: corpus.contexts[name].as_family(family) for name, family in self.contexts.items()
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able data from which `from_dict` makes an equal object."""
+        """Return JSON-able data from which `from_dict` makes an equal object.
+
+        Examples
+        --------
+        >>> priors.to_dict()["alpha"]
+        {'shape': 1.0, 'rate': 1.0}
+        """
         return {
             "content": self.content.to_dict(),
             "contexts": {name: family.to_dict() for name, family in self.contexts.items()},
@@ -143,7 +174,13 @@ class Priors:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Priors:
-        """Read what `to_dict` wrote; anything else is an `InputError`."""
+        """Read what `to_dict` wrote; anything else is an `InputError`.
+
+        Examples
+        --------
+        >>> mc2.Priors.from_dict(priors.to_dict()) == priors
+        True
+        """
         try:
             return cls(
                 content=families.from_dict(data["content"]),

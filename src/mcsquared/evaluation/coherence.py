@@ -24,6 +24,13 @@ def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> NDArray[
     -------
     int32 (n_topics, n_top, n_top)
         The diagonal holds the number of groups with the word itself.
+
+    Examples
+    --------
+    >>> counts = np.array([[1, 2, 0], [3, 0, 0], [1, 1, 1]])  # three groups, three words
+    >>> mc2.evaluation.count_codocuments(counts, [[0, 1]])
+    array([[[3, 2],
+            [2, 2]]], dtype=int32)
     """
     words = _top_words(top_words)
     matrix = sparse.csr_matrix(counts)
@@ -55,6 +62,13 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> NDArray[np.float64]
     -------
     float64 (n_topics,)
         NaN for topics with fewer than two top words.
+
+    Examples
+    --------
+    >>> counts = np.array([[1, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 1], [0, 0, 3, 1]])
+    >>> together = mc2.evaluation.count_codocuments(counts, [[0, 1], [0, 2]])
+    >>> mc2.evaluation.npmi_coherence(together, n_groups=4).round(2)
+    array([ 1., -1.])
     """
     together = np.asarray(codocuments)
     if together.ndim != 3 or together.shape[1] != together.shape[2]:
@@ -71,6 +85,11 @@ def diversity(top_words: ArrayLike) -> float:
     """Return the share of different words among the top words of all topics, between 0 and 1.
 
     1 when no two topics share a top word; 1 / n_topics when all have the same ones.
+
+    Examples
+    --------
+    >>> mc2.evaluation.diversity([[0, 1], [1, 2]])
+    0.75
     """
     words = _top_words(top_words)
     return float(np.unique(words).size / words.size) if words.size else float("nan")

@@ -72,6 +72,15 @@ class PerplexityResult:
         Kept parameter draws that were averaged.
     log_likelihood : float64 (n_groups,)
         Of each group; 0 for a group without tokens to score.
+
+    Examples
+    --------
+    >>> corpus = mc2.Corpus.from_tokens([["ant", "bee", "bee"], ["car", "van"]] * 5)
+    >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
+    >>> from mcsquared.evaluation.perplexity import perplexity
+    >>> result = perplexity(model.posterior_, corpus, random_state=0)
+    >>> result.method, result.n_tokens, result.log_likelihood.shape
+    ('completion', 10, (10,))
     """
 
     value: float
@@ -141,6 +150,15 @@ def perplexity(
     of p(w | e, t) over t is a probability too, but forgets what e says of t. ``completion`` with a
     finite lam is that plain mean, of each token's probability: first halves are sampled there, and
     how well a draw foretells them is not at hand.
+
+    Examples
+    --------
+    >>> corpus = mc2.Corpus.from_tokens([["ant", "bee", "bee"], ["car", "van"]] * 5)
+    >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
+    >>> from mcsquared.evaluation.perplexity import perplexity
+    >>> result = perplexity(model.posterior_, corpus, "left_to_right", random_state=0)
+    >>> 1 < float(result) < 4
+    True
     """
     seed = _seed(random_state, posterior)
     finite = any(not math.isinf(draw.lam) for draw in posterior.parameters)
@@ -233,6 +251,14 @@ def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corp
 
     Of an odd number the extra token is observed, so a group of fewer than two tokens has
     nothing to score.
+
+    Examples
+    --------
+    >>> from mcsquared.evaluation.perplexity import split_halves
+    >>> corpus = mc2.Corpus.from_tokens([["ant", "bee", "bee"], ["car", "van"]])
+    >>> first, second = split_halves(corpus, np.random.default_rng(0))
+    >>> first.tokens_per_group, second.tokens_per_group
+    (array([2, 1]), array([1, 1]))
     """
     per_group = np.asarray(corpus.content.tokens_per_group)
     group = np.repeat(np.arange(corpus.n_groups), per_group)
@@ -265,7 +291,16 @@ def _perplexity(log_likelihood: float, n_tokens: int) -> float:
 
 
 def whole_group_method(posterior: Posterior) -> str:
-    """Return the method that gives p(w_j) for this model: "exact", or "left_to_right"."""
+    """Return the method that gives p(w_j) for this model: "exact", or "left_to_right".
+
+    Examples
+    --------
+    >>> from mcsquared.evaluation.perplexity import whole_group_method
+    >>> corpus = mc2.Corpus.from_tokens([["ant", "bee", "bee"], ["car", "van"]] * 5)
+    >>> paper = mc2.MC2(lam=np.inf, n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
+    >>> whole_group_method(paper.posterior_)
+    'exact'
+    """
     infinite = all(math.isinf(draw.lam) for draw in posterior.parameters)
     return "exact" if infinite else "left_to_right"
 

@@ -65,6 +65,25 @@ class ConjugateFamily(ABC):
         What the family is called in files and on the command line; the class name unless set.
     kernel : str or None
         The compiled kernels that know this family. None: samplers take the generic path.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from scipy.special import gammaln
+    >>> @dataclass(frozen=True)
+    ... class Waiting(mc2.ConjugateFamily):  # times until something happens, at an unknown rate
+    ...     shape: float = 1.0
+    ...     rate: float = 1.0
+    ...     n_stats = 2
+    ...
+    ...     def statistics(self, x):
+    ...         return np.stack([np.ones(len(x)), np.asarray(x, float)], axis=-1)
+    ...
+    ...     def log_normaliser(self, stats):
+    ...         shape = self.shape + stats[..., 0]
+    ...         return gammaln(shape) - shape * np.log(self.rate + stats[..., 1])
+    >>> np.exp(Waiting().log_predictive([1.0], np.zeros((1, 2))))  # before any data: 1 / (1 + x)²
+    array([[0.25]])
     """
 
     name: ClassVar[str]
@@ -81,18 +100,44 @@ class ConjugateFamily(ABC):
     @property
     @abstractmethod
     def n_stats(self) -> int:
-        """Number of statistics of an observation; a plain class attribute serves as well."""
+        """Number of statistics of an observation; a plain class attribute serves as well.
+
+        Examples
+        --------
+        >>> mc2.Gaussian().n_stats
+        3
+        """
 
     @abstractmethod
     def statistics(self, x: Observations) -> Floats:
-        """Return ``T(x)``, one row per observation: float64 (n, n_stats)."""
+        """Return ``T(x)``, one row per observation: float64 (n, n_stats).
+
+        Examples
+        --------
+        >>> mc2.Poisson().statistics([2.0, 5.0])
+        array([[1., 2.],
+               [1., 5.]])
+        """
 
     @abstractmethod
     def log_normaliser(self, stats: Floats) -> Floats:
-        """Return ``log Z`` of the posterior after statistics (..., n_stats): float64 (...)."""
+        """Return ``log Z`` of the posterior after statistics (..., n_stats): float64 (...).
+
+        Examples
+        --------
+        >>> held = mc2.Bernoulli().statistics([1.0, 1.0, 1.0, 0.0]).sum(axis=0, keepdims=True)
+        >>> np.exp(mc2.Bernoulli().log_normaliser(held)).round(2)  # B(1 + 3, 1 + 1)
+        array([0.05])
+        """
 
     def log_base(self, x: Observations) -> Floats:
-        """Return ``log h(x)``, float64 (n,): zero unless the family says otherwise."""
+        """Return ``log h(x)``, float64 (n,): zero unless the family says otherwise.
+
+        Examples
+        --------
+        >>> np.exp(mc2.Poisson().log_base([0.0, 3.0])).round(3)  # 1 / x!
+        array([1.   , 0.167])
+        """
         return np.zeros(n_observations(x))
 
     def log_predictive(self, x: Observations, stats: Floats) -> Floats:
@@ -109,6 +154,12 @@ class ConjugateFamily(ABC):
         Returns
         -------
         float64 (n, n_clusters)
+
+        Examples
+        --------
+        >>> held = np.array([[0.0, 0.0], [4.0, 4.0]])  # nothing; four yeses
+        >>> np.exp(mc2.Bernoulli().log_predictive([1.0], held)).round(2)
+        array([[0.5 , 0.83]])
         """
         stats = np.atleast_2d(np.asarray(stats, np.float64))
         before = self.log_normaliser(stats)
@@ -122,6 +173,12 @@ class ConjugateFamily(ABC):
         """Return the log marginal likelihood of what statistics (..., n_stats) hold: float64 (...).
 
         The base measure is left out: add ``log_base(x).sum()`` for the density of the data.
+
+        Examples
+        --------
+        >>> held = mc2.Bernoulli().statistics([1.0, 1.0, 1.0, 0.0]).sum(axis=0, keepdims=True)
+        >>> np.exp(mc2.Bernoulli().log_marginal(held)).round(2)
+        array([0.05])
         """
         return self.log_normaliser(stats) - self.log_normaliser(np.zeros((1, self.n_stats)))[0]
 
@@ -138,6 +195,12 @@ class ConjugateFamily(ABC):
         Returns
         -------
         float64 (n_clusters, n_stats)
+
+        Examples
+        --------
+        >>> mc2.Poisson().statistics_by_cluster(np.array([2.0, 5.0, 1.0]), [0, 0, 1], n_clusters=2)
+        array([[2., 7.],
+               [1., 1.]])
         """
         labels = checked_labels(x, labels, n_clusters)
         total = np.zeros((n_clusters, self.n_stats))
@@ -146,7 +209,13 @@ class ConjugateFamily(ABC):
         return total
 
     def filled(self, x: Observations) -> Self:
-        """Return the family with every field that is None set from the data ``x``."""
+        """Return the family with every field that is None set from the data ``x``.
+
+        Examples
+        --------
+        >>> mc2.Poisson(shape=3).filled(np.array([2.0, 4.0]))
+        Poisson(shape=3.0, rate=1.0)
+        """
         return self
 
     def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
@@ -161,11 +230,24 @@ class ConjugateFamily(ABC):
         -------
         float64 (n_clusters, n_parameters)
             The layout is the family's own; `log_likelihood` takes it.
+
+        Examples
+        --------
+        >>> family = mc2.Gaussian(mean=0, rate=1)
+        >>> family.sample_parameters(np.zeros((3, 3)), np.random.default_rng(0)).shape
+        (3, 2)
         """
         raise self._missing("sample_parameters")
 
     def mean_parameters(self, stats: Floats) -> Floats:
-        """Return the posterior mean of the parameters, in the layout of `sample_parameters`."""
+        """Return the posterior mean of the parameters, in the layout of `sample_parameters`.
+
+        Examples
+        --------
+        >>> family = mc2.Gaussian(mean=0, strength=1, rate=1)
+        >>> family.mean_parameters(family.statistics([2.0, 2.0, 2.0]).sum(axis=0)).round(1)
+        array([[1.5, 1.4]])
+        """
         raise self._missing("mean_parameters")
 
     def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
@@ -180,6 +262,12 @@ class ConjugateFamily(ABC):
         Returns
         -------
         float64 (n, n_clusters)
+
+        Examples
+        --------
+        >>> np.exp(mc2.Bernoulli().log_likelihood([1.0, 0.0], np.log([[0.8, 0.2]]))).round(1)
+        array([[0.8],
+               [0.2]])
         """
         raise self._missing("log_likelihood")
 
@@ -196,6 +284,11 @@ class ConjugateFamily(ABC):
         Returns
         -------
         float64 (n_clusters, n_stats)
+
+        Examples
+        --------
+        >>> mc2.Poisson().natural_parameters(np.log([[2.0]])).round(2)  # -2 + x ln 2
+        array([[-2.  ,  0.69]])
         """
         raise self._missing("natural_parameters")
 
@@ -205,6 +298,11 @@ class ConjugateFamily(ABC):
 
         A parent's do not count where the family replaced what they follow from, `log_normaliser`
         and `statistics`: draws would come from the parent's posterior, and nobody would notice.
+
+        Examples
+        --------
+        >>> mc2.Gaussian().can_sample
+        True
         """
 
         def age(method: str) -> int:
@@ -221,11 +319,23 @@ class ConjugateFamily(ABC):
         )
 
     def kernel_parameters(self) -> Floats:
-        """Return the prior as the one flat array that compiled kernels take, float64."""
+        """Return the prior as the one flat array that compiled kernels take, float64.
+
+        Examples
+        --------
+        >>> mc2.Bernoulli(1, 3).kernel_parameters()
+        array([1., 3.])
+        """
         return np.zeros(0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the family as plain values that JSON can hold."""
+        """Return the family as plain values that JSON can hold.
+
+        Examples
+        --------
+        >>> mc2.Bernoulli(1, 3).to_dict()
+        {'family': 'bernoulli', 'a': 1.0, 'b': 3.0}
+        """
         names = _field_names(type(self))
         if names is None:
             raise self._missing("to_dict")
@@ -233,7 +343,13 @@ class ConjugateFamily(ABC):
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:
-        """Return the family that `to_dict` described."""
+        """Return the family that `to_dict` described.
+
+        Examples
+        --------
+        >>> mc2.Bernoulli.from_dict({"family": "bernoulli", "a": 1, "b": 3})
+        Bernoulli(a=1.0, b=3.0)
+        """
         if not isinstance(values, Mapping):
             raise InputError(
                 f"a family must be given as a mapping, but {type(values).__name__} was found"

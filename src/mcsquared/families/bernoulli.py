@@ -29,6 +29,11 @@ class Bernoulli(ConjugateFamily):
     ----------
     a, b : float
         Yeses and noes that the prior is worth.
+
+    Examples
+    --------
+    >>> np.exp(mc2.Bernoulli(a=1, b=3).mean_parameters(np.zeros((1, 2))))  # of yes and of no
+    array([[0.25, 0.75]])
     """
 
     a: float = 1.0

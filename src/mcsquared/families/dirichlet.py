@@ -89,6 +89,12 @@ class Categorical(_Dirichlet):
         The prior is worth this many observations of each category.
     size : int, optional
         The number of categories. Codes alone do not tell it, so it must be given before use.
+
+    Examples
+    --------
+    >>> family = mc2.Categorical(concentration=0.5, size=3)
+    >>> np.exp(family.log_predictive([0], family.statistics([0, 0, 2]).sum(axis=0))).round(2)
+    array([[0.56]])
     """
 
     name: ClassVar[str] = "categorical"
@@ -157,6 +163,12 @@ class Bag(_Dirichlet):
     Notes
     -----
     A bag is unordered: its probability holds the multinomial coefficient, in `log_base`.
+
+    Examples
+    --------
+    >>> bags = mc2.Corpus.from_tokens([["ant"], ["bee"]], {"tags": [["a", "b"], ["b"]]})
+    >>> mc2.Bag(concentration=0.5).filled(bags.contexts["tags"].values)
+    Bag(concentration=0.5, size=2)
     """
 
     name: ClassVar[str] = "bag"

@@ -49,6 +49,11 @@ class Gaussian(ConjugateFamily):
     -----
     Statistics are ``T(x) = (1, x − origin, (x − origin)²)``: squares of years would lose six
     digits, squares of deviations from their mean lose none.
+
+    Examples
+    --------
+    >>> mc2.Gaussian(strength=1).filled(np.array([1990.0, 2000.0, 2010.0])).mean
+    2000.0
     """
 
     mean: float | None = None

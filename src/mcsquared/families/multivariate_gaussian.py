@@ -56,6 +56,11 @@ class MultivariateGaussian(ConjugateFamily):
     Notes
     -----
     Statistics are ``T(x) = (1, y, y yᵀ)`` with ``y = x − origin``, the outer product row by row.
+
+    Examples
+    --------
+    >>> mc2.MultivariateGaussian().filled(np.array([[1.0, 2.0], [3.0, 6.0]])).mean
+    (2.0, 4.0)
     """
 
     mean: Any = None
@@ -83,7 +88,13 @@ class MultivariateGaussian(ConjugateFamily):
 
     @property
     def width(self) -> int:
-        """The number of dimensions, d."""
+        """The number of dimensions, d.
+
+        Examples
+        --------
+        >>> mc2.MultivariateGaussian(mean=[0, 0, 0]).width
+        3
+        """
         for field in ("mean", "scale", "origin"):
             if getattr(self, field) is not None:
                 return len(getattr(self, field))

@@ -27,6 +27,11 @@ class Poisson(ConjugateFamily):
     shape, rate : float
         The prior mean is shape / rate, worth ``rate`` observations. A rate of None puts the
         prior mean at the mean of the data.
+
+    Examples
+    --------
+    >>> mc2.MC2(contexts={"cites": mc2.Poisson(shape=2)}).contexts
+    {'cites': Poisson(shape=2.0, rate=None)}
     """
 
     shape: float = 1.0

@@ -27,7 +27,13 @@ _FAMILIES: dict[str, type[ConjugateFamily]] = {family.name: family for family in
 
 
 def names() -> list[str]:
-    """Return the names of the known families."""
+    """Return the names of the known families.
+
+    Examples
+    --------
+    >>> mc2.families.names()[:3]
+    ['gaussian', 'multivariate_gaussian', 'categorical']
+    """
     return list(_FAMILIES)
 
 
@@ -35,6 +41,14 @@ def register(family: _Family) -> _Family:
     """Make a family of your own known by its name; usable as a class decorator.
 
     A model that was saved with it can then be loaded: files hold names and fields, never code.
+
+    Examples
+    --------
+    >>> @mc2.families.register
+    ... class Loud(mc2.Gaussian):
+    ...     name = "loud"
+    >>> mc2.families.by_name("loud").name
+    'loud'
     """
     if family.name in _FAMILIES and _FAMILIES[family.name].__qualname__ != family.__qualname__:
         raise InputError(f"a family named {family.name!r} is known already; another name is wanted")
@@ -43,12 +57,24 @@ def register(family: _Family) -> _Family:
 
 
 def by_name(name: str) -> ConjugateFamily:
-    """Return the family of that name with its default fields."""
+    """Return the family of that name with its default fields.
+
+    Examples
+    --------
+    >>> mc2.families.by_name("poisson")
+    Poisson(shape=1.0, rate=None)
+    """
     return _class_of(name)()
 
 
 def from_dict(values: Any) -> ConjugateFamily:
-    """Return the family that ``to_dict`` described, whichever it is."""
+    """Return the family that ``to_dict`` described, whichever it is.
+
+    Examples
+    --------
+    >>> mc2.families.from_dict({"family": "bernoulli", "a": 1, "b": 3})
+    Bernoulli(a=1.0, b=3.0)
+    """
     if not isinstance(values, Mapping):
         raise InputError(
             f"a family must be given as a mapping, but {type(values).__name__} was found"

@@ -1,0 +1,65 @@
+"""Every public name has an example in its docstring, and the examples are true."""
+
+import doctest
+import inspect
+
+import numpy as np
+import pytest
+
+import mcsquared
+from mcsquared.families import registry
+from tests.docs.public_names import examples, own_members, public_objects, without_example
+
+NAMES = public_objects()
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.fixture(autouse=True)
+def _apart(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.delenv("MCSQUARED_DATA", raising=False)
+    monkeypatch.setattr(registry, "_FAMILIES", dict(registry._FAMILIES))
+    yield
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
+def run(test: doctest.DocTest, names: dict[str, object]) -> dict[str, object]:
+    """Run examples with some names known; return the names that are known after them."""
+    test.globs = dict(names)
+    said: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append, clear_globs=False)
+    assert said == [], "".join(said)
+    return test.globs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_has_an_example(name):
+    item = NAMES[name]
+    assert examples(item, name) is not None, f"{name} has no example"
+    if inspect.isclass(item):
+        assert without_example(item) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_are_true(name):
+    # A method's examples go on from those of its class, which saves a fit for each. Those of a
+    # class that is not public are run by each class that inherits them.
+    item = NAMES[name]
+    own = examples(item, name)
+    if own is None:
+        return
+    known = run(own, {"mc2": mcsquared, "np": np, "__name__": "__main__"})
+    for method, versions in own_members(item) if inspect.isclass(item) else ():
+        for owner, function in versions:
+            test = examples(function, f"{name}.{method}")
+            if test is not None and (owner is item or owner not in NAMES.values()):
+                run(test, known)
+
+
+def test_a_false_example_is_noticed():
+    test = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "sum", "sum", 0)
+    with pytest.raises(AssertionError, match="Expected"):
+        run(test, {})
