@@ -149,6 +149,16 @@ def test_a_topic_may_be_written_at_several_times():
         assert (together[in_between].mean() < 0.5 * together[~in_between].mean()) != inside
 
 
+def test_components_are_as_wide_as_was_asked():
+    (train, _), _ = dated()
+    spread = train.contexts["year"].values.std()
+    for width in (0.25, 0.5):
+        family = NPTOT(**SHORT, width=width).fit(train)._time_family
+        mean, precision = family.mean_parameters(family.statistics([1990.0] * 30).sum(axis=0))[0]
+        assert precision**-0.5 == pytest.approx(width * spread, rel=0.05)
+        assert mean == pytest.approx(1990, abs=0.1)
+
+
 def test_densities_over_time_integrate_to_one():
     model, _, _, _ = fitted()
     wide = np.linspace(1900, 2090, 20_001)
@@ -248,6 +258,7 @@ def test_same_seed_same_fit():
     [
         ({"time": "day"}, "time is 'day', but the corpus has the contexts 'year'"),
         ({"family": "gamma"}, "family is 'gamma'"),
+        ({"width": 0.0}, "width is 0.0"),
         ({"alpha": 0.0}, "alpha is 0.0"),
         ({"v": np.inf}, "v is inf"),
         ({"max_topics": 1.5}, "max_topics is 1.5"),

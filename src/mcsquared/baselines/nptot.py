@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.baselines import timed
+from mcsquared.baselines.checks import check_positive
 from mcsquared.baselines.hdp import ETA, V, check_v
 from mcsquared.baselines.kept import KeptTopics, kept_topics
 from mcsquared.baselines.time_densities import (
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["NPTOT"]
 
 ALPHA = Gamma(1, 1)
-NARROW = 0.25  # width of a component, in standard deviations of all times
 GRID = 101
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,9 @@ class NPTOT(TopicSampler):
         need be. A group without one is as in `HDP`.
     family : "auto" or Gaussian
         Prior of a topic's components over time. "auto": means spread as the groups' times are, and
-        a width of a quarter of their standard deviation, held to as if it were known.
+        a width held to as if it were known.
+    width : float
+        Of a component, in standard deviations of the groups' times, where ``family`` is "auto".
     eta, v : float or Gamma
         Concentrations of topics at the root and of groups around it.
     alpha : float or Gamma
@@ -76,13 +78,16 @@ class NPTOT(TopicSampler):
     Each of a group's words repeats its time, so that a group of a thousand words gives a topic a
     thousand equal times. A component whose width may shrink, as under ``Gaussian()``, then closes
     in on single times; its density there grows without end, and topics become dates. That is why
-    "auto" holds the width.
+    "auto" holds the width. The width decides how much times weigh beside words: scores depend on it
+    a great deal, and with a large one the model is `HDP`. Say which one a score is for, and choose
+    it, if at all, on groups that are not those of the score.
     """
 
     def __init__(
         self,
         time: str = "year",
         family: str | Gaussian = "auto",
+        width: float = 0.25,
         eta: Concentration = ETA,
         v: Concentration = V,
         alpha: Concentration = ALPHA,
@@ -98,6 +103,7 @@ class NPTOT(TopicSampler):
     ) -> None:
         self.time = time
         self.family = family
+        self.width = width
         self.eta = eta
         self.v = v
         self.alpha = alpha
@@ -147,7 +153,7 @@ class NPTOT(TopicSampler):
         if isinstance(corpus.content, Vectors):
             raise InputError("the corpus holds vectors, but NPTOT wants words")
         self._column = time_column(corpus, self.time)
-        self._time_family = time_family(self.family, self._column, corpus.n_tokens)
+        self._time_family = time_family(self.family, self.width, self._column, corpus.n_tokens)
         self._priors = Priors.for_corpus(
             corpus, self.content, {}, alpha=1.0, v=self.v, eta=self.eta
         )
@@ -201,7 +207,7 @@ def time_column(corpus: Corpus, name: Any) -> Column:
     return corpus.contexts[name].as_family("gaussian")
 
 
-def time_family(family: Any, column: Column, n_tokens: int) -> Gaussian:
+def time_family(family: Any, width: float, column: Column, n_tokens: int) -> Gaussian:
     """Return the prior of a component over time, filled from the groups' times."""
     if isinstance(family, Gaussian):
         filled = column.fill(family)
@@ -210,8 +216,9 @@ def time_family(family: Any, column: Column, n_tokens: int) -> Gaussian:
         assert isinstance(known, Gaussian)
         # As sure of the width as all the tokens of a corpus could make it.
         shape = 0.5 * max(n_tokens, 2)
-        variance = NARROW**2 * float(known.rate or 1.0)
-        filled = column.fill(Gaussian(strength=NARROW**2, shape=shape, rate=shape * variance))
+        square = check_positive("width", width) ** 2
+        rate = shape * square * float(known.rate or 1.0)
+        filled = column.fill(Gaussian(strength=square, shape=shape, rate=rate))
     else:
         raise InputError(f"family is {family!r}, but 'auto' or a Gaussian is wanted")
     assert isinstance(filled, Gaussian)
