@@ -32,6 +32,11 @@ def as_corpus(
     vocabulary : sequence of str, optional
         The words of a model: texts and tokens are counted in these, and a matrix must have as many
         columns.
+
+    Examples
+    --------
+    >>> mc2.corpus.as_corpus([["ant", "bee"], ["car"]], {"year": [1990, None]})
+    Corpus(2 groups, 3 tokens, 3 words, contexts: year)
     """
     if isinstance(X, Corpus):
         _check_kind(X.content, content)

@@ -46,6 +46,14 @@ class Column:
         Names of the categories of a category or a bag.
     note : str, optional
         What a reader of the data should know about how the column was understood.
+
+    Examples
+    --------
+    >>> contexts = {"tag": ["a", None, "b"], "year": [1, 2, None]}
+    >>> corpus = mc2.Corpus.from_tokens([["ant"]] * 3, contexts)
+    >>> tag, year = corpus.contexts["tag"], corpus.contexts["year"]
+    >>> tag.kind, tag.n_categories, tag.observed.tolist(), tag.values.tolist()
+    ('category', 2, [True, False, True], [0, -1, 1])
     """
 
     name: str
@@ -110,11 +118,23 @@ class Column:
         return ~np.isnan(self.values)
 
     def observations(self) -> Any:
-        """Return the observed values alone, in the numeric form that families take."""
+        """Return the observed values alone, in the numeric form that families take.
+
+        Examples
+        --------
+        >>> year.observations()
+        array([1., 2.])
+        """
         return self.values[np.flatnonzero(self.observed)]
 
     def default_family(self) -> "ConjugateFamily":
-        """Return the family that this kind of column has unless another is declared."""
+        """Return the family that this kind of column has unless another is declared.
+
+        Examples
+        --------
+        >>> tag.default_family()
+        Categorical(concentration=0.1, size=2)
+        """
         from mcsquared import families
 
         family = families.by_name(FAMILY_OF_KIND[self.kind])
@@ -123,20 +143,38 @@ class Column:
         return family
 
     def accepts(self, family: Any) -> bool:
-        """Say whether the family takes this column as it is."""
+        """Say whether the family takes this column as it is.
+
+        Examples
+        --------
+        >>> tag.accepts("categorical"), tag.accepts(mc2.Gaussian())
+        (True, False)
+        """
         name = family if isinstance(family, str) else getattr(family, "name", None)
         if name not in FAMILY_OF_KIND.values():
             return True  # a family of the user's own: its author knows what it takes
         return FAMILY_OF_KIND[self.kind] == name
 
     def as_family(self, family: Any) -> "Column":
-        """Return the column in the form that a family takes, or raise `InputError`."""
+        """Return the column in the form that a family takes, or raise `InputError`.
+
+        Examples
+        --------
+        >>> year.as_family("poisson").kind
+        'count'
+        """
         from mcsquared.corpus.conversion import convert
 
         return self if self.accepts(family) else convert(self, family)
 
     def fill(self, family: "ConjugateFamily") -> "ConjugateFamily":
-        """Return the family with every open field filled from what is observed here."""
+        """Return the family with every open field filled from what is observed here.
+
+        Examples
+        --------
+        >>> year.fill(mc2.Gaussian(strength=1)).mean
+        1.5
+        """
         if self.kind in ("category", "bag") and hasattr(family, "size"):
             if family.size not in (None, self._size):
                 raise InputError(
@@ -150,6 +188,11 @@ class Column:
         """Return the column recoded to other categories.
 
         A value that is not among them becomes missing (category) or is left out (bag).
+
+        Examples
+        --------
+        >>> tag.align(["b", "c"]).values.tolist()
+        [-1, -1, 0]
         """
         if self.categories is None:
             raise InputError(
@@ -171,17 +214,36 @@ class Column:
         return replace(self, values=self.values @ place, categories=names)
 
     def conform(self, reference: "Column") -> "Column":
-        """Return the column in the kind and with the categories of another, that of training."""
+        """Return the column in the kind and with the categories of another, that of training.
+
+        Examples
+        --------
+        >>> tag.conform(tag[:1]).categories.tolist()
+        ['a', 'b']
+        """
         from mcsquared.corpus.conversion import conform
 
         return conform(self, reference)
 
     def display(self, values: Any) -> Any:
-        """Return numbers of this column's scale as a user wrote them: dates as dates."""
+        """Return numbers of this column's scale as a user wrote them: dates as dates.
+
+        Examples
+        --------
+        >>> day = mc2.corpus.Column("day", "date", [0.0, 1.0])
+        >>> day.display(day.values).astype("datetime64[D]").tolist()
+        [datetime.date(1970, 1, 1), datetime.date(1970, 1, 2)]
+        """
         return days_to_dates(values) if self.kind == "date" else values
 
     def extent(self) -> str:
-        """Return how far the values go: number of categories, width, least to greatest."""
+        """Return how far the values go: number of categories, width, least to greatest.
+
+        Examples
+        --------
+        >>> year.extent(), tag.extent()
+        ('1 to 2', '2 categories')
+        """
         if self.kind in ("category", "bag"):
             return f"{self.n_categories} categories"
         if self.kind == "vector":
@@ -195,7 +257,13 @@ class Column:
         return f"{low:.10g} to {high:.10g}"
 
     def describe(self) -> str:
-        """Return one line: what the column is taken for, and what it holds."""
+        """Return one line: what the column is taken for, and what it holds.
+
+        Examples
+        --------
+        >>> tag.describe()
+        'tag: category, family categorical, 2 of 3 observed, 2 categories'
+        """
         observed = int(self.observed.sum())
         line = (
             f"{self.name}: {self.kind}, family {FAMILY_OF_KIND[self.kind]}, "

@@ -38,6 +38,12 @@ class Words:
         matrix.
     vocabulary : ndarray of object, shape (n_words,)
         The words as unique strings.
+
+    Examples
+    --------
+    >>> words = mc2.Corpus.from_tokens([["ant", "bee", "bee"], ["car"]]).content
+    >>> words.n_groups, words.n_words, words.n_tokens, words.tokens_per_group.tolist()
+    (2, 3, 4, [3, 1])
     """
 
     counts: sparse.csr_matrix
@@ -78,6 +84,12 @@ class Vectors:
     start : ndarray of int64, shape (n_groups + 1,)
         The vectors of group ``j`` are ``values[start[j]:start[j + 1]]``.
     values : ndarray of float64, shape (n_tokens, width), C order
+
+    Examples
+    --------
+    >>> vectors = mc2.Corpus([np.zeros((3, 2)), np.ones((1, 2))]).content
+    >>> vectors.n_groups, vectors.width, vectors.n_tokens, vectors.tokens_per_group.tolist()
+    (2, 2, 4, [3, 1])
     """
 
     start: NDArray[np.int64]

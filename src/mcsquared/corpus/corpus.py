@@ -13,18 +13,15 @@ from mcsquared.corpus.columns import Column
 from mcsquared.corpus.content import Vectors, Words, names_array
 from mcsquared.corpus.conversion import aligned_content, all_missing
 from mcsquared.corpus.fingerprint import fingerprint
-from mcsquared.corpus.missing import as_list
 from mcsquared.corpus.rows import check_same_order, generator, number_of_test_groups, row_index
 from mcsquared.corpus.tables import (
-    Table,
     context_columns,
     contexts_from,
     frame_content,
     index_names,
     is_frame,
-    numbers_of,
+    parts_of,
     table_of,
-    text_of,
 )
 from mcsquared.corpus.text import CountedWords, count_texts, count_tokens
 from mcsquared.errors import InputError
@@ -60,6 +57,17 @@ class Corpus:
     dropped_words, dropped_tokens : int
         Different words that were left out, by frequency or because a model does not know them, and
         how often they occur.
+
+    Examples
+    --------
+    >>> counts = np.array([[2, 0, 1], [0, 3, 0]])
+    >>> corpus = mc2.Corpus(counts, {"year": [1990, None]}, vocabulary=["ant", "bee", "car"])
+    >>> corpus
+    Corpus(2 groups, 6 tokens, 3 words, contexts: year)
+    >>> corpus.n_groups, corpus.n_tokens, corpus.n_words, corpus.tokens_per_group.tolist()
+    (2, 6, 3, [3, 3])
+    >>> corpus[corpus.contexts["year"].observed].group_names.tolist(), corpus.vocabulary.tolist()
+    (['0'], ['ant', 'bee', 'car'])
     """
 
     def __init__(
@@ -118,6 +126,12 @@ class Corpus:
         **vectorizer
             Arguments of ``CountVectorizer``. Defaults: lower case, words of two letters and more,
             ``min_df=2`` above 100 texts, ``max_df=0.5``. `notes` says how many words were dropped.
+
+        Examples
+        --------
+        >>> texts = ["An ant, a bee; the bee!", "Two cars"]
+        >>> mc2.Corpus.from_texts(texts, {"year": [1990, 2000]}, stop_words="english").n_tokens
+        4
         """
         check_same_order(texts, contexts)
         names = index_names(texts) if group_names is None else group_names
@@ -132,7 +146,13 @@ class Corpus:
         group_names: Iterable[Any] | None = None,
         vocabulary: Sequence[str] | None = None,
     ) -> "Corpus":
-        """Return the corpus of groups whose words are cut already; an empty list is no content."""
+        """Return the corpus of groups whose words are cut already; an empty list is no content.
+
+        Examples
+        --------
+        >>> mc2.Corpus.from_tokens([["ant", "bee", "bee"], []]).tokens_per_group
+        array([3, 0])
+        """
         check_same_order(tokens, contexts)
         names = index_names(tokens) if group_names is None else group_names
         return cls(count_tokens(tokens, vocabulary), contexts, names)
@@ -168,10 +188,17 @@ class Corpus:
         group_names : str or sequence of str, optional
             A column, or the names themselves.
         vocabulary, **vectorizer : see from_texts
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> papers = pd.DataFrame({"text": ["ants and bees", "a car"], "by": ["Ann; Bob", None]})
+        >>> mc2.Corpus.from_frame(papers, "text", contexts="by", bags=["by"]).contexts["by"]
+        Column('by: bag, family bag, 1 of 2 observed, 2 categories')
         """
         table = table_of(frame)
-        return cls._from_table(
-            table, text, contexts, content, bags, group_names, vocabulary, vectorizer
+        return cls(
+            *parts_of(table, text, contexts, content, bags, group_names, vocabulary, vectorizer)
         )
 
     @classmethod
@@ -189,7 +216,7 @@ class Corpus:
         encoding: str = "utf-8",
         **vectorizer: Any,
     ) -> "Corpus":
-        """Return the corpus of a CSV, TSV, JSONL or Parquet file, one row per group.
+        r"""Return the corpus of a CSV, TSV, JSONL or Parquet file, one row per group.
 
         Parameters
         ----------
@@ -199,12 +226,19 @@ class Corpus:
         encoding : str
             Of a text file.
         text, contexts, content, bags, group_names, vocabulary, **vectorizer : see from_frame
+
+        Examples
+        --------
+        >>> with open("papers.csv", "w") as file:
+        ...     print("text,year", "ants and bees,1990", "a car,", sep="\n", file=file)
+        >>> mc2.Corpus.read("papers.csv", text="text", contexts="year").contexts["year"].values
+        array([1990.,   nan])
         """
         from mcsquared.corpus.readers import read_table
 
         table = read_table(path, format=format, encoding=encoding)
-        return cls._from_table(
-            table, text, contexts, content, bags, group_names, vocabulary, vectorizer
+        return cls(
+            *parts_of(table, text, contexts, content, bags, group_names, vocabulary, vectorizer)
         )
 
     @classmethod
@@ -228,47 +262,20 @@ class Corpus:
             A layer to take in place of ``X``.
         content : {"counts", "vectors"}
         bags : see from_frame
+
+        Examples
+        --------
+        >>> from anndata import AnnData
+        >>> cells = AnnData(counts.astype("float32"))
+        >>> cells.obs["age"] = [3, 5]
+        >>> mc2.Corpus.from_anndata(cells, contexts="age")
+        Corpus(2 groups, 6 tokens, 3 words, contexts: age)
         """
         from mcsquared.corpus.annotated import annotated_parts
 
         found, table, group_names = annotated_parts(data, contexts, layer, content)
         columns = context_columns(table, list(table.columns), bags, found.n_groups)
         return cls(found, columns, group_names)
-
-    @classmethod
-    def _from_table(
-        cls,
-        table: Table,
-        text: Any,
-        contexts: Any,
-        content: Any,
-        bags: Any,
-        group_names: Any,
-        vocabulary: Any,
-        vectorizer: dict[str, Any],
-    ) -> "Corpus":
-        if text is not None and content is not None:
-            raise InputError("text and content are both given, but a corpus has one or the other")
-        if table.n_rows == 0:
-            raise InputError(f"{table.source} has zero rows, but at least one group is wanted")
-        columns = context_columns(table, contexts, bags, table.n_rows)
-        names = table.row_names if group_names is None else group_names
-        if isinstance(group_names, str):
-            names = as_list(table.raw(group_names, "group_names"))
-        found: Any
-        if text is not None:
-            found = text_of(table, text, vocabulary, vectorizer)
-        else:
-            if vectorizer or vocabulary is not None:
-                given = ", ".join(
-                    [*vectorizer, *(["vocabulary"] if vocabulary is not None else [])]
-                )
-                raise InputError(
-                    f"{given} is given, but there is no text column it could be used for"
-                )
-            others = [*columns, *([group_names] if isinstance(group_names, str) else [])]
-            found = numbers_of(table, content, others)
-        return cls(found, columns, names)
 
     # ------------------------------------------------------------------ what it holds
 
@@ -314,13 +321,26 @@ class Corpus:
         return f"{self.n_groups} groups, {self.n_tokens} vectors of width {self.content.width}"
 
     def describe(self) -> str:
-        """Return a line on the content and one on each context: kind, family, what is observed."""
+        """Return a line on the content and one on each context: kind, family, what is observed.
+
+        Examples
+        --------
+        >>> print(corpus.describe())
+        2 groups, 6 tokens, 3 words
+        year: number, family gaussian, 1 of 2 observed, 1990 to 1990
+        """
         lines = [self._content_line(), *(column.describe() for column in self.contexts.values())]
         of_columns = _column_notes(self.contexts)
         return "\n".join([*lines, *(note for note in self.notes if note not in of_columns)])
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 of content, contexts and names: equal for equal corpora only."""
+        """Return a SHA-256 of content, contexts and names: equal for equal corpora only.
+
+        Examples
+        --------
+        >>> corpus.fingerprint() == corpus[::-1].fingerprint()
+        False
+        """
         return fingerprint(self.content, self.contexts, self.group_names)
 
     # ------------------------------------------------------------------ parts of it
@@ -339,6 +359,12 @@ class Corpus:
         test_size : float or int
             A share between 0 and 1, or a number of groups.
         random_state : int, Generator, RandomState or None
+
+        Examples
+        --------
+        >>> train, test = corpus.split(test_size=1, random_state=0)
+        >>> len(train), len(test)
+        (1, 1)
         """
         n_test = number_of_test_groups(test_size, self.n_groups)
         in_test = np.zeros(self.n_groups, dtype=bool)
@@ -346,7 +372,13 @@ class Corpus:
         return self[~in_test], self[in_test]
 
     def with_contexts(self, contexts: Any) -> "Corpus":
-        """Return the same content with other contexts, a frame or a dict of columns."""
+        """Return the same content with other contexts, a frame or a dict of columns.
+
+        Examples
+        --------
+        >>> corpus.with_contexts({"place": ["sea", "wood"]}).contexts["place"].kind
+        'category'
+        """
         columns = contexts_from(contexts, self.n_groups)
         replaced = self._with(self.content, columns, self.group_names)
         gone = _column_notes(self.contexts)
@@ -370,6 +402,11 @@ class Corpus:
             missing, and a context that the corpus does not have is missing in every group.
         width : int, optional
             Width of the vectors of training.
+
+        Examples
+        --------
+        >>> corpus.aligned_to(["bee", "car", "dog"]).content.counts.toarray().tolist()
+        [[0, 1, 0], [3, 0, 0]]
         """
         content, dropped_words, dropped_tokens = aligned_content(self.content, vocabulary, width)
         notes = []

@@ -25,6 +25,7 @@ __all__ = [
     "frame_content",
     "is_frame",
     "numbers_of",
+    "parts_of",
     "table_of",
     "text_of",
 ]
@@ -234,6 +235,34 @@ def _declared_bag(name: str, values: Any, separator: str | None) -> Column:
     rows = split_strings(name, values, separator)
     column = bag_of_lists(name, [row if not is_missing(row) else None for row in rows])
     return nothing_observed(name, len(rows)) if column is None else column
+
+
+def parts_of(
+    table: Table,
+    text: Any,
+    contexts: Any,
+    content: Any,
+    bags: Any,
+    group_names: Any,
+    vocabulary: Any,
+    vectorizer: dict[str, Any],
+) -> tuple[Any, dict[str, Column], Any]:
+    """Return the content, the contexts and the names of the groups that a table holds."""
+    if text is not None and content is not None:
+        raise InputError("text and content are both given, but a corpus has one or the other")
+    if table.n_rows == 0:
+        raise InputError(f"{table.source} has zero rows, but at least one group is wanted")
+    columns = context_columns(table, contexts, bags, table.n_rows)
+    names = table.row_names if group_names is None else group_names
+    if isinstance(group_names, str):
+        names = as_list(table.raw(group_names, "group_names"))
+    if text is not None:
+        return text_of(table, text, vocabulary, vectorizer), columns, names
+    if vectorizer or vocabulary is not None:
+        given = ", ".join([*vectorizer, *(["vocabulary"] if vocabulary is not None else [])])
+        raise InputError(f"{given} is given, but there is no text column it could be used for")
+    others = [*columns, *([group_names] if isinstance(group_names, str) else [])]
+    return numbers_of(table, content, others), columns, names
 
 
 def text_of(

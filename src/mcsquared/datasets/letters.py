@@ -44,6 +44,12 @@ class Letters:
     names : tuple of str
         The letter of each topic.
     context_means, context_sds : float64 (n_clusters,)
+
+    Examples
+    --------
+    >>> truth = mc2.datasets.letters(n_groups_per_cluster=10)
+    >>> truth.corpus.n_groups, len(truth.names), truth.topic_given_cluster.shape
+    (40, 13, (4, 13))
     """
 
     corpus: Corpus
@@ -79,6 +85,11 @@ def letters(
         The letters of each cluster; repeated letters count once, as in the paper.
     random_state : int, Generator or None
         Where the randomness comes from.
+
+    Examples
+    --------
+    >>> mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    Corpus(40 groups, 2000 tokens, 35 words, contexts: position)
     """
     return _draw(
         [tuple(dict.fromkeys(word)) for word in words],
@@ -105,6 +116,12 @@ def identifiable_letters(
     their number allows. With 25 groups in each the posterior stays at the letters (cosine 0.99
     after 600 sweeps from the truth); with 10 it leaves them (0.79). The other parameters are
     those of `letters`.
+
+    Examples
+    --------
+    >>> truth = mc2.datasets.identifiable_letters(n_clusters=6, n_groups_per_cluster=5)
+    >>> (truth.topic_given_cluster > 0).sum(axis=1)
+    array([3, 3, 3, 3, 3, 3])
     """
     n_clusters = as_count("n_clusters", n_clusters, at_least=1)
     size = as_count("letters_per_cluster", letters_per_cluster, at_least=1)

@@ -35,6 +35,14 @@ def load_nips_toolbox(folder: Folder = None) -> DataSet:
     ``bagofwords_nips.mat`` and ``words_nips.mat`` must be there. With ``titles_nips.mat`` the
     groups have names and the context ``title`` (words of the title), with ``authors_nips.mat`` and
     ``authordoc_nips.mat`` the context ``authors``. The toolbox has no years.
+
+    Examples
+    --------
+    >>> from scipy.io import savemat
+    >>> savemat("bagofwords_nips.mat", {"WS": [[1.0, 2, 2]], "DS": [[1.0, 1, 2]]})
+    >>> savemat("words_nips.mat", {"WO": np.array([["net"], ["map"]], dtype=object)})
+    >>> mc2.datasets.load_nips_toolbox(".").corpus
+    Corpus(2 groups, 3 tokens, 2 words, contexts: none)
     """
     path = find_file(folder, "bagofwords_nips.mat", TOOLBOX, "WS and DS, word and group of a token")
     word, group = (_ones_based(path, name) for name in ("WS", "DS"))
@@ -59,12 +67,19 @@ def load_nips_toolbox(folder: Folder = None) -> DataSet:
 
 
 def load_uci(name: str, folder: Folder = None) -> DataSet:
-    """Read a bag of words of the UCI repository: nips, kos, enron, nytimes or pubmed.
+    r"""Read a bag of words of the UCI repository: nips, kos, enron, nytimes or pubmed.
 
     Parameters
     ----------
     name : str
         The files are ``docword.<name>.txt``, plain or with ``.gz``, and ``vocab.<name>.txt``.
+
+    Examples
+    --------
+    >>> with open("docword.tiny.txt", "w") as docword, open("vocab.tiny.txt", "w") as vocab:
+    ...     _ = docword.write("2\n2\n2\n1 1 5\n2 2 3\n"), vocab.write("ant\nbee\n")
+    >>> mc2.datasets.load_uci("tiny", ".").corpus
+    Corpus(2 groups, 8 tokens, 2 words, contexts: none)
     """
     layout = "the numbers of documents, words and entries, then lines of document, word and count"
     path = find_text(folder, f"docword.{name}.txt", UCI, layout)
@@ -87,10 +102,17 @@ def load_uci(name: str, folder: Folder = None) -> DataSet:
 
 
 def load_pnas(folder: Folder = None) -> DataSet:
-    """Read the titles of PNAS with their years: ``alltitles``, ``alltimes``, ``allstopwords``.
+    r"""Read the titles of PNAS with their years: ``alltitles``, ``alltimes``, ``allstopwords``.
 
     Words are what stands between spaces, in lower case, but for stop words. Where the file of stop
     words is absent, none are left out.
+
+    Examples
+    --------
+    >>> with open("alltitles", "w") as titles, open("alltimes", "w") as times:
+    ...     _ = titles.write("On the genetics of mice\nA virus\n"), times.write("2 1915\n")
+    >>> mc2.datasets.load_pnas(".").corpus.contexts["year"].values
+    array([1915., 1915.])
     """
     path = find_text(folder, "alltitles", PNAS, "a title on each line")
     layout = "lines of a number of titles and the time of them, in the order of alltitles"
@@ -116,7 +138,7 @@ def load_pnas(folder: Folder = None) -> DataSet:
 
 
 def load_nus_wide(folder: Folder = None, concepts: Sequence[str] | None = None) -> DataSet:
-    """Read NUS-WIDE: 500 visual words as content, the 1,000 most frequent tags as context.
+    r"""Read NUS-WIDE: 500 visual words as content, the 1,000 most frequent tags as context.
 
     Files are looked for where the makers' archives put them: ``Low_Level_Features/BoW_int.dat``,
     ``NUS_WID_Tags/AllTags1k.txt`` and ``TagList1k.txt``, ``Groundtruth/AllLabels/Labels_<concept>
@@ -133,6 +155,20 @@ def load_nus_wide(folder: Folder = None, concepts: Sequence[str] | None = None) 
     DataSet
         Labels: ``label``, the concept, or all of an image's concepts joined by "|"; and ``split``,
         "train" or "test", where ``ImageList/TrainImagelist.txt`` is there.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> files = {"ImageList/Imagelist.txt": "cat1.jpg\ncow1.jpg\n"}
+    >>> files |= {"Groundtruth/AllLabels/Labels_cat.txt": "1\n0\n"}
+    >>> files |= {"Groundtruth/AllLabels/Labels_cow.txt": "0\n1\n"}
+    >>> files |= {"Low_Level_Features/BoW_int.dat": "2 0\n1 3\n"}
+    >>> files |= {"NUS_WID_Tags/TagList1k.txt": "fur\n", "NUS_WID_Tags/AllTags1k.txt": "1\n0\n"}
+    >>> for name, text in files.items():
+    ...     Path(name).parent.mkdir(parents=True, exist_ok=True)
+    ...     _ = Path(name).write_text(text)
+    >>> mc2.datasets.load_nus_wide(".", concepts=["cat", "cow"]).labels["label"].tolist()
+    ['cat', 'cow']
     """
     names = _names(read_lines(_nus_wide(folder, "ImageList/Imagelist.txt", "a path on each line")))
     layout = "0 or 1 on each line, in the order of Imagelist.txt"

@@ -42,6 +42,12 @@ class DataSet:
     corpus : Corpus
     labels : dict from name to array of length n_groups
         Classes to compare clusters with, splits and the like.
+
+    Examples
+    --------
+    >>> corpus = mc2.Corpus.from_tokens([["ant", "bee"], ["car"]])
+    >>> mc2.datasets.DataSet(corpus, {"label": np.array(["insects", "traffic"])}).corpus.n_groups
+    2
     """
 
     corpus: Corpus
@@ -53,6 +59,17 @@ def load_nips(folder: Folder = None) -> DataSet:
 
     Labels: ``split`` (the split of the 2016 follow-up paper where it could be recovered) and
     ``year_how`` (how the year of each paper was found).
+
+    Examples
+    --------
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2])
+    >>> words |= dict(vocab=["net", "map"])
+    >>> authors = dict(data=[1, 1], indices=[0, 0], indptr=[0, 1, 2], shape=[2, 1])
+    >>> words |= {f"authors_{name}": array for name, array in authors.items()}
+    >>> words |= dict(author_names=["Ng A"], year=[1987, 1999], title=["Spiking Nets", "Maps"])
+    >>> np.savez("nips12.npz", **words, year_how=["exact", ""], uai16_split=["train", "test"])
+    >>> mc2.datasets.load_nips(".").corpus
+    Corpus(2 groups, 3 tokens, 2 words, contexts: year, authors, title)
     """
     archive, counts, vocabulary = _open(
         folder,
@@ -78,7 +95,18 @@ def load_nips(folder: Folder = None) -> DataSet:
 
 
 def load_labelme(folder: Folder = None) -> DataSet:
-    """Read 2,688 outdoor images: visual words, tags as context, and eight scenes as ``label``."""
+    """Read 2,688 outdoor images: visual words, tags as context, and eight scenes as ``label``.
+
+    Examples
+    --------
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2])
+    >>> words |= dict(vocab=["v0", "v1"])
+    >>> words |= {f"tags_{name}": words[name] for name in ("data", "indices", "indptr", "shape")}
+    >>> words |= dict(tag_names=["sky", "sea"], filename=["a.jpg", "b.jpg"])
+    >>> np.savez("labelme8.npz", **words, label=[0, 1], class_names=["coast", "street"])
+    >>> mc2.datasets.load_labelme(".").labels["label"].tolist()
+    ['coast', 'street']
+    """
     archive, counts, vocabulary = _open(
         folder,
         "labelme8.npz",
@@ -96,6 +124,15 @@ def load_wiki(folder: Folder = None) -> DataSet:
     """Read 2,866 Wikipedia images: SIFT words, ten numbers of the article's text as context.
 
     Labels: ``label`` (ten categories) and ``split``.
+
+    Examples
+    --------
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2])
+    >>> words |= dict(vocab=["v0", "v1"])
+    >>> words |= dict(topic10=np.full((2, 10), 0.1), label=[0, 1], class_names=["art", "war"])
+    >>> np.savez("wiki_crossmodal.npz", **words, split=["train", "test"], image_id=["a", "b"])
+    >>> mc2.datasets.load_wiki(".").corpus.contexts["article"].kind
+    'vector'
     """
     archive, counts, vocabulary = _open(
         folder,
@@ -116,6 +153,16 @@ def load_reuters(folder: Folder = None) -> DataSet:
     """Read 19,043 newswires with day and places; a few of them have no words.
 
     Labels: ``topics`` (one string, joined by "|", empty where there is none) and ``split``.
+
+    Examples
+    --------
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2])
+    >>> words |= dict(vocab=["oil", "tax"])
+    >>> words |= dict(day=[1, 2], places=["usa|uk", "japan"], topics=["crude", ""])
+    >>> words |= dict(title=["A", "B"], lewissplit=["TRAIN", "TEST"], newid=["1", "2"])
+    >>> np.savez("reuters21578.npz", **words)
+    >>> mc2.datasets.load_reuters(".").corpus.contexts["places"].categories.tolist()
+    ['japan', 'uk', 'usa']
     """
     archive, counts, vocabulary = _open(
         folder,
@@ -139,7 +186,17 @@ def load_reuters(folder: Folder = None) -> DataSet:
 
 
 def load_poliblog(folder: Folder = None) -> DataSet:
-    """Read 5,000 political blog posts of 2008 with their day; labels ``rating`` and ``blog``."""
+    """Read 5,000 political blog posts of 2008 with their day; labels ``rating`` and ``blog``.
+
+    Examples
+    --------
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2])
+    >>> words |= dict(vocab=["tax", "war"])
+    >>> words |= dict(day=[1, 366], rating=["Liberal", "Conservative"], blog=["tp", "ha"])
+    >>> np.savez("poliblog5k.npz", **words)
+    >>> mc2.datasets.load_poliblog(".").corpus
+    Corpus(2 groups, 3 tokens, 2 words, contexts: day)
+    """
     archive, counts, vocabulary = _open(
         folder,
         "poliblog5k.npz",
@@ -153,7 +210,16 @@ def load_poliblog(folder: Folder = None) -> DataSet:
 
 
 def load_un(folder: Folder = None) -> DataSet:
-    """Read 10,952 speeches of the UN General Debate with year and country."""
+    """Read 10,952 speeches of the UN General Debate with year and country.
+
+    Examples
+    --------
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2])
+    >>> words |= dict(vocab=["war", "aid"])
+    >>> np.savez("ungdc.npz", **words, year=[1946, 2024], country=["NOR", "FJI"], session=[1, 79])
+    >>> mc2.datasets.load_un(".").corpus.group_names.tolist()
+    ['NOR 1946', 'FJI 2024']
+    """
     archive, counts, vocabulary = _open(
         folder,
         "ungdc.npz",
@@ -174,10 +240,17 @@ def load_un(folder: Folder = None) -> DataSet:
 
 
 def load_schools(folder: Folder = None) -> DataSet:
-    """Read 65 schools of pupils: two scores a pupil as content, gender and intake as contexts.
+    r"""Read 65 schools of pupils: two scores a pupil as content, gender and intake as contexts.
 
     Content: ``normexam`` and ``standLRT`` of each pupil. Contexts: ``schgend`` (mixed, boys,
     girls) and ``schavg``, the average intake score.
+
+    Examples
+    --------
+    >>> with open("mlmRev_Exam.csv", "w") as file:
+    ...     _ = file.write("school,normexam,standLRT,schgend,schavg\n1,0.3,0.6,mixed,0.2\n")
+    >>> mc2.datasets.load_schools(".").corpus
+    Corpus(1 groups, 1 vectors of width 2, contexts: gender, intake)
     """
     name = "mlmRev_Exam.csv"
     layout = "a header and one line per pupil: school, normexam, standLRT, schgend, schavg, ..."

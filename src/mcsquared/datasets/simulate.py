@@ -55,6 +55,12 @@ class Simulated:
     content_parameters, context_parameters
         The parameters of each topic, and of each cluster by context, as
         ``family.sample_parameters`` lays them out.
+
+    Examples
+    --------
+    >>> drawn = mc2.datasets.simulate(20, lam=5.0, random_state=0)
+    >>> len(drawn.cluster_of_group), len(drawn.topic_of_token), drawn.lam
+    (20, 1000, 5.0)
     """
 
     corpus: Corpus
@@ -109,6 +115,12 @@ def simulate(
     items_per_bag : int or array-like of shape (n_groups,)
         Size of the bags of every `Bag` context; an empty bag is a missing one.
     random_state : int, Generator or None
+
+    Examples
+    --------
+    >>> contexts = {"year": mc2.Gaussian(mean=2000, rate=9), "tag": mc2.Categorical(size=3)}
+    >>> mc2.datasets.simulate(20, 30, contexts=contexts, missing=0.5, random_state=0).corpus
+    Corpus(20 groups, 600 tokens, 100 words, contexts: year, tag)
     """
     rng = np.random.default_rng(random_state)
     n_groups = as_count("n_groups", n_groups, at_least=1)
