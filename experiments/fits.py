@@ -47,14 +47,12 @@ def fit_topics(
     corpus: mc2.Corpus,
     seed: int,
     setting: Setting,
-    n_sweeps: int = N_SWEEPS,
-    burn_in: int = BURN_IN,
     **options: Any,
 ) -> Any:
     """Return a fitted topic model without clusters: `HDP`, `NPTOT` or the like."""
     model = kind(
-        n_sweeps=setting.sweeps(n_sweeps),
-        burn_in=setting.sweeps(burn_in),
+        n_sweeps=setting.sweeps(N_SWEEPS),
+        burn_in=setting.sweeps(BURN_IN),
         random_state=seed,
         progress=False,
         **options,

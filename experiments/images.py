@@ -29,10 +29,9 @@ KEYS = ("set", "method", "contexts", "lam", "clusters")
 SEEDS = 4
 
 HELD_OUT = 0.1
-N_SWEEPS, BURN_IN = 400, 100
 N_FEW = 60  # held-out images whose whole probability is estimated by particles
 N_CLUSTERS = range(10, 41, 5)
-N_LDA_TOPICS = 50
+N_LDA_TOPICS, N_LDA_SWEEPS = 50, 300
 N_DRAWN, FEWEST_IMAGES, MOST_IMAGES = 7, 20, 100
 STATISTICS: dict[str, Callable[[Any], float]] = {
     "min": np.min,
@@ -81,7 +80,7 @@ def _row(method: str, contexts: str = "none", lam: str = "–", clusters: str = 
 def _of_mc2(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, Any]]:
     for lam in LAMS:
         for contexts in ({}, images.contexts):
-            model = fit_mc2(images.training, contexts, lam, seed, setting, N_SWEEPS, BURN_IN)
+            model = fit_mc2(images.training, contexts, lam, seed, setting)
             yield (
                 _row("MC2", "+".join(contexts) or "none", lam)
                 | perplexities(model, images.held_out, N_FEW)
@@ -94,16 +93,15 @@ def _of_mc2(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, A
 def _of_topics(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, Any]]:
     """HDP by itself, and clusters by the topics of HDP and of LDA."""
     baselines = mc2.baselines
-    options = {"n_sweeps": N_SWEEPS, "burn_in": BURN_IN, "n_jobs": setting.n_jobs}
-    hdp = fit_topics(baselines.HDP, images.training, seed, setting, **options)
+    hdp = fit_topics(baselines.HDP, images.training, seed, setting, n_jobs=setting.n_jobs)
     yield _row("HDP", clusters="–") | perplexities(hdp, images.held_out, N_FEW) | sizes(hdp)
     by_divergence = baselines.AffinityPropagation("symmetric_kl", random_state=seed)
     found = by_divergence.fit(hdp.transform(images.training)).labels_
     yield _row("HDP + AP") | agreement(images.truth, found)
     lda = baselines.LDA(
         n_topics=setting.choose(N_LDA_TOPICS, 5),
-        n_sweeps=setting.sweeps(N_SWEEPS),
-        burn_in=setting.sweeps(BURN_IN),
+        n_sweeps=setting.sweeps(N_LDA_SWEEPS),
+        burn_in=setting.sweeps(N_LDA_SWEEPS // 2),
         n_jobs=1,  # with more the same seed need not give the same topics
         random_state=seed,
     ).fit(images.training)

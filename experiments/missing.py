@@ -27,7 +27,6 @@ KEYS = ("set", "method", "lam", "missing")
 SEEDS = 4
 
 PERCENT = (0, 25, 50, 75, 100)
-N_SWEEPS, BURN_IN = 400, 100
 
 
 def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
@@ -41,7 +40,7 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
         for lam in LAMS:
             for percent in PERCENT:
                 corpus = hide(data.corpus, order[: round(len(order) * percent / 100)])
-                model = fit_mc2(corpus, entry.contexts, lam, seed, setting, N_SWEEPS, BURN_IN)
+                model = fit_mc2(corpus, entry.contexts, lam, seed, setting)
                 rows.append(
                     {"set": name, "method": "MC2", "lam": lam, "missing": percent}
                     | agreement(data.labels[entry.label], model.labels_)

@@ -35,7 +35,7 @@ SEEDS = 4
 
 # The contexts that are used together in one model; other sets: all they have.
 MODELS = {"nips12": (("year",), ("authors",)), "ungdc": (("year", "country"),)}
-N_SWEEPS, BURN_IN, MAX_TOPICS = 300, 100, 200
+N_SWEEPS, BURN_IN, MAX_TOPICS = 300, 100, 150
 HELD_OUT = 0.1
 FIRST = (1, 5, 10)
 N_WORDS = 10

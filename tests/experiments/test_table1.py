@@ -1,0 +1,55 @@
+"""Table 1: the rows it has, on which papers, and what its figure shows."""
+
+import pytest
+
+from experiments import table1
+from experiments.running import Setting, run_experiment
+
+
+@pytest.fixture(scope="module")
+def record():
+    return run_experiment("table1", Setting("tiny"), [0])
+
+
+def test_the_rows_are_those_of_the_paper_and_ours_beside_them(record):
+    found = {(row["method"], row["contexts"], row["lam"]) for row in record["summary"]}
+    used = ("none", "year", "authors", "title", "year+authors+title")
+    assert found == {("HDP", "none", "–"), ("npTOT", "year", "–")} | {
+        ("MC2", contexts, lam) for contexts in used for lam in ("inf", "learnt")
+    }
+
+
+def test_every_number_of_the_paper_for_this_set_has_a_row_of_ours(record):
+    said = [row for row in record["paper"]["rows"] if row["set"] == "nips12"]
+    for known in said:
+        named = [key for key in record["keys"] if key in known]
+        assert any(all(row[key] == known[key] for key in named) for row in record["summary"])
+
+
+def test_only_the_model_of_the_paper_is_scored_by_its_formula(record):
+    for row in record["rows"]:
+        of_the_paper = row["method"] == "MC2" and row["lam"] == "inf"
+        assert (row.get("printed") is not None) == of_the_paper
+        assert (row.get("left_to_right") is None) == of_the_paper
+        assert row["completion"] > 1.0
+
+
+def test_a_set_without_a_time_has_no_nptot_and_one_context_is_not_used_twice():
+    rows = table1.models({"tags": "bag"})
+    assert [(method, list(used)) for method, used, _ in rows] == [
+        ("HDP", []),
+        ("MC2", []),
+        ("MC2", ["tags"]),
+        ("MC2", []),
+        ("MC2", ["tags"]),
+    ]
+
+
+def test_the_figure_has_a_point_for_every_number_and_a_cross_for_every_one_of_the_paper(record):
+    figure = table1.figures(record)["nips12"]
+    by_title = {panel.get_title(): panel for panel in figure.axes}
+    panel = by_title[table1.MEASURES["printed"]]
+    crosses = [line for line in panel.lines if line.get_marker() == "x"]
+    said = [row for row in record["paper"]["rows"] if row["set"] == "nips12"]
+    assert sorted(line.get_xdata()[0] for line in crosses) == sorted(row["printed"] for row in said)
+    assert len(by_title[table1.MEASURES["completion"]].containers) == len(record["summary"])
