@@ -8,7 +8,7 @@ TABS = ("overview", "map", "clusters", "topics", "groups", "diagnostics")
 
 
 def shown_words(browser):
-    return browser.texts("article .card:first-child .bars .bar-label")
+    return browser.texts("article .cell:first-child .bars .bar-label")
 
 
 def hits_before(browser, place):
@@ -94,7 +94,7 @@ def test_the_slider_orders_words_by_relevance(browser, pages):
         orders.append(browser.texts("#relevance ~ span output") and shown_words(browser))
     assert orders[0] != orders[2]
     shares = [
-        float(text.strip("<%")) for text in browser.texts("article .card:first-child .bar-value")
+        float(text.strip("<%")) for text in browser.texts("article .cell:first-child .bar-value")
     ]
     assert shares == sorted(shares, reverse=True), "λ = 1 is the order of the shares"
 

@@ -14,6 +14,7 @@ from mcsquared.report.content import N_WORDS_OF_CLUSTER, NAMING_RELEVANCE, Words
 from mcsquared.report.packing import clipped, pack, pack_shares
 
 if TYPE_CHECKING:
+    from mcsquared.corpus import Column
     from mcsquared.posterior import Posterior
 
 __all__ = ["Spread", "cluster_data", "cluster_names", "mixed_up", "topic_data", "topic_spread"]
@@ -24,7 +25,6 @@ N_SHARES = 30  # topics listed with a cluster, clusters listed with a topic
 N_MIXED = 5
 MOST_IN_MATRIX = 60
 _SMALLEST_SHARE = 5e-4
-_NAMING_CONTEXTS = ("bag", "category")
 
 
 class Spread:
@@ -80,20 +80,38 @@ def cluster_names(posterior: Posterior, words: Words | None, shares: Floats) -> 
     """Return what tells each cluster from the others in a few words; empty where nothing does."""
     if words is not None and words.readable:
         return [words.name(row @ words.topics) for row in shares]
+    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
     for name, column in posterior.contexts.items():
-        if column.kind not in _NAMING_CONTEXTS or column.categories is None:
-            continue
-        table = posterior.context_given_cluster(name).to_numpy()
-        sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
-        overall = np.maximum(table @ (sizes / sizes.sum()), 1e-300)
-        gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
-        most = 2 if column.kind == "bag" else 1
-        best = np.argsort(-gain, axis=0, kind="stable")[:most].T
-        return [
-            ", ".join(clipped(column.categories[v], 40) for v in row if gain[v, k] > 0)
-            for k, row in enumerate(best)
-        ]
+        if column.kind in ("bag", "category"):
+            table = posterior.context_given_cluster(name).to_numpy()
+            return _names_by_values(column, table, sizes, 2 if column.kind == "bag" else 1)
     return ["" for _ in range(posterior.n_clusters)]
+
+
+def topic_names(posterior: Posterior, words: Words | None) -> list[str]:
+    """Return a few words for each topic: its own, or the members of a bag that it goes with."""
+    if words is not None and words.readable:
+        return [words.name(row) for row in words.topics]
+    for name, column in posterior.contexts.items():
+        if column.kind == "bag":
+            table = posterior.context_given_topic(name).to_numpy()
+            names = _names_by_values(column, table, posterior.tokens_of_topic, 2)
+            return [f"with {values}" if values else "" for values in names]
+    return ["" for _ in range(posterior.n_topics)]
+
+
+def _names_by_values(
+    column: Column, table: Floats, weight: NDArray[np.int64], most: int
+) -> list[str]:
+    """Return the values that tell each column of a table from all of them together."""
+    overall = np.maximum(table @ (weight / max(weight.sum(), 1)), 1e-300)
+    gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
+    best = np.argsort(-gain, axis=0, kind="stable")[:most].T
+    names: Any = column.categories
+    return [
+        ", ".join(clipped(names[v], 40) for v in row if v < len(names) and gain[v, k] > 0)
+        for k, row in enumerate(best)
+    ]
 
 
 def cluster_data(
@@ -162,14 +180,13 @@ def topic_data(
         "share": pack(tokens / max(tokens.sum(), 1)),
         "stability": table["stability"].round(3).tolist(),
         "coherence": None,
-        "names": ["" for _ in range(posterior.n_topics)],
+        "names": topic_names(posterior, words),
         "clusters": _clusters_of_topics(posterior, spread.share),
         "typical": typical,
         "images": None,
     }
     if words is not None:
         data["coherence"] = table["coherence"].round(3).tolist()
-        data["names"] = [words.name(row) for row in words.topics]
         if image:
             data["images"] = pack(words.topics)
     return data

@@ -36,7 +36,7 @@ def facts(posterior: Posterior, unit: str) -> list[dict[str, str]]:
     return [
         _fact("groups", f"{posterior.n_groups:,}", _per_group(posterior, unit)),
         _fact(unit, f"{n_tokens:,}", of_what),
-        _fact("clusters", f"{posterior.n_clusters:,}", _range_over_draws(clusters)),
+        _fact("clusters", f"{posterior.n_clusters:,}", f"consensus; {_range_over_draws(clusters)}"),
         _fact("topics", f"{posterior.n_topics:,}", _range_over_draws(topics)),
         _fact(
             "contexts", str(len(posterior.contexts)), ", ".join(posterior.contexts) or "none given"
@@ -189,7 +189,11 @@ def _missing(posterior: Posterior) -> dict[str, str] | None:
     for name, column in posterior.contexts.items():
         without = int((~column.observed).sum())
         if without:
-            parts.append(f"{name} in {without:,} of the groups ({without / len(column):.1%})")
+            share = without / len(column)
+            parts.append(
+                f"{name} in {without:,} of the groups"
+                + (f" ({share:.0%})" if share > 0.005 else "")
+            )
     if not parts:
         return None
     return _check(

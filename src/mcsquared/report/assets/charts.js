@@ -69,12 +69,12 @@ function curves(points, series, { label, format = figure, height = 150, steps = 
     const xs = [];
     for (let i = from; i <= to; i += 1) xs.push(x(points[i]));
     const base = height - bottom;
-    const marks = ticks(low, high, Math.max(2, Math.floor(width / 90))).filter((t) => t >= low);
+    const marks = ticks(low, high, Math.max(2, Math.floor(width / 70))).filter((t) => t >= low);
     return s('svg', { width, height, role: 'img', 'aria-label': label || 'curve' },
       marks.map((t) => s('g', {},
         s('line', { class: 'grid', x1: x(t), x2: x(t), y1: top, y2: base }),
         s('text', { class: 'tick', x: Math.min(width - 16, Math.max(16, x(t))), y: height - 6, 'text-anchor': 'middle' }, format(t)))),
-      scale && ticks(0, largest, 2).map((t) => s('g', {}, s('line', { class: 'grid', x1: left, x2: width - right, y1: y(t), y2: y(t) }), s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, percent(t)))),
+      scale && ticks(0, largest, 3).map((t) => s('g', {}, s('line', { class: 'grid', x1: left, x2: width - right, y1: y(t), y2: y(t) }), s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, percent(t)))),
       (columns || []).map((column) => {
         const [x1, x2] = [Math.max(left, x(column.from)), Math.min(width - right, x(column.to))];
         return x2 > x1 && s('rect', { class: 'observed', x: x1 + 0.5, width: Math.max(1, x2 - x1 - 1), y: y(column.value), height: base - y(column.value) });

@@ -96,7 +96,7 @@ function clusterDetail(k) {
       figureTile('groups', whole(clusters.size[k]), `${percent(clusters.size[k] / clusters.size.reduce((a, b) => a + b, 0))} of all`),
       figureTile(page.content.unit, whole(clusters.tokens[k]), null),
       figureTile('how sure', percent(sure), 'two of its groups are together in this share of the draws')),
-    h('div', { class: 'columns' },
+    columns(
       card('Topics', 'Share of its content. Line: from the least to the greatest of the draws.',
         bars(clusters.topics[k].slice(0, 10).map(([m, share, low, high]) => ({
           label: topicLink(m), value: share, low, high, colour: clusterColour(k), title: `${percent(share)}; ${percent(low)} to ${percent(high)} over the draws`,

@@ -117,7 +117,7 @@ function contextBlock(c, of, id, colour) {
 
 // How much of every context is missing in every cluster: darker is more.
 function missingnessMap() {
-  const partly = contexts.map((context, c) => [context, c]).filter(([context]) => context.missing > 0);
+  const partly = contexts.map((context, c) => [context, c]).filter(([context]) => context.missing >= 0.002);
   if (!partly.length) return null;
   const shown = Math.min(clusters.n, 60);
   return card('Where contexts are missing',

@@ -99,6 +99,11 @@ function card(title, note, ...children) {
     title && h('h3', {}, title), note && h('p', { class: 'note' }, note), ...children);
 }
 
+// Cards beside and below each other, as many columns as there is room for.
+function columns(...children) {
+  return h('div', { class: 'columns' }, children.flat(2).filter(Boolean).map((child) => h('div', { class: 'cell' }, child)));
+}
+
 function figureTile(label, value, note) {
   return h('div', { class: 'tile' },
     h('div', { class: 'tile-value' }, value), h('div', { class: 'tile-label' }, label),

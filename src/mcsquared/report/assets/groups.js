@@ -40,7 +40,7 @@ function groupDetail(j) {
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, groupName(j)),
       h('p', { class: 'note' }, `Group ${whole(number)} · ${whole(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
-    h('div', { class: 'columns' },
+    columns(
       h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
         h('p', { class: 'note' }, meter(sure, `${percent(sure)} sure`), ` together with a group of this cluster with probability ${percent(sure)}`),
         choices.length > 1 && [h('h4', {}, 'Over the draws it was in'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { most: 1 })]),
@@ -103,7 +103,7 @@ function wordView(args) {
   const using = clusters.words ? clusters.words.map((list, k) => [k, list.find(([other]) => other === word)]).filter((pair) => pair[1]) : [];
   const element = h('div', { class: 'view' }, h('p', { class: 'note' }, 'Word'), h('h2', { tabindex: '-1' }, word),
     h('p', {}, `${whole(words.frequency[w])} times in the data, ${percent(words.overall[w])} of everything.`),
-    h('div', { class: 'columns' }, card('Topics it belongs to', 'Where its occurrences go.', bars(rows, { most: 1 })),
+    columns( card('Topics it belongs to', 'Where its occurrences go.', bars(rows, { most: 1 })),
       using.length > 0 && card('Characteristic of', 'Times as frequent as overall.', bars(using.map(([k, pair]) => ({ label: clusterLink(k), value: pair[1], text: `×${figure(pair[1])}`, colour: clusterColour(k) }))))));
   return { element, title: word };
 }
@@ -122,7 +122,7 @@ function valueView(args) {
   const top = (map) => [...map.entries()].sort((a, b) => b[1] - a[1]).slice(0, 10);
   const element = h('div', { class: 'view' }, h('p', { class: 'note' }, context.name), h('h2', { tabindex: '-1' }, context.categories[value]),
     h('p', {}, `${plural(context.groupsWith ? context.groupsWith[value] : found.length, 'group')} with this value.`),
-    h('div', { class: 'columns' },
+    columns(
       card('Clusters', 'Groups with this value in each; in brackets their share of the cluster.', bars(top(counts).map(([k, count]) => ({
         label: clusterLink(k), value: count, text: `${whole(count)} (${percent(count / clusters.size[k])})`, colour: clusterColour(k),
       })))),

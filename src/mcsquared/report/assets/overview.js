@@ -28,7 +28,7 @@ function overviewView() {
   const element = h('div', { class: 'view' },
     h('h2', { tabindex: '-1' }, 'Overview'),
     h('div', { class: 'tiles' }, page.facts.map((fact) => figureTile(fact.label, fact.value, fact.note))),
-    h('div', { class: 'columns' },
+    columns(
       h('section', { class: 'card' }, h('h3', {}, 'What to trust'), h('ul', { class: 'checks' }, page.checks.map(checkRow)),
         h('p', { class: 'note' }, h('a', { href: '#/diagnostics' }, 'Traces and figures behind this'))),
       h('section', { class: 'card' }, h('h3', {}, 'What was fitted'), page.model.map((sentence) => h('p', {}, sentence)),

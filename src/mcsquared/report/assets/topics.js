@@ -98,7 +98,7 @@ function topicDetail(m) {
       figureTile('of everything', percent(topics.share[m]), `${whole(topics.tokens[m])} ${page.content.unit}`),
       Number.isFinite(stable) && figureTile('comes back', percent(stable), 'likeness to its counterparts in other draws'),
       Number.isFinite(coherent) && figureTile('coherence', figure(coherent, 2), 'whether its words meet in groups (NPMI, −1 to 1)')),
-    h('div', { class: 'columns' }, contentOfTopic(m),
+    columns( contentOfTopic(m),
       card('Clusters that use it', 'Where its content is. In brackets: its share of the cluster.', bars(topics.clusters[m].slice(0, 10).map(([k, part, share]) => ({
         label: clusterLink(k), value: part, colour: clusterColour(k), text: `${percent(part)} (${percent(share)})`, title: `${percent(part)} of this topic is in cluster ${k}, of which it is ${percent(share)}`,
       })))),
