@@ -96,9 +96,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     --------
     >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
-    >>> model = mc2.MC2(n_sweeps=50, burn_in=20, random_state=0).fit(corpus)
-    >>> len(model.labels_)
-    40
+    >>> train, new = corpus[:36], corpus[36:]
+    >>> model = mc2.MC2(n_sweeps=50, burn_in=20, random_state=0).fit(train)
+    >>> len(model.labels_), model.components_.shape == (model.n_topics_, 35)
+    (36, True)
     """
 
     def __init__(
@@ -158,6 +159,13 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         y : ignored
         contexts : frame or dict of columns, optional
             One row per group; a corpus has its own.
+
+        Examples
+        --------
+        >>> texts = ["ants and bees", "bees, ants, bees", "a car, a van", "vans and cars"]
+        >>> quick = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0)
+        >>> len(quick.fit(texts, contexts={"year": [1990, 1991, None, 2005]}).labels_)
+        4
         """
         schedule = checked_schedule(self)
         if isinstance(y, Mapping):
@@ -208,31 +216,68 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.asarray(posterior.vocabulary, dtype=object)
 
     def fit_predict(self, X: Any, y: Any = None, *, contexts: Any = None) -> NDArray[np.int64]:
-        """Fit the model and return the cluster of each group it was fitted to."""
+        """Fit the model and return the cluster of each group it was fitted to.
+
+        Examples
+        --------
+        >>> mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit_predict([["ant"], ["car"]]).shape
+        (2,)
+        """
         return self.fit(X, y, contexts=contexts).labels_
 
     def fit_transform(self, X: Any, y: Any = None, *, contexts: Any = None) -> NDArray[np.float64]:
-        """Fit the model and return the topic shares of the groups it was fitted to."""
+        """Fit the model and return the topic shares of the groups it was fitted to.
+
+        Examples
+        --------
+        >>> quick = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0)
+        >>> quick.fit_transform([["ant", "bee"], ["car"]]).sum(axis=1).round(6)
+        array([1., 1.])
+        """
         return self.fit(X, y, contexts=contexts).transform(X, contexts=contexts)
 
     def transform(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
-        """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1."""
+        """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1.
+
+        Examples
+        --------
+        >>> model.transform(new).shape == (4, model.n_topics_)
+        True
+        """
         from mcsquared.prediction import topic_proportions
 
         return topic_proportions(*self._known(X, contexts))
 
     def predict(self, X: Any, *, contexts: Any = None) -> NDArray[np.int64]:
-        """Return the most likely cluster of each group."""
+        """Return the most likely cluster of each group.
+
+        Examples
+        --------
+        >>> model.predict(new).shape  # their contexts are used as well, as far as they are known
+        (4,)
+        """
         return self.predict_proba(X, contexts=contexts).argmax(axis=1)
 
     def predict_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
-        """Return the probability of each cluster, given that it is not a new one."""
+        """Return the probability of each cluster, given that it is not a new one.
+
+        Examples
+        --------
+        >>> model.predict_proba(new).sum(axis=1).round(6)
+        array([1., 1., 1., 1.])
+        """
         from mcsquared.prediction import cluster_probabilities
 
         return cluster_probabilities(*self._known(X, contexts))[0]
 
     def predict_new_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
-        """Return the probability that a group belongs to a cluster that training did not have."""
+        """Return the probability that a group belongs to a cluster that training did not have.
+
+        Examples
+        --------
+        >>> bool((model.predict_new_proba(new) < 1).all())
+        True
+        """
         from mcsquared.prediction import cluster_probabilities
 
         return cluster_probabilities(*self._known(X, contexts))[1]
@@ -240,7 +285,13 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     def predict_context(
         self, X: Any, name: str, top: int | None = None, *, contexts: Any = None
     ) -> pd.DataFrame:
-        """Return what the context ``name`` of each group most likely is."""
+        """Return what the context ``name`` of each group most likely is.
+
+        Examples
+        --------
+        >>> model.predict_context(new, "position").columns.tolist()
+        ['group', 'mean', 'sd', 'lower', 'upper']
+        """
         from mcsquared.prediction import context_distribution
 
         posterior, corpus = self._known(X, contexts)
@@ -263,6 +314,11 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             `mcsquared.evaluation.perplexity`, which also returns it group by group.
         given_contexts : bool
             Whether the groups' contexts may be used.
+
+        Examples
+        --------
+        >>> 1 < model.perplexity(new, "completion") < 35  # 35 pixels: a guess has 35
+        True
         """
         from mcsquared.evaluation.perplexity import perplexity
 
@@ -270,19 +326,36 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return float(perplexity(posterior, corpus, method, given_contexts))
 
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
-        """Return the mean log-likelihood per token, by "exact" or, λ finite, by "left_to_right"."""
+        """Return the mean log-likelihood per token, by "exact" or, λ finite, by "left_to_right".
+
+        Examples
+        --------
+        >>> model.score(new) < 0
+        True
+        """
         check_is_fitted(self)
         paper = self.posterior_.priors.lam == math.inf
         method = "exact" if paper else "left_to_right"
         return -math.log(self.perplexity(X, method, contexts=contexts))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that `transform` gives: topic0, topic1, ..."""
+        """Return the names of the columns that `transform` gives: topic0, topic1, ...
+
+        Examples
+        --------
+        >>> model.get_feature_names_out()[:2].tolist()
+        ['topic0', 'topic1']
+        """
         check_is_fitted(self)
         return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, complete or not at all."""
+        """Write the fitted model to one file, complete or not at all.
+
+        Examples
+        --------
+        >>> model.save("letters.mc2")
+        """
         from mcsquared.storage import pack_posterior, write_file
         from mcsquared.storage.parameters import pack_parameters
 
@@ -293,7 +366,14 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MC2:
-        """Read a model that `save` wrote; a `ModelFileError` says what is wrong with the file."""
+        """Read a model that `save` wrote; a `ModelFileError` says what is wrong with the file.
+
+        Examples
+        --------
+        >>> model.save("letters.mc2")
+        >>> bool((mc2.MC2.load("letters.mc2").labels_ == model.labels_).all())
+        True
+        """
         from mcsquared.storage import read_file, unpack_posterior
         from mcsquared.storage.parameters import unpack_parameters
 

@@ -45,6 +45,11 @@ class _Clusterer(ClusterMixin, BaseEstimator):
         X : Corpus, list of str, list of lists of str, matrix of counts, or of rows
             A dense matrix of floats holds one row of features per group, used as it is.
         y : ignored
+
+        Examples
+        --------
+        >>> model.fit(corpus[:20]).labels_.shape
+        (20,)
         """
         self._rows = Rows(self.weighting).learn(X)
         rows, known = self._rows.of(X)
@@ -58,7 +63,13 @@ class _Clusterer(ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Labels:
-        """Return the cluster of each group."""
+        """Return the cluster of each group.
+
+        Examples
+        --------
+        >>> model.predict(corpus[:3]).shape
+        (3,)
+        """
         check_is_fitted(self)
         rows, known = self._rows.of(X)
         if not known.any():
@@ -106,7 +117,8 @@ class KMeans(_Clusterer):
     --------
     >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
-    >>> len(mc2.baselines.KMeans(n_clusters=4, random_state=0).fit(corpus).labels_)
+    >>> model = mc2.baselines.KMeans(n_clusters=4, random_state=0).fit(corpus)
+    >>> len(model.labels_)
     40
     """
 
@@ -158,7 +170,8 @@ class NMF(_Clusterer):
     --------
     >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
-    >>> len(mc2.baselines.NMF(n_clusters=4, random_state=0).fit(corpus).labels_)
+    >>> model = mc2.baselines.NMF(n_clusters=4, random_state=0).fit(corpus)
+    >>> len(model.labels_)
     40
     """
 
@@ -222,7 +235,8 @@ class AffinityPropagation(_Clusterer):
     --------
     >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
-    >>> len(mc2.baselines.AffinityPropagation(random_state=0).fit(corpus).labels_)
+    >>> model = mc2.baselines.AffinityPropagation(random_state=0).fit(corpus)
+    >>> len(model.labels_)
     40
     """
 
@@ -310,7 +324,13 @@ class TopicClusters(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the topics to a corpus, and the clusterer to the groups' shares of them."""
+        """Fit the topics to a corpus, and the clusterer to the groups' shares of them.
+
+        Examples
+        --------
+        >>> model.fit(corpus[:20]).labels_.shape
+        (20,)
+        """
         self.topics_ = clone(self._default_topics() if self.topics is None else self.topics)
         if self.clusterer is None:
             self.clusterer_ = AffinityPropagation("symmetric_kl", random_state=self.random_state)
@@ -322,7 +342,13 @@ class TopicClusters(ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Labels:
-        """Return the cluster of each group."""
+        """Return the cluster of each group.
+
+        Examples
+        --------
+        >>> model.predict(corpus[:3]).shape
+        (3,)
+        """
         check_is_fitted(self)
         return self.clusterer_.predict(self.topics_.transform(X))
 

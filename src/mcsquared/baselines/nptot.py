@@ -81,6 +81,13 @@ class NPTOT(TopicSampler):
     "auto" holds the width. The width decides how much times weigh beside words: scores depend on it
     a great deal, and with a large one the model is `HDP`. Say which one a score is for, and choose
     it, if at all, on groups that are not those of the score.
+
+    Examples
+    --------
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> model = mc2.baselines.NPTOT("position", n_sweeps=30, burn_in=10, random_state=0).fit(corpus)
+    >>> model.transform(corpus).shape == (40, model.n_topics_)
+    True
     """
 
     def __init__(
@@ -124,6 +131,11 @@ class NPTOT(TopicSampler):
         ----------
         grid : array of numbers, or of dates where the times are dates, optional
             Where to look; by default 101 points from the first time of training to the last.
+
+        Examples
+        --------
+        >>> model.time_given_topic().shape[1] == model.n_topics_
+        True
         """
         import pandas as pd
 

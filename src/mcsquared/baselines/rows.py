@@ -96,6 +96,12 @@ def symmetric_kl(rows: Any, others: Any = None) -> Floats:
         Shares, none negative; each row is divided by its sum. A share of zero is taken for 10⁻¹².
     others : array-like of shape (m, n_topics), optional
         The same as ``rows`` unless given.
+
+    Examples
+    --------
+    >>> mc2.baselines.symmetric_kl([[0.5, 0.5], [0.9, 0.1]]).round(2)
+    array([[0.  , 0.88],
+           [0.88, 0.  ]])
     """
     first = _shares(rows)
     second = first if others is None else _shares(others)

@@ -151,6 +151,11 @@ random_state, progress
         X : Corpus, frame or dict of columns
             A corpus with contexts, or the contexts themselves, one row per group.
         y : ignored
+
+        Examples
+        --------
+        >>> model.fit(corpus[:20]).labels_.shape
+        (20,)
         """
         corpus = _without_content(X)
         if not corpus.contexts or self.contexts == {}:
@@ -162,19 +167,43 @@ random_state, progress
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the most likely cluster of each group, given its contexts."""
+        """Return the most likely cluster of each group, given its contexts.
+
+        Examples
+        --------
+        >>> model.predict(corpus[:3]).shape
+        (3,)
+        """
         return self._fitted().predict(_without_content(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each cluster, given that it is not a new one."""
+        """Return the probability of each cluster, given that it is not a new one.
+
+        Examples
+        --------
+        >>> model.predict_proba(corpus[:3]).sum(axis=1).round(6)
+        array([1., 1., 1.])
+        """
         return self._fitted().predict_proba(_without_content(X))
 
     def predict_new_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability that a group belongs to a cluster that training did not have."""
+        """Return the probability that a group belongs to a cluster that training did not have.
+
+        Examples
+        --------
+        >>> bool((model.predict_new_proba(corpus[:3]) < 1).all())
+        True
+        """
         return self._fitted().predict_new_proba(_without_content(X))
 
     def predict_context(self, X: Any, name: str, top: int | None = None) -> pd.DataFrame:
-        """Return what the context ``name`` of each group most likely is, given the others."""
+        """Return what the context ``name`` of each group most likely is, given the others.
+
+        Examples
+        --------
+        >>> model.predict_context(corpus[:3], "position").columns.tolist()
+        ['group', 'mean', 'sd', 'lower', 'upper']
+        """
         return self._fitted().predict_context(_without_content(X), name, top=top)
 
     def _fitted(self) -> MC2:

@@ -53,6 +53,11 @@ class TopicModel(TransformerMixin, BaseEstimator):
         y : ignored
         contexts : frame or dict of columns, optional
             One row per group; a corpus has its own.
+
+        Examples
+        --------
+        >>> model.fit(corpus[:20]).components_.shape
+        (4, 35)
         """
         corpus = words_of(X, contexts)
         self._seed = as_seed(self.random_state)
@@ -62,7 +67,13 @@ class TopicModel(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, contexts: Any = None) -> NDArray[np.float64]:
-        """Fit the model and return the topic shares of the groups it was fitted to."""
+        """Fit the model and return the topic shares of the groups it was fitted to.
+
+        Examples
+        --------
+        >>> model.fit_transform(corpus).shape
+        (40, 4)
+        """
         return self.fit(X, y, contexts=contexts).transform(X, contexts=contexts)
 
     def transform(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
@@ -70,6 +81,11 @@ class TopicModel(TransformerMixin, BaseEstimator):
 
         The posterior mean of the group's topic weights under the topics ``components_``, by Gibbs
         sampling.
+
+        Examples
+        --------
+        >>> model.transform(corpus[:3]).sum(axis=1).round(6)
+        array([1., 1., 1.])
         """
         from mcsquared.baselines.folding import topic_shares
 
@@ -94,6 +110,11 @@ class TopicModel(TransformerMixin, BaseEstimator):
         method : {"completion", "left_to_right"}
         given_contexts : bool
             Whether the groups' contexts may be used, where the model has a use for them.
+
+        Examples
+        --------
+        >>> 1 < model.perplexity(corpus[:3]) < 35
+        True
         """
         from mcsquared.baselines.folding import perplexity
 
@@ -105,7 +126,13 @@ class TopicModel(TransformerMixin, BaseEstimator):
         return float(perplexity(draws, known, method, self._seed, n_dropped, given_contexts))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that `transform` gives: topic0, topic1, ..."""
+        """Return the names of the columns that `transform` gives: topic0, topic1, ...
+
+        Examples
+        --------
+        >>> model.get_feature_names_out()[:2].tolist()
+        ['topic0', 'topic1']
+        """
         check_is_fitted(self)
         return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
 

@@ -85,6 +85,11 @@ class TopicSampler(TransformerMixin, BaseEstimator):
         y : ignored
         contexts : frame or dict of columns, optional
             One row per group; a corpus has its own.
+
+        Examples
+        --------
+        >>> model.fit(corpus).components_.shape == (model.n_topics_, 35)
+        True
         """
         schedule = self._schedule()
         corpus = as_corpus(X, contexts)
@@ -129,6 +134,11 @@ class TopicSampler(TransformerMixin, BaseEstimator):
         """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1.
 
         The posterior mean of the group's weights, given the topics of the last kept draw.
+
+        Examples
+        --------
+        >>> model.transform(corpus[:3]).sum(axis=1).round(6)
+        array([1., 1., 1.])
         """
         corpus = self._known(X, contexts)
         draw = self.draws_[-1]
@@ -142,7 +152,13 @@ class TopicSampler(TransformerMixin, BaseEstimator):
         return fold_in_groups(corpus, parameters, self._family, alone, likelihood).topics
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that `transform` gives: topic0, topic1, ..."""
+        """Return the names of the columns that `transform` gives: topic0, topic1, ...
+
+        Examples
+        --------
+        >>> model.get_feature_names_out()[:2].tolist()
+        ['topic0', 'topic1']
+        """
         check_is_fitted(self)
         return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
 
@@ -164,6 +180,11 @@ class TopicSampler(TransformerMixin, BaseEstimator):
             See `mcsquared.evaluation.perplexity`.
         given_contexts : bool
             Whether the groups' contexts may be used, by a model that knows some.
+
+        Examples
+        --------
+        >>> 1 < model.perplexity(corpus[:3]) < 35
+        True
         """
         return float(self.perplexity_result(X, method, given_contexts, contexts=contexts))
 
@@ -176,7 +197,13 @@ class TopicSampler(TransformerMixin, BaseEstimator):
         *,
         contexts: Any = None,
     ) -> PerplexityResult:
-        """Return the perplexity with the log-likelihood of each group, and which one it is."""
+        """Return the perplexity with the log-likelihood of each group, and which one it is.
+
+        Examples
+        --------
+        >>> model.perplexity_result(corpus[:3]).log_likelihood.shape
+        (3,)
+        """
         corpus = self._known(X, contexts)
         if method not in METHODS:
             known = ", ".join(map(repr, METHODS))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.errors import InputError
 from mcsquared.posterior.alignment import match_topics
+from mcsquared.posterior.checks import check_parts
 from mcsquared.posterior.coclustering import CoClustering
 from mcsquared.posterior.codocuments import CoDocuments, count_meetings
 from mcsquared.posterior.consensus import Labels, Loss, consensus, variation_of_information
@@ -67,6 +68,28 @@ class Posterior:
         How the data were read, for whoever reads new data the same way.
     codocument : CoDocuments or mapping, optional
         Groups that hold two top words of a topic; see `attach_codocuments`.
+
+    Examples
+    --------
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> posterior = mc2.MC2(n_sweeps=50, burn_in=20, random_state=0).fit(corpus).posterior_
+    >>> posterior.n_draws, posterior.n_groups, posterior.trace.shape[0]
+    (6, 40, 50)
+    >>> len(set(posterior.labels)) == posterior.n_clusters  # the consensus of the draws
+    True
+    >>> posterior.topic_given_cluster.shape == posterior.topic_of_tokens.shape
+    True
+    >>> posterior.word_given_topic.shape == posterior.components.shape
+    True
+    >>> posterior.attach_codocuments(corpus.content.counts)  # as `fit` does
+    >>> int(posterior.tokens_of_topic.sum()), int(posterior.tokens_of_cluster.sum())
+    (2000, 2000)
+    >>> posterior.representative_draw is posterior.parameters[posterior.representative]
+    True
+    >>> len(posterior.topic_alignment[0]) == posterior.parameters[0].n_topics
+    True
+    >>> len(posterior.topic_stability) == len(posterior.topic_order) == posterior.n_topics
+    True
     """
 
     def __init__(
@@ -106,7 +129,7 @@ class Posterior:
         if isinstance(codocument, Mapping):
             codocument = CoDocuments(codocument["words"], codocument["counts"])
         self.codocument = codocument
-        self._check()
+        check_parts(self)
 
     def __repr__(self) -> str:
         # Clusters and topics take a while to find, which a look must not.
@@ -158,6 +181,11 @@ class Posterior:
         ----------
         loss : "vi" or "binder"
             Variation of information, which `labels` is for, or pairs of groups put wrongly.
+
+        Examples
+        --------
+        >>> posterior.consensus("binder").shape
+        (40,)
         """
         return self.labels if loss == "vi" else consensus(self.cluster_of_group, loss)
 
@@ -168,6 +196,11 @@ class Posterior:
         ----------
         groups : int array, optional
             Restrict to these groups, which are then numbered by their place here.
+
+        Examples
+        --------
+        >>> posterior.coclustering([0, 1, 30]).to_dense([0, 1, 2]).shape
+        (3, 3)
         """
         together = CoClustering(self.cluster_of_group)
         return together if groups is None else together.among(groups)
@@ -298,13 +331,24 @@ class Posterior:
 
         Coherence (NPMI) is over the words shown, 20 at most. A topic's diversity is the share of
         its words that no other topic shows; the whole table's is ``.attrs["diversity"]``.
+
+        Examples
+        --------
+        >>> posterior.topics(n_words=3).columns.tolist()
+        ['topic', 'weight', 'n_tokens', 'words', 'coherence', 'diversity', 'stability']
         """
         from mcsquared.posterior.tables import topic_table
 
         return topic_table(self, n_words)
 
     def clusters(self) -> pd.DataFrame:
-        """Return a row per cluster: n_groups, n_tokens, share, stability, topics, each context."""
+        """Return a row per cluster: n_groups, n_tokens, share, stability, topics, each context.
+
+        Examples
+        --------
+        >>> int(posterior.clusters()["n_groups"].sum())
+        40
+        """
         from mcsquared.posterior.tables import cluster_table
 
         return cluster_table(self)
@@ -316,6 +360,11 @@ class Posterior:
 
         The score is the topic's share in the group's cluster, averaged over the draws, or the
         mean probability that the group is together with the others of the cluster.
+
+        Examples
+        --------
+        >>> len(posterior.representative_groups(topic=0, n_groups=3))
+        3
         """
         from mcsquared.posterior.tables import representative_groups
 
@@ -326,19 +375,36 @@ class Posterior:
 
         Densities on 101 points for numbers and dates (per unit, per day), probabilities for the
         rest; every column integrates or sums to 1. Vectors: mean and sd of each dimension.
+
+        Examples
+        --------
+        >>> posterior.context_given_cluster("position").shape == (101, posterior.n_clusters)
+        True
         """
         from mcsquared.posterior.contexts import context_given_cluster
 
         return context_given_cluster(self, name)
 
     def context_given_topic(self, name: str) -> pd.DataFrame:
-        """Return the distribution of a context over each topic's tokens, as for clusters."""
+        """Return the distribution of a context over each topic's tokens, as for clusters.
+
+        Examples
+        --------
+        >>> posterior.context_given_topic("position").shape == (101, posterior.n_topics)
+        True
+        """
         from mcsquared.posterior.contexts import context_given_topic
 
         return context_given_topic(self, name)
 
     def topic_given_context(self, name: str, value: Any) -> pd.DataFrame:
-        """Return the topics of a group with this context, most probable first."""
+        """Return the topics of a group with this context, most probable first.
+
+        Examples
+        --------
+        >>> round(float(posterior.topic_given_context("position", 4.0)["probability"].sum()), 6)
+        1.0
+        """
         from mcsquared.posterior.contexts import topic_given_context
 
         return topic_given_context(self, name, value)
@@ -348,41 +414,36 @@ class Posterior:
 
         The column ``advice`` says what to do where something is off, and is empty elsewhere;
         ``.attrs["advice"]`` lists each piece of it once, with the scalars it is for.
+
+        Examples
+        --------
+        >>> posterior.diagnostics()[["scalar", "rhat", "advice"]].shape[1]
+        3
         """
         from mcsquared.posterior.diagnostics import diagnostics
 
         return diagnostics(self.trace, self.notes)
 
     def to_arviz(self) -> Any:
-        """Return the label-free scalars of the kept draws as ``arviz.InferenceData``."""
+        """Return the label-free scalars of the kept draws as ``arviz.InferenceData``.
+
+        Examples
+        --------
+        >>> posterior.to_arviz().posterior["n_clusters"].shape  # chains, draws
+        (1, 6)
+        """
         from mcsquared.posterior.exports import to_arviz
 
         return to_arviz(self)
 
     def to_pyldavis(self, **options: Any) -> Any:
-        """Return the topics prepared for ``pyLDAvis.display``; ids stay as they are here."""
+        """Return the topics prepared for ``pyLDAvis.display``; ids stay as they are here.
+
+        Examples
+        --------
+        >>> len(posterior.to_pyldavis(mds="mmds").topic_order) == posterior.n_topics
+        True
+        """
         from mcsquared.posterior.exports import to_pyldavis
 
         return to_pyldavis(self, **options)
-
-    def _check(self) -> None:
-        """Refuse parts that do not belong together."""
-        if self.cluster_of_group.ndim != 2 or 0 in self.cluster_of_group.shape:
-            raise InputError(
-                f"cluster_of_group has shape {self.cluster_of_group.shape}, "
-                "but at least one draw of at least one group is wanted"
-            )
-        n_draws, n_groups = self.cluster_of_group.shape
-        lengths = {
-            "group_names": (len(self.group_names), n_groups),
-            "tokens_per_group": (len(self.tokens_per_group), n_groups),
-            "chain_of_draw": (len(self.chain_of_draw), n_draws),
-            "sweep_of_draw": (len(self.sweep_of_draw), n_draws),
-        }
-        for name, column in self.contexts.items():
-            lengths[f"context {name!r}"] = (len(column), n_groups)
-        for name, (found, wanted) in lengths.items():
-            if found != wanted:
-                raise InputError(f"{name} has {found} entries, but {wanted} are wanted")
-        if self.cluster_of_group.min() < 0 or self.cluster_of_group.max() >= n_groups:
-            raise InputError("cluster_of_group holds a label below 0 or above the number of groups")
