@@ -211,9 +211,10 @@ def topic_map(shares: Floats, seed: int) -> Floats:
     perplexity = min(30.0, (len(landmarks) - 1) / 3.0)
     map_of = TSNE(perplexity=perplexity, init=start, random_state=seed, max_iter=400)
     points = map_of.fit_transform(roots[landmarks].astype(np.float32)).astype(np.float64)
-    if n == len(landmarks):
-        return points
-    return _among_landmarks(roots, roots[landmarks], points, rng)
+    if n > len(landmarks):
+        points = _among_landmarks(roots, roots[landmarks], points, rng)
+    # Turned so that the map is wider than high, as pages are.
+    return _plane(points, np.ones(n, np.int64))
 
 
 def _among_landmarks(
