@@ -11,11 +11,16 @@ import mcsquared as mc2
 
 from .running import Setting
 
-__all__ = ["LAMS", "agreement", "fit_mc2", "fit_topics", "perplexities", "sizes"]
+__all__ = ["COLUMNS", "LAMS", "agreement", "fit_mc2", "fit_topics", "perplexities", "sizes"]
 
 # λ = ∞ is the paper's model; "learnt" is our default, in which groups vary inside their cluster.
 LAMS: dict[str, Any] = {"inf": float("inf"), "learnt": mc2.Gamma(1, 0.1)}
 N_SWEEPS, BURN_IN = 600, 100
+# In the order of the tables; rows begin with all of them, so that this order does not depend on
+# which model comes first.
+COLUMNS = dict.fromkeys(
+    ("exact", "exact_few", "left_to_right", "completion", "printed", "n_clusters", "n_topics")
+)
 
 
 def fit_mc2(

@@ -19,7 +19,7 @@ import numpy as np
 
 import mcsquared as mc2
 
-from .fits import LAMS, agreement, fit_mc2, fit_topics, perplexities, sizes
+from .fits import COLUMNS, LAMS, agreement, fit_mc2, fit_topics, perplexities, sizes
 from .running import Setting
 
 __all__ = ["KEYS", "SEEDS", "TITLE", "features", "figures", "run", "spread"]
@@ -58,7 +58,7 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
     for name in setting.sets("labelme8", "wiki_crossmodal"):
         images = _load(name, seed, setting)
         for part in (_of_mc2, _of_topics, _of_words):
-            rows += [{"set": name} | row for row in part(images, seed, setting)]
+            rows += [{"set": name} | COLUMNS | row for row in part(images, seed, setting)]
     return rows
 
 

@@ -158,10 +158,10 @@ def _cell(name: str, row: Row, said: Sequence[Row], keys: Sequence[str]) -> str:
     value = row.get(name)
     if name in keys:
         return f"{value:g}" if _is_number(value) else str(value)
-    if not isinstance(value, dict):
+    if value is not None and not isinstance(value, dict):
         return _number(value)
-    text = _number(value["mean"])
-    if value["standard_error"]:  # none for one seed, zero for what does not vary
+    text = _number(value and value["mean"])
+    if value and value["standard_error"]:  # none for one seed, zero for what does not vary
         text += f" ± {value['standard_error']:.2g}"
     numbers = [_number(known[name]) for known in said if known.get(name) is not None]
     return f"{text} [{', '.join(numbers)}]" if numbers else text

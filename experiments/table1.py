@@ -17,7 +17,7 @@ from typing import Any
 import mcsquared as mc2
 
 from .drawing import COLOUR_OF_LAM, line_of, paper_value
-from .fits import LAMS, fit_mc2, fit_topics, perplexities, sizes
+from .fits import COLUMNS, LAMS, fit_mc2, fit_topics, perplexities, sizes
 from .running import Setting
 
 __all__ = ["KEYS", "SEEDS", "TITLE", "figures", "run"]
@@ -53,6 +53,7 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
             seconds = time.perf_counter() - began
             rows.append(
                 {"set": name, "method": method, "contexts": "+".join(used) or "none", "lam": lam}
+                | COLUMNS
                 | perplexities(model, held_out, N_FEW)
                 | sizes(model)
                 | {"fit_seconds": seconds}

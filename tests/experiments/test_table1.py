@@ -4,6 +4,7 @@ import pytest
 
 from experiments import table1
 from experiments.running import Setting, run_experiment
+from experiments.summary import cells
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +54,9 @@ def test_the_figure_has_a_point_for_every_number_and_a_cross_for_every_one_of_th
     said = [row for row in record["paper"]["rows"] if row["set"] == "nips12"]
     assert sorted(line.get_xdata()[0] for line in crosses) == sorted(row["printed"] for row in said)
     assert len(by_title[table1.MEASURES["completion"]].containers) == len(record["summary"])
+
+
+def test_what_the_paper_gives_and_we_have_not_is_shown_all_the_same(record):
+    columns, lines = cells(record)
+    (line,) = [line for line in lines if "HDP" in line]
+    assert line[columns.index("printed")] == "– [1922.1]"
