@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import mcsquared as mc2
@@ -32,12 +33,11 @@ MAX_TOPICS = 200
 # Held-out groups whose whole probability is estimated by particles: all of them take as long as
 # the fits.
 N_FEW = 60
-MEASURES = {
-    "exact": "exact, all papers",
-    "exact_few": f"exact, {N_FEW} papers",
-    "left_to_right": f"left to right, {N_FEW} papers",
-    "completion": "completion",
-    "printed": "the paper's formula",
+PANELS = {
+    "whole groups: exact": ("exact",),
+    f"{N_FEW} whole groups: exact or left to right": ("exact_few", "left_to_right"),
+    "second halves: completion": ("completion",),
+    "the paper's formula": ("printed",),
 }
 
 
@@ -102,9 +102,9 @@ def _figure(record: dict[str, Any], name: str) -> Any:
 
     rows = [row for row in record["summary"] if row["set"] == name]
     figure = Figure(figsize=(12.5, 0.34 * len(rows) + 1.4), layout="constrained")
-    panels = figure.subplots(1, len(MEASURES), sharey=True)
-    for panel, (measure, title) in zip(panels, MEASURES.items(), strict=True):
-        for place, row in enumerate(rows):
+    panels = figure.subplots(1, len(PANELS), sharey=True)
+    for panel, (title, measures) in zip(panels, PANELS.items(), strict=True):
+        for (place, row), measure in product(enumerate(rows), measures):
             colour = COLOUR_OF_LAM.get(row["lam"], "#555555")
             mean, error = line_of(row, measure)
             if mean is not None:
