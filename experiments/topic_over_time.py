@@ -86,7 +86,7 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
                 if who is not None:
                     rows.append({"question": "who"} | row | _who(fitted, who))
                     _keep_cluster(fitted, who, setting)
-    return rows
+    return sorted(rows, key=lambda row: row["question"])
 
 
 def _first_of(contexts: Mapping[str, str], *families: str) -> str | None:
