@@ -138,8 +138,8 @@ def cluster_data(
     if words is not None:
         chosen = [_own_words(words, row @ words.topics) for row in spread.share]
         data["words"] = chosen
-        if image:
-            data["images"] = pack(spread.share @ words.topics)
+    if image:
+        data["images"] = pack(spread.share @ posterior.components)
     return data
 
 
@@ -187,8 +187,8 @@ def topic_data(
     }
     if words is not None:
         data["coherence"] = table["coherence"].round(3).tolist()
-        if image:
-            data["images"] = pack(words.topics)
+    if image:
+        data["images"] = pack(posterior.components)
     return data
 
 

@@ -23,6 +23,7 @@ _MOST_FITTED = 800  # above it, the plane of the largest variance is good enough
 _MOST_PUSHED = 3000
 _MOST_DRAWN_IN = 400
 _WIDER = 1.5
+_PAIRS = 60_000_000  # of clusters that are looked at until they are apart
 _DISC_SHARE = 0.34  # of the square that the centres span, before discs are pushed apart
 _LANDMARKS = 1200
 _NEIGHBOURS = 4
@@ -115,6 +116,8 @@ def _push_apart(centre: Floats, radius: Floats, n_rounds: int = 400) -> Floats:
     n = len(centre)
     if n < 2:
         return centre
+    # A round looks at all pairs: thousands of clusters get fewer, and may touch.
+    n_rounds = max(20, min(n_rounds, _PAIRS // n**2))
     gap = 0.2 * np.median(radius) + 0.8
     wanted = radius[:, None] + radius[None, :] + gap
     angle = np.arange(n) * _GOLDEN_ANGLE

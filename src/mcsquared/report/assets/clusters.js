@@ -45,9 +45,10 @@ function masterDetail({ name, title, intro, items, sorts, row, rowHeight, detail
     const given = args[0] === undefined ? null : Number(args[0]);
     chosen = given !== null && items.includes(given) ? given : null;
     element.classList.toggle('has-detail', chosen !== null);
-    const shown = chosen === null ? list.items[0] ?? 0 : chosen;
+    const shown = chosen === null ? list.items[0] ?? items[0] : chosen;
     body.replaceChildren(
-      h('a', { class: 'back', href: address(name) }, `‹ All ${title.toLowerCase()}`), detail(shown));
+      h('a', { class: 'back', href: address(name) }, `‹ All ${title.toLowerCase()}`),
+      shown === undefined ? h('p', {}, `There are no ${title.toLowerCase()}: the groups have no content.`) : detail(shown));
     if (chosen !== null) list.show(chosen); else list.refresh();
   };
   apply();

@@ -194,7 +194,7 @@ function mapCanvas({ onhover, onopen }) {
       if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
       taken.push(box);
       pen.globalAlpha = 0.86; pen.fillStyle = css('--card');
-      pen.beginPath(); pen.roundRect(box[0] - 3, box[1] - 3, box[2] - box[0] + 6, box[3] - box[1] + 6, 6); pen.fill();
+      pen.beginPath(); (pen.roundRect || pen.rect).call(pen, box[0] - 3, box[1] - 3, box[2] - box[0] + 6, box[3] - box[1] + 6, 6); pen.fill();
       pen.globalAlpha = 1; pen.fillStyle = css('--ink'); pen.fillText(cut, cx, cy);
     }
   }
