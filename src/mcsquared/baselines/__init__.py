@@ -4,6 +4,16 @@ Names are loaded when they are first used: each brings a package of its own.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcsquared.baselines.clusterers import NMF, AffinityPropagation, KMeans, TopicClusters
+    from mcsquared.baselines.dmr import DMR
+    from mcsquared.baselines.hdp import HDP
+    from mcsquared.baselines.lda import LDA
+    from mcsquared.baselines.nptot import NPTOT
+    from mcsquared.baselines.rows import symmetric_kl
+    from mcsquared.baselines.special_cases import DPMixture, NestedDP
 
 _HOME = {
     "HDP": "hdp",
