@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 WORKERS ?= 2
-CHECKED := src tests $(wildcard benchmarks examples experiments)
+CHECKED := src tests $(wildcard benchmarks docs/*.py examples experiments)
 
 .PHONY: help setup demo test lint format calibrate bench reproduce fresh clean
 
@@ -39,6 +40,15 @@ lint: $(READY)  ## ruff, the type check and the import contract
 format: $(READY)  ## let ruff lay out the code
 	$(BIN)/ruff format $(CHECKED)
 	$(BIN)/ruff check --fix $(CHECKED)
+
+# What builds the site is of no use for anything else, and large: it is not part of the setup.
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCS_READY)  ## the documentation as a site in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html, or for its search: $(BIN)/mkdocs serve"
 
 calibrate: $(READY)  ## the long exactness tests of the samplers
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m calibrate $(TESTS)

@@ -1,0 +1,61 @@
+"""The tutorial and the how-to pages run as they are written; the site has all pages and names."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mcsquared.cli import app
+from tests.docs.pages import DOCS, blocks
+from tests.docs.public_names import public_objects
+
+ROOT = DOCS.parent
+PAGES = ["tutorial.md", *sorted(f"how-to/{path.name}" for path in (DOCS / "how-to").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    names = {"__name__": "__main__"}
+    ran = 0
+    for block in blocks(page):
+        if block.kind == "python":
+            place = "\n" * (block.line - 1)  # so that a traceback names the line of the page
+            exec(compile(place + block.code, str(DOCS / page), "exec"), names)
+            ran += 1
+        for command in block.commands() if block.kind == "sh" else ():
+            result = CliRunner().invoke(app, command)
+            assert result.exit_code == 0, f"mc2 {' '.join(command)}: {result.output}"
+            ran += 1
+    assert ran > 0
+
+
+def test_every_page_is_in_the_navigation():
+    listed = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+
+
+def test_every_public_name_is_in_the_reference():
+    text = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md"))
+    shown = set(re.findall(r"^::: ([\w.]+)", text, re.MULTILINE))
+    names = {item.__name__ for item in public_objects().values()}
+    assert {name.rpartition(".")[2] for name in shown} >= names
+
+
+def test_links_between_pages_and_to_files_lead_somewhere():
+    dead = []
+    for page in DOCS.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text):
+            if not (page.parent / target).exists():
+                dead.append(f"{page.relative_to(DOCS)}: {target}")
+    assert dead == []
+
+
+def test_every_figure_is_used():
+    pages = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "mkdocs.yml"]
+    text = "".join(path.read_text(encoding="utf-8") for path in pages)
+    unused = [path.name for path in (DOCS / "images").iterdir() if Path(path).name not in text]
+    assert unused == []
