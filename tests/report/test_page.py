@@ -30,7 +30,7 @@ def test_every_section_is_shown_without_network_or_complaint(browser, pages, kin
             assert len(browser.text()) > 100
             assert browser.overflow() <= 0, (tab, width)
         for tab in ("clusters", "topics", "groups"):
-            browser.go(tab, 1)
+            browser.go(tab, 0)
             assert browser.one("article").is_displayed()
             assert browser.overflow() <= 0, (tab, width)
     assert browser.complaints() == []

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.priors import Gamma
+from mcsquared.report.packing import clipped
 
 if TYPE_CHECKING:
     from mcsquared.posterior import Posterior
@@ -39,7 +40,9 @@ def facts(posterior: Posterior, unit: str) -> list[dict[str, str]]:
         _fact("clusters", f"{posterior.n_clusters:,}", f"consensus; {_range_over_draws(clusters)}"),
         _fact("topics", f"{posterior.n_topics:,}", _range_over_draws(topics)),
         _fact(
-            "contexts", str(len(posterior.contexts)), ", ".join(posterior.contexts) or "none given"
+            "contexts",
+            str(len(posterior.contexts)),
+            ", ".join(clipped(name, 40) for name in posterior.contexts) or "none given",
         ),
         _fact("draws kept", f"{posterior.n_draws:,}", f"{chains} chain{'s' if chains > 1 else ''}"),
     ]
@@ -191,7 +194,7 @@ def _missing(posterior: Posterior) -> dict[str, str] | None:
         if without:
             share = without / len(column)
             parts.append(
-                f"{name} in {without:,} of the groups"
+                f"{clipped(name, 80)} in {without:,} of the groups"
                 + (f" ({share:.0%})" if share > 0.005 else "")
             )
     if not parts:
@@ -241,7 +244,8 @@ def model_sentences(posterior: Posterior) -> list[str]:
             f"(λ = {mean:.3g}, {learnt}; the larger, the closer)."
         )
     families = ", ".join(
-        f"{name} ({type(family).__name__})" for name, family in posterior.priors.contexts.items()
+        f"{clipped(name, 80)} ({type(family).__name__})"
+        for name, family in posterior.priors.contexts.items()
     )
     contexts = f"Contexts: {families}." if families else "There are no contexts."
     content = f"Content: {type(posterior.priors.content).__name__}."
