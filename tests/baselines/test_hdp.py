@@ -9,7 +9,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 import mcsquared as mc2
-from mcsquared.baselines import HDP, franchise
+from mcsquared.baselines import HDP
+from mcsquared.baselines.franchise import start
 from mcsquared.baselines.kept import KeptTopics, globals_of
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
@@ -18,6 +19,7 @@ from mcsquared.evaluation.varying import log_completion
 from mcsquared.families import Categorical, Gaussian
 from mcsquared.prediction.parameters import HALVES, stream
 from mcsquared.priors import Gamma, Priors
+from mcsquared.samplers.blocked import franchise
 from mcsquared.state import Bounds, differences, recount
 from tests.baselines.enumeration import visit, without_clusters
 from tests.statistics.agreement import distance
@@ -41,14 +43,14 @@ def chain(case, in_turn):
     posterior, exact = without_clusters(case)
     observations, priors = case.observations, as_engine_priors(case.priors)
     bounds = Bounds(1, None)
-    state = franchise.start(observations, priors, 5, "random", 2)
+    state = start(observations, priors, 5, "random", 2)
 
     def sweep():
         if in_turn:
             state.sweep += 1
-            franchise.sweep_in_turn(state, observations, priors, 5, bounds)
+            franchise.sweep_in_turn(state, observations, priors, 5, 0, bounds)
         else:
-            franchise.sweep(state, observations, priors, 5, bounds)
+            franchise.sweep(state, observations, priors, 5, 0, bounds)
 
     def see():
         groups = range(observations.n_groups)

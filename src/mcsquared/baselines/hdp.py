@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from mcsquared.baselines import franchise
 from mcsquared.baselines.checks import is_whole
+from mcsquared.baselines.franchise import CHAIN, start
 from mcsquared.baselines.kept import KeptTopics, kept_topics
 from mcsquared.baselines.topic_sampler import Chain, TopicSampler
 from mcsquared.corpus import Corpus
@@ -16,14 +16,13 @@ from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.observations import Observations, observe
 from mcsquared.priors import Concentration, Gamma, Priors
+from mcsquared.samplers.blocked import franchise
 from mcsquared.samplers.workers import Workers
 from mcsquared.state import Bounds
 
 __all__ = ["HDP"]
 
 ETA, V = Gamma(1, 1), Gamma(1, 0.1)
-FEW_TOKENS = 100_000  # up to which a sweep in turn follows now and then, so that topics are born
-EVERY = 3  # sweeps
 
 
 class HDP(TopicSampler):
@@ -126,17 +125,15 @@ class _Chain:
         max_topics: int | None,
         n_threads: int,
     ) -> None:
-        self._given = (observations, priors, seed)
+        self._given = (observations, priors, seed, CHAIN)
         self._bounds = Bounds(1, max_topics)
         self._n_threads = n_threads
-        self.state = franchise.start(*self._given, init, max_topics)
+        self.state = start(observations, priors, seed, init, max_topics)
 
     def sweep(self) -> None:
-        observations = self._given[0]
         with Workers(self._n_threads) as workers:
             franchise.sweep(self.state, *self._given, self._bounds, workers)
-        few = 0 < observations.n_tokens <= FEW_TOKENS
-        if few and observations.generic_content is None and self.state.sweep % EVERY == 0:
+        if franchise.in_turn_is_due(self.state, self._given[0]):
             franchise.sweep_in_turn(self.state, *self._given, self._bounds)
 
     def row(self) -> dict[str, float]:

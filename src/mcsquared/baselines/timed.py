@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.baselines.franchise import CHAIN, draw_root, first_topics
+from mcsquared.baselines.franchise import CHAIN, first_topics
 from mcsquared.baselines.kept import occupied_slots
 from mcsquared.kernels.cpu.topics_over_time import (
     Components,
@@ -19,6 +19,7 @@ from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations import Observations
 from mcsquared.priors import Concentration, Gamma, Priors
 from mcsquared.samplers import starts
+from mcsquared.samplers.blocked.franchise import draw_root
 from mcsquared.samplers.blocked.weights import Key
 from mcsquared.samplers.concentrations import draw_tables, resample_concentration
 from mcsquared.state import State

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
@@ -169,7 +169,7 @@ class ConjugateFamily(ABC):
             result[part] = self.log_normaliser(joined) - before
         return result + self.log_base(x)[:, None]
 
-    def log_marginal(self, stats: Floats) -> Floats:
+    def log_marginal(self, stats: Floats | NDArray[np.integer]) -> Floats:
         """Return the log marginal likelihood of what statistics (..., n_stats) hold: float64 (...).
 
         The base measure is left out: add ``log_base(x).sum()`` for the density of the data.
@@ -180,7 +180,8 @@ class ConjugateFamily(ABC):
         >>> np.exp(mc2.Bernoulli().log_marginal(held)).round(2)
         array([0.05])
         """
-        return self.log_normaliser(stats) - self.log_normaliser(np.zeros((1, self.n_stats)))[0]
+        held = np.asarray(stats, np.float64)
+        return self.log_normaliser(held) - self.log_normaliser(np.zeros((1, self.n_stats)))[0]
 
     def statistics_by_cluster(self, x: Observations, labels: ArrayLike, n_clusters: int) -> Floats:
         """Return the sum of ``T(x)`` over the observations of each cluster.

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
@@ -43,7 +43,7 @@ class _Dirichlet(ConjugateFamily):
         weights = self.concentration + _dense(stats)
         return gammaln(weights).sum(axis=-1) - gammaln(weights.sum(axis=-1))
 
-    def log_marginal(self, stats: Floats) -> Floats:
+    def log_marginal(self, stats: Floats | NDArray[np.integer]) -> Floats:
         """Return log Z(stats) − log Z(0), from the categories that occur: float64 (...).
 
         ``stats`` may be a sparse matrix.

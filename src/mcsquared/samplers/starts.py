@@ -17,7 +17,7 @@ from mcsquared.samplers.clusters import sweep_clusters
 from mcsquared.samplers.concentrations import draw_topic_weights
 from mcsquared.state import NO_BOUNDS, Bounds, State, count, slots_for
 
-__all__ = ["STARTS", "at_most", "check_init", "start", "state_from_assignments"]
+__all__ = ["STARTS", "at_most", "check_init", "first_value", "start", "state_from_assignments"]
 
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
@@ -168,7 +168,7 @@ def state_from_assignments(
         slots(int(clusters.max(initial=-1)) + 1),
         slots(int(topics.max(initial=-1)) + 1),
     )
-    eta = _first_value(priors.eta)
+    eta = first_value(priors.eta)
     active = counts.tokens_in_topic > 0
     tables = (counts.topics_in_cluster[:, active] > 0).sum(axis=0)
     weights = np.zeros(len(active))
@@ -180,16 +180,17 @@ def state_from_assignments(
         topic_of_token=topics,
         topic_weights=weights,
         log_unused=np.array([log_unused]),
-        alpha=_first_value(priors.alpha),
-        v=_first_value(priors.v),
+        alpha=first_value(priors.alpha),
+        v=first_value(priors.v),
         eta=eta,
-        lam=_first_value(priors.lam),
+        lam=first_value(priors.lam),
         sweep=0,
         counts=counts,
     )
 
 
-def _first_value(prior: Concentration) -> float:
+def first_value(prior: Concentration) -> float:
+    """Return the number that a concentration begins with: fixed, or its prior's mean."""
     return prior.mean if isinstance(prior, Gamma) else float(prior)
 
 

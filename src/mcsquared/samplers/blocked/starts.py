@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.cells import draw_topics_by_word
-from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers import starts
+from mcsquared.samplers.blocked.assignments import state_of, whole_blocks
+from mcsquared.samplers.blocked.relaxed import relax_topics
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
 __all__ = ["start"]
@@ -40,7 +41,8 @@ def start(
     ----------
     init : {"auto", "random"}
         "auto": topics from groups chosen at random, clusters from a mixture that knows no topics,
-        see `mcsquared.samplers.starts.cluster_whole_groups`. "random": both at random.
+        see `mcsquared.samplers.starts.cluster_whole_groups`. "random": both at random. Where λ = ∞
+        the topics of words then settle for some sweeps without clusters, see `relax_topics`.
     n_clusters, n_topics : int
         How many to begin with; by default by `clusters_for` and `topics_for`.
     """
@@ -58,8 +60,9 @@ def start(
         topics = topics_of_seeds(observations, priors, n_topics, seed, chain, rng)
     else:
         topics = rng.integers(0, n_topics, observations.n_tokens, dtype=np.int32)
-    state = starts.state_from_assignments(observations, priors, clusters, topics, rng, whole_blocks)
-    return for_the_blocked_sampler(state, observations)
+    if observations.n_words and math.isinf(starts.first_value(priors.lam)):
+        topics = relax_topics(observations, priors, topics, seed, chain, bounds)
+    return state_of(observations, priors, clusters, topics, rng)
 
 
 def clusters_for(observations: Observations) -> int:
@@ -115,27 +118,3 @@ def topics_of_seeds(
         topics,
     )
     return topics
-
-
-def for_the_blocked_sampler(state: State, observations: Observations) -> State:
-    """Return a state without topics of tokens where none are kept, and with tables, λ finite."""
-    if math.isinf(state.lam):
-        if observations.n_words:
-            state.topic_of_token = np.zeros(0, np.uint16)
-        else:
-            state.topic_of_token = state.topic_of_token.astype(np.uint16)
-        return state
-    # One table for every topic of a group, to begin with.
-    tables = np.zeros(state.counts.topics_in_cluster.shape, np.int32)
-    n_slots = len(state.topic_weights)
-    group = np.repeat(np.arange(observations.n_groups), np.diff(observations.group_start))
-    cells = np.unique(group * n_slots + state.topic_of_token)
-    np.add.at(tables, (state.cluster_of_group[cells // n_slots], cells % n_slots), 1)
-    state.tables_in_cluster = tables
-    state.topic_of_token = state.topic_of_token.astype(np.uint16)
-    return state
-
-
-def whole_blocks(n: int) -> int:
-    """Return the fewest slots that hold ``n``, in whole vectors; a sweep adds what it needs."""
-    return max(N_LANES, -(-n // N_LANES) * N_LANES)

@@ -1,0 +1,49 @@
+"""A state as the blocked sampler keeps it, from clusters of groups and topics of tokens."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.observations import Observations
+from mcsquared.priors import Priors
+from mcsquared.samplers.starts import state_from_assignments
+from mcsquared.state import State
+
+__all__ = ["state_of", "whole_blocks"]
+
+
+def state_of(
+    observations: Observations,
+    priors: Priors,
+    cluster_of_group: NDArray[np.integer],
+    topic_of_token: NDArray[np.integer],
+    rng: np.random.Generator,
+) -> State:
+    """Return a state with these labels: no topics where none are kept, tables where λ is finite."""
+    state = state_from_assignments(
+        observations, priors, cluster_of_group, topic_of_token, rng, whole_blocks
+    )
+    if math.isinf(state.lam):
+        if observations.n_words:
+            state.topic_of_token = np.zeros(0, np.uint16)
+        else:
+            state.topic_of_token = state.topic_of_token.astype(np.uint16)
+        return state
+    # One table for every topic of a group, to begin with.
+    tables = np.zeros(state.counts.topics_in_cluster.shape, np.int32)
+    n_slots = len(state.topic_weights)
+    group = np.repeat(np.arange(observations.n_groups), np.diff(observations.group_start))
+    cells = np.unique(group * n_slots + state.topic_of_token)
+    np.add.at(tables, (state.cluster_of_group[cells // n_slots], cells % n_slots), 1)
+    state.tables_in_cluster = tables
+    state.topic_of_token = state.topic_of_token.astype(np.uint16)
+    return state
+
+
+def whole_blocks(n: int) -> int:
+    """Return the fewest slots that hold ``n``, in whole vectors; a sweep adds what it needs."""
+    return max(N_LANES, -(-n // N_LANES) * N_LANES)

@@ -1,0 +1,62 @@
+"""Chains of the paper's model begin at topics that groups have told apart."""
+
+import math
+
+import numpy as np
+import pytest
+
+from mcsquared.datasets import identifiable_letters
+from mcsquared.observations import observe
+from mcsquared.priors import Priors
+from mcsquared.samplers import blocked
+from mcsquared.samplers.blocked.relaxed import relax_topics, sweeps_for
+from mcsquared.state import NO_BOUNDS, Bounds
+
+
+@pytest.fixture(scope="module")
+def letters():
+    truth = identifiable_letters(n_clusters=20, n_groups_per_cluster=10, random_state=0)
+    priors = Priors.for_corpus(truth.corpus, lam=math.inf)
+    return truth, observe(truth.corpus, priors), priors
+
+
+def cosine_to_letters(truth, observations, topics):
+    """Return the cosine of each true letter with the nearest topic, mean."""
+    found = np.zeros((int(topics.max()) + 1, observations.n_words))
+    np.add.at(found, (topics, observations.word), 1.0)
+    found = found[found.sum(axis=1) > 0]
+    lengths = np.linalg.norm(truth.word_given_topic, axis=1)[:, None]
+    cosines = truth.word_given_topic @ found.T / lengths / np.linalg.norm(found, axis=1)
+    return cosines.max(axis=1).mean()
+
+
+def test_topics_spread_at_random_become_letters(letters):
+    truth, observations, priors = letters
+    first = np.random.default_rng(0).integers(0, 15, observations.n_tokens, dtype=np.int32)
+    relaxed = relax_topics(observations, priors, first, 1, 0, NO_BOUNDS)
+    assert cosine_to_letters(truth, observations, first) < 0.7
+    assert cosine_to_letters(truth, observations, relaxed) > 0.85
+
+
+def test_the_same_seed_and_chain_give_the_same_topics_and_others_do_not(letters):
+    _, observations, priors = letters
+    first = np.zeros(observations.n_tokens, np.int32)
+    given = (observations, priors, first)
+    once = relax_topics(*given, 1, 0, NO_BOUNDS)
+    np.testing.assert_array_equal(once, relax_topics(*given, 1, 0, NO_BOUNDS))
+    assert (once != relax_topics(*given, 1, 1, NO_BOUNDS)).any()
+    assert (once != relax_topics(*given, 2, 0, NO_BOUNDS)).any()
+
+
+def test_a_bound_on_topics_holds_from_the_start(letters):
+    _, observations, priors = letters
+    state = blocked.start(observations, priors, 0, 0, bounds=Bounds(None, 4))
+    assert state.n_topics <= 4
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "n_sweeps"),
+    [(0, 0), (30, 0), (1_000, 20), (20_000, 400), (500_000, 40), (10**9, 20)],
+)
+def test_small_and_large_corpora_get_few_sweeps(n_tokens, n_sweeps):
+    assert sweeps_for(n_tokens) == n_sweeps
