@@ -34,7 +34,7 @@ def test_topics_spread_at_random_become_letters(letters):
     truth, observations, priors = letters
     first = np.random.default_rng(0).integers(0, 15, observations.n_tokens, dtype=np.int32)
     relaxed = relax_topics(observations, priors, first, 1, 0, NO_BOUNDS)
-    assert cosine_to_letters(truth, observations, first) < 0.7
+    assert cosine_to_letters(truth, observations, first) < 0.8
     assert cosine_to_letters(truth, observations, relaxed) > 0.85
 
 
