@@ -13,11 +13,14 @@ from mcsquared.samplers.blocked.relaxed import relax_topics, sweeps_for
 from mcsquared.state import NO_BOUNDS, Bounds
 
 
-@pytest.fixture(scope="module")
-def letters():
-    truth = identifiable_letters(n_clusters=20, n_groups_per_cluster=10, random_state=0)
+def observed(truth):
     priors = Priors.for_corpus(truth.corpus, lam=math.inf)
-    return truth, observe(truth.corpus, priors), priors
+    return observe(truth.corpus, priors), priors
+
+
+@pytest.fixture(scope="module")
+def few():
+    return observed(identifiable_letters(n_clusters=20, n_groups_per_cluster=5))
 
 
 def cosine_to_letters(truth, observations, topics):
@@ -30,16 +33,17 @@ def cosine_to_letters(truth, observations, topics):
     return cosines.max(axis=1).mean()
 
 
-def test_topics_spread_at_random_become_letters(letters):
-    truth, observations, priors = letters
+def test_topics_spread_at_random_become_letters():
+    truth = identifiable_letters()
+    observations, priors = observed(truth)
     first = np.random.default_rng(0).integers(0, 15, observations.n_tokens, dtype=np.int32)
     relaxed = relax_topics(observations, priors, first, 1, 0, NO_BOUNDS)
     assert cosine_to_letters(truth, observations, first) < 0.8
-    assert cosine_to_letters(truth, observations, relaxed) > 0.85
+    assert cosine_to_letters(truth, observations, relaxed) > 0.9
 
 
-def test_the_same_seed_and_chain_give_the_same_topics_and_others_do_not(letters):
-    _, observations, priors = letters
+def test_the_same_seed_and_chain_give_the_same_topics_and_others_do_not(few):
+    observations, priors = few
     first = np.zeros(observations.n_tokens, np.int32)
     given = (observations, priors, first)
     once = relax_topics(*given, 1, 0, NO_BOUNDS)
@@ -48,8 +52,8 @@ def test_the_same_seed_and_chain_give_the_same_topics_and_others_do_not(letters)
     assert (once != relax_topics(*given, 2, 0, NO_BOUNDS)).any()
 
 
-def test_a_bound_on_topics_holds_from_the_start(letters):
-    _, observations, priors = letters
+def test_a_bound_on_topics_holds_from_the_start(few):
+    observations, priors = few
     state = blocked.start(observations, priors, 0, 0, bounds=Bounds(None, 4))
     assert state.n_topics <= 4
 
