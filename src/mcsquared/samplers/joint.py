@@ -107,9 +107,13 @@ def _log_restaurants(concentration: float, customers: NDArray[np.integer]) -> fl
 
 
 def _log_dirichlet(log_shares: Floats, shape: Floats) -> float:
-    """Return Σ_k log Dir(τ_k; shape); parts without a share and almost without a shape are left."""
+    """Return Σ_k log Dir(τ_k; shape), as a density of log-ratios of the parts of τ_k.
+
+    As a density of τ itself it has no bound: a topic just born has a shape near 0, and log τ may
+    be minus a million. Parts without a share and almost without a shape are left out.
+    """
     with np.errstate(invalid="ignore"):
-        terms = (shape - 1.0) * log_shares
+        terms = shape * log_shares
     terms = np.where(np.isfinite(terms), terms, 0.0)
     held = shape > 0.0
     constant = gammaln(shape.sum()) - gammaln(shape[held]).sum()
