@@ -51,9 +51,9 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         name uses those columns alone.
     alpha, v, eta : float or Gamma
         Concentrations of clusters, of topics in a cluster and of topics at the root. A number is
-        fixed, a `Gamma` is a prior under which they are resampled.
+        fixed, a `Gamma` is a prior under which they are resampled: (1, 1), (1, 0.1) and (1, 1).
     lam : float or Gamma
-        How closely groups follow their cluster; ``inf`` is the paper's model.
+        How closely groups follow their cluster: ``Gamma(1, 0.1)``; ``inf`` is the paper's model.
     sampler : {"auto", "collapsed", "blocked"}
         "auto" is "blocked", which is fast and parallel; "collapsed" is the paper's own, corrected,
         for ``lam=inf``.
