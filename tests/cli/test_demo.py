@@ -1,19 +1,66 @@
-"""mc2 demo: what was found on the letters."""
+"""mc2 demo: what was found on the letters and in the standard library, and the page of it."""
 
 import re
 
+import numpy as np
+import pytest
+
+import mcsquared as mc2
+from mcsquared.cli import demo_modules
 from tests.cli.commands import invoke, refused
 
 
-def test_demo_finds_the_four_clusters_and_prints_them():
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_demo_finds_the_four_clusters_prints_them_and_writes_a_report(elsewhere):
     result = invoke("demo", "letters")
     assert result.exit_code == 0, result.output
     assert "4 clusters (true: 4)" in result.stdout
     assert float(re.search(r"NMI ([\d.]+)", result.stdout)[1]) > 0.95
     for mean in (2, 4, 6, 8):
         assert re.search(rf"\b({mean - 1}\.9|{mean}\.[01])\d\b", result.stdout)
+    page = elsewhere / "mc2-demo-letters.html"
+    assert page.as_uri() in result.stdout.replace("\n", "")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_standard_library_is_clustered_and_its_packages_stay_together(elsewhere, monkeypatch):
+    monkeypatch.setattr(demo_modules, "N_SWEEPS", 30)
+    monkeypatch.setattr(demo_modules, "BURN_IN", 20)
+    fitted = {}
+    monkeypatch.setattr(
+        demo_modules, "cluster_table", lambda model: fitted.setdefault("model", model).labels_
+    )
+    result = invoke("demo", "stdlib", "--out", "modules.html")
+    assert result.exit_code == 0, result.output
+    assert (elsewhere / "modules.html").exists()
+    model = fitted["model"]
+    names = np.asarray(model.posterior_.group_names)
+    package = np.array([name.split(".")[0] for name in names])
+    for known in ("asyncio", "tkinter"):
+        labels = model.labels_[package == known]
+        together = np.bincount(labels).max() / labels.size
+        by_chance = np.bincount(model.labels_).max() / model.labels_.size
+        assert together > 0.5 > by_chance
+
+
+def test_clusters_are_shown_with_modules_and_words(monkeypatch):
+    monkeypatch.setattr(demo_modules, "CLUSTERS_SHOWN", 2)
+    data = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0)
+    model = mc2.MC2(n_sweeps=60, burn_in=30, random_state=0, progress=False).fit(data.corpus)
+    table = demo_modules.cluster_table(model)
+    assert table.row_count == min(2, model.n_clusters_)
+    sizes = [int(text) for text in table.columns[1].cells]
+    assert sizes == np.sort(np.bincount(model.labels_))[::-1][:2].tolist()
 
 
 def test_a_demo_that_is_not_there_is_refused_by_name():
-    assert "'stdlib' is not there yet" in refused(invoke("demo", "stdlib"))
     assert "'birds'" in refused(invoke("demo", "birds"))
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_fit(elsewhere):
+    assert "nowhere" in refused(invoke("demo", "letters", "--out", "nowhere/page.html"))

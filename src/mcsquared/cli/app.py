@@ -53,14 +53,26 @@ def options(
 
 @app.command()
 def demo(
-    name: Annotated[str, typer.Argument(metavar="[letters]", help="Which data.")] = "letters",
+    name: Annotated[
+        str, typer.Argument(metavar="[letters|stdlib]", help="Which data.")
+    ] = "letters",
     seed: Seed = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="HTML", help="Where the report goes; mc2-demo-NAME.html by default."),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the report, on a terminal.")
+    ] = True,
 ) -> None:
-    """Go from data to result on the paper's letters, in under a minute."""
+    """Go from data to result and report in under a minute.
+
+    letters: the paper's synthetic study. stdlib: the modules of this Python's standard library.
+    """
     with clear_errors():
         from mcsquared.cli import demo as command
 
-        command.run(name, seed)
+        command.run(name, seed, out, browser)
 
 
 @app.command(

@@ -1,6 +1,7 @@
 """Synthetic letters, draws from the prior, and readers of public sets: each holds a Corpus."""
 
 from mcsquared.datasets.letters import Letters, identifiable_letters, letters
+from mcsquared.datasets.modules import standard_library
 from mcsquared.datasets.public import load_nips_toolbox, load_nus_wide, load_pnas, load_uci
 from mcsquared.datasets.readers import (
     DataSet,
@@ -32,4 +33,5 @@ __all__ = [
     "load_un",
     "load_wiki",
     "simulate",
+    "standard_library",
 ]

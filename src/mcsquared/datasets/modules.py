@@ -1,0 +1,153 @@
+"""The standard library of the running Python as a corpus: real data that every machine has."""
+
+import ast
+import io
+import keyword
+import re
+import sysconfig
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mcsquared.corpus import Corpus
+from mcsquared.errors import InputError
+
+__all__ = ["standard_library"]
+
+LEFT_OUT = {"test", "tests", "idle_test", "site-packages", "dist-packages", "_bundled"}
+FEWEST_WORDS = 20  # a file with fewer says nothing about what it is for
+# Words of a name: hyper_text, HyperText and HYPERText alike.
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# Strings are passed over, so that a # in one begins no comment.
+_COMMENT = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\''
+    r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#(?P<comment>[^\n]*)',
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Module:
+    """What a source file tells: the words of its names, docstrings and comments, and contexts."""
+
+    name: str
+    words: list[str]
+    imports: list[str]
+    n_lines: int
+    is_package: bool
+
+
+def standard_library(folder: str | Path | None = None) -> Corpus:
+    """Read the modules of the running Python's standard library, without its tests.
+
+    Words are those of names, docstrings and comments, at least three letters long, in at least
+    five modules and in no more than a quarter of them. Contexts: ``imports``, the modules that a
+    module imports (a bag); ``size``, log10 of its lines (Gaussian); ``package``, whether it stands
+    for a package (Bernoulli).
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where the sources lie; by default where the running Python has its own. Any other tree of
+        Python files works as well.
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> corpus = mc2.datasets.standard_library()
+    >>> list(corpus.contexts)
+    ['imports', 'size', 'package']
+    """
+    root = Path(sysconfig.get_paths()["stdlib"] if folder is None else folder)
+    modules = [module for module in _modules(root) if len(module.words) >= FEWEST_WORDS]
+    if len(modules) < 2:
+        raise InputError(
+            f"folder is {str(root)!r}, which has {len(modules)} Python files with words in them, "
+            "but two at least are wanted; some Pythons come without the sources of their library"
+        )
+    few = len(modules) <= 100
+    return Corpus.from_texts(
+        [" ".join(module.words) for module in modules],
+        contexts={
+            "imports": [module.imports for module in modules],
+            "size": np.log10([module.n_lines for module in modules]),
+            "package": [module.is_package for module in modules],
+        },
+        group_names=[module.name for module in modules],
+        token_pattern=r"\S+",
+        min_df=1 if few else 5,
+        max_df=1.0 if few else 0.25,
+    )
+
+
+def _modules(root: Path) -> Iterator[Module]:
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        if LEFT_OUT.isdisjoint(parts):
+            is_package = parts[-1] == "__init__"
+            name = ".".join(parts[:-1] if is_package else parts)
+            module = _read(path, name, is_package)
+            if module is not None and name:
+                yield module
+
+
+def _read(path: Path, name: str, is_package: bool) -> Module | None:
+    """Read one source file; None where this Python cannot parse it, as files of examples may be."""
+    try:
+        source = path.read_bytes()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # old escapes in strings
+            tree = ast.parse(source)
+        text = source.decode(_encoding(source))
+    except (OSError, SyntaxError, ValueError):
+        return None
+    return Module(
+        name=name,
+        words=[*_words_of_tree(tree), *_words_of_comments(text)],
+        imports=sorted(_imports(tree)),
+        n_lines=text.count("\n") + 1,
+        is_package=is_package,
+    )
+
+
+def _encoding(source: bytes) -> str:
+    from tokenize import detect_encoding
+
+    return detect_encoding(io.BytesIO(source).readline)[0]
+
+
+def _words_of_tree(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _split(ast.get_docstring(node, clean=False) or "")
+        for field in ("name", "asname", "module", "id", "attr", "arg"):
+            value = getattr(node, field, None)
+            if isinstance(value, str):
+                yield from _split(value)
+
+
+def _words_of_comments(text: str) -> Iterator[str]:
+    for found in _COMMENT.finditer(text):
+        if found["comment"]:
+            yield from _split(found["comment"])
+
+
+def _split(text: str) -> Iterator[str]:
+    for part in _PARTS.findall(text):
+        word = part.lower()
+        if len(word) > 2 and not keyword.iskeyword(word):
+            yield word
+
+
+def _imports(tree: ast.AST) -> set[str]:
+    """Return the top-level modules that are imported anywhere in a file."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
