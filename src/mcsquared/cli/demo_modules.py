@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["cluster_table", "run"]
 
 N_SWEEPS, BURN_IN = 200, 100
-MOST_TOPICS = 60
 N_SHOWN = 5  # modules of a cluster, words of a topic
 CLUSTERS_SHOWN = 12
 
@@ -33,7 +32,7 @@ def run(seed: int) -> tuple[MC2, Corpus]:
         "whether they are packages."
     )
     started = time.monotonic()
-    model = MC2(n_sweeps=N_SWEEPS, burn_in=BURN_IN, max_topics=MOST_TOPICS, random_state=seed)
+    model = MC2(n_sweeps=N_SWEEPS, burn_in=BURN_IN, random_state=seed)
     model.fit(corpus)
     seconds = time.monotonic() - started
     Console().print(cluster_table(model))
