@@ -8,7 +8,7 @@ DOCS_READY := $(VENV)/.docs-ready
 WORKERS ?= 2
 CHECKED := src tests $(wildcard benchmarks docs/*.py examples experiments)
 
-.PHONY: help setup demo test lint format calibrate bench reproduce fresh clean
+.PHONY: help setup demo test lint format docs calibrate bench reproduce fresh clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

@@ -43,8 +43,9 @@ def cluster_map(
     """Draw the groups as points, coloured by cluster; groups that are alike lie near each other.
 
     Groups are alike when the draws put them together, and when their topics are; those that all
-    draws put together lie beside each other in no order. Pale points are groups that do not belong to their cluster firmly. Clusters differ in colour and marker, those
-    past the 36th are grey; the number of a cluster stands in its middle.
+    draws put together lie beside each other in no order. Pale points are groups that do not
+    belong to their cluster firmly. Clusters differ in colour and marker, those past the 36th are
+    grey; the number of a cluster stands in its middle.
 
     Parameters
     ----------
