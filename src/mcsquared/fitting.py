@@ -270,7 +270,7 @@ def checked_schedule(model: Any) -> Schedule:
     if schedule.n_kept < 1:
         raise InputError(
             f"n_sweeps={model.n_sweeps} with burn_in={model.burn_in} and thin={model.thin} keeps "
-            "no draw, but at least one is wanted"
+            "no draw, but at least one is wanted: raise n_sweeps or lower burn_in"
         )
     return schedule
 

@@ -331,3 +331,29 @@ def test_a_run_that_is_not_flat_goes_on_to_its_end(papers_file, tmp_path):
     assert result.exit_code == 0, result.output
     assert "flat" not in result.stderr
     assert len(MC2.load(out).posterior_.trace) == 30
+
+
+def test_fit_without_a_text_column_lists_the_columns_of_the_file(papers_file, tmp_path):
+    said = refused(invoke("fit", papers_file, "--out", tmp_path / "papers.mc2"))
+    assert "--text" in said
+    assert "abstract, year, authors, subject" in said
+    assert files_in(tmp_path) == {"papers.csv"}
+
+
+def test_results_have_names_by_default(papers_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert invoke("fit", "papers.csv", "--text", "abstract", "--sweeps", 10).exit_code == 0
+    assert invoke("report", "papers.mc2").exit_code == 0
+    assert invoke("predict", "papers.mc2", "papers.csv").exit_code == 0
+    made = {"papers.mc2", "papers.html", "papers-clusters.csv"}
+    assert files_in(tmp_path) == {"papers.csv"} | made
+
+
+def test_fit_ends_with_advice_and_the_command_to_go_on_with(papers_file, tmp_path):
+    out = tmp_path / "papers.mc2"
+    result = invoke(*fit_command(papers_file, out, "--names", "subject"))
+    assert "raise --sweeps" in result.stderr
+    command = result.stdout.splitlines()[-1].removeprefix("look at it: mc2 ")
+    page = tmp_path / "papers.html"
+    assert invoke(*shlex.split(command), "--out", page).exit_code == 0
+    assert page.exists()

@@ -74,7 +74,7 @@ def test_the_vocabulary_of_a_model_is_kept():
 @pytest.mark.parametrize(
     ("X", "content", "message"),
     [
-        ("text", "auto", "content is str"),
+        ("text", "auto", "content is one text"),
         ({"a": [1]}, "auto", "wanted"),
         (None, "auto", "wanted"),
         (COUNTS, "words", "content is 'words'"),

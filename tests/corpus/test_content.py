@@ -123,7 +123,7 @@ BAD = [
     (["one text", "two"], "from_texts"),
     ([["one", "word"], ["two", "words"]], "from_tokens"),
     (np.zeros((1, 1, 1, 1)), "4-D"),
-    ("a string", "content is str"),
+    ("a string", "content is one text"),
     (3, "content is int"),
     (None, "content is NoneType"),
     (np.ma.array([[1, 2]], mask=[[0, 1]]), "masked"),

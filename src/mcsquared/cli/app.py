@@ -83,8 +83,14 @@ def demo(
 )
 def fit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, TSV, JSONL or Parquet.")],
-    text: Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the text.")],
-    out: Annotated[Path, typer.Option(metavar="MODEL", help="Where the model goes.")],
+    text: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column that holds the text.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Where the model goes; FILE.mc2 here by default."),
+    ] = None,
     context: Annotated[
         list[str] | None,
         typer.Option(
@@ -144,14 +150,18 @@ def fit(
             callbacks=(StopWhenFlat(),) if stop_when_flat else (),
         )
         options = FileOptions(file, text, names, encoding)
-        command.run(options, context or [], out, settings, resume)
+        model = Path(f"{file.stem}.mc2") if out is None else out
+        command.run(options, context or [], model, settings, resume)
 
 
 @app.command()
 def predict(
     model: ModelFile,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New groups, in any format of fit.")],
-    out: Annotated[Path, typer.Option(metavar="CSV", help="Where the table goes.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="Where the table goes; FILE-clusters.csv by default."),
+    ] = None,
     text: TextColumn = None,
     names: Names = None,
     encoding: Encoding = "utf-8",
@@ -161,7 +171,8 @@ def predict(
         from mcsquared.cli import predict as command
         from mcsquared.cli.reading import FileOptions
 
-        command.run(model, FileOptions(file, text, names, encoding), out)
+        table = Path(f"{file.stem}-clusters.csv") if out is None else out
+        command.run(model, FileOptions(file, text, names, encoding), table)
 
 
 @app.command()
@@ -237,7 +248,10 @@ def reproduce(
 @app.command()
 def report(
     model: ModelFile,
-    out: Annotated[Path, typer.Option(metavar="HTML", help="Where the page goes.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="HTML", help="Where the page goes; MODEL.html here by default."),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -256,4 +270,5 @@ def report(
         from mcsquared.cli.reading import FileOptions
 
         file = None if data is None else FileOptions(data, text, names, encoding)
-        command.run(model, out, file, title)
+        page = Path(f"{model.stem}.html") if out is None else out
+        command.run(model, page, file, title)

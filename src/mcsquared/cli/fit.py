@@ -25,6 +25,7 @@ from mcsquared.storage import check_target
 __all__ = ["Settings", "chosen_lam", "run"]
 
 N_TOPICS_SHOWN = 10
+OPTION_OF_PARAMETER = {"n_sweeps": "--sweeps", "burn_in": "--burn-in", "n_chains": "--chains"}
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,19 @@ def run(
     if done < wanted:
         typer.echo(f"the traces are flat after {done} of {wanted} sweeps", err=True)
     show(model, out)
+    tell_what_next(model, file, out)
+
+
+def tell_what_next(model: MC2, file: FileOptions, out: Path) -> None:
+    """Print what is off, in the words of the options, and the command that makes the page."""
+    for line in model.posterior_.diagnostics().attrs["advice"]:
+        for parameter, option in OPTION_OF_PARAMETER.items():
+            line = line.replace(parameter, option)
+        complain(f"note: {line}")
+    more = [] if file.names is None else ["--names", file.names]
+    more += [] if file.encoding == "utf-8" else ["--encoding", file.encoding]
+    command = ["mc2", "report", str(out), "--data", str(file.path), *more]
+    typer.echo(f"look at it: {shlex.join(command)}")
 
 
 def checkpoint_of(out: Path) -> Path:

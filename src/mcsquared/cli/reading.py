@@ -50,7 +50,14 @@ class FileOptions:
 
 def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus:
     """Read the groups that a model will be fitted to, each context in the form of its family."""
-    assert file.text is not None
+    if file.text is None:
+        from mcsquared.corpus.readers import read_table
+
+        there = ", ".join(read_table(file.path, encoding=file.encoding).columns)
+        raise InputError(
+            f"--text is not given, but the column that holds the text is wanted: "
+            f"{file.path} has {there}"
+        )
     bags = {context.name: context.separator for context in contexts if context.family == "bag"}
     corpus = file.read(file.text, contexts=[context.name for context in contexts], bags=bags)
     columns = dict(corpus.contexts)

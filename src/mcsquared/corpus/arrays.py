@@ -96,7 +96,9 @@ def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
     """Return a 2-D numeric array, or a list of arrays where groups hold several vectors."""
     if isinstance(content, np.ma.MaskedArray) and np.ma.is_masked(content):
         raise InputError("content holds masked (missing) values, but a number is wanted everywhere")
-    if isinstance(content, str | bytes | Mapping) or not (
+    if isinstance(content, str):
+        raise InputError("content is one text, but a list of texts is wanted, one for each group")
+    if isinstance(content, bytes | Mapping) or not (
         isinstance(content, Iterable) or hasattr(content, "__array__")
     ):
         raise InputError(

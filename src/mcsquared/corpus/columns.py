@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus.content import check_magnitude, count_matrix, names_array
+from mcsquared.corpus.hints import hint
 from mcsquared.errors import InputError
 
 if TYPE_CHECKING:
@@ -271,7 +272,10 @@ class Column:
         )
         extent = self.extent()
         line += f", {extent}" if extent else ""
-        return f"{line} ({self.note})" if self.note else line
+        remark = self.note
+        if not remark and self.kind == "category" and self.categories is not None:
+            remark = hint(self.categories.tolist(), observed)
+        return f"{line} ({remark})" if remark else line
 
 
 def days_to_dates(days: Any) -> NDArray[np.datetime64]:

@@ -299,7 +299,7 @@ def _load(path: str | os.PathLike[str], file: Path) -> tuple[dict[str, str], Ten
         raise ModelFileError(f"{path} is too large for this machine's memory") from error
     # The bytes may be anything, and the reader's own errors are of many types.
     except Exception as error:
-        raise ModelFileError(f"{path} is not a whole safetensors file: {error}") from error
+        raise ModelFileError(f"{path} is not a model file, or not a whole one: {error}") from error
     unknown = [name for name, tensor in tensors.items() if tensor.dtype.name not in _TYPE_NAMES]
     if unknown:
         raise ModelFileError(f"{path} holds a tensor of a type no model file has: {unknown[0]!r}")
