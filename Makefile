@@ -19,13 +19,16 @@ setup: $(READY)  ## make .venv with the package, its kernels compiled, and all e
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "mcsquared needs Python 3.11 or later: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "setting up $(VENV), once: some minutes, most of them without a word"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[all,dev]'
+	@echo "compiling the kernels, once: a minute or two"
 	$(BIN)/python -m mcsquared.compile
 	@touch $@
 
 demo: $(READY)  ## start to result on the letters of the paper
 	$(BIN)/mc2 demo letters
+	@echo "next: . $(BIN)/activate, then mc2 demo stdlib, or mc2 fit FILE.csv --text COLUMN for a file of your own"
 
 # Two workers share two cores: one thread each for linear algebra. Compiled kernels are cached.
 test: $(READY)  ## the tests, without the long ones

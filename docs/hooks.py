@@ -1,6 +1,5 @@
-"""What the site needs beyond its pages: links out of docs/, the gallery, no network."""
+"""What the site needs beyond its pages: links out of docs/, the examples' code, no network."""
 
-import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -9,16 +8,14 @@ from mkdocs.exceptions import PluginError
 
 ROOT = Path(__file__).resolve().parents[1]
 LEAVING = re.compile(r"\[([^\]]+)\]\(\.\./(?!how-to|reference)([^)\s#]+)[^)\s]*\)")
+EXAMPLE = re.compile(r"^\[`(examples/\w+\.py)`\]\(\.\./\1\)$", re.MULTILINE)
 LOADED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Write out links to files that the site does not have, and add the examples to the gallery."""
-    source = page.file.src_uri
-    if "/" not in source:
-        markdown = LEAVING.sub(_named, markdown)
-    if source == "gallery.md":
-        markdown += "".join(map(_section, sorted((ROOT / "examples").glob("*.py"))))
+    """Show an example where a line links to it alone; write out links to other files of ours."""
+    if "/" not in page.file.src_uri:
+        markdown = LEAVING.sub(_named, EXAMPLE.sub(_code, markdown))
     return markdown
 
 
@@ -35,13 +32,7 @@ def _named(link: re.Match[str]) -> str:
     return text if path in text else f"{text} (`{path}`)"
 
 
-def _section(example: Path) -> str:
-    """Return an example as a section: what its docstring says, its picture, its code."""
-    code = example.read_text(encoding="utf-8")
-    summary, _, rest = (ast.get_docstring(ast.parse(code)) or example.stem).partition("\n")
-    picture = ROOT / "docs" / "images" / f"{example.stem}.png"
-    shown = f"![{summary}](images/{picture.name})\n\n" if picture.exists() else ""
-    rest = rest.strip().replace("``", "`")
-    return (
-        f'\n## {summary}\n\n{rest}\n\n{shown}```python title="examples/{example.name}"\n{code}```\n'
-    )
+def _code(link: re.Match[str]) -> str:
+    """Return an example's code under its name."""
+    code = (ROOT / link[1]).read_text(encoding="utf-8")
+    return f'```python title="{link[1]}"\n{code}```'

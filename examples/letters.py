@@ -1,8 +1,10 @@
 """The paper's letters in one picture: clusters, their pixels, their topics, their contexts.
 
-Run it with ``python examples/letters.py letters.png``; it needs matplotlib.
+The groups of a cluster do not vary here, so the model is the paper's own, ``lam=inf``. Run it with
+``python examples/letters.py letters.png``; it needs no data.
 """
 
+import math
 import sys
 from pathlib import Path
 
@@ -14,10 +16,10 @@ import mcsquared as mc2
 N_TOPICS_SHOWN = 12
 
 
-def main(path: Path) -> None:
-    """Fit the letters and draw what was found."""
+def main(path: Path, n_sweeps: int) -> None:
     data = mc2.datasets.letters(random_state=0)
-    model = mc2.MC2(n_sweeps=800, burn_in=400, random_state=0).fit(data.corpus)
+    model = mc2.MC2(lam=math.inf, n_sweeps=n_sweeps, burn_in=n_sweeps // 2, random_state=0)
+    model.fit(data.corpus)
     agreement = mc2.evaluation.nmi(data.cluster_of_group, model.labels_)
     figure = draw(model, data.corpus.contexts["position"].values)
     figure.suptitle(
@@ -25,6 +27,9 @@ def main(path: Path) -> None:
         f"NMI {agreement:.2f} against the truth"
     )
     figure.savefig(path, dpi=110)
+    page = path.with_suffix(".html")
+    mc2.write_report(model, page, corpus=data.corpus, title="Letters")
+    print(f"the picture is {path}, the report {page}")
 
 
 def draw(model: mc2.MC2, position: np.ndarray) -> plt.Figure:
@@ -62,4 +67,5 @@ def show_pixels(axis: plt.Axes, probability: np.ndarray) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "letters.png"))
+    arguments = sys.argv[1:] + ["letters.png", "800"][len(sys.argv) - 1 :]
+    main(Path(arguments[0]), int(arguments[1]))

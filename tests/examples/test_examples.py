@@ -1,0 +1,54 @@
+"""Every example runs without data, ends in a picture and a page, and is in the gallery."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+NAMES = [path.stem for path in EXAMPLES]
+LARGEST = 200_000  # bytes of a picture that is part of the source
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_example_runs_without_data_and_leaves_a_picture_and_a_report(name, tmp_path):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    pytest.importorskip("jinja2")
+    surroundings = {key: value for key, value in os.environ.items() if key != "MCSQUARED_DATA"}
+    ran = subprocess.run(
+        [sys.executable, ROOT / "examples" / f"{name}.py", "drawn.png", "12"],
+        cwd=tmp_path,
+        env=surroundings | {"MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ("stand-in" in ran.stdout) == (name != "letters")
+    assert "drawn.png" in ran.stdout
+    picture = plt.imread(tmp_path / "drawn.png")[:, :, :3]
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the picture is all but empty"
+    page = (tmp_path / "drawn.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert name.capitalize() in page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gallery_shows_the_example_and_its_picture(name):
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert f"\n[`examples/{name}.py`](../examples/{name}.py)\n" in gallery
+    assert f"(images/{name}.png)" in gallery
+    assert (ROOT / "docs" / "images" / f"{name}.png").stat().st_size < LARGEST
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=NAMES)
+def test_example_uses_public_names_alone(path):
+    imported = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+    ours = [
+        line for line in imported if line[:1] in (["import"], ["from"]) and "mcsquared" in line[1]
+    ]
+    assert ours == [["import", "mcsquared", "as", "mc2"]]
