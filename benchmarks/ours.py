@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "FINITE", "INFINITE", "TimedFit", "compile_kernels", "estimator", "fit"]
 
 FINITE, INFINITE = "mcsquared, λ finite", "mcsquared, λ = ∞"
-GLOBALS = 10  # draws of τ and ψ that a perplexity averages over, at least
+GLOBALS = 20  # draws of τ and ψ that a perplexity averages over, at least
 ENGINES: dict[str, dict[str, Any]] = {
     FINITE: {"sampler": "blocked", "lam": Gamma(1, 0.1)},
     INFINITE: {"sampler": "blocked", "lam": math.inf},

@@ -18,7 +18,7 @@ __all__ = ["ask", "score_halves", "seconds_to"]
 
 MOMENTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 40, 60)  # sixtieths of the time
 SHOWN = (2, 4, 8, 15, 30, 60)
-THIN = {ours.FINITE: 5, ours.INFINITE: 20}  # its sweeps are shorter
+THIN = {ours.FINITE: 3, ours.INFINITE: 20}  # its sweeps are shorter
 MOST_SWEEPS = 20_000
 
 Curve = list[tuple[float, float]]

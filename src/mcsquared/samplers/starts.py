@@ -21,7 +21,8 @@ __all__ = ["STARTS", "at_most", "check_init", "first_value", "start", "state_fro
 
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
-MIXTURE_SWEEPS = 20
+MIXTURE_SWEEPS = 20  # at most
+MIXTURE_RESTS = 0.02  # of the groups move in a sweep: it has found what it finds
 MIXTURE_CLUSTERS = 50  # the chain itself finds more, if there are
 MIXTURE_WORDS = 200  # of each group: by a thousand words each group would be its own cluster
 MIXTURE_CHAIN = 2**31  # the mixture below draws numbers that no chain draws
@@ -94,8 +95,11 @@ def cluster_whole_groups(
     state = state_from_assignments(mixture, priors, clusters, np.zeros(0, np.int64), rng)
     enough = Bounds(at_most(MIXTURE_CLUSTERS, bounds.clusters))
     for _ in range(MIXTURE_SWEEPS):
+        before = state.cluster_of_group.copy()
         state.sweep += 1
         sweep_clusters(state, mixture, seed, MIXTURE_CHAIN + chain, enough)
+        if (state.cluster_of_group != before).mean() < MIXTURE_RESTS:
+            break
     return state.cluster_of_group
 
 
