@@ -9,7 +9,7 @@ import pytest
 
 import mcsquared as mc2
 from mcsquared.errors import InputError
-from mcsquared.fitting import check_sampler
+from mcsquared.fitting import BYTES_PER_TOKEN, check_memory, check_sampler
 from tests.test_chain import assert_same_draws
 
 COUNTS = np.random.default_rng(2).poisson(1.0, (10, 5))
@@ -158,3 +158,11 @@ def test_a_second_fit_forgets_the_first():
     assert estimator.labels_.shape == (6,)
     assert not hasattr(estimator, "feature_names_in_")
     assert estimator.n_features_in_ == 2
+
+
+def test_tokens_that_no_memory_holds_are_refused_before_they_are_laid_out():
+    with pytest.raises(InputError, match=r"content holds 4,000,000,000,000 tokens, .* 128000 GB"):
+        model().fit(np.full((2000, 1), 2_000_000_000))
+    check_memory(10, memory=10 * BYTES_PER_TOKEN)
+    with pytest.raises(InputError, match="content holds 11 tokens"):
+        check_memory(11, memory=10 * BYTES_PER_TOKEN)

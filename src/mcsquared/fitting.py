@@ -29,9 +29,10 @@ from mcsquared.state import Bounds
 if TYPE_CHECKING:
     from mcsquared.state import State
 
-__all__ = ["Fit", "FitResult", "check_sampler", "checked_schedule", "seed_from"]
+__all__ = ["Fit", "FitResult", "check_memory", "check_sampler", "checked_schedule", "seed_from"]
 
 SAMPLERS = ("auto", "collapsed", "blocked")
+BYTES_PER_TOKEN = 32  # at the least, as measured: a run that needs more than all memory is killed
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Fit:
 
     def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
         """Run the chains, from ``states`` where an earlier fit left some."""
+        check_memory(corpus.n_tokens, physical_memory())
         observations = observe(corpus, self.priors)
         progress = Progress(
             self.schedule.n_sweeps, self.schedule.n_chains, observations.n_tokens, self.progress
@@ -293,6 +295,25 @@ def seed_from(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> i
             f"random_state is {random_state!r}, but None, a RandomState or a whole number from 0 "
             "to 4294967295 is wanted"
         ) from None
+
+
+def check_memory(n_tokens: int, memory: float) -> None:
+    """Refuse a corpus whose tokens, one by one, do not fit into so many bytes."""
+    needed = BYTES_PER_TOKEN * n_tokens
+    if needed > memory:
+        raise InputError(
+            f"content holds {n_tokens:,} tokens, which need some {needed / 1e9:.0f} GB, but this "
+            f"machine has {memory / 1e9:.0f} GB: counts are numbers of tokens, so scale down what "
+            "was measured rather than counted, or take fewer groups"
+        )
+
+
+def physical_memory() -> float:
+    """Return the bytes of this machine's memory; infinite where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def _is_whole(value: Any) -> bool:

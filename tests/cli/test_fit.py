@@ -16,7 +16,7 @@ import pytest
 
 from mcsquared import MC2
 from mcsquared.callbacks import StopWhenFlat
-from mcsquared.cli.fit import checkpoint_of
+from mcsquared.cli.fit import checkpoint_of, show
 from mcsquared.errors import ModelFileError
 from tests.cli.commands import fit_command, invoke, papers, refused
 
@@ -357,3 +357,15 @@ def test_fit_ends_with_advice_and_the_command_to_go_on_with(papers_file, tmp_pat
     page = tmp_path / "papers.html"
     assert invoke(*shlex.split(command), "--out", page).exit_code == 0
     assert page.exists()
+
+
+def test_a_consensus_with_other_numbers_than_its_draws_is_explained(fitted, capsys):
+    model = MC2.load(fitted)
+    show(model, Path("papers.mc2"))
+    assert "consensus" not in capsys.readouterr().out
+    model.posterior_.trace["n_clusters"] = model.n_clusters_ + 3
+    show(model, Path("papers.mc2"))
+    most = model.n_clusters_ + 3
+    assert (
+        f"the consensus of the draws, which have {most} to {most} each" in capsys.readouterr().out
+    )

@@ -140,6 +140,13 @@ def how_to_resume(checkpoint: Path) -> str:
 def show(model: MC2, out: Path) -> None:
     """Print what was found: how many of each, and the topics by weight."""
     typer.echo(f"{model.n_clusters_} clusters, {model.n_topics_} topics, saved in {out}")
+    trace = model.posterior_.trace
+    in_draws = trace.loc[trace["kept"], "n_clusters"]
+    if not in_draws.min() <= model.n_clusters_ <= in_draws.max():
+        typer.echo(
+            f"  these clusters are the consensus of the draws, which have {in_draws.min()} to "
+            f"{in_draws.max()} each: groups between clusters can make more, or fewer"
+        )
     topics = model.posterior_.topics()
     for row in topics.head(N_TOPICS_SHOWN).itertuples():
         typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {_words(row.words)}")
