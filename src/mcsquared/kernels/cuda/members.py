@@ -1,0 +1,214 @@
+"""Groups that vary around their cluster, on the GPU: a warp of 32 threads for each group.
+
+    p(l_ji = m)  ∝  (n_jm + λ τ_km) ψ_mw        n_jm without the token
+
+Topics lie in the order of the CPU's kernel, sixteen lanes of blocks: thread 2 i has the first half
+of the blocks of lane i, thread 2 i + 1 the second half, so that a sum over threads runs through the
+topics as the CPU's does. A thread's counts and weights stay in its registers.
+"""
+
+from functools import cache
+
+from numba import cuda, float32, int32, int64, uint32, uint64
+
+from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.kernels.cuda.numbers import four_words, place_of, unit
+from mcsquared.kernels.rng import BLOCK, Step
+
+__all__ = ["sweep_tokens"]
+
+ALL = 0xFFFFFFFF  # threads of a warp
+THREADS = 128  # of a block of threads: four warps
+TOPICS = int(Step.TOPICS)
+
+
+def sweep_tokens(
+    n_groups,
+    order,
+    group_start,
+    word,
+    base,
+    factors,
+    seed,
+    chain,
+    sweep,
+    cluster_of_group,
+    topic_of_token,
+    words_in_topic,
+):
+    """Draw the topics of all tokens, and count them by word.
+
+    Parameters
+    ----------
+    order : int64 (n_groups,)
+        The groups, longest first: the last ones to be worked on are short.
+    base : float32 (cluster slots, topic slots)
+        λ τ_km.
+    factors : float32 (n_words × topic slots,)
+        ψ_mw, a word's row after another; any common factor.
+    topic_of_token : uint16 (n_tokens,)
+    words_in_topic : int32 (n_words × topic slots,)
+        Counts are added to it.
+    """
+    kernel = _sweep_tokens_of(base.shape[1] // N_LANES)
+    n_warps = THREADS // 32
+    grid = max((n_groups + n_warps - 1) // n_warps, 1)
+    kernel[grid, THREADS](
+        n_groups,
+        order,
+        group_start,
+        word,
+        base.reshape(-1),
+        factors,
+        seed,
+        chain,
+        sweep,
+        cluster_of_group,
+        topic_of_token,
+        words_in_topic,
+    )
+
+
+@cache
+def _sweep_tokens_of(n_blocks):
+    """Return the kernel for so many blocks of sixteen topic slots: known when it is compiled."""
+    own = (n_blocks + 1) // 2  # blocks of a thread
+    stride = n_blocks * N_LANES
+
+    @cuda.jit(fastmath=True)
+    def kernel(
+        n_groups,
+        order,
+        group_start,
+        word,
+        base,
+        factors,
+        seed,
+        chain,
+        sweep,
+        cluster_of_group,
+        topic_of_token,
+        words_in_topic,
+    ):
+        thread = int32(cuda.threadIdx.x & 31)
+        at = cuda.blockIdx.x * (THREADS // 32) + cuda.threadIdx.x // 32
+        if at >= n_groups:
+            return
+        n = cuda.local.array(own, float32)
+        weight = cuda.local.array(own, float32)
+        factor = cuda.local.array(own, float32)
+        following = cuda.local.array(own, float32)
+        sums = cuda.local.array(own, float32)
+        # The first of a thread's topics; the others follow sixteen apart. Where the number of
+        # blocks is odd, the last threads' last block is none: its weight is 0.
+        mine = (thread & int32(1)) * int32(own * N_LANES) + (thread >> int32(1))
+        j = order[at]
+        first, last = group_start[j], group_start[j + 1]
+        row = int64(cluster_of_group[j]) * stride
+        for r in range(own):
+            n[r] = float32(0.0)
+            weight[r] = float32(0.0)
+            if mine + int32(r * N_LANES) < int32(stride):
+                weight[r] = base[row + mine + r * N_LANES]
+        begin = first
+        while begin < last:
+            i = begin + thread
+            topic = int32(-1)
+            if i < last:
+                topic = int32(topic_of_token[i])
+            for t in range(min(int64(32), last - begin)):
+                off = cuda.shfl_sync(ALL, topic, t) - mine
+                for r in range(own):
+                    n[r] += float32(off == int32(r * N_LANES))
+            begin += 32
+
+        place = place_of(TOPICS, 0)
+        block = uint64(first // BLOCK + j) * uint64(16)
+        counter = uint64(thread & int32(15))
+        low = thread < int32(16)
+        number0 = number1 = float32(0.0)
+        second = False
+        begin = first
+        while begin < last:
+            i = begin + thread
+            topic = int32(0)
+            own_word = int32(0)
+            if i < last:
+                topic = int32(topic_of_token[i])
+                own_word = int32(word[i])
+            # Four words of sixteen counters are the numbers of 64 tokens.
+            if not second:
+                w0, w1, w2, w3 = four_words(
+                    block + counter, uint64(sweep), place, uint64(seed), uint64(chain)
+                )
+                number0 = unit(w0) if low else unit(w1)
+                number1 = unit(w2) if low else unit(w3)
+                block += uint64(16)
+            number = number1 if second else number0
+            second = not second
+            n_tokens = int32(min(int64(32), last - begin))
+            w = cuda.shfl_sync(ALL, own_word, 0)
+            for r in range(own):
+                following[r] = float32(0.0)
+                if mine + int32(r * N_LANES) < int32(stride):
+                    following[r] = factors[
+                        uint64(uint32(w)) * uint64(stride) + uint64(uint32(mine + r * N_LANES))
+                    ]
+            for t in range(n_tokens):
+                for r in range(own):
+                    factor[r] = following[r]
+                w = cuda.shfl_sync(ALL, own_word, min(t + 1, 31))
+                for r in range(own):
+                    if mine + int32(r * N_LANES) < int32(stride):
+                        following[r] = factors[
+                            uint64(uint32(w)) * uint64(stride) + uint64(uint32(mine + r * N_LANES))
+                        ]
+                old = cuda.shfl_sync(ALL, topic, t)
+                u = cuda.shfl_sync(ALL, number, t)
+                off = old - mine
+                total = float32(0.0)
+                for r in range(own):
+                    n[r] -= float32(off == int32(r * N_LANES))
+                    total += (n[r] + weight[r]) * factor[r]
+                    sums[r] = total
+                upto = total
+                other = cuda.shfl_up_sync(ALL, upto, 1)
+                if thread >= 1:
+                    upto += other
+                other = cuda.shfl_up_sync(ALL, upto, 2)
+                if thread >= 2:
+                    upto += other
+                other = cuda.shfl_up_sync(ALL, upto, 4)
+                if thread >= 4:
+                    upto += other
+                other = cuda.shfl_up_sync(ALL, upto, 8)
+                if thread >= 8:
+                    upto += other
+                other = cuda.shfl_up_sync(ALL, upto, 16)
+                if thread >= 16:
+                    upto += other
+                threshold = u * cuda.shfl_sync(ALL, upto, 31)
+                beyond = cuda.ballot_sync(ALL, upto > threshold)
+                drawn = old  # by rounding no sum may be beyond the threshold: then the token stays
+                if beyond != 0:
+                    holder = int32(cuda.ffs(beyond) - 1)
+                    rest = threshold - (upto - total)
+                    passed = int32(0)
+                    for r in range(own):
+                        passed += int32(sums[r] <= rest)
+                    passed = cuda.shfl_sync(ALL, passed, holder)
+                    if passed < int32(own):
+                        drawn = ((holder & int32(1)) * int32(own) + passed) * int32(N_LANES) + (
+                            holder >> int32(1)
+                        )
+                off = drawn - mine
+                for r in range(own):
+                    n[r] += float32(off == int32(r * N_LANES))
+                if thread == t:
+                    topic = drawn
+            if i < last:
+                topic_of_token[i] = topic
+                cuda.atomic.add(words_in_topic, int64(own_word) * stride + topic, 1)
+            begin += 32
+
+    return kernel

@@ -1,0 +1,266 @@
+"""Clusters of groups that share one mixture, on the GPU: a warp of 32 threads for each group."""
+
+import math
+from functools import cache
+
+from numba import cuda, float32, float64, int32, int64, uint64
+
+from mcsquared.kernels.cpu.mixtures import BETWEEN_SUMS, SMALLEST
+from mcsquared.kernels.cuda.numbers import four_words, open_unit, place_of
+from mcsquared.kernels.rng import Step
+
+__all__ = ["draw_clusters_of_words", "tabulate_log_mixtures"]
+
+ALL = 0xFFFFFFFF
+THREADS = 128
+N_WARPS = THREADS // 32
+WORDS = 8  # whose rows a block of threads multiplies at a time
+CLUSTERS = int(Step.CLUSTERS)
+
+
+@cache
+def _tabulate_of(n_topics):
+    @cuda.jit
+    def kernel(n_words, n_clusters, weights, shares, table):
+        rows = cuda.shared.array((WORDS, n_topics), float32)
+        first = int64(cuda.blockIdx.x) * WORDS
+        thread = cuda.threadIdx.x
+        for cell in range(thread, WORDS * n_topics, THREADS):
+            w = first + cell // n_topics
+            rows[cell // n_topics, cell % n_topics] = (
+                weights[w * n_topics + cell % n_topics] if w < n_words else float32(0.0)
+            )
+        cuda.syncthreads()
+        for k in range(thread, n_clusters, THREADS):
+            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = float32(0.0)
+            for m in range(n_topics):
+                share = shares[int64(m) * n_clusters + k]
+                s0 += rows[0, m] * share
+                s1 += rows[1, m] * share
+                s2 += rows[2, m] * share
+                s3 += rows[3, m] * share
+                s4 += rows[4, m] * share
+                s5 += rows[5, m] * share
+                s6 += rows[6, m] * share
+                s7 += rows[7, m] * share
+            for r in range(WORDS):
+                if first + r < n_words:
+                    total = s0
+                    if r == 1:
+                        total = s1
+                    elif r == 2:
+                        total = s2
+                    elif r == 3:
+                        total = s3
+                    elif r == 4:
+                        total = s4
+                    elif r == 5:
+                        total = s5
+                    elif r == 6:
+                        total = s6
+                    elif r == 7:
+                        total = s7
+                    table[(first + r) * n_clusters + k] = math.log(total + SMALLEST)
+
+    return kernel
+
+
+@cuda.jit
+def _centre(n_words, n_clusters, table):
+    """Subtract the mean of each word's row: a warp for each word."""
+    thread = cuda.threadIdx.x & 31
+    w = int64(cuda.blockIdx.x) * N_WARPS + cuda.threadIdx.x // 32
+    if w >= n_words:
+        return
+    total = float32(0.0)
+    for k in range(thread, n_clusters, 32):
+        total += table[w * n_clusters + k]
+    distance = 16
+    while distance > 0:
+        total += cuda.shfl_xor_sync(ALL, total, distance)
+        distance //= 2
+    mean = total / float32(n_clusters)
+    for k in range(thread, n_clusters, 32):
+        table[w * n_clusters + k] -= mean
+
+
+def tabulate_log_mixtures(n_words, weights, shares, table):
+    """Tabulate log Σ_m weights[w, m] shares[m, k], less its mean over k.
+
+    Parameters
+    ----------
+    weights : float32 (n_words × topic slots,)
+    shares : float32 (topic slots, cluster slots)
+    table : float32 (n_words × cluster slots,)
+    """
+    n_topics, n_clusters = shares.shape
+    grid = (n_words + WORDS - 1) // WORDS
+    _tabulate_of(n_topics)[grid, THREADS](n_words, n_clusters, weights, shares.reshape(-1), table)
+    _centre[(n_words + N_WARPS - 1) // N_WARPS, THREADS](n_words, n_clusters, table)
+
+
+def draw_clusters_of_words(
+    n_groups,
+    order,
+    entry_start,
+    entry_word,
+    entry_count,
+    table,
+    log_weights,
+    statistics,
+    naturals,
+    bag_start,
+    bag_category,
+    bag_count,
+    log_categories,
+    seed,
+    chain,
+    sweep,
+    cluster_of_group,
+    tokens_of_cell,
+):
+    """Draw z_j for all groups, and count the tokens of every (word, cluster) cell.
+
+    Parameters
+    ----------
+    order : int64 (n_groups,)
+        Longest first.
+    entry_start, entry_word, entry_count
+        Rows of the (groups × words) counts.
+    table : float32 (n_words × cluster slots,)
+        From `tabulate_log_mixtures`.
+    tokens_of_cell : int32 (n_words × cluster slots,)
+        Added to.
+    """
+    n_clusters = log_weights.size
+    kernel = _draw_clusters_of((n_clusters + 31) // 32)
+    kernel[max((n_groups + N_WARPS - 1) // N_WARPS, 1), THREADS](
+        n_groups,
+        n_clusters,
+        order,
+        entry_start,
+        entry_word,
+        entry_count,
+        table,
+        log_weights,
+        statistics,
+        naturals,
+        bag_start,
+        bag_category,
+        bag_count,
+        log_categories,
+        seed,
+        chain,
+        sweep,
+        cluster_of_group,
+        tokens_of_cell,
+    )
+
+
+@cache
+def _draw_clusters_of(own):
+    """Return the kernel for so many clusters of a thread."""
+
+    @cuda.jit
+    def kernel(
+        n_groups,
+        n_clusters,
+        order,
+        entry_start,
+        entry_word,
+        entry_count,
+        table,
+        log_weights,
+        statistics,
+        naturals,
+        bag_start,
+        bag_category,
+        bag_count,
+        log_categories,
+        seed,
+        chain,
+        sweep,
+        cluster_of_group,
+        tokens_of_cell,
+    ):
+        part = cuda.local.array(own, float32)
+        score = cuda.local.array(own, float64)
+        thread = int32(cuda.threadIdx.x & 31)
+        at = int64(cuda.blockIdx.x) * N_WARPS + cuda.threadIdx.x // 32
+        if at >= n_groups:
+            return
+        j = order[at]
+        first, last = entry_start[j], entry_start[j + 1]
+        for q in range(own):
+            k = q * 32 + thread
+            part[q] = float32(0.0)
+            score[q] = -math.inf
+            if k < n_clusters:
+                value = log_weights[k]
+                for s in range(statistics.shape[1]):
+                    value += statistics[j, s] * naturals[s * n_clusters + k]
+                for c in range(bag_start.shape[0]):
+                    for e in range(bag_start[c, j], bag_start[c, j + 1]):
+                        cell = int64(bag_category[e]) * n_clusters + k
+                        value += float64(bag_count[e]) * float64(log_categories[cell])
+                score[q] = value
+        n_added = 0
+        begin = first
+        while begin < last:
+            e = begin + thread
+            word = int32(0)
+            times = float32(0.0)
+            if e < last:
+                word = int32(entry_word[e])
+                times = float32(entry_count[e])
+            for t in range(min(int64(32), last - begin)):
+                w = cuda.shfl_sync(ALL, word, t)
+                c = cuda.shfl_sync(ALL, times, t)
+                row = int64(w) * n_clusters + thread
+                for q in range(own):
+                    if q * 32 + thread < n_clusters:
+                        part[q] += c * table[row + q * 32]
+            begin += 32
+            n_added += 32
+            if n_added == BETWEEN_SUMS or begin >= last:
+                for q in range(own):
+                    score[q] += float64(part[q])
+                    part[q] = float32(0.0)
+                n_added = 0
+
+        largest = -math.inf
+        for q in range(own):
+            largest = max(largest, score[q])
+        distance = 16
+        while distance > 0:
+            largest = max(largest, cuda.shfl_xor_sync(ALL, largest, distance))
+            distance //= 2
+        upto = 0.0
+        for q in range(own):
+            value = math.exp(score[q] - largest)
+            distance = 1
+            while distance < 32:
+                other = cuda.shfl_up_sync(ALL, value, distance)
+                if thread >= distance:
+                    value += other
+                distance *= 2
+            score[q] = upto + value
+            upto = cuda.shfl_sync(ALL, score[q], 31)
+        w0, w1, _, _ = four_words(
+            uint64(j), uint64(sweep), place_of(CLUSTERS, 0), uint64(seed), uint64(chain)
+        )
+        threshold = open_unit(w0, w1) * upto
+        cluster = int32(-1)
+        for q in range(own):
+            beyond = cuda.ballot_sync(ALL, score[q] > threshold)
+            if beyond != 0 and cluster < 0:
+                cluster = int32(q * 32) + int32(cuda.ffs(beyond) - 1)
+        if cluster < 0:  # by rounding: it stays where it was
+            cluster = int32(cluster_of_group[j])
+        if thread == 0:
+            cluster_of_group[j] = cluster
+        for e in range(first + thread, last, 32):
+            cell = int64(entry_word[e]) * n_clusters + cluster
+            cuda.atomic.add(tokens_of_cell, cell, int32(entry_count[e]))
+
+    return kernel
