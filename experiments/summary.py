@@ -83,7 +83,11 @@ def _measures(rows: Sequence[Row], keys: Sequence[str]) -> Row:
 
 def _summary(values: Sequence[float]) -> Row:
     n = len(values)
-    error = float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else None
+    error = None
+    if n > 1:
+        # Equal values differ from their own mean by rounding: those do not vary.
+        same = min(values) == max(values)
+        error = 0.0 if same else float(np.std(values, ddof=1) / math.sqrt(n))
     return {"mean": float(np.mean(values)), "standard_error": error, "n": n}
 
 

@@ -89,3 +89,9 @@ def test_the_papers_tables_are_whole():
     best = min(table1, key=lambda row: row["printed"])
     assert (best["set"], best["contexts"], best["n_clusters"]) == ("pnas", "year", 12)
     assert [row["missing"] for row in paper_numbers("missing")["rows"]] == [0, 25, 50, 75, 100]
+
+
+def test_what_does_not_vary_has_no_error_by_rounding():
+    rows = [{"method": "a", "seed": seed, "value": 0.233} for seed in range(5)]
+    (row,) = summarise(rows, ("method",))
+    assert row["value"]["standard_error"] == 0.0
