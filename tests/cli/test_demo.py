@@ -45,7 +45,7 @@ def test_the_standard_library_is_clustered_and_its_packages_stay_together(elsewh
         labels = model.labels_[package == known]
         together = np.bincount(labels).max() / labels.size
         by_chance = np.bincount(model.labels_).max() / model.labels_.size
-        assert together > 0.5 > by_chance
+        assert together > 0.4 > 2 * by_chance
 
 
 def test_clusters_are_shown_with_modules_and_words(monkeypatch):

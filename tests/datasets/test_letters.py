@@ -29,7 +29,7 @@ def test_bitmaps_are_seven_by_five_and_cannot_be_changed():
 
 def test_the_paper_has_four_clusters_of_a_hundred_groups_of_fifty_words():
     truth = letters()
-    assert truth.corpus.n_groups == 1000
+    assert truth.corpus.n_groups == 400
     assert truth.corpus.n_words == 35
     assert (truth.corpus.tokens_per_group == 50).all()
     assert np.bincount(truth.cluster_of_group).tolist() == [100] * 4

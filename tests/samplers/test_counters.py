@@ -142,6 +142,7 @@ def test_a_start_takes_no_number_of_a_sweep(record, monkeypatch):
 
     def sweep_clusters(state, observations, seed, chain, bounds):
         chains.append((chain, state.sweep))
+        state.cluster_of_group[:] = state.sweep % 2  # never at rest
 
     monkeypatch.setattr(starts, "generator", record.generator, raising=False)
     monkeypatch.setattr(mixture_starts, "generator", record.generator)
