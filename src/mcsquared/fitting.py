@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import numbers
 import os
 import warnings
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ import numpy as np
 
 from mcsquared.chain import TRACE, Callback, ChainRun, Schedule, run_chains
 from mcsquared.checkpoint import Checkpoint, saved_seed
+from mcsquared.checks import as_seed, check_jobs, check_whole
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.observations import Observations, observe
@@ -250,13 +250,11 @@ def checked_schedule(model: Any) -> Schedule:
         ("n_chains", 1),
         ("keep_parameters", 1),
     ):
-        _check_whole(name, getattr(model, name), least)
+        check_whole(name, getattr(model, name), least)
     for name in ("max_clusters", "max_topics"):
         if getattr(model, name) is not None:
-            _check_whole(name, getattr(model, name), 1)
-    n_jobs = model.n_jobs
-    if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
-        raise InputError(f"n_jobs is {n_jobs!r}, but a whole number other than 0 is wanted")
+            check_whole(name, getattr(model, name), 1)
+    check_jobs(model.n_jobs)
     if not isinstance(model.callbacks, Iterable) or not all(map(callable, model.callbacks)):
         raise InputError(f"callbacks is {model.callbacks!r}, but a list of callables is wanted")
     if not isinstance(model.checkpoint, str | os.PathLike | None):
@@ -282,19 +280,9 @@ def seed_from(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> i
 
     Without one, a run that finds its checkpoint goes on with the seed it has begun with.
     """
-    from sklearn.utils import check_random_state
-
     if random_state is None and checkpoint is not None:
         random_state = saved_seed(checkpoint)
-    if _is_whole(random_state) and 0 <= random_state < 2**32:
-        return int(random_state)
-    try:
-        return int(check_random_state(random_state).randint(2**31))
-    except ValueError:
-        raise InputError(
-            f"random_state is {random_state!r}, but None, a RandomState or a whole number from 0 "
-            "to 4294967295 is wanted"
-        ) from None
+    return as_seed(random_state)
 
 
 def check_memory(n_tokens: int, memory: float) -> None:
@@ -314,12 +302,3 @@ def physical_memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return math.inf
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if not _is_whole(value) or value < least:
-        raise InputError(f"{name} is {value!r}, but a whole number of at least {least} is wanted")

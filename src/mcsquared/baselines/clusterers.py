@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.baselines.checks import as_seed, check_whole
 from mcsquared.baselines.rows import Rows, squared_distances, symmetric_kl
+from mcsquared.checks import as_seed, check_whole
 from mcsquared.errors import InputError
 
 __all__ = ["NMF", "AffinityPropagation", "KMeans", "TopicClusters", "symmetric_kl"]

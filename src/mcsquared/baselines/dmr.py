@@ -134,9 +134,10 @@ class DMR(TopicModel):
         self.random_state = random_state
 
     def _fit(self, corpus: Corpus, seed: int) -> Floats:
-        from mcsquared.baselines.checks import check_positive, check_whole
+        from mcsquared.baselines.checks import check_positive
         from mcsquared.baselines.features import Features
         from mcsquared.baselines.tomotopy_models import Chain, check_schedule, import_tomotopy
+        from mcsquared.checks import check_whole
 
         check_schedule(self)
         check_positive("sigma", self.sigma)

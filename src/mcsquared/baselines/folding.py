@@ -17,7 +17,7 @@ from scipy import sparse
 
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
-from mcsquared.evaluation.perplexity import PerplexityResult, split_halves
+from mcsquared.evaluation.perplexity import PerplexityResult, perplexity_value, split_halves
 from mcsquared.evaluation.varying import N_MOVES, N_PARTICLES
 from mcsquared.families import Categorical
 from mcsquared.prediction.parameters import GLOBALS, HALVES, Globals, stream
@@ -105,10 +105,8 @@ def perplexity(
     else:
         log_likelihood = _log_left_to_right(draws, corpus, seed)
     n_tokens = int(target.n_tokens)
-    with np.errstate(over="ignore"):
-        value = float(np.exp(-log_likelihood.sum() / n_tokens)) if n_tokens else math.nan
     return PerplexityResult(
-        value=value,
+        value=perplexity_value(float(log_likelihood.sum()), n_tokens),
         method=method,
         given_contexts=given_contexts,
         n_tokens=n_tokens,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from mcsquared.baselines.checks import is_whole
 from mcsquared.baselines.franchise import CHAIN, start
 from mcsquared.baselines.kept import KeptTopics, kept_topics
 from mcsquared.baselines.topic_sampler import Chain, TopicSampler
+from mcsquared.checks import check_jobs
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
@@ -100,16 +100,14 @@ class HDP(TopicSampler):
 
     def _start(self, corpus: Corpus) -> Chain:
         check_v(self.v)
-        n_jobs: Any = self.n_jobs
-        if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
-            raise InputError(f"n_jobs is {n_jobs!r}, but a whole number other than 0 is wanted")
+        check_jobs(self.n_jobs)
         # Of the engine's concentrations only two are this model's; the others are not drawn.
         priors = Priors.for_corpus(
             corpus, self.content, {}, alpha=1.0, v=1.0, eta=self.eta, lam=self.v
         )
         self._priors = priors
         observations = observe(corpus, priors)
-        n_threads = max(1, effective_n_jobs(n_jobs))
+        n_threads = max(1, effective_n_jobs(self.n_jobs))
         return _Chain(observations, priors, self._seed, self.init, self.max_topics, n_threads)
 
 

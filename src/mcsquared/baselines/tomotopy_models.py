@@ -10,7 +10,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from mcsquared.baselines.checks import check_positive, check_whole, is_whole
+from mcsquared.baselines.checks import check_positive
+from mcsquared.checks import check_jobs, check_whole
 from mcsquared.corpus import Words
 from mcsquared.errors import InputError
 
@@ -48,9 +49,7 @@ def check_schedule(model: Any) -> None:
             f"n_sweeps={model.n_sweeps} with burn_in={model.burn_in} keeps no draw, "
             "but at least one is wanted"
         )
-    n_jobs = model.n_jobs
-    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
-        raise InputError(f"n_jobs is {n_jobs!r}, but a whole number other than 0 is wanted")
+    check_jobs(model.n_jobs)
 
 
 class Chain:

@@ -10,16 +10,34 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.baselines.checks import as_seed, words_of
+from mcsquared.baselines.checks import words_of
+from mcsquared.checks import as_seed
 
 if TYPE_CHECKING:
     from mcsquared.baselines.folding import TopicDraw
     from mcsquared.corpus import Corpus
 
-__all__ = ["TopicModel"]
+__all__ = ["TopicEstimator", "TopicModel"]
 
 
-class TopicModel(TransformerMixin, BaseEstimator):
+class TopicEstimator(TransformerMixin, BaseEstimator):
+    """An estimator whose `transform` gives a column for each topic."""
+
+    n_topics_: int
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns that `transform` gives: topic0, topic1, ...
+
+        Examples
+        --------
+        >>> model.get_feature_names_out()[:2].tolist()
+        ['topic0', 'topic1']
+        """
+        check_is_fitted(self)
+        return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
+
+
+class TopicModel(TopicEstimator):
     """Topics that groups mix, each group by weights with a Dirichlet prior.
 
     A subclass has ``_fit(corpus, seed)``, which learns from a corpus, and ``_draws(corpus,
@@ -124,17 +142,6 @@ class TopicModel(TransformerMixin, BaseEstimator):
         draws = self._draws(known, given_contexts)
         n_dropped = int(corpus.n_tokens - known.n_tokens)
         return float(perplexity(draws, known, method, self._seed, n_dropped, given_contexts))
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that `transform` gives: topic0, topic1, ...
-
-        Examples
-        --------
-        >>> model.get_feature_names_out()[:2].tolist()
-        ['topic0', 'topic1']
-        """
-        check_is_fitted(self)
-        return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
 
     def _known(self, X: Any, contexts: Any) -> Corpus:
         check_is_fitted(self)

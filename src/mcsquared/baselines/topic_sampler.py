@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.baselines.checks import as_seed, check_whole
 from mcsquared.baselines.kept import KeptTopics, globals_of_draws, mean_globals
+from mcsquared.baselines.topic_model import TopicEstimator
 from mcsquared.chain import Schedule
+from mcsquared.checks import as_seed, check_whole
 from mcsquared.corpus import Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError
-from mcsquared.evaluation.perplexity import PerplexityResult, split_halves
+from mcsquared.evaluation.perplexity import PerplexityResult, perplexity_value, split_halves
 from mcsquared.evaluation.varying import N_PARTICLES, log_completion, log_left_to_right
 from mcsquared.families import ConjugateFamily
 from mcsquared.prediction.parameters import HALVES, stream
@@ -59,7 +58,7 @@ class SweepDone:
     chain: int = 0
 
 
-class TopicSampler(TransformerMixin, BaseEstimator):
+class TopicSampler(TopicEstimator):
     """Base of `HDP` and `NPTOT`: topics that every group mixes by weights of its own.
 
     A subclass has the parameters that `_schedule` reads, and makes the chain.
@@ -151,17 +150,6 @@ class TopicSampler(TransformerMixin, BaseEstimator):
         alone = np.zeros((corpus.n_groups, 1))
         return fold_in_groups(corpus, parameters, self._family, alone, likelihood).topics
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that `transform` gives: topic0, topic1, ...
-
-        Examples
-        --------
-        >>> model.get_feature_names_out()[:2].tolist()
-        ['topic0', 'topic1']
-        """
-        check_is_fitted(self)
-        return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
-
     def perplexity(
         self,
         X: Any,
@@ -215,7 +203,7 @@ class TopicSampler(TransformerMixin, BaseEstimator):
         log_likelihood = self._log_likelihood(corpus, first, target, given_contexts, seed)
         total, n_tokens = float(log_likelihood.sum()), int(target.n_tokens)
         return PerplexityResult(
-            value=math.exp(min(-total / n_tokens, 700.0)) if n_tokens else math.nan,
+            value=perplexity_value(total, n_tokens),
             method=method,
             given_contexts=given_contexts,
             n_tokens=n_tokens,

@@ -182,7 +182,7 @@ def perplexity(
             log_likelihood = groups.log_probability(first, target)
     scored = int(target.n_tokens)
     return PerplexityResult(
-        value=_perplexity(float(log_likelihood.sum()), scored),
+        value=perplexity_value(float(log_likelihood.sum()), scored),
         method=method,
         given_contexts=given_contexts,
         n_tokens=scored,
@@ -283,7 +283,8 @@ def _tokens(corpus: Corpus, group: NDArray[np.int64], chosen: NDArray[np.bool_])
     return Corpus(Vectors(start, content.values[chosen]))
 
 
-def _perplexity(log_likelihood: float, n_tokens: int) -> float:
+def perplexity_value(log_likelihood: float, n_tokens: int) -> float:
+    """Return exp(−log-likelihood per token); NaN where there is none."""
     if n_tokens == 0:
         return math.nan
     with np.errstate(over="ignore"):  # beyond the largest float it is infinite, and says so

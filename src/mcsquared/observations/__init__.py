@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +124,19 @@ class Observations:
     def layout(self) -> Layout:
         """The same tokens in the order that parallel samplers read them."""
         return Layout(self.group_start, self.word, self.n_words)
+
+    def without_contexts(self) -> Observations:
+        """Return the same groups and content, of whose contexts nothing is known."""
+        bare = replace(
+            self,
+            dense=_dense([], self.n_groups),
+            bags=_bags([], self.n_groups),
+            generic_contexts=[],
+            dense_families=[],
+            bag_families=[],
+        )
+        bare.__dict__["layout"] = self.layout  # as large as the corpus, and the same
+        return bare
 
     @property
     def n_categories(self) -> int:

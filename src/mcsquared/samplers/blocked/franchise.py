@@ -21,6 +21,7 @@ from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.concentrations import resample_with_tables_in_all
 from mcsquared.samplers.blocked.contexts import draw_contexts
+from mcsquared.samplers.blocked.mixing import EVERY, MOST_TOKENS, OTHER_CHAIN
 from mcsquared.samplers.blocked.weights import Key, Weights, make_room, topic_weights_with_tail
 from mcsquared.samplers.concentrations import (
     draw_tables,
@@ -32,10 +33,6 @@ from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import Bounds, State, count
 
 __all__ = ["draw_root", "in_turn_is_due", "sweep", "sweep_in_turn"]
-
-MOST_TOKENS = 100_000  # up to which a sweep in turn follows now and then, so that topics are born
-EVERY = 3  # sweeps
-OTHER_CHAIN = 2**30  # a sweep in turn draws numbers that no blocked sweep of a chain draws
 
 
 def sweep(

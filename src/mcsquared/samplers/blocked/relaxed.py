@@ -39,6 +39,7 @@ def relax_topics(
     bounds: Bounds,
 ) -> NDArray[np.int32]:
     """Return the topics of tokens after some sweeps without clusters, from ``topics`` on."""
+    observations = observations.without_contexts()  # they say nothing where there are no clusters
     one_level = dataclasses.replace(priors, lam=priors.v)
     nobody = np.zeros(observations.n_groups, np.int64)
     given = (observations, one_level, seed, OTHER_CHAIN + chain, Bounds(1, bounds.topics))
