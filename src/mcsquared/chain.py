@@ -20,7 +20,7 @@ from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
 from mcsquared.samplers import blocked, collapsed
-from mcsquared.samplers.blocked import mixing
+from mcsquared.samplers.blocked import Place, mixing
 from mcsquared.samplers.joint import log_joint
 from mcsquared.samplers.workers import Workers
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -189,17 +189,18 @@ class Runner:
     def run(self, run: ChainRun) -> None:
         """Sweep until the schedule ends, a callback stops it or somebody interrupts."""
         with Workers(self.threads_per_chain) as workers:
-            self._sweep_to_the_end(run, workers)
+            place = Place(self.observations, self.priors, workers)
+            self._sweep_to_the_end(run, place)
         self.save(run, True)
 
-    def _sweep_to_the_end(self, run: ChainRun, workers: Workers) -> None:
+    def _sweep_to_the_end(self, run: ChainRun, place: Place) -> None:
         if self._had_ended(run):
             return
         while run.sweeps_done < self.schedule.n_sweeps and not self.stop.is_set():
             began = time.perf_counter()
-            self._sweep(run, workers)
+            self._sweep(run, place)
             kept = self.schedule.is_kept(run.sweeps_done)
-            info = self._info(run, kept, began, workers)
+            info = self._info(run, kept, began, place)
             run.record(info)
             if kept:
                 number = len(run.cluster_of_group)
@@ -220,20 +221,22 @@ class Runner:
         listeners = [c.resume_chain for c in self.callbacks if hasattr(c, "resume_chain")]
         return any([tell(run.chain, run.trace, self.schedule.burn_in) for tell in listeners])  # noqa: C419
 
-    def _sweep(self, run: ChainRun, workers: Workers) -> None:
+    def _sweep(self, run: ChainRun, place: Place) -> None:
         given = (run.state, self.observations, self.priors, self.seed, run.chain, self.bounds)
         if self.sampler == "collapsed":
             collapsed.sweep(*given)
         else:
-            blocked.sweep(*given, workers)
+            blocked.sweep(*given, place.workers, place)
             if mixing.is_due(run.state, self.observations):
+                place.fetch(run.state)
                 mixing.sweep_collapsed(*given)
+                place.put(run.state)
 
-    def _info(self, run: ChainRun, kept: bool, began: float, workers: Workers) -> SweepInfo:
+    def _info(self, run: ChainRun, kept: bool, began: float, place: Place) -> SweepInfo:
         state = run.state
         joint = state.log_joint
         if math.isinf(state.lam):
-            joint = log_joint(state, self.observations, self.priors, workers)
+            joint = log_joint(state, self.observations, self.priors, place.log_content(state))
         return SweepInfo(
             chain=run.chain,
             sweep=run.sweeps_done,

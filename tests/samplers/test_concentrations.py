@@ -11,6 +11,7 @@ from mcsquared.samplers.concentrations import (
     draw_topic_weights,
     resample_concentration,
     resample_eta_given_weights,
+    resample_given_lengths,
 )
 from mcsquared.samplers.starts import start
 from tests.samplers.cases import CASES
@@ -29,11 +30,18 @@ def moments(log_density):
     return mean, np.sqrt(integrate.trapezoid(weights * (x - mean) ** 2, grid))
 
 
+def from_all_tables(value, prior, customers, tables, rng):
+    """The same conditional, of whose restaurants only lengths and the sum of tables are known."""
+    lengths, times = np.unique(customers[customers > 0], return_counts=True)
+    return resample_given_lengths(value, prior, lengths, times, int(tables.sum()), rng)
+
+
+@pytest.mark.parametrize("resample", [resample_concentration, from_all_tables])
 @pytest.mark.parametrize(
     ("customers", "tables"),
     [([9], [3]), ([1], [1]), ([40], [1]), ([5, 0, 12, 3], [2, 0, 4, 1]), ([10**6], [20])],
 )
-def test_a_concentration_follows_its_conditional(customers, tables):
+def test_a_concentration_follows_its_conditional(customers, tables, resample):
     """p(c | T, N) ∝ c^(a-1) e^(-bc) Π c^T Γ(c) / Γ(c + N), here by quadrature."""
     customers, tables = np.array(customers), np.array(tables)
 
@@ -45,7 +53,7 @@ def test_a_concentration_follows_its_conditional(customers, tables):
     mean, deviation = moments(log_density)
     rng, value, drawn = np.random.default_rng(1), 1.0, []
     for _ in range(6000):
-        value = resample_concentration(value, PRIOR, customers, tables, rng)
+        value = resample(value, PRIOR, customers, tables, rng)
         drawn.append(value)
     batches = np.array(drawn).reshape(30, -1).mean(axis=1)
     assert abs(batches.mean() - mean) < 4 * batches.std(ddof=1) / np.sqrt(30)
@@ -56,6 +64,12 @@ def test_a_concentration_without_data_is_drawn_from_its_prior():
     rng = np.random.default_rng(2)
     drawn = [resample_concentration(7.0, PRIOR, [0, 0], [0, 0], rng) for _ in range(3000)]
     assert stats.kstest(drawn, stats.gamma(PRIOR.shape, scale=1 / PRIOR.rate).cdf).pvalue > 1e-3
+    none = np.zeros(0, np.int64)
+    drawn = [1.0]
+    for _ in range(30_000):
+        drawn.append(resample_given_lengths(drawn[-1], PRIOR, none, none, 0, rng))
+    apart = drawn[10::10]  # a slice sampler remembers a little
+    assert stats.kstest(apart, stats.gamma(PRIOR.shape, scale=1 / PRIOR.rate).cdf).pvalue > 1e-3
     drawn = [resample_eta_given_weights(PRIOR, 0, 0.0, rng) for _ in range(3000)]
     assert stats.kstest(drawn, stats.gamma(PRIOR.shape, scale=1 / PRIOR.rate).cdf).pvalue > 1e-3
 
@@ -64,6 +78,7 @@ def test_a_fixed_concentration_stays():
     rng = np.random.default_rng(3)
     assert resample_concentration(0.7, 0.7, [5], [2], rng) == 0.7
     assert resample_eta_given_weights(1.3, 4, -2.0, rng) == 1.3
+    assert resample_given_lengths(0.7, 0.7, np.array([5]), np.array([2]), 3, rng) == 0.7
 
 
 def test_eta_given_the_root_weights_is_a_gamma():

@@ -75,6 +75,12 @@ class Layout:
         return int(np.diff(self.group_start).max(initial=0))
 
     @cached_property
+    def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Tokens that a group may have, without 0, and how many groups have so many."""
+        lengths, times = np.unique(np.diff(self.group_start), return_counts=True)
+        return lengths[lengths > 0], times[lengths > 0]
+
+    @cached_property
     def word_start(self) -> NDArray[np.int64]:
         """Tokens of the words before each, int64 (n_words + 1,)."""
         frequency = np.bincount(self.word, minlength=self.n_words)

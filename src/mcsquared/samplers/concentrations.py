@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mcsquared.kernels.cpu.tables import draw_table_counts
+from mcsquared.kernels.cpu.tables import draw_table_counts, log_rising_of_lengths
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.priors import Concentration, Gamma, Priors
 from mcsquared.samplers.workers import ONE, Workers
@@ -24,7 +24,10 @@ __all__ = [
     "resample_concentration",
     "resample_concentrations",
     "resample_eta_given_weights",
+    "resample_given_lengths",
 ]
+
+MOST_LOG = 690.0  # of a concentration: its exponential is a float
 
 
 def resample_concentration(
@@ -63,10 +66,64 @@ def resample_concentration(
     return positive_gamma(shape, rate, rng)
 
 
+def resample_given_lengths(
+    current: float,
+    prior: Concentration,
+    lengths: NDArray[np.int64],
+    times: NDArray[np.int64],
+    n_tables: int,
+    rng: np.random.Generator,
+) -> float:
+    """Draw a concentration of many restaurants from the tables of all of them together.
+
+        p(c | T)  ∝  p(c) c^T Π_j Γ(c) / Γ(c + N_j)
+
+    Restaurants with as many customers give the same factor, so that the work does not grow with
+    their number, and nothing but the lengths is needed of them. A slice sampler on log c (Neal
+    2003): the slice is found by steps of about the width of the density, then narrowed down.
+
+    Parameters
+    ----------
+    prior : float or Gamma
+        A number is a fixed concentration and comes back as it is.
+    lengths, times : int64 (n,)
+        Customers that a restaurant may have, and how many restaurants have so many.
+    n_tables : int
+        T, of all restaurants.
+    """
+    if not isinstance(prior, Gamma):
+        return float(prior)
+
+    def log_density(x: float) -> float:
+        if abs(x) > MOST_LOG:
+            return -math.inf
+        c = math.exp(x)
+        rising = log_rising_of_lengths(c, lengths, times)
+        return (prior.shape + n_tables) * x - prior.rate * c - rising
+
+    x = min(max(math.log(current), -MOST_LOG), MOST_LOG)
+    width = 4.0 / math.sqrt(1.0 + n_tables)
+    level = log_density(x) + math.log(1.0 - rng.random())
+    low = x - width * rng.random()
+    high = low + width
+    while log_density(low) > level:
+        low -= width
+    while log_density(high) > level:
+        high += width
+    while True:
+        candidate = low + (high - low) * rng.random()
+        if log_density(candidate) >= level:
+            return math.exp(candidate)
+        if candidate < x:
+            low = candidate
+        else:
+            high = candidate
+
+
 def positive_gamma(shape: float, rate: float, rng: np.random.Generator) -> float:
     """Draw from Gamma(shape, rate), in logs so that a small shape does not end in 0."""
     log_value = math.log(rng.gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape
-    return math.exp(min(max(log_value - math.log(rate), -690.0), 690.0))
+    return math.exp(min(max(log_value - math.log(rate), -MOST_LOG), MOST_LOG))
 
 
 def resample_eta_given_weights(

@@ -23,13 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from mcsquared.kernels.cpu.tables import log_joint_of_counts, log_joint_of_words
+from mcsquared.kernels.cpu.tables import (
+    log_joint_of_counts,
+    log_joint_of_words,
+    log_rising_of_lengths,
+)
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import Counts, State
 
-__all__ = ["log_joint", "log_joint_of_members"]
+__all__ = ["log_content", "log_joint", "log_joint_of_members"]
 
 Floats = NDArray[np.float64]
 
@@ -37,9 +41,17 @@ N_KNOWN = 1024  # counts whose log-gammas are computed once
 
 
 def log_joint(
-    state: State, observations: Observations, priors: Priors, workers: Workers = ONE
+    state: State, observations: Observations, priors: Priors, content: float | None = None
 ) -> float:
-    """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures: λ = ∞."""
+    """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures: λ = ∞.
+
+    Parameters
+    ----------
+    content : float, optional
+        What `log_content` returns, where somebody has it.
+    """
+    if content is None:
+        content = log_content(state.counts, observations, priors)
     counts = state.counts
     total = _log_clusters(state, observations)
     if observations.n_tokens:
@@ -47,18 +59,17 @@ def log_joint(
         active = counts.tokens_in_topic > 0
         total += _log_topics(state, counts, occupied)
         total += _log_root(state.topic_weights[active], float(state.log_unused[0]), state.eta)
-        total += _log_content(counts, observations, priors, workers)
+        total += content
     return total
 
 
 def log_joint_of_members(
     state: State,
     observations: Observations,
-    priors: Priors,
     topic_weights: Floats,
     log_shares: Floats,
     log_rising: float,
-    workers: Workers = ONE,
+    content: float,
 ) -> float:
     """Return log p(z, l, x, w, τ, ε | α, v, η, λ), up to the data's base measures: λ finite.
 
@@ -72,6 +83,8 @@ def log_joint_of_members(
         log τ.
     log_rising : float
         Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
+    content : float
+        What `log_content` returns.
     """
     counts = state.counts
     total = _log_clusters(state, observations)
@@ -85,10 +98,10 @@ def log_joint_of_members(
         with np.errstate(divide="ignore", invalid="ignore"):
             rest = logsumexp(shares[:, ~active], axis=1) if (~active).any() else np.array(-np.inf)
         known = np.column_stack([shares[:, active], np.broadcast_to(rest, len(shares))])
-        total += log_rising + _log_restaurants(state.lam, np.diff(observations.group_start))
+        total += log_rising + _log_restaurants(state.lam, observations)
         total += _log_dirichlet(known, state.v * weights)
         total += _log_root(weights[:-1], log_unused, state.eta)
-        total += _log_content(counts, observations, priors, workers)
+        total += content
     return total
 
 
@@ -102,8 +115,8 @@ def _log_clusters(state: State, observations: Observations) -> float:
     return total + _log_contexts(state, observations, occupied)
 
 
-def _log_restaurants(concentration: float, customers: NDArray[np.integer]) -> float:
-    return float((gammaln(concentration) - gammaln(concentration + customers)).sum())
+def _log_restaurants(concentration: float, observations: Observations) -> float:
+    return -log_rising_of_lengths(concentration, *observations.layout.lengths)
 
 
 def _log_dirichlet(log_shares: Floats, shape: Floats) -> float:
@@ -132,11 +145,13 @@ def _log_contexts(state: State, observations: Observations, occupied: np.ndarray
     for c, family in enumerate(observations.dense_families):
         statistics = counts.context_statistics[occupied, start[c] : start[c + 1]]
         total += float(family.log_marginal(statistics).sum())
+    categories = np.ascontiguousarray(counts.category_counts.T)
     first = 0
-    for family in observations.bag_families:
-        categories = counts.category_counts[occupied, first : first + family.n_stats]
-        total += float(family.log_marginal(categories).sum())
-        first += family.n_stats
+    for family, observed in zip(observations.bag_families, counts.category_totals.T, strict=True):
+        last = first + family.n_stats
+        prior = family.kernel_parameters()
+        total += _log_counts(categories, prior, observed, np.array([first, last]))
+        first = last
     for generic in observations.generic_contexts:
         statistics = np.zeros((len(occupied), generic.family.n_stats))
         np.add.at(statistics, state.cluster_of_group, generic.statistics)
@@ -154,20 +169,47 @@ def _log_topics(state: State, counts: Counts, occupied: np.ndarray) -> float:
     return total
 
 
-def _log_content(
-    counts: Counts, observations: Observations, priors: Priors, workers: Workers
+def log_content(
+    counts: Counts, observations: Observations, priors: Priors, workers: Workers = ONE
 ) -> float:
-    active = counts.tokens_in_topic > 0
+    """Return the log-density of the content given its topics, up to its base measure."""
     if observations.n_words:
-        beta, size = priors.content.kernel_parameters()
-        tokens = counts.tokens_in_topic[active]
-        total = float((gammaln(size * beta) - gammaln(size * beta + tokens)).sum())
-        bounds, words = observations.layout.row_chunk_start, counts.words_in_topic
-        known, by_chunk = log_joint_of_counts(beta, N_KNOWN), np.zeros(len(bounds) - 1)
-
-        def add(first: int, last: int) -> None:
-            log_joint_of_words(first, last, bounds, words, beta, known, by_chunk)
-
-        workers.map(len(by_chunk), add)
-        return total + float(by_chunk.sum())
+        return _log_counts(
+            counts.words_in_topic,
+            priors.content.kernel_parameters(),
+            counts.tokens_in_topic,
+            observations.layout.row_chunk_start,
+            workers,
+        )
+    active = counts.tokens_in_topic > 0
     return float(priors.content.log_marginal(counts.topic_statistics[active]).sum())
+
+
+def _log_counts(
+    counts: NDArray[np.int32],
+    prior: Floats,
+    totals: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    workers: Workers = ONE,
+) -> float:
+    """Return the log-density of draws from unknown probabilities ~ Dir(c, ..., c), integrated out.
+
+    Parameters
+    ----------
+    counts : int32 (categories or more, columns)
+        A column for each unknown distribution.
+    prior : float64 (2,)
+        c, and how many categories there are.
+    totals : int64 (columns,)
+        Draws in each column.
+    bounds : of chunks of the rows that count
+    """
+    concentration, size = prior
+    known, by_chunk = log_joint_of_counts(concentration, N_KNOWN), np.zeros(len(bounds) - 1)
+
+    def add(first: int, last: int) -> None:
+        log_joint_of_words(first, last, bounds, counts, concentration, known, by_chunk)
+
+    workers.map(len(by_chunk), add)
+    once = np.ones(len(totals), np.int64)
+    return float(by_chunk.sum()) - log_rising_of_lengths(concentration * size, totals, once)

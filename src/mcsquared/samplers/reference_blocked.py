@@ -28,7 +28,11 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.cells import FEW
 from mcsquared.kernels.rng import Step
 from mcsquared.priors import Priors
-from mcsquared.samplers.concentrations import draw_topic_weights, resample_concentration
+from mcsquared.samplers.concentrations import (
+    draw_topic_weights,
+    resample_concentration,
+    resample_given_lengths,
+)
 from mcsquared.samplers.reference_draws import (
     BLOCK,
     Numbers,
@@ -125,9 +129,10 @@ def sweep(
         tables = draw_tables_of_groups(state, data, log_tau, numbers)
         state.tables = sums(tables, state.cluster_of_group, len(state.tables))
         customers = np.bincount(data.group_of_token, minlength=data.n_groups)
+        lengths, times = np.unique(customers[customers > 0], return_counts=True)
         rng = numbers.generator(Step.LAM)
-        state.lam = resample_concentration(
-            state.lam, priors.lam, customers, tables.sum(axis=1), rng
+        state.lam = resample_given_lengths(
+            state.lam, priors.lam, lengths, times, int(tables.sum()), rng
         )
     resample_concentrations(state, weights, priors, numbers)
 

@@ -3,10 +3,16 @@
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.special import crt, log_gamma
+from mcsquared.kernels.cpu.special import crt, log_rising
 from mcsquared.kernels.rng import Step
 
-__all__ = ["count_pairs", "draw_table_counts", "log_joint_of_counts", "log_joint_of_words"]
+__all__ = [
+    "count_pairs",
+    "draw_table_counts",
+    "log_joint_of_counts",
+    "log_joint_of_words",
+    "log_rising_of_lengths",
+]
 
 TABLES = int(Step.TABLES)
 
@@ -51,22 +57,29 @@ def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, bet
 
     ``known`` holds the terms of the first few n, from `log_joint_of_counts`.
     """
-    base = log_gamma(beta)
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for w in range(chunk_start[chunk], chunk_start[chunk + 1]):
             for m in range(words_in_topic.shape[1]):
                 n = words_in_topic[w, m]
                 if n > 0:
-                    total += known[n] if n < known.size else log_gamma(beta + n) - base
+                    total += known[n] if n < known.size else log_rising(beta, n)
         out[chunk] = total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def log_joint_of_counts(beta, size):
     """Return ln Γ(β + n) − ln Γ(β) for n = 0 ... size − 1."""
-    base = log_gamma(beta)
     known = np.empty(size)
     for n in range(size):
-        known[n] = log_gamma(beta + n) - base
+        known[n] = log_rising(beta, n)
     return known
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_rising_of_lengths(a, lengths, times):
+    """Return Σ times (ln Γ(a + n) − ln Γ(a)) over the lengths n."""
+    total = 0.0
+    for i in range(lengths.size):
+        total += times[i] * log_rising(a, lengths[i])
+    return total

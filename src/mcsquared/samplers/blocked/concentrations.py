@@ -19,6 +19,7 @@ from mcsquared.samplers.concentrations import (
     draw_tables,
     draw_topic_weights,
     resample_concentration,
+    resample_given_lengths,
 )
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
@@ -37,9 +38,12 @@ def resample_concentrations(
     """Draw λ, v, η, ε and α, in this order."""
     counts, held = state.counts, state.tables
     if not math.isinf(state.lam):
-        tokens = np.diff(observations.group_start)
-        state.lam = resample_with_tables_in_all(
-            state.lam, priors, tokens, int(held.sum(dtype=np.int64)), key
+        state.lam = resample_given_lengths(
+            state.lam,
+            priors.lam,
+            *observations.layout.lengths,
+            int(held.sum(dtype=np.int64)),
+            key.generator(Step.LAM),
         )
     tables = draw_tables(held, state.v * weights.topics, *key, workers)
     state.v = resample_concentration(
@@ -71,14 +75,3 @@ def resample_concentrations(
         [state.n_clusters],
         key.generator(Step.ALPHA),
     )
-
-
-def resample_with_tables_in_all(
-    lam: float, priors: Priors, tokens: np.ndarray, n_tables: int, key: Key
-) -> float:
-    """Draw λ from the groups' restaurants, of whose tables only the sum matters."""
-    tables = np.zeros(len(tokens), np.int64)
-    occupied = np.flatnonzero(tokens > 0)
-    if len(occupied):
-        tables[occupied[0]] = n_tables
-    return resample_concentration(lam, priors.lam, tokens, tables, key.generator(Step.LAM))

@@ -127,7 +127,7 @@ def count_groups(state: State, observations: Observations, workers: Workers) -> 
         )
         return groups, categories, totals
 
-    parts = workers.map(n_chunks, run)
+    parts = workers.map(n_chunks, run, n_parts=1)
     groups, categories, totals = (sum(part) for part in zip(*parts, strict=True))
     counts.groups_in_cluster = groups
     counts.category_counts = categories.T

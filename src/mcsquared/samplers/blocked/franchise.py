@@ -19,7 +19,6 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
-from mcsquared.samplers.blocked.concentrations import resample_with_tables_in_all
 from mcsquared.samplers.blocked.contexts import draw_contexts
 from mcsquared.samplers.blocked.mixing import EVERY, MOST_TOKENS, OTHER_CHAIN
 from mcsquared.samplers.blocked.weights import Key, Weights, make_room, topic_weights_with_tail
@@ -27,6 +26,7 @@ from mcsquared.samplers.concentrations import (
     draw_tables,
     draw_topic_weights,
     resample_concentration,
+    resample_given_lengths,
 )
 from mcsquared.samplers.topics import sweep_topics
 from mcsquared.samplers.workers import ONE, Workers
@@ -102,8 +102,13 @@ def sweep_in_turn(
 def _resample(state: State, observations: Observations, priors: Priors, key: Key) -> None:
     """Draw v, η and ε, given the groups' tables."""
     tables = state.tables[0].astype(np.int64)
-    tokens = np.diff(observations.group_start)
-    state.lam = resample_with_tables_in_all(state.lam, priors, tokens, int(tables.sum()), key)
+    state.lam = resample_given_lengths(
+        state.lam,
+        priors.lam,
+        *observations.layout.lengths,
+        int(tables.sum()),
+        key.generator(Step.LAM),
+    )
     draw_root(state, tables, priors, key)
 
 

@@ -1,0 +1,66 @@
+"""Where the groups are while a chain sweeps, and what is asked of them there.
+
+Given the globals, groups are moved where they are, and what comes back are counts. This place is
+the memory of this process; a GPU or the workers of a cluster answer the same questions.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mcsquared.kernels.cpu.given_contexts import ContextParameters
+from mcsquared.observations import Observations
+from mcsquared.priors import Priors
+from mcsquared.samplers.blocked import vectors, words
+from mcsquared.samplers.blocked.contexts import count_groups, draw_contexts
+from mcsquared.samplers.blocked.weights import Key, Weights
+from mcsquared.samplers.joint import log_content
+from mcsquared.samplers.workers import ONE, Workers
+from mcsquared.state import State
+
+__all__ = ["Place"]
+
+
+class Place:
+    """Groups in the memory of this process, moved by its threads.
+
+    Parameters
+    ----------
+    workers : Workers
+        Threads, for what is done here: everything in this place, the globals in others.
+    """
+
+    def __init__(self, observations: Observations, priors: Priors, workers: Workers = ONE) -> None:
+        self.observations = observations
+        self.priors = priors
+        self.workers = workers
+
+    def draw_contexts(self, state: State, key: Key) -> ContextParameters:
+        """Draw φ_k of every context and cluster slot."""
+        return draw_contexts(state, self.observations, key, self.workers)
+
+    def move(self, state: State, weights: Weights, contexts: ContextParameters, key: Key) -> float:
+        """Draw every group's topics and cluster, and count everything anew.
+
+        Returns what `place_members` does, 0 where λ = ∞.
+        """
+        given = (weights, contexts, key, self.workers)
+        varies = not math.isinf(state.lam)
+        if self.observations.n_words:
+            move = words.move_members if varies else words.move_groups
+            log_rising = move(state, self.observations, self.priors, *given)
+        else:
+            vector_move = vectors.move_members if varies else vectors.move_groups
+            log_rising = vector_move(state, self.observations, *given)
+        count_groups(state, self.observations, self.workers)
+        return log_rising or 0.0
+
+    def log_content(self, state: State) -> float:
+        """Return the log-density of the content given its topics, these integrated out."""
+        return log_content(state.counts, self.observations, self.priors, self.workers)
+
+    def fetch(self, state: State) -> None:
+        """Bring home the labels and the counts of words, before somebody reads them."""
+
+    def put(self, state: State) -> None:
+        """Take over labels and counts that were changed at home."""
