@@ -26,7 +26,8 @@ __all__ = ["own_shares"]
 Floats32 = NDArray[np.float32]
 
 N_STEPS = 12
-_NUMBERS = 1 << 22  # in the largest table of a part: 16 MB
+_NUMBERS = 1 << 18  # in the largest table of a part: 1 MB, which the caches of a core hold
+_LEAST = np.float32(1e-30)
 
 
 def own_shares(posterior: Posterior, corpus: Corpus) -> Floats32:
@@ -117,14 +118,16 @@ def _fixed_point(
 
     n_groups = len(prior)
     entry = np.arange(len(place))
-    sums = sparse.csr_matrix((counts, (place, entry)), shape=(n_groups, len(place)))
+    sums = sparse.csr_matrix((counts.copy(), (place, entry)), shape=(n_groups, len(place)))
     tokens = np.asarray(sums.sum(axis=1), np.float32).reshape(-1, 1)
     infinite = not np.isfinite(lam)
     theta = prior
     for _ in range(1 if infinite else N_STEPS):
-        chance = theta[place] * likelihood
-        chance /= np.maximum(chance.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        found = np.asarray(sums @ chance, np.float32)
+        chance = np.einsum("im,im->i", theta[place], likelihood)
+        # An entry that no topic of the group explains says nothing of them. Dividing the counts
+        # spares a table of normalised chances, which would take most of the time.
+        sums.data = np.divide(counts, chance, out=np.zeros_like(counts), where=chance > _LEAST)
+        found = theta * np.asarray(sums @ likelihood, np.float32)
         if infinite:
             theta = np.where(tokens > 0, found / np.maximum(tokens, 1.0), prior)
         else:
