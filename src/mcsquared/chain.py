@@ -21,6 +21,7 @@ from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
 from mcsquared.samplers import blocked, collapsed
 from mcsquared.samplers.blocked import Place, mixing
+from mcsquared.samplers.blocked.device import Device, DeviceCorpus
 from mcsquared.samplers.joint import log_joint
 from mcsquared.samplers.workers import Workers
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -118,6 +119,8 @@ class ChainRun:
     cluster_of_group: list[NDArray[np.int32]] = field(default_factory=list)
     sweep_of_draw: list[int] = field(default_factory=list)
     parameters: list[ParameterDraw] = field(default_factory=list)
+    # Makes the state whole where its labels are elsewhere, on a GPU say.
+    bring_home: Callable[[], None] = field(default=lambda: None, repr=False)
 
     @property
     def sweeps_done(self) -> int:
@@ -185,13 +188,23 @@ class Runner:
     callbacks: Sequence[Callback]
     stop: threading.Event
     save: Callable[[ChainRun, bool], None]
+    corpus_on_device: DeviceCorpus | None = None
 
     def run(self, run: ChainRun) -> None:
         """Sweep until the schedule ends, a callback stops it or somebody interrupts."""
         with Workers(self.threads_per_chain) as workers:
-            place = Place(self.observations, self.priors, workers)
+            place = self._place(workers)
+            place.put(run.state)
+            run.bring_home = lambda: place.fetch(run.state)
             self._sweep_to_the_end(run, place)
+            run.bring_home()
         self.save(run, True)
+
+    def _place(self, workers: Workers) -> Place:
+        """Return where the groups of a chain are while it sweeps."""
+        if self.corpus_on_device is None:
+            return Place(self.observations, self.priors, workers)
+        return Device(self.observations, self.priors, self.corpus_on_device, workers)
 
     def _sweep_to_the_end(self, run: ChainRun, place: Place) -> None:
         if self._had_ended(run):
@@ -205,6 +218,7 @@ class Runner:
             if kept:
                 number = len(run.cluster_of_group)
                 stored = self.schedule.stores_parameters(number, run.chain)
+                place.fetch(run.state, clusters_only=not stored)
                 run.keep(stored, self.observations)
             self.save(run, False)
             # Every callback hears of every sweep, also after one has asked to stop.
@@ -236,7 +250,7 @@ class Runner:
         state = run.state
         joint = state.log_joint
         if math.isinf(state.lam):
-            joint = log_joint(state, self.observations, self.priors, place.log_content(state))
+            joint = log_joint(state, self.observations, self.priors, place.log_tables(state))
         return SweepInfo(
             chain=run.chain,
             sweep=run.sweeps_done,
@@ -266,6 +280,7 @@ def run_chains(
     n_threads: int = 1,
     sampler: str = "blocked",
     save: Callable[[ChainRun, bool], None] | None = None,
+    device: str = "cpu",
 ) -> bool:
     """Run every chain to the end of the schedule, side by side in up to ``n_threads`` threads.
 
@@ -277,6 +292,8 @@ def run_chains(
     ----------
     save : callable, optional
         Called with a chain after every sweep, and once more with True when it ends.
+    device : {"cpu", "cuda"}
+        Where groups are moved. On a GPU chains run one after another.
 
     Returns
     -------
@@ -284,7 +301,10 @@ def run_chains(
         True if the run was interrupted from the keyboard.
     """
     stop = threading.Event()
-    n_side_by_side = min(n_threads, len(runs))
+    corpus = None
+    if device == "cuda":
+        corpus = DeviceCorpus(observations, varies=not math.isinf(runs[0].state.lam))
+    n_side_by_side = 1 if corpus else min(n_threads, len(runs))
     runner = Runner(
         observations,
         priors,
@@ -296,6 +316,7 @@ def run_chains(
         callbacks,
         stop,
         save or (lambda *_: None),
+        corpus,
     )
     with stop_on_interrupt(stop) as interrupted:
         if n_side_by_side == 1:

@@ -57,7 +57,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     sampler : {"auto", "collapsed", "blocked"}
         "auto" is "blocked", which is fast and parallel; "collapsed" is the paper's own, corrected,
         for ``lam=inf``.
-    device : {"cpu"}
+    device : {"cpu", "cuda"}
+        "cuda": words on a GPU (extra "gpu").
     n_sweeps, burn_in, thin : int
         All sweeps; those discarded at the beginning; every ``thin``-th after that is kept.
     n_chains : int
@@ -192,6 +193,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             callbacks=tuple(self.callbacks),
             progress=self.progress,
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
+            device=self.device,
         )
         result = fit.run(corpus, self._earlier_states(corpus, priors, sampler))
         self._take(result.posterior)

@@ -23,6 +23,7 @@ from mcsquared.posterior.advice import LARGEST_RHAT
 from mcsquared.priors import Priors
 from mcsquared.progress import Progress
 from mcsquared.samplers import blocked, collapsed
+from mcsquared.samplers.blocked.device import check_device
 from mcsquared.samplers.starts import check_init
 from mcsquared.state import Bounds
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "FitResult", "check_memory", "check_sampler", "checked_schedule", "seed_from"]
 
 SAMPLERS = ("auto", "collapsed", "blocked")
+DEVICES = ("cpu", "cuda")
 BYTES_PER_TOKEN = 32  # at the least, as measured: a run that needs more than all memory is killed
 
 
@@ -57,11 +59,14 @@ class Fit:
     callbacks: Sequence[Callback]
     progress: Any
     checkpoint: str | None
+    device: str = "cpu"
 
     def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
         """Run the chains, from ``states`` where an earlier fit left some."""
         check_memory(corpus.n_tokens, physical_memory())
         observations = observe(corpus, self.priors)
+        if self.device == "cuda":
+            check_device(observations)
         progress = Progress(
             self.schedule.n_sweeps, self.schedule.n_chains, observations.n_tokens, self.progress
         )
@@ -79,6 +84,7 @@ class Fit:
                 self.n_threads,
                 self.sampler,
                 checkpoint.save if checkpoint else None,
+                self.device,
             )
         kept = sum(len(run.cluster_of_group) for run in runs)
         usable = any(run.parameters for run in runs)
@@ -228,10 +234,12 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
         raise InputError(
             f"sampler is {sampler!r}, but one of {', '.join(map(repr, SAMPLERS))} is wanted"
         )
-    if device != "cpu":
-        raise InputError(f"device is {device!r}, but 'cpu' is the only one there is yet")
+    if device not in DEVICES:
+        raise InputError(f"device is {device!r}, but 'cpu' or 'cuda' is wanted")
     if sampler != "collapsed":
         return "blocked"
+    if device != "cpu":
+        raise InputError("device is 'cuda', but the collapsed sampler is for device='cpu' alone")
     if not (isinstance(lam, float | int) and lam == math.inf):
         raise InputError(
             f"lam is {lam!r}, but the collapsed sampler is for lam=inf, the paper's model; "

@@ -33,7 +33,13 @@ from mcsquared.priors import Priors
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import Counts, State
 
-__all__ = ["log_content", "log_joint", "log_joint_of_members"]
+__all__ = [
+    "N_KNOWN",
+    "log_joint",
+    "log_joint_of_members",
+    "log_tables",
+    "log_without_probabilities",
+]
 
 Floats = NDArray[np.float64]
 
@@ -41,25 +47,23 @@ N_KNOWN = 1024  # counts whose log-gammas are computed once
 
 
 def log_joint(
-    state: State, observations: Observations, priors: Priors, content: float | None = None
+    state: State, observations: Observations, priors: Priors, tables: float | None = None
 ) -> float:
     """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures: λ = ∞.
 
     Parameters
     ----------
-    content : float, optional
-        What `log_content` returns, where somebody has it.
+    tables : float, optional
+        What `log_tables` returns, where somebody has it.
     """
-    if content is None:
-        content = log_content(state.counts, observations, priors)
     counts = state.counts
-    total = _log_clusters(state, observations)
+    total = log_tables(counts, observations, priors) if tables is None else tables
+    total += _log_clusters(state, observations)
     if observations.n_tokens:
         occupied = counts.groups_in_cluster > 0
         active = counts.tokens_in_topic > 0
         total += _log_topics(state, counts, occupied)
         total += _log_root(state.topic_weights[active], float(state.log_unused[0]), state.eta)
-        total += content
     return total
 
 
@@ -69,7 +73,7 @@ def log_joint_of_members(
     topic_weights: Floats,
     log_shares: Floats,
     log_rising: float,
-    content: float,
+    tables: float,
 ) -> float:
     """Return log p(z, l, x, w, τ, ε | α, v, η, λ), up to the data's base measures: λ finite.
 
@@ -83,11 +87,11 @@ def log_joint_of_members(
         log τ.
     log_rising : float
         Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
-    content : float
-        What `log_content` returns.
+    tables : float
+        What `log_tables` returns.
     """
     counts = state.counts
-    total = _log_clusters(state, observations)
+    total = tables + _log_clusters(state, observations)
     if observations.n_tokens:
         active = counts.tokens_in_topic > 0
         occupied = counts.groups_in_cluster > 0
@@ -101,12 +105,11 @@ def log_joint_of_members(
         total += log_rising + _log_restaurants(state.lam, observations)
         total += _log_dirichlet(known, state.v * weights)
         total += _log_root(weights[:-1], log_unused, state.eta)
-        total += content
     return total
 
 
 def _log_clusters(state: State, observations: Observations) -> float:
-    """Return the log-density of clusters and of contexts given them."""
+    """Return the log-density of clusters, and of contexts other than bags given them."""
     occupied = state.counts.groups_in_cluster > 0
     groups = state.counts.groups_in_cluster[occupied].astype(np.float64)
     alpha = state.alpha
@@ -145,13 +148,6 @@ def _log_contexts(state: State, observations: Observations, occupied: np.ndarray
     for c, family in enumerate(observations.dense_families):
         statistics = counts.context_statistics[occupied, start[c] : start[c + 1]]
         total += float(family.log_marginal(statistics).sum())
-    categories = np.ascontiguousarray(counts.category_counts.T)
-    first = 0
-    for family, observed in zip(observations.bag_families, counts.category_totals.T, strict=True):
-        last = first + family.n_stats
-        prior = family.kernel_parameters()
-        total += _log_counts(categories, prior, observed, np.array([first, last]))
-        first = last
     for generic in observations.generic_contexts:
         statistics = np.zeros((len(occupied), generic.family.n_stats))
         np.add.at(statistics, state.cluster_of_group, generic.statistics)
@@ -169,20 +165,29 @@ def _log_topics(state: State, counts: Counts, occupied: np.ndarray) -> float:
     return total
 
 
-def log_content(
+def log_tables(
     counts: Counts, observations: Observations, priors: Priors, workers: Workers = ONE
 ) -> float:
-    """Return the log-density of the content given its topics, up to its base measure."""
+    """Return the log-density of the content given its topics, and of bags given clusters."""
+    categories = np.ascontiguousarray(counts.category_counts.T)
+    total, first = 0.0, 0
+    for family, observed in zip(observations.bag_families, counts.category_totals.T, strict=True):
+        bounds = np.array([first, first + family.n_stats])
+        total += _log_counts(categories, family.kernel_parameters(), observed, bounds)
+        first += family.n_stats
     if observations.n_words:
-        return _log_counts(
-            counts.words_in_topic,
-            priors.content.kernel_parameters(),
-            counts.tokens_in_topic,
-            observations.layout.row_chunk_start,
-            workers,
-        )
+        bounds, prior = observations.layout.row_chunk_start, priors.content.kernel_parameters()
+        held = counts.tokens_in_topic
+        return total + _log_counts(counts.words_in_topic, prior, held, bounds, workers)
     active = counts.tokens_in_topic > 0
-    return float(priors.content.log_marginal(counts.topic_statistics[active]).sum())
+    return total + float(priors.content.log_marginal(counts.topic_statistics[active]).sum())
+
+
+def log_without_probabilities(prior: Floats, totals: NDArray[np.int64]) -> float:
+    """Return Σ ln Γ(c size) − ln Γ(c size + n) over the totals n of as many distributions."""
+    concentration, size = prior
+    once = np.ones(len(totals), np.int64)
+    return -log_rising_of_lengths(concentration * size, totals, once)
 
 
 def _log_counts(
@@ -204,12 +209,10 @@ def _log_counts(
         Draws in each column.
     bounds : of chunks of the rows that count
     """
-    concentration, size = prior
-    known, by_chunk = log_joint_of_counts(concentration, N_KNOWN), np.zeros(len(bounds) - 1)
+    known, by_chunk = log_joint_of_counts(prior[0], N_KNOWN), np.zeros(len(bounds) - 1)
 
     def add(first: int, last: int) -> None:
-        log_joint_of_words(first, last, bounds, counts, concentration, known, by_chunk)
+        log_joint_of_words(first, last, bounds, counts, prior[0], known, by_chunk)
 
     workers.map(len(by_chunk), add)
-    once = np.ones(len(totals), np.int64)
-    return float(by_chunk.sum()) - log_rising_of_lengths(concentration * size, totals, once)
+    return float(by_chunk.sum()) + log_without_probabilities(prior, totals)

@@ -12,13 +12,11 @@ from numba import cuda, float32, int32, int64, uint64
 from mcsquared.kernels.cpu.cells import FEW
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cuda.numbers import four_words, place_of, unit
+from mcsquared.kernels.cuda.warp import N_WARPS, THREADS, meet, running_sum, shuffle
 from mcsquared.kernels.rng import BLOCK, Step
 
 __all__ = ["draw_cells"]
 
-ALL = 0xFFFFFFFF
-THREADS = 128
-N_WARPS = THREADS // 32
 TOPICS = int(Step.TOPICS)
 
 
@@ -104,7 +102,7 @@ def _draw_cells_of(n_topics):
         for r in range(own):
             if r * 32 + thread < n_topics:
                 count[warp, r * 32 + thread] = 0
-        cuda.syncwarp()
+        meet()
         for k in range(n_clusters):
             cell = w * n_clusters + k
             n_tokens = tokens_of_cell[cell]
@@ -121,18 +119,12 @@ def _draw_cells_of(n_topics):
                 value = float32(0.0)
                 if p < n_topics:
                     value = shares[int64(k) * n_topics + m] * weights[w * n_topics + m]
-                distance = 1
-                while distance < 32:
-                    other = cuda.shfl_up_sync(ALL, value, distance)
-                    if thread >= distance:
-                        value += other
-                    distance *= 2
-                value += before
+                value = before + running_sum(value, thread)
                 if p < n_topics:
                     sums[warp, p] = value
-                before = cuda.shfl_sync(ALL, value, 31)
+                before = shuffle(value, 31)
             total = before
-            cuda.syncwarp()
+            meet()
             for i in range(thread, n_tokens, 32):
                 number = drawn + i
                 words = four_words(
@@ -168,7 +160,7 @@ def _draw_cells_of(n_topics):
             drawn += n_tokens
             if thread == 0:
                 tokens_of_cell[cell] = 0
-            cuda.syncwarp()
+            meet()
             for r in range(own):
                 m = r * 32 + thread
                 if m < n_topics and count[warp, m] > 0:
@@ -176,6 +168,6 @@ def _draw_cells_of(n_topics):
                     count[warp, m] = 0
                     cuda.atomic.add(topics_in_cluster, int64(k) * n_topics + m, n)
                     words_in_topic[w * n_topics + m] += n
-            cuda.syncwarp()
+            meet()
 
     return kernel

@@ -6,10 +6,11 @@ from numba import cuda, float32, int64, uint64
 
 from mcsquared.kernels.cpu.gammas import CELLS, NOTHING
 from mcsquared.kernels.cuda.numbers import four_words, place_of, unit
+from mcsquared.kernels.cuda.warp import SIMULATED
 
 __all__ = ["draw_gamma_rows"]
 
-THREADS = 256
+THREADS = 8 if SIMULATED else 256
 SMALLEST = 1e-30
 
 
@@ -42,9 +43,9 @@ def try_large(u, turns, accept, shape):
 
 
 @cuda.jit
-def _draw_cells(n_cells, counts, shape, step, seed, chain, sweep, in_logs, out):
-    cell = int64(cuda.grid(1))
-    if cell >= n_cells:
+def _draw_cells(first, last, counts, shape, step, seed, chain, sweep, in_logs, out):
+    cell = first + int64(cuda.grid(1))
+    if cell >= last:
         return
     seed, chain, sweep = uint64(seed), uint64(chain), uint64(sweep)
     held = counts[cell]
@@ -76,16 +77,17 @@ def _draw_cells(n_cells, counts, shape, step, seed, chain, sweep, in_logs, out):
     out[cell] = log_value if in_logs else value
 
 
-def draw_gamma_rows(counts, shape, step, seed, chain, sweep, in_logs, out):
-    """Draw out[c] ~ Gamma(shape + counts[c]) for all cells, or the logarithms of such.
+def draw_gamma_rows(first, last, counts, shape, step, seed, chain, sweep, in_logs, out):
+    """Draw out[c] ~ Gamma(shape + counts[c]) for a range of cells, or the logarithms of such.
 
     Parameters
     ----------
+    first, last : int
+        Cells; the first one is a multiple of 32.
     counts : int32 (n_cells,)
     out : float32 (n_cells,)
     """
-    n_cells = out.size
-    grid = max((n_cells + THREADS - 1) // THREADS, 1)
+    grid = max((last - first + THREADS - 1) // THREADS, 1)
     _draw_cells[grid, THREADS](
-        n_cells, counts, float32(shape), step, seed, chain, sweep, in_logs, out
+        first, last, counts, float32(shape), step, seed, chain, sweep, in_logs, out
     )

@@ -13,17 +13,18 @@ from numba import cuda, float32, int32, int64, uint32, uint64
 
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cuda.numbers import four_words, place_of, unit
+from mcsquared.kernels.cuda.warp import N_WARPS, THREADS, first_of, running_sum, shuffle, vote
 from mcsquared.kernels.rng import BLOCK, Step
 
 __all__ = ["sweep_tokens"]
 
-ALL = 0xFFFFFFFF  # threads of a warp
-THREADS = 128  # of a block of threads: four warps
 TOPICS = int(Step.TOPICS)
 
 
 def sweep_tokens(
     n_groups,
+    first_group,
+    first_token,
     order,
     group_start,
     word,
@@ -40,6 +41,8 @@ def sweep_tokens(
 
     Parameters
     ----------
+    first_group, first_token : int
+        Groups and tokens of the corpus before these: random numbers are those of the whole.
     order : int64 (n_groups,)
         The groups, longest first: the last ones to be worked on are short.
     base : float32 (cluster slots, topic slots)
@@ -51,10 +54,11 @@ def sweep_tokens(
         Counts are added to it.
     """
     kernel = _sweep_tokens_of(base.shape[1] // N_LANES)
-    n_warps = THREADS // 32
-    grid = max((n_groups + n_warps - 1) // n_warps, 1)
+    grid = max((n_groups + N_WARPS - 1) // N_WARPS, 1)
     kernel[grid, THREADS](
         n_groups,
+        first_group,
+        first_token,
         order,
         group_start,
         word,
@@ -78,6 +82,8 @@ def _sweep_tokens_of(n_blocks):
     @cuda.jit(fastmath=True)
     def kernel(
         n_groups,
+        first_group,
+        first_token,
         order,
         group_start,
         word,
@@ -91,7 +97,7 @@ def _sweep_tokens_of(n_blocks):
         words_in_topic,
     ):
         thread = int32(cuda.threadIdx.x & 31)
-        at = cuda.blockIdx.x * (THREADS // 32) + cuda.threadIdx.x // 32
+        at = cuda.blockIdx.x * N_WARPS + cuda.threadIdx.x // 32
         if at >= n_groups:
             return
         n = cuda.local.array(own, float32)
@@ -117,13 +123,13 @@ def _sweep_tokens_of(n_blocks):
             if i < last:
                 topic = int32(topic_of_token[i])
             for t in range(min(int64(32), last - begin)):
-                off = cuda.shfl_sync(ALL, topic, t) - mine
+                off = shuffle(topic, t) - mine
                 for r in range(own):
                     n[r] += float32(off == int32(r * N_LANES))
             begin += 32
 
         place = place_of(TOPICS, 0)
-        block = uint64(first // BLOCK + j) * uint64(16)
+        block = uint64((first_token + first) // BLOCK + first_group + j) * uint64(16)
         counter = uint64(thread & int32(15))
         low = thread < int32(16)
         number0 = number1 = float32(0.0)
@@ -147,7 +153,7 @@ def _sweep_tokens_of(n_blocks):
             number = number1 if second else number0
             second = not second
             n_tokens = int32(min(int64(32), last - begin))
-            w = cuda.shfl_sync(ALL, own_word, 0)
+            w = shuffle(own_word, 0)
             for r in range(own):
                 following[r] = float32(0.0)
                 if mine + int32(r * N_LANES) < int32(stride):
@@ -157,46 +163,31 @@ def _sweep_tokens_of(n_blocks):
             for t in range(n_tokens):
                 for r in range(own):
                     factor[r] = following[r]
-                w = cuda.shfl_sync(ALL, own_word, min(t + 1, 31))
+                w = shuffle(own_word, min(t + 1, 31))
                 for r in range(own):
                     if mine + int32(r * N_LANES) < int32(stride):
                         following[r] = factors[
                             uint64(uint32(w)) * uint64(stride) + uint64(uint32(mine + r * N_LANES))
                         ]
-                old = cuda.shfl_sync(ALL, topic, t)
-                u = cuda.shfl_sync(ALL, number, t)
+                old = shuffle(topic, t)
+                u = shuffle(number, t)
                 off = old - mine
                 total = float32(0.0)
                 for r in range(own):
                     n[r] -= float32(off == int32(r * N_LANES))
                     total += (n[r] + weight[r]) * factor[r]
                     sums[r] = total
-                upto = total
-                other = cuda.shfl_up_sync(ALL, upto, 1)
-                if thread >= 1:
-                    upto += other
-                other = cuda.shfl_up_sync(ALL, upto, 2)
-                if thread >= 2:
-                    upto += other
-                other = cuda.shfl_up_sync(ALL, upto, 4)
-                if thread >= 4:
-                    upto += other
-                other = cuda.shfl_up_sync(ALL, upto, 8)
-                if thread >= 8:
-                    upto += other
-                other = cuda.shfl_up_sync(ALL, upto, 16)
-                if thread >= 16:
-                    upto += other
-                threshold = u * cuda.shfl_sync(ALL, upto, 31)
-                beyond = cuda.ballot_sync(ALL, upto > threshold)
+                upto = running_sum(total, thread)
+                threshold = u * shuffle(upto, 31)
+                beyond = vote(upto > threshold)
                 drawn = old  # by rounding no sum may be beyond the threshold: then the token stays
                 if beyond != 0:
-                    holder = int32(cuda.ffs(beyond) - 1)
+                    holder = int32(first_of(beyond))
                     rest = threshold - (upto - total)
                     passed = int32(0)
                     for r in range(own):
                         passed += int32(sums[r] <= rest)
-                    passed = cuda.shfl_sync(ALL, passed, holder)
+                    passed = shuffle(passed, holder)
                     if passed < int32(own):
                         drawn = ((holder & int32(1)) * int32(own) + passed) * int32(N_LANES) + (
                             holder >> int32(1)

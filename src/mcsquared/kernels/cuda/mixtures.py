@@ -3,19 +3,15 @@
 import math
 from functools import cache
 
-from numba import cuda, float32, float64, int32, int64, uint64
+from numba import cuda, float32, float64, int32, int64
 
 from mcsquared.kernels.cpu.mixtures import BETWEEN_SUMS, SMALLEST
-from mcsquared.kernels.cuda.numbers import four_words, open_unit, place_of
-from mcsquared.kernels.rng import Step
+from mcsquared.kernels.cuda.choosing import choose_cluster, score_of_contexts
+from mcsquared.kernels.cuda.warp import N_WARPS, THREADS, running_sum, shuffle
 
 __all__ = ["draw_clusters_of_words", "tabulate_log_mixtures"]
 
-ALL = 0xFFFFFFFF
-THREADS = 128
-N_WARPS = THREADS // 32
 WORDS = 8  # whose rows a block of threads multiplies at a time
-CLUSTERS = int(Step.CLUSTERS)
 
 
 @cache
@@ -75,11 +71,7 @@ def _centre(n_words, n_clusters, table):
     total = float32(0.0)
     for k in range(thread, n_clusters, 32):
         total += table[w * n_clusters + k]
-    distance = 16
-    while distance > 0:
-        total += cuda.shfl_xor_sync(ALL, total, distance)
-        distance //= 2
-    mean = total / float32(n_clusters)
+    mean = shuffle(running_sum(total, thread), 31) / float32(n_clusters)
     for k in range(thread, n_clusters, 32):
         table[w * n_clusters + k] -= mean
 
@@ -101,18 +93,14 @@ def tabulate_log_mixtures(n_words, weights, shares, table):
 
 def draw_clusters_of_words(
     n_groups,
+    first_group,
     order,
     entry_start,
     entry_word,
     entry_count,
     table,
     log_weights,
-    statistics,
-    naturals,
-    bag_start,
-    bag_category,
-    bag_count,
-    log_categories,
+    contexts,
     seed,
     chain,
     sweep,
@@ -123,12 +111,16 @@ def draw_clusters_of_words(
 
     Parameters
     ----------
+    first_group : int
+        Groups of the corpus before these: random numbers are those of the whole.
     order : int64 (n_groups,)
         Longest first.
     entry_start, entry_word, entry_count
         Rows of the (groups × words) counts.
     table : float32 (n_words × cluster slots,)
         From `tabulate_log_mixtures`.
+    contexts : tuple
+        See `mcsquared.kernels.cuda.choosing.score_of_contexts`.
     tokens_of_cell : int32 (n_words × cluster slots,)
         Added to.
     """
@@ -136,6 +128,7 @@ def draw_clusters_of_words(
     kernel = _draw_clusters_of((n_clusters + 31) // 32)
     kernel[max((n_groups + N_WARPS - 1) // N_WARPS, 1), THREADS](
         n_groups,
+        first_group,
         n_clusters,
         order,
         entry_start,
@@ -143,12 +136,7 @@ def draw_clusters_of_words(
         entry_count,
         table,
         log_weights,
-        statistics,
-        naturals,
-        bag_start,
-        bag_category,
-        bag_count,
-        log_categories,
+        contexts,
         seed,
         chain,
         sweep,
@@ -164,6 +152,7 @@ def _draw_clusters_of(own):
     @cuda.jit
     def kernel(
         n_groups,
+        first_group,
         n_clusters,
         order,
         entry_start,
@@ -171,12 +160,7 @@ def _draw_clusters_of(own):
         entry_count,
         table,
         log_weights,
-        statistics,
-        naturals,
-        bag_start,
-        bag_category,
-        bag_count,
-        log_categories,
+        contexts,
         seed,
         chain,
         sweep,
@@ -196,14 +180,7 @@ def _draw_clusters_of(own):
             part[q] = float32(0.0)
             score[q] = -math.inf
             if k < n_clusters:
-                value = log_weights[k]
-                for s in range(statistics.shape[1]):
-                    value += statistics[j, s] * naturals[s * n_clusters + k]
-                for c in range(bag_start.shape[0]):
-                    for e in range(bag_start[c, j], bag_start[c, j + 1]):
-                        cell = int64(bag_category[e]) * n_clusters + k
-                        value += float64(bag_count[e]) * float64(log_categories[cell])
-                score[q] = value
+                score[q] = log_weights[k] + score_of_contexts(j, k, n_clusters, contexts)
         n_added = 0
         begin = first
         while begin < last:
@@ -214,8 +191,8 @@ def _draw_clusters_of(own):
                 word = int32(entry_word[e])
                 times = float32(entry_count[e])
             for t in range(min(int64(32), last - begin)):
-                w = cuda.shfl_sync(ALL, word, t)
-                c = cuda.shfl_sync(ALL, times, t)
+                w = shuffle(word, t)
+                c = shuffle(times, t)
                 row = int64(w) * n_clusters + thread
                 for q in range(own):
                     if q * 32 + thread < n_clusters:
@@ -228,33 +205,7 @@ def _draw_clusters_of(own):
                     part[q] = float32(0.0)
                 n_added = 0
 
-        largest = -math.inf
-        for q in range(own):
-            largest = max(largest, score[q])
-        distance = 16
-        while distance > 0:
-            largest = max(largest, cuda.shfl_xor_sync(ALL, largest, distance))
-            distance //= 2
-        upto = 0.0
-        for q in range(own):
-            value = math.exp(score[q] - largest)
-            distance = 1
-            while distance < 32:
-                other = cuda.shfl_up_sync(ALL, value, distance)
-                if thread >= distance:
-                    value += other
-                distance *= 2
-            score[q] = upto + value
-            upto = cuda.shfl_sync(ALL, score[q], 31)
-        w0, w1, _, _ = four_words(
-            uint64(j), uint64(sweep), place_of(CLUSTERS, 0), uint64(seed), uint64(chain)
-        )
-        threshold = open_unit(w0, w1) * upto
-        cluster = int32(-1)
-        for q in range(own):
-            beyond = cuda.ballot_sync(ALL, score[q] > threshold)
-            if beyond != 0 and cluster < 0:
-                cluster = int32(q * 32) + int32(cuda.ffs(beyond) - 1)
+        cluster = choose_cluster(score, own, thread, first_group + j, sweep, seed, chain)
         if cluster < 0:  # by rounding: it stays where it was
             cluster = int32(cluster_of_group[j])
         if thread == 0:

@@ -6,15 +6,22 @@ from functools import cache
 from numba import cuda, float32, float64, int32, int64, uint32, uint64
 
 from mcsquared.kernels.cpu.special import stirling_series as cpu_stirling_series
-from mcsquared.kernels.cuda.numbers import four_words, open_unit, place_of, unit
+from mcsquared.kernels.cuda.choosing import choose_cluster, score_of_contexts
+from mcsquared.kernels.cuda.numbers import four_words, place_of, unit
+from mcsquared.kernels.cuda.warp import (
+    N_WARPS,
+    THREADS,
+    first_of,
+    meet,
+    running_sum,
+    shuffle,
+    vote,
+)
 from mcsquared.kernels.rng import BLOCK, Step
 
 __all__ = ["place_groups", "tabulate_log_rising"]
 
-ALL = 0xFFFFFFFF
-THREADS = 128
-N_WARPS = THREADS // 32
-CLUSTERS, GROUP_TABLES = int(Step.CLUSTERS), int(Step.GROUP_TABLES)
+GROUP_TABLES = int(Step.GROUP_TABLES)
 SMALLEST = 1e-30  # a base of 0 stands for one too small for a float
 
 stirling_series = cuda.jit(device=True)(cpu_stirling_series.py_func)
@@ -49,18 +56,15 @@ def tabulate_log_rising(base, n_tabulated, table):
 
 def place_groups(
     n_groups,
+    first_group,
+    first_token,
     group_start,
     topic_of_token,
     base,
     rising,
     n_tabulated,
     log_weights,
-    statistics,
-    naturals,
-    bag_start,
-    bag_category,
-    bag_count,
-    log_categories,
+    contexts,
     seed,
     chain,
     sweep,
@@ -73,13 +77,12 @@ def place_groups(
 
     Parameters
     ----------
+    first_group, first_token : int
+        Groups and tokens of the corpus before these: random numbers are those of the whole.
     rising : float32 (topic slots × (n + 1) × cluster slots,)
         From `tabulate_log_rising`.
-    statistics : float64 (n_groups, statistics of dense contexts)
-        0 where a context is missing.
-    naturals, log_categories
-        As in `mcsquared.kernels.cpu.given_contexts.ContextParameters`, flat.
-    bag_start : int64 (bags, n_groups + 1)
+    contexts : tuple
+        See `mcsquared.kernels.cuda.choosing.score_of_contexts`.
     topics_in_cluster, tables_in_cluster : int32 (cluster slots × topic slots,)
         Tokens c_km and tables O_km are added to them.
     log_likelihood : float32 (n_groups,)
@@ -90,6 +93,8 @@ def place_groups(
     grid = max((n_groups + N_WARPS - 1) // N_WARPS, 1)
     kernel[grid, THREADS](
         n_groups,
+        first_group,
+        first_token,
         n_clusters,
         group_start,
         topic_of_token,
@@ -97,12 +102,7 @@ def place_groups(
         rising,
         n_tabulated,
         log_weights,
-        statistics,
-        naturals,
-        bag_start,
-        bag_category,
-        bag_count,
-        log_categories,
+        contexts,
         seed,
         chain,
         sweep,
@@ -120,6 +120,8 @@ def _place_groups_of(n_topics, own):
     @cuda.jit
     def kernel(
         n_groups,
+        first_group,
+        first_token,
         n_clusters,
         group_start,
         topic_of_token,
@@ -127,12 +129,7 @@ def _place_groups_of(n_topics, own):
         rising,
         n_tabulated,
         log_weights,
-        statistics,
-        naturals,
-        bag_start,
-        bag_category,
-        bag_count,
-        log_categories,
+        contexts,
         seed,
         chain,
         sweep,
@@ -155,10 +152,10 @@ def _place_groups_of(n_topics, own):
         for m in range(thread, n_topics, 32):
             count[warp, m] = 0
             opened[warp, m] = 0
-        cuda.syncwarp()
+        meet()
         for i in range(first + thread, last, 32):
             cuda.atomic.add(count, (warp, int32(topic_of_token[i])), 1)
-        cuda.syncwarp()
+        meet()
 
         for q in range(own):
             part[q] = float32(0.0)
@@ -167,11 +164,11 @@ def _place_groups_of(n_topics, own):
             mine = int32(0)
             if m < n_topics:
                 mine = count[warp, m]
-            held = uint32(cuda.ballot_sync(ALL, mine > 0))
+            held = uint32(vote(mine > 0))
             while held != 0:
-                source = int32(cuda.ffs(int32(held)) - 1)
+                source = int32(first_of(held))
                 held = held & (held - uint32(1))
-                n = cuda.shfl_sync(ALL, mine, source)
+                n = shuffle(mine, source)
                 topic = begin + source
                 at = (int64(topic) * (n_tabulated + 1) + min(n, int32(n_tabulated))) * n_clusters
                 for q in range(own):
@@ -182,54 +179,18 @@ def _place_groups_of(n_topics, own):
                             a = max(float64(base[k * n_topics + topic]), SMALLEST) + n_tabulated
                             part[q] += float32(log_rising(a, float64(n - n_tabulated)))
 
-        largest = -math.inf
         for q in range(own):
             k = q * 32 + thread
             score[q] = -math.inf
             if k < n_clusters:
-                value = log_weights[k] + float64(part[q])
-                for s in range(statistics.shape[1]):
-                    value += statistics[j, s] * naturals[s * n_clusters + k]
-                for c in range(bag_start.shape[0]):
-                    for e in range(bag_start[c, j], bag_start[c, j + 1]):
-                        at = int64(bag_category[e]) * n_clusters + k
-                        value += float64(bag_count[e]) * float64(log_categories[at])
-                score[q] = value
-                largest = max(largest, value)
-        distance = 16
-        while distance > 0:
-            largest = max(largest, cuda.shfl_xor_sync(ALL, largest, distance))
-            distance //= 2
-
-        # Running sums in the order of the clusters: of 32 at a time, one upon the other.
-        upto = 0.0
-        for q in range(own):
-            value = math.exp(score[q] - largest)
-            distance = 1
-            while distance < 32:
-                other = cuda.shfl_up_sync(ALL, value, distance)
-                if thread >= distance:
-                    value += other
-                distance *= 2
-            score[q] = upto + value
-            upto = cuda.shfl_sync(ALL, score[q], 31)
-        w0, w1, _, _ = four_words(
-            uint64(j), uint64(sweep), place_of(CLUSTERS, 0), uint64(seed), uint64(chain)
-        )
-        threshold = open_unit(w0, w1) * upto
-        cluster = int32(-1)
-        chosen = float32(0.0)
-        for q in range(own):
-            beyond = cuda.ballot_sync(ALL, score[q] > threshold)
-            if beyond != 0 and cluster < 0:
-                source = int32(cuda.ffs(beyond) - 1)
-                cluster = int32(q * 32) + source
-                chosen = cuda.shfl_sync(ALL, part[q], source)
+                content = log_weights[k] + float64(part[q])
+                score[q] = content + score_of_contexts(j, k, n_clusters, contexts)
+        cluster = choose_cluster(score, own, thread, first_group + j, sweep, seed, chain)
         if cluster < 0:  # by rounding: it stays where it was
             cluster = int32(cluster_of_group[j])
-        if thread == 0:
+        if thread == cluster & int32(31):
             cluster_of_group[j] = cluster
-            log_likelihood[j] = chosen
+            log_likelihood[j] = part[cluster >> int32(5)]
 
         # Customers of all topics in one row, those of the first topic first.
         before = int32(0)
@@ -238,19 +199,13 @@ def _place_groups_of(n_topics, own):
             mine = int32(0)
             if m < n_topics:
                 mine = count[warp, m]
-            total = mine
-            distance = 1
-            while distance < 32:
-                other = cuda.shfl_up_sync(ALL, total, distance)
-                if thread >= distance:
-                    total += other
-                distance *= 2
+            total = running_sum(mine, thread)
             if m < n_topics:
                 start[warp, m] = before + total - mine
-            before += cuda.shfl_sync(ALL, total, 31)
-        cuda.syncwarp()
+            before += shuffle(total, 31)
+        meet()
         n_tokens = int32(last - first)
-        block = uint64(first // BLOCK + j) * uint64(16)
+        block = uint64((first_token + first) // BLOCK + first_group + j) * uint64(16)
         place = place_of(GROUP_TABLES, 0)
         for begin in range(0, n_tokens, BLOCK):
             w0, w1, w2, w3 = four_words(
@@ -279,7 +234,7 @@ def _place_groups_of(n_topics, own):
                     a = base[int64(cluster) * n_topics + low]
                     if i == 0 or u * (a + float32(i)) < a:
                         cuda.atomic.add(opened, (warp, low), 1)
-        cuda.syncwarp()
+        meet()
         for m in range(thread, n_topics, 32):
             if count[warp, m] > 0:
                 at = int64(cluster) * n_topics + m

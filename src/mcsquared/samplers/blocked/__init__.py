@@ -53,6 +53,6 @@ def sweep(
             weights.topics,
             weights.log_shares,
             log_rising,
-            place.log_content(state),
+            place.log_tables(state),
         )
     resample_concentrations(state, observations, priors, weights, key, workers)

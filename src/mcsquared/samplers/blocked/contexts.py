@@ -18,7 +18,7 @@ from mcsquared.samplers.blocked.weights import Key
 from mcsquared.samplers.workers import Workers, add_in_order
 from mcsquared.state import State
 
-__all__ = ["count_groups", "draw_contexts"]
+__all__ = ["SMALLEST_SHAPE", "count_groups", "draw_contexts", "draw_few"]
 
 SMALLEST_SHAPE = 1e-30  # the logarithms of a smaller one's variates are beyond the largest float
 
@@ -27,6 +27,18 @@ def draw_contexts(
     state: State, observations: Observations, key: Key, workers: Workers
 ) -> ContextParameters:
     """Draw φ_k of every context and cluster slot from its posterior; empty ones from the prior."""
+    naturals, extra = draw_few(state, observations, key)
+    return ContextParameters(
+        naturals=naturals,
+        log_categories=_log_categories(state, observations, key, workers),
+        extra=extra,
+    )
+
+
+def draw_few(
+    state: State, observations: Observations, key: Key
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw φ_k of the contexts that are no bags: ``naturals`` and ``extra`` of the parameters."""
     rng = key.generator(Step.CONTEXTS)
     statistics, start = state.counts.context_statistics, observations.dense.stat_start
     naturals = np.zeros((int(start[-1]), len(statistics)))
@@ -34,11 +46,7 @@ def draw_contexts(
         columns = slice(start[c], start[c + 1])
         parameters = family.sample_parameters(statistics[:, columns], rng)
         naturals[columns] = family.natural_parameters(parameters).T
-    return ContextParameters(
-        naturals=naturals,
-        log_categories=_log_categories(state, observations, key, workers),
-        extra=_extra(state, observations, rng),
-    )
+    return naturals, _extra(state, observations, rng)
 
 
 def _log_categories(

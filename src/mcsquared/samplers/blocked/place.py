@@ -14,7 +14,7 @@ from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import count_groups, draw_contexts
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.joint import log_content
+from mcsquared.samplers.joint import log_tables
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
 
@@ -55,12 +55,12 @@ class Place:
         count_groups(state, self.observations, self.workers)
         return log_rising or 0.0
 
-    def log_content(self, state: State) -> float:
-        """Return the log-density of the content given its topics, these integrated out."""
-        return log_content(state.counts, self.observations, self.priors, self.workers)
+    def log_tables(self, state: State) -> float:
+        """Return the log-density of the content given topics and of bags given clusters."""
+        return log_tables(state.counts, self.observations, self.priors, self.workers)
 
-    def fetch(self, state: State) -> None:
-        """Bring home the labels and the counts of words, before somebody reads them."""
+    def fetch(self, state: State, clusters_only: bool = False) -> None:
+        """Bring home labels and the largest counts, before somebody reads them."""
 
     def put(self, state: State) -> None:
         """Take over labels and counts that were changed at home."""

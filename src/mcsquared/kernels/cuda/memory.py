@@ -1,0 +1,57 @@
+"""Arrays on the GPU: made, filled, copied both ways. The rest of the package knows no other way."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda
+
+from mcsquared.kernels.cuda.warp import SIMULATED
+
+__all__ = ["empty", "free_bytes", "missing", "put", "take", "zero"]
+
+THREADS = 8 if SIMULATED else 256
+
+
+def missing() -> str | None:
+    """Return why no GPU can be used here; None where one can."""
+    if SIMULATED or cuda.is_available():
+        return None
+    reason = getattr(cuda, "cuda_error", lambda: None)()
+    said = " ".join(str(reason).split()) if reason else "CUDA finds none"
+    return said.rstrip(".")
+
+
+def free_bytes() -> int:
+    """Return how much memory of the GPU is free."""
+    return int(cuda.current_context().get_memory_info()[0])
+
+
+def put(array, out=None):
+    """Copy an array to the GPU, into ``out`` where there is one of its size."""
+    array = np.ascontiguousarray(array)
+    if out is None:
+        return cuda.to_device(array)
+    out.copy_to_device(array)
+    return out
+
+
+def take(array):
+    """Copy an array from the GPU."""
+    return array.copy_to_host()
+
+
+def empty(size, dtype):
+    """Return room for so many numbers."""
+    return cuda.device_array(size, dtype)
+
+
+@cuda.jit
+def _zero(array):
+    for i in range(cuda.grid(1), array.size, cuda.gridDim.x * THREADS):
+        array[i] = 0
+
+
+def zero(array):
+    """Fill a flat array with zeros."""
+    if array.size:
+        _zero[min((array.size + THREADS - 1) // THREADS, 4096), THREADS](array)

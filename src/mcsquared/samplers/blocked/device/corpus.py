@@ -1,0 +1,208 @@
+"""A corpus on the GPU: all of it, or a shard at a time where it is larger than the memory there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.errors import InputError
+from mcsquared.kernels.cpu.gammas import ROWS
+from mcsquared.observations import Observations
+
+__all__ = ["DeviceCorpus", "Shard", "longest_first"]
+
+SHARE = 0.8  # of the free memory that a corpus may take; what is left is for tables
+SHARE_OF_SHARD = 0.2  # the next one is copied before the last one's memory is free
+MOST_WHOLE = 2.0**61  # sums of statistics are whole numbers below it
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some groups in a row, on the GPU.
+
+    Attributes
+    ----------
+    groups, tokens : slice
+        Which ones of the corpus.
+    arrays : dict
+        Those of `DeviceCorpus.host_arrays`.
+    """
+
+    groups: slice
+    tokens: slice
+    arrays: dict[str, Any]
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of the shard."""
+        return self.groups.stop - self.groups.start
+
+
+class DeviceCorpus:
+    """A corpus as the kernels read it, on the GPU.
+
+    Parameters
+    ----------
+    observations : Observations
+    varies : bool
+        Whether topics are drawn token by token, as where λ is finite.
+    most_bytes : int, optional
+        Of the GPU's memory that the corpus may take; by default most of what is free.
+
+    Attributes
+    ----------
+    is_resident : bool
+        Whether all of it stays on the GPU; else shards are copied there one after another.
+    n_bytes : int
+        Of all of it.
+    bag_rows : list of range
+        Rows of each bag in tables of categories, where kernels can begin; rows between are empty.
+    scales : float64 (statistics of dense contexts,)
+        What a statistic is multiplied by before it is rounded to a whole number.
+    """
+
+    def __init__(
+        self, observations: Observations, varies: bool, most_bytes: int | None = None
+    ) -> None:
+        from mcsquared.kernels.cuda import memory
+
+        self.observations, self.varies = observations, varies
+        self.statistics = statistics_of_groups(observations)
+        largest = np.abs(self.statistics).max(axis=0, initial=0.0)
+        bound = np.where(largest > 0.0, largest, 1.0) * (observations.n_groups + 1)
+        self.scales = MOST_WHOLE / bound
+        self.bag_rows = rows_of_bags(observations)
+        first = np.cumsum([0, *(family.n_stats for family in observations.bag_families)])
+        self.row_of_category = np.concatenate(
+            [np.zeros(0, np.int32), *(np.asarray(rows, np.int32) for rows in self.bag_rows)]
+        )
+        self.n_category_rows = -(-self.bag_rows[-1].stop // ROWS) * ROWS if first[-1] else 0
+        free = int(SHARE * memory.free_bytes()) if most_bytes is None else most_bytes
+        bounds = self._bounds(free)
+        self.is_resident = len(bounds) == 2
+        self._bounds_of_shards = bounds
+        self._held = [self._load(0, observations.n_groups)] if self.is_resident else []
+
+    def shards(self) -> Iterator[Shard]:
+        """Yield the shards in their order, each on the GPU."""
+        if self.is_resident:
+            yield from self._held
+            return
+        for first, last in zip(self._bounds_of_shards, self._bounds_of_shards[1:], strict=False):
+            yield self._load(int(first), int(last))
+
+    def padded(self, category_counts: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return counts (cluster slots, categories) as a table with rows where kernels begin."""
+        table = np.zeros((self.n_category_rows, len(category_counts)), np.int32)
+        table[self.row_of_category] = category_counts.T
+        return table
+
+    def host_arrays(self, first: int, last: int) -> dict[str, NDArray[Any]]:
+        """Return what kernels read of some groups; groups and tokens count from the first."""
+        observations, layout = self.observations, self.observations.layout
+        start = observations.group_start[first : last + 1]
+        bags = observations.bags
+        bag_start = bags.start[:, first : last + 1]
+        entries = [slice(int(row[0]), int(row[-1])) for row in bag_start]
+        before = np.cumsum([0, *(part.stop - part.start for part in entries)])
+        none = np.zeros(0, np.int32)
+        arrays = {
+            "statistics": self.statistics[first:last],
+            "bag_start": np.array(
+                [row - row[0] + offset for row, offset in zip(bag_start, before, strict=False)],
+                np.int64,
+            ).reshape(len(bag_start), last + 1 - first),
+            "bag_category": self.row_of_category[
+                np.concatenate([none, *(bags.category[part] for part in entries)])
+            ],
+            "bag_count": np.concatenate([none, *(bags.count[part] for part in entries)]),
+            "group_start": start - start[0],
+        }
+        if self.varies:
+            words = observations.word[int(start[0]) : int(start[-1])]
+            return arrays | {"order": longest_first(start), "word": words.astype(np.int32)}
+        held = layout.words_of_group
+        begin = held.start[first : last + 1]
+        part = slice(int(begin[0]), int(begin[-1]))
+        return arrays | {
+            "order": longest_first(begin),
+            "entry_start": begin - begin[0],
+            "entry_word": held.column[part],
+            "entry_count": held.count[part],
+        }
+
+    def _load(self, first: int, last: int) -> Shard:
+        from mcsquared.kernels.cuda import memory
+
+        start = self.observations.group_start
+        host = self.host_arrays(first, last)
+        arrays = {name: memory.put(array) for name, array in host.items()}
+        return Shard(slice(first, last), slice(int(start[first]), int(start[last])), arrays)
+
+    def _bounds(self, free: int) -> NDArray[np.int64]:
+        """Return the groups at which shards begin, and their end."""
+        observations = self.observations
+        bags = np.diff(observations.bags.start, axis=1).sum(axis=0)
+        # Labels and places of a group, and its statistics; words with topics, or with counts.
+        of_group = 24 + 8 * self.statistics.shape[1] + 8 * len(observations.bag_families)
+        tokens = np.diff(observations.group_start)
+        if not self.varies:
+            tokens = np.diff(observations.layout.words_of_group.start)
+        needed = of_group + 8 * bags + 8 * tokens
+        total = np.cumsum(needed)
+        self.n_bytes = int(needed.sum())
+        if self.n_bytes <= free:
+            return np.array([0, observations.n_groups])
+        most = int(SHARE_OF_SHARD * free)
+        if needed.max() > most:
+            raise InputError(
+                f"device is 'cuda', but its memory has {most} bytes for a shard of the corpus and "
+                f"the largest group needs {needed.max()}; device='cpu' takes it"
+            )
+        bounds, done = [0], 0
+        while bounds[-1] < len(total):
+            last = int(np.searchsorted(total, done + most, side="right"))
+            bounds.append(last)
+            done = int(total[last - 1])
+        return np.array(bounds)
+
+
+def longest_first(start: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order in which the longest come first: the last ones worked on are short."""
+    return np.argsort(-np.diff(start), kind="stable").astype(np.int64)
+
+
+def rows_of_bags(observations: Observations) -> list[range]:
+    """Return rows for the categories of each bag, beginning where the gamma kernel can begin."""
+    rows, first = [], 0
+    for family in observations.bag_families:
+        rows.append(range(first, first + family.n_stats))
+        first = -(-rows[-1].stop // ROWS) * ROWS
+    return rows
+
+
+def statistics_of_groups(observations: Observations) -> NDArray[np.float64]:
+    """Return T(x_j) of all dense contexts, 0 where one is missing: (n_groups, statistics)."""
+    dense = observations.dense
+    statistics = np.zeros((observations.n_groups, int(dense.stat_start[-1])))
+    for c, family in enumerate(observations.dense_families):
+        seen = dense.observed[:, c]
+        values = dense.values[seen, dense.value_start[c] : dense.value_start[c + 1]]
+        columns = slice(int(dense.stat_start[c]), int(dense.stat_start[c + 1]))
+        statistics[seen, columns] = _statistics(family, values)
+    return statistics
+
+
+def _statistics(family: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return T(x) of values that are relative to the family's origin already."""
+    ones = np.ones((len(values), 1))
+    if family.kernel == "multivariate_gaussian":
+        products = values[:, :, None] * values[:, None, :]
+        return np.hstack([ones, values, products.reshape(len(values), -1)])
+    if family.kernel == "gaussian":
+        return np.hstack([ones, values, values**2])
+    return np.hstack([ones, values])

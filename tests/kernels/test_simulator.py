@@ -1,0 +1,22 @@
+"""The GPU's kernels in numba's simulator, where there is no GPU: a process of its own, told so."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).with_name("test_cuda.py")
+
+
+def test_the_kernels_of_the_gpu_pass_their_tests_in_the_simulator():
+    pytest.importorskip("numba.cuda")
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", str(TESTS)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    passed = re.search(r"(\d+) passed", run.stdout)
+    assert run.returncode == 0, run.stdout[-4000:]
+    assert passed
+    assert "skipped" not in run.stdout
