@@ -126,6 +126,12 @@ class Browser:
             ActionChains(self.driver).send_keys(key).perform()
         self.settle()
 
+    def click(self, element: Any) -> None:
+        """Press a button or a link as a pointer does, which fails where something covers it."""
+        self.run("arguments[0].scrollIntoView({ block: 'center' })", element)
+        element.click()
+        self.settle()
+
     def type(self, selector: str, text: str) -> None:
         """Put a text into a field, as one does who types it."""
         self.run(

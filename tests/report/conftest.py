@@ -12,8 +12,6 @@ from tests.posterior.models import make_posterior
 from tests.report.browser import Browser, start_chromium
 from tests.report.models import fitted, hostile_corpus, load
 
-KINDS = ("words", "vectors", "pixels", "nips", "labelme", "schools")
-
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:

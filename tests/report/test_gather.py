@@ -10,6 +10,7 @@ from mcsquared.posterior.tables import membership
 from mcsquared.report import render, report_data, write_report
 from mcsquared.report.content import Words, image_shape_of
 from mcsquared.report.groups import memberships
+from mcsquared.report.overview import checks
 from mcsquared.report.packing import embedded_json
 from tests.posterior.models import make_posterior
 from tests.report.test_packing import unpacked
@@ -154,3 +155,33 @@ def test_the_page_may_run_its_own_script_alone(made):
     assert len(base64.b64decode(policy.partition("script-src 'sha256-")[2].partition("'")[0])) == 32
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page
+
+
+def test_means_of_contexts_are_those_of_the_table_of_clusters(made):
+    posterior, data = made
+    contexts = {context["name"]: context for context in data["contexts"]}
+    table = posterior.clusters()
+    for name in ("year", "visits"):
+        np.testing.assert_allclose(
+            unpacked(contexts[name]["cluster_mean"]), table[name].to_numpy(float), rtol=1e-5
+        )
+    tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
+    wanted = (tokens / tokens.sum(axis=0)).T @ table["year"].to_numpy(float)
+    np.testing.assert_allclose(unpacked(contexts["year"]["topic_mean"]), wanted, rtol=1e-6)
+
+
+def test_typical_groups_of_a_topic_are_listed_from_the_most_typical_down():
+    posterior, corpus, _ = make_posterior(n_groups=60, lam=5.0)
+    for found in report_data(posterior, corpus)["topics"]["typical"]:
+        shares = [round(share, 2) for _, share in found]
+        assert shares == sorted(shares, reverse=True)
+
+
+@pytest.mark.parametrize(("unsure", "begins"), [(0, "All groups are"), (1, "99% of the groups")])
+def test_all_groups_are_all_of_them(unsure, begins):
+    posterior, _, _ = make_posterior()
+    confidence = np.ones(1000)
+    confidence[:unsure] = 0.5
+    found = checks(posterior, confidence, report_data(posterior)["diagnostics"])
+    [text] = [check["text"] for check in found if "companions" in check["text"]]
+    assert text.startswith(begins)

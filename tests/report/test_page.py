@@ -1,8 +1,6 @@
-"""The page in a browser: it loads without network, everything on it works at every width."""
+"""The parts of the page in a browser: search, map, keys, lists, colours, paper."""
 
 import pytest
-
-from tests.report.conftest import KINDS
 
 TABS = ("overview", "map", "clusters", "topics", "groups", "diagnostics")
 
@@ -17,44 +15,6 @@ def hits_before(browser, place):
         "return [...document.querySelectorAll('#found > *')].map((e) => e.className)"
     )
     return kinds[:place].count("hit") + 1
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_section_is_shown_without_network_or_complaint(browser, pages, kind):
-    browser.open(pages[kind])
-    for width in (1280, 400):
-        browser.resize(width)
-        for tab in TABS:
-            browser.go(tab)
-            assert browser.one("#tabs a[aria-current]").get_attribute("data-tab") == tab
-            assert len(browser.text()) > 100
-            assert browser.overflow() <= 0, (tab, width)
-        for tab in ("clusters", "topics", "groups"):
-            browser.go(tab, 0)
-            assert browser.one("article").is_displayed()
-            assert browser.overflow() <= 0, (tab, width)
-    assert browser.complaints() == []
-    assert browser.requests() == []
-
-
-@pytest.mark.parametrize("kind", ["words_alone", "vectors"])
-def test_every_link_leads_somewhere(browser, pages, kind):
-    browser.open(pages[kind])
-    waiting, seen = {f"#/{tab}" for tab in TABS}, set()
-    while waiting - seen and len(seen) < 40:
-        address = min(waiting - seen)
-        seen.add(address)
-        browser.run("window.location.hash = arguments[0]", address)
-        browser.settle()
-        assert "no such" not in browser.text("main h2"), address
-        found = browser.addresses()
-        assert all(link.startswith("#/") for link in found)
-        # Of every kind of address a few are enough.
-        kinds = [link.split("/")[1] for link in waiting]
-        waiting |= {link for link in sorted(found) if kinds.count(link.split("/")[1]) < 4}
-    assert {"#/clusters/0", "#/topics/0"} <= seen
-    assert any(address.startswith("#/groups/") for address in seen)
-    assert browser.complaints() == []
 
 
 @pytest.mark.parametrize(
@@ -240,3 +200,29 @@ def test_a_model_alone_says_what_the_page_lacks(browser, pages):
     assert "does not hold the groups' content" in browser.text()
     browser.go("groups", 3)
     assert "Of the clusters it was in" in browser.text("article")
+
+
+def test_what_gets_the_focus_does_not_lie_under_the_head(browser, pages):
+    browser.open(pages["words"], width=400)
+    browser.go("clusters", 0)
+    browser.run("window.scrollTo(0, document.body.scrollHeight)")
+    for link in browser.all("article .bars a")[:3]:
+        browser.run("arguments[0].focus()", link)
+        place = "return arguments[0].getBoundingClientRect()"
+        head = browser.one(".top")
+        assert browser.run(place, link)["top"] >= browser.run(place, head)["bottom"]
+
+
+@pytest.mark.parametrize(("query", "wanted"), [("2010", "2010"), ("2020-07", "2020-07-")])
+def test_numbers_and_dates_are_found_and_have_pages(browser, pages, query, wanted):
+    browser.open(pages["words"])
+    browser.go("search", query)
+    links = [a for a in browser.addresses() if a.startswith("#/values/")]
+    assert links
+    browser.run("window.location.hash = arguments[0]", links[0])
+    browser.settle()
+    assert browser.text("main h2").startswith(wanted)
+    groups = browser.texts("main .group-row")
+    assert f"{len(groups)} group" in browser.text()
+    browser.go("groups", 1)
+    assert "#/values/1/" in " ".join(browser.addresses()), "its day leads to the others of that day"

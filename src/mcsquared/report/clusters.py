@@ -1,4 +1,4 @@
-"""Clusters and topics on the page: sizes, shares in each other, names, and what may be mixed up."""
+"""Clusters and topics on the page: sizes, shares in each other, and what may be mixed up."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scipy import sparse
 from mcsquared.posterior.means import token_shares
 from mcsquared.posterior.tables import token_weights
 from mcsquared.report.content import N_WORDS_OF_CLUSTER, NAMING_RELEVANCE, Words
-from mcsquared.report.packing import clipped, pack, pack_shares
+from mcsquared.report.naming import cluster_names, topic_names
+from mcsquared.report.packing import pack, pack_shares
 
 if TYPE_CHECKING:
-    from mcsquared.corpus import Column
     from mcsquared.posterior import Posterior
 
-__all__ = ["Spread", "cluster_data", "cluster_names", "mixed_up", "topic_data", "topic_spread"]
+__all__ = ["Spread", "cluster_data", "mixed_up", "topic_data", "topic_spread"]
 
 Floats = NDArray[np.float64]
 
@@ -74,44 +74,6 @@ def mixed_up(posterior: Posterior) -> Floats:
     total[own] -= sizes
     pairs[own] = sizes * (sizes - 1.0)
     return np.divide(total, pairs, out=np.ones_like(total), where=pairs > 0)
-
-
-def cluster_names(posterior: Posterior, words: Words | None, shares: Floats) -> list[str]:
-    """Return what tells each cluster from the others in a few words; empty where nothing does."""
-    if words is not None and words.readable:
-        return [words.name(row @ words.topics) for row in shares]
-    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
-    for name, column in posterior.contexts.items():
-        if column.kind in ("bag", "category"):
-            table = posterior.context_given_cluster(name).to_numpy()
-            return _names_by_values(column, table, sizes, 2 if column.kind == "bag" else 1)
-    return ["" for _ in range(posterior.n_clusters)]
-
-
-def topic_names(posterior: Posterior, words: Words | None) -> list[str]:
-    """Return a few words for each topic: its own, or the members of a bag that it goes with."""
-    if words is not None and words.readable:
-        return [words.name(row) for row in words.topics]
-    for name, column in posterior.contexts.items():
-        if column.kind == "bag":
-            table = posterior.context_given_topic(name).to_numpy()
-            names = _names_by_values(column, table, posterior.tokens_of_topic, 2)
-            return [f"with {values}" if values else "" for values in names]
-    return ["" for _ in range(posterior.n_topics)]
-
-
-def _names_by_values(
-    column: Column, table: Floats, weight: NDArray[np.int64], most: int
-) -> list[str]:
-    """Return the values that tell each column of a table from all of them together."""
-    overall = np.maximum(table @ (weight / max(weight.sum(), 1)), 1e-300)
-    gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
-    best = np.argsort(-gain, axis=0, kind="stable")[:most].T
-    names: Any = column.categories
-    return [
-        ", ".join(clipped(names[v], 40) for v in row if v < len(names) and gain[v, k] > 0)
-        for k, row in enumerate(best)
-    ]
 
 
 def cluster_data(

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
+from mcsquared.posterior.contexts import context_of, context_statistics
+from mcsquared.posterior.means import location
 from mcsquared.report.packing import clipped, pack
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def context_data(
         data |= _vectors(by_cluster, by_topic, weight)
     else:
         data |= _curves(column, by_cluster, by_topic, weight)
+        data |= _own_means(posterior, name)
         data["over"] = _over(column, posterior.tokens_per_group, shares)
     return data
 
@@ -148,6 +151,19 @@ def _over(
 def _means(points: Floats, densities: Floats) -> Floats:
     totals = np.maximum(densities.sum(axis=1), np.finfo(np.float64).tiny)
     return densities @ points / totals
+
+
+def _own_means(posterior: Posterior, name: str) -> dict[str, Any]:
+    """Return the means that the family itself has: a grid knows nothing of what lies beyond it."""
+    _, family = context_of(posterior, name)
+    means = location(family, context_statistics(posterior, name))
+    if means is None or means.shape[1] != 1:
+        return {}
+    tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
+    totals = tokens.sum(axis=0)
+    even = np.full_like(tokens, 1.0 / max(len(tokens), 1))
+    part = np.divide(tokens, totals, out=even, where=totals > 0)
+    return {"cluster_mean": pack(means[:, 0]), "topic_mean": pack(part.T @ means[:, 0])}
 
 
 def _vectors(by_cluster: pd.DataFrame, by_topic: pd.DataFrame, weight: Floats) -> dict[str, Any]:

@@ -112,7 +112,8 @@ def typical_groups(
     for column in np.asarray(scores).T:
         weighted = column * trusted
         best = np.argpartition(-weighted, min(most, len(weighted) - 1))[:most]
-        best = best[np.lexsort((best, -weighted[best]))]
+        # The page shows the scores, so they run downwards on it.
+        best = best[np.lexsort((best, -weighted[best], -np.round(column[best], 2)))]
         lists.append([(int(j), round(float(column[j]), 4)) for j in best if column[j] > 0])
     return lists
 

@@ -152,8 +152,11 @@ def _draws(diagnostics: dict[str, Any]) -> dict[str, str] | None:
 def _clusters(posterior: Posterior, confidence: Floats) -> dict[str, str]:
     sure = float((confidence >= _SURE).mean())
     text = (
-        f"{sure:.0%} of the groups are with the same companions in at least {_SURE:.0%} of the "
-        "draws. The others lie between clusters: their pages say between which."
+        f"All groups are with the same companions in at least {_SURE:.0%} of the draws."
+        if sure == 1.0
+        else f"{min(math.floor(100 * sure), 99)}% of the groups are with the same companions in "
+        f"at least {_SURE:.0%} of the draws. The others lie between clusters: their pages say "
+        "between which."
     )
     if posterior.n_draws < 5:
         return _check(

@@ -148,7 +148,10 @@ function groupValue(c, j) {
     return row.slice(0, 12).map((x) => figure(x)).join(', ') + (w > 12 ? ', …' : '');
   }
   const x = context.values[j];
-  return Number.isFinite(x) ? contextFigure(context, x) : h('span', { class: 'soft' }, 'missing');
+  if (!Number.isFinite(x)) return h('span', { class: 'soft' }, 'missing');
+  const text = contextFigure(context, x);
+  const value = figures(context)?.place.get(text);
+  return value === undefined ? text : h('a', { href: address('values', c, value) }, text);
 }
 
 function groupContexts(j) {

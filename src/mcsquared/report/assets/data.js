@@ -120,7 +120,39 @@ function valuesOf(context, j) {
   return context.values[j] > 0 ? [context.values[j] - 1] : [];
 }
 
+// Values of a number or a date, as they are shown, with the groups of each; null where there are
+// too many to choose from.
+const MOST_FIGURES = 3000;
+const figuresOf = new Map();
+
+function figures(context) {
+  if (!figuresOf.has(context)) figuresOf.set(context, /^(number|count|date)$/.test(context.kind) ? sharedValues(context) : null);
+  return figuresOf.get(context);
+}
+
+function sharedValues(context) {
+  const byNumber = new Map();
+  for (let j = 0; j < context.values.length && byNumber.size <= MOST_FIGURES; j += 1) {
+    const x = context.values[j];
+    if (!Number.isFinite(x)) continue;
+    if (!byNumber.has(x)) byNumber.set(x, []);
+    byNumber.get(x).push(j);
+  }
+  if (!byNumber.size || byNumber.size > MOST_FIGURES) return null;
+  const byText = new Map();
+  for (const [x, found] of [...byNumber].sort((a, b) => a[0] - b[0])) {
+    const text = contextFigure(context, x);
+    byText.set(text, [...(byText.get(text) || []), ...found]);
+  }
+  const names = [...byText.keys()];
+  return { names, members: [...byText.values()], place: new Map(names.map((text, i) => [text, i])) };
+}
+
+// Names of the values that have a page of their own.
+function valueNames(context) { return context.categories || figures(context)?.names || null; }
+
 function groupsWithValue(context, value) {
+  if (!context.categories) return figures(context).members[value];
   const found = [];
   if (context.kind === 'bag') {
     if (!context.items) return found;

@@ -106,7 +106,7 @@ function columns(...children) {
 
 function figureTile(label, value, note) {
   return h('div', { class: 'tile' },
-    h('div', { class: 'tile-value' }, value), h('div', { class: 'tile-label' }, label),
+    h('div', { class: String(value).length > 8 ? 'tile-value long' : 'tile-value' }, value), h('div', { class: 'tile-label' }, label),
     note && h('div', { class: 'tile-note' }, note));
 }
 

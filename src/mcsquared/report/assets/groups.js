@@ -39,12 +39,12 @@ function groupDetail(j) {
   const like = groups.ownShares ? groupsLike(j, 8) : [];
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, groupName(j)),
-      h('p', { class: 'note' }, `Group ${whole(number)} · ${whole(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
+      h('p', { class: 'note' }, h('span', { title: 'counted from 0' }, `row ${number} of the data`), ` · ${whole(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
     columns(
       h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
         h('p', { class: 'note' }, meter(sure, `${percent(sure)} sure`), ` together with a group of this cluster with probability ${percent(sure)}`),
         choices.length > 1 && [h('h4', {}, 'Over the draws it was in'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { most: 1 })]),
-      card('Topics', groups.ownShares ? 'Share of its content.' : 'Of the clusters it was in.', bars(topicRows)),
+      card('Topics', `${groups.ownShares ? 'Share of its content' : 'Of the clusters it was in'}${topicRows.length < topics.n ? `: the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
       contexts.length > 0 && card('Contexts', null, groupContexts(j)),
       like.length > 0 && card('Groups like it', 'The same cluster and the same topics.', h('ol', { class: 'plain' }, like.map(([other]) => h('li', {}, groupRow(other, percent(groups.confidence[other] / 255))))))));
 }
@@ -111,7 +111,8 @@ function wordView(args) {
 function valueView(args) {
   const [c, value] = args.map(Number);
   const context = contexts[c];
-  if (!context || !context.categories || !(value < context.categories.length)) return missingView('value');
+  const names = context && valueNames(context);
+  if (!names || !(value < names.length)) return missingView('value');
   const found = groupsWithValue(context, value);
   const counts = new Map();
   const shares = new Map();
@@ -120,15 +121,15 @@ function valueView(args) {
     for (let i = j * groups.topicsEach; i < (j + 1) * groups.topicsEach; i += 1) shares.set(groups.topic[i], (shares.get(groups.topic[i]) || 0) + groups.topicShare[i] / 255);
   }
   const top = (map) => [...map.entries()].sort((a, b) => b[1] - a[1]).slice(0, 10);
-  const element = h('div', { class: 'view' }, h('p', { class: 'note' }, context.name), h('h2', { tabindex: '-1' }, context.categories[value]),
+  const element = h('div', { class: 'view' }, h('p', { class: 'note' }, context.name), h('h2', { tabindex: '-1' }, names[value]),
     h('p', {}, `${plural(context.groupsWith ? context.groupsWith[value] : found.length, 'group')} with this value.`),
     columns(
       card('Clusters', 'Groups with this value in each; in brackets their share of the cluster.', bars(top(counts).map(([k, count]) => ({
         label: clusterLink(k), value: count, text: `${whole(count)} (${percent(count / clusters.size[k])})`, colour: clusterColour(k),
       })))),
-      card('Topics', 'Of these groups, on average.', bars(top(shares).map(([m, sum]) => ({ label: topicLink(m), value: sum / found.length }))))),
+      card('Topics', `Of these groups, on average${groups.topicsEach < topics.n ? `; of each group its ${groups.topicsEach} largest count` : ''}.`, bars(top(shares).map(([m, sum]) => ({ label: topicLink(m), value: sum / found.length }))))),
     found.length > 0 && h('section', { class: 'card' }, h('h3', {}, 'Groups'), groupList(found, 'Groups with this value')));
-  return { element, title: context.categories[value] };
+  return { element, title: names[value] };
 }
 
 function missingView(what) {

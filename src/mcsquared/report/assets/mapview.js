@@ -45,7 +45,11 @@ function colouring(choiceKey) {
     const place = new Map(frequent.map((v, i) => [v, i + 1]));
     return {
       base,
-      classOf: (j) => { for (const v of valuesOf(context, j)) if (place.has(v)) return place.get(v); return 0; },
+      classOf: (j) => {
+        if (context.kind !== 'bag') return place.get(context.values[j] - 1) || 0;
+        for (let i = context.first[j]; i < context.first[j + 1]; i += 1) if (place.has(context.items[i])) return place.get(context.items[i]);
+        return 0;
+      },
       palette: [missing, ...base.slice(0, 8)],
       legend: h('div', { class: 'legend' }, frequent.map((v, i) => h('a', { class: 'chip', href: address('values', c, v) },
         h('span', { class: 'dot', style: { background: `var(--c${i})` } }), context.categories[v])), h('span', { class: 'soft' }, 'others grey')),

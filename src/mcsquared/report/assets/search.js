@@ -44,9 +44,11 @@ function searchAll(query, most) {
     add('Words', wordHits.map((w) => ({ href: address('words', w), text: words.vocabulary[w], mark: null, note: `${whole(words.frequency[w])} times` })));
   }
   contexts.forEach((context, c) => {
-    if (!context.categories) return;
-    const hits = findNames(lowered(context.categories), query, most);
-    add(context.name, hits.map((v) => ({ href: address('values', c, v), text: context.categories[v], mark: null, note: context.groupsWith ? plural(context.groupsWith[v], 'group') : '' })));
+    const names = valueNames(context);
+    if (!names) return;
+    const count = (v) => (context.categories ? context.groupsWith?.[v] : groupsWithValue(context, v).length);
+    const hits = findNames(lowered(names), query, most);
+    add(context.name, hits.map((v) => ({ href: address('values', c, v), text: names[v], mark: null, note: count(v) === undefined ? '' : plural(count(v), 'group') })));
   });
   return found;
 }

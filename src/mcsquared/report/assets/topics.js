@@ -26,7 +26,7 @@ function wordCard(m) {
   });
   draw();
   return card('Words', 'Bar: share of the topic. Line: share of everything.',
-    h('label', { class: 'slider' }, h('span', { class: 'soft' }, 'its own'), slider, h('span', { class: 'soft' }, 'most frequent'), h('span', { class: 'soft' }, 'λ = ', shown)), holder);
+    h('label', { class: 'slider' }, h('span', { class: 'soft' }, 'its own'), slider, h('span', { class: 'soft' }, 'most frequent'), h('span', { class: 'soft' }, shown)), holder);
 }
 
 function ellipse(m, x, y, width, height, chosen) {

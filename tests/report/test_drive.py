@@ -1,0 +1,140 @@
+"""Pages of papers, of images and of schools, driven wide and narrow: tabs, links, search, sliders.
+
+Where a public set is not at hand, one that is made here stands in: words, pixels, vectors.
+"""
+
+import pytest
+
+REPORTS = {"papers": ("nips", "words"), "images": ("labelme", "pixels")}
+REPORTS |= {"schools": ("schools", "vectors")}
+TABS = ("overview", "map", "clusters", "topics", "groups", "diagnostics")
+VISITED = 6  # of every kind of address
+
+# Goes from address to address as far as links lead, and reports what is wrong on the way.
+WALK = """
+const [most, done] = arguments;
+const drawn = () => new Promise((ready) => requestAnimationFrame(() => setTimeout(ready, 0)));
+const arrive = async (address) => {
+  if (window.location.hash === address) return;
+  const changed = new Promise((ready) => addEventListener('hashchange', ready, { once: true }));
+  window.location.hash = address;
+  await changed;
+  await drawn();
+};
+(async () => {
+  const waiting = [...document.querySelectorAll('#tabs a')].map((a) => a.getAttribute('href'));
+  const [seen, counts, wrong] = [new Set(), {}, []];
+  while (waiting.length) {
+    const address = waiting.shift();
+    if (seen.has(address)) continue;
+    seen.add(address);
+    await arrive(address);
+    const main = document.querySelector('main');
+    const chosen = /^#.(clusters|topics|groups).\\d/.test(address);
+    const heading = main.querySelector('h2').textContent;
+    if (/no such/.test(heading)) wrong.push([address, 'leads nowhere']);
+    if (chosen && !main.querySelector('.has-detail')) wrong.push([address, 'is not there']);
+    if (main.textContent.length < 40) wrong.push([address, 'is empty']);
+    const wide = document.documentElement.scrollWidth - window.innerWidth;
+    if (wide > 0) wrong.push([address, `is ${wide} pixels too wide`]);
+    for (const link of main.querySelectorAll('a')) {
+      const href = link.getAttribute('href');
+      const kind = href.split('/')[1];
+      if (!href.startsWith('#/')) wrong.push([address, `has a link to ${href}`]);
+      if (seen.has(href) || waiting.includes(href)) continue;
+      counts[kind] = (counts[kind] || 0) + 1;
+      if (counts[kind] <= most) waiting.push(href);
+    }
+  }
+  done([[...seen], wrong]);
+})();
+"""
+
+# The first link to each kind of page that can be clicked where one is.
+LINKS = """
+const found = {};
+for (const link of document.querySelectorAll('main a')) {
+  const box = link.getBoundingClientRect();
+  const href = link.getAttribute('href');
+  const shown = box.width > 2 && box.height > 2;
+  if (shown && href !== window.location.hash) found[href.split('/')[1]] ||= link;
+}
+return Object.values(found);
+"""
+
+
+@pytest.fixture(params=[1280, 400])
+def width(request):
+    return request.param
+
+
+@pytest.fixture(params=REPORTS)
+def page(browser, pages, request, width):
+    """Yield a browser at a page, and see that nothing was asked for or complained of."""
+    real, made = REPORTS[request.param]
+    try:
+        path = pages[real]
+    except pytest.skip.Exception:
+        path = pages[made]
+    browser.open(path, width=width)
+    yield browser
+    assert browser.complaints() == []
+    assert browser.requests() == []
+
+
+def test_every_tab_and_every_link_leads_to_what_it_says(page):
+    for tab in TABS:
+        page.click(page.one(f"#tabs a[data-tab={tab}]"))
+        assert page.place == f"#/{tab}"
+        assert page.one("#tabs a[aria-current]").get_attribute("data-tab") == tab
+    seen, wrong = page.driver.execute_async_script(WALK, VISITED)
+    assert wrong == []
+    kinds = {address.split("/")[1] for address in seen}
+    assert kinds >= set(TABS)
+    assert "#/clusters/0" in seen
+    assert "#/topics/0" in seen
+
+
+def test_links_can_be_clicked_where_they_are(page):
+    page.go("clusters", 0)
+    for number in range(len(page.run(LINKS))):
+        page.go("clusters", 0)
+        link = page.run(LINKS)[number]
+        target = link.get_attribute("href").partition("#")[2]
+        page.click(link)
+        assert page.place == f"#{target}"
+
+
+def test_search_slider_and_switches_answer(page):
+    page.go("groups", 1)
+    name = page.text("article h3")
+    for query, place in (
+        (name.removeprefix("Group ")[:40], "#/groups/"),
+        ("cluster 0", "#/clusters/0"),
+        ("topic 1", "#/topics/"),
+    ):
+        page.type("#search", query)
+        page.click(page.one(f"#found a[href^='{place}']"))
+        assert page.place.startswith(place)
+        assert not page.one("#found").is_displayed()
+    page.go("topics", 0)
+    for slider in page.all("article input[type=range]"):
+        before = page.texts("article .cell:first-child .bar-label")
+        slider.send_keys("\ue010")  # to its end
+        often = page.texts("article .cell:first-child .bar-label")
+        slider.send_keys("\ue011")  # and to its beginning
+        own = page.texts("article .cell:first-child .bar-label")
+        assert len(before) == len(often) == len(own)
+        assert often != own
+    for section in (("topics", 0), ("clusters", 0), ("map",)):
+        page.go(*section)
+        for number in range(len(page.all("main .switch button"))):
+            page.click(page.all("main .switch button")[number])
+        assert page.overflow() <= 0
+
+
+def test_the_page_has_a_slider_where_it_has_words(browser, pages):
+    for kind, sliders in (("words", 1), ("vectors", 0), ("pixels", 0)):
+        browser.open(pages[kind])
+        browser.go("topics", 0)
+        assert len(browser.all("#relevance")) == sliders
