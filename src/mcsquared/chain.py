@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.callbacks import STOP_CHAIN
+from mcsquared.kernels.cpu.tables import sparse_columns
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
@@ -154,8 +155,8 @@ def parameter_draw(
     topics = np.flatnonzero(counts.tokens_in_topic)
     content: sparse.csr_matrix | NDArray[np.float64]
     if observations.n_words:
-        content = sparse.csr_matrix(sparse.csr_matrix(counts.words_in_topic).T)[topics]
-        content.sort_indices()
+        start, word, held = sparse_columns(counts.words_in_topic, topics)
+        content = sparse.csr_matrix((held, word, start), shape=(len(topics), observations.n_words))
     else:
         content = counts.topic_statistics[topics].copy()
     return ParameterDraw(

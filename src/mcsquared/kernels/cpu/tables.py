@@ -12,6 +12,8 @@ __all__ = [
     "log_joint_of_counts",
     "log_joint_of_words",
     "log_rising_of_lengths",
+    "open_first_tables",
+    "sparse_columns",
 ]
 
 TABLES = int(Step.TABLES)
@@ -83,3 +85,42 @@ def log_rising_of_lengths(a, lengths, times):
     for i in range(lengths.size):
         total += times[i] * log_rising(a, lengths[i])
     return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def open_first_tables(group_start, topic_of_token, cluster_of_group, tables):
+    """Add one table for every topic of every group to ``tables`` (cluster slots, topic slots)."""
+    seen = np.full(tables.shape[1], -1, np.int64)
+    for j in range(cluster_of_group.size):
+        for i in range(group_start[j], group_start[j + 1]):
+            m = topic_of_token[i]
+            if seen[m] != j:
+                seen[m] = j
+                tables[cluster_of_group[j], m] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sparse_columns(table, columns):
+    """Return some columns of a table of counts as the rows of a sparse matrix.
+
+    Returns
+    -------
+    start : int32 (n_columns + 1,)
+    row, count : int32 (n_entries,)
+        Rows of ``table`` in their order.
+    """
+    start = np.zeros(columns.size + 1, np.int64)
+    for r in range(table.shape[0]):
+        for c in range(columns.size):
+            start[c + 1] += table[r, columns[c]] != 0
+    start = np.cumsum(start)
+    row, count = np.empty(start[-1], np.int32), np.empty(start[-1], table.dtype)
+    place = start[:-1].copy()
+    for r in range(table.shape[0]):
+        for c in range(columns.size):
+            n = table[r, columns[c]]
+            if n != 0:
+                row[place[c]] = r
+                count[place[c]] = n
+                place[c] += 1
+    return start.astype(np.int32), row, count

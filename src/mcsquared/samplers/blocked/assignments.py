@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.kernels.cpu.tables import open_first_tables
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers.starts import state_from_assignments
@@ -35,12 +36,11 @@ def state_of(
         return state
     # One table for every topic of a group, to begin with.
     tables = np.zeros(state.counts.topics_in_cluster.shape, np.int32)
-    n_slots = len(state.topic_weights)
-    group = np.repeat(np.arange(observations.n_groups), np.diff(observations.group_start))
-    cells = np.unique(group * n_slots + state.topic_of_token)
-    np.add.at(tables, (state.cluster_of_group[cells // n_slots], cells % n_slots), 1)
-    state.tables_in_cluster = tables
     state.topic_of_token = state.topic_of_token.astype(np.uint16)
+    open_first_tables(
+        observations.group_start, state.topic_of_token, state.cluster_of_group, tables
+    )
+    state.tables_in_cluster = tables
     return state
 
 
