@@ -43,6 +43,16 @@ def test_every_public_name_has_an_example(name):
         assert without_example(item) == []
 
 
+def test_every_public_name_has_a_docstring():
+    without = [name for name, item in NAMES.items() if not item.__doc__]
+    for name, item in NAMES.items():
+        for member, versions in own_members(item) if inspect.isclass(item) else ():
+            if not any(function.__doc__ for _, function in versions):
+                without.append(f"{name}.{member}")
+    assert without == []
+    assert len(NAMES) > 50, "the public names were not found"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_are_true(name):
     # A method's examples go on from those of its class, which saves a fit for each. Those of a
