@@ -24,6 +24,18 @@ def test_with_the_data_groups_have_topics_of_their_own(fitted, tmp_path):
     assert "A &lt;b&gt; title</title>" in page
 
 
+def test_words_that_the_fit_left_out_are_not_told_again(fitted, tmp_path):
+    data, out = tmp_path / "papers.csv", tmp_path / "papers.html"
+    table = papers()
+    table["abstract"] += " withered"
+    table.to_csv(data, index=False)
+    result = invoke("report", fitted, "--data", data, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "note" not in result.output
+    again = invoke("predict", fitted, data, "--out", tmp_path / "out.csv")
+    assert "outside the vocabulary" in again.output, "of new groups it is worth knowing"
+
+
 def test_other_data_than_those_of_the_fit_are_refused(fitted, tmp_path):
     data, out = tmp_path / "papers.csv", tmp_path / "papers.html"
     papers(12).to_csv(data, index=False)

@@ -67,13 +67,17 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus:
     return corpus.with_contexts(columns)
 
 
-def read_for_model(model: MC2, file: FileOptions, labels: str | None = None) -> Corpus:
-    """Read new groups for a fitted model; a context that the file does not have is missing.
+def read_for_model(
+    model: MC2, file: FileOptions, labels: str | None = None, *, known: bool = False
+) -> Corpus:
+    """Read groups for a fitted model; a context that the file does not have is missing.
 
     Parameters
     ----------
     labels : str, optional
         A further column, read like a context.
+    known : bool
+        The groups are those of the fit, which said itself what it left out.
     """
     from mcsquared.corpus.readers import read_table
 
@@ -96,7 +100,7 @@ def read_for_model(model: MC2, file: FileOptions, labels: str | None = None) -> 
         contexts.append(labels)
     # Which words count was settled at the fit: what is rare or frequent here says nothing.
     corpus = file.read(text, contexts=contexts, bags=bags, vocabulary=model.posterior_.vocabulary)
-    for note in corpus.notes:
+    for note in () if known else corpus.notes:
         complain(f"note: {note}")
     spelled = {
         name: spelled_as_known(corpus.contexts[name], present[name], reference.categories)

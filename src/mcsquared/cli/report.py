@@ -25,7 +25,7 @@ def run(model_file: Path, out: Path, data: FileOptions | None, title: str | None
                 f"--out is {str(out)!r}, which is read as well; another name is wanted"
             )
     model = MC2.load(model_file)
-    corpus = None if data is None else read_for_model(model, data)
+    corpus = None if data is None else read_for_model(model, data, known=True)
     write_report(model, out, corpus=corpus, title=title or model_file.stem)
     size = out.stat().st_size / 1e6
     typer.echo(
