@@ -62,6 +62,7 @@ def write_report(
         What the model was fitted to. A model does not keep the groups' content; with it, the page
         shows each group's own topics and a map of the groups by topics.
     title : str, optional
+        What stands at the head of the page.
     image_shape : (height, width), optional
         Draw topics as images, the words or dimensions being pixels row after row. Words named
         r0c0, r0c1, ... are drawn so unasked.
