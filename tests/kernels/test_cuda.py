@@ -17,7 +17,6 @@ from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked.weights import Key, draw_weights, make_room
 from mcsquared.samplers.joint import log_tables
-from mcsquared.samplers.workers import ONE
 from mcsquared.state import Bounds, differences, recount
 
 APART = 1e-3  # share of draws that may differ
@@ -85,7 +84,8 @@ class Case:
         state.sweep += 1
         key = Key(0, 0, state.sweep)
         make_room(state, self.bounds)
-        weights = draw_weights(state, self.bounds, key, ONE)
+        place.begin(state, key)
+        weights = draw_weights(state, self.bounds, key, place.draw_shares)
         log_rising = place.move(state, weights, place.draw_contexts(state, key), key)
         tables = place.log_tables(state)
         place.fetch(state)

@@ -8,7 +8,7 @@ import pytest
 
 from mcsquared.priors import Gamma
 from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked import concentrations, mixing, weights, words
+from mcsquared.samplers.blocked import mixing, place, weights, words
 from mcsquared.samplers.collapsed import Bounds
 from tests.statistics import plain_blocked
 from tests.statistics.agreement import compare, is_exact, row
@@ -123,14 +123,14 @@ def customers_for_tables(draw_tables):
     return tables
 
 
-def tokens_for_tables(resample_concentrations):
+def tokens_for_tables(draw_tables):
     """Group tables as if every token had a table to itself."""
 
-    def resample(state, *arguments):
+    def draw(self, state, *arguments):
         state.tables_in_cluster = state.counts.topics_in_cluster.copy()
-        resample_concentrations(state, *arguments)
+        return draw_tables(self, state, *arguments)
 
-    return resample
+    return draw
 
 
 def one_empty_slot(open_slots):
@@ -143,9 +143,9 @@ def one_empty_slot(open_slots):
 
 
 CONTROLS = [
-    ("λ = ∞", "no contexts", concentrations, "draw_tables", customers_for_tables),
+    ("λ = ∞", "no contexts", place, "draw_tables", customers_for_tables),
     ("λ = ∞", "no contexts", weights, "open_slots", one_empty_slot),
-    ("λ = 0.5", "repeated words", blocked, "resample_concentrations", tokens_for_tables),
+    ("λ = 0.5", "repeated words", place.Place, "draw_tables", tokens_for_tables),
 ]
 
 

@@ -68,6 +68,15 @@ def draw_cells(
     )
 
 
+@cuda.jit(device=True)
+def topic_at(place, few, n_topics):
+    """Return the topic at a place of the running sums: by lane where tokens are few."""
+    if few:
+        n_blocks = int32(n_topics // N_LANES)
+        return (place % n_blocks) * int32(N_LANES) + place // n_blocks
+    return place
+
+
 @cache
 def _draw_cells_of(n_topics):
     """Return the kernel for so many topic slots."""
@@ -113,9 +122,7 @@ def _draw_cells_of(n_topics):
             before = float32(0.0)
             for begin in range(0, n_topics, 32):
                 p = begin + thread
-                m = p
-                if few:
-                    m = (p % (n_topics // N_LANES)) * N_LANES + p // (n_topics // N_LANES)
+                m = topic_at(p, few, n_topics)
                 value = float32(0.0)
                 if p < n_topics:
                     value = shares[int64(k) * n_topics + m] * weights[w * n_topics + m]
@@ -150,12 +157,11 @@ def _draw_cells_of(n_topics):
                         high = middle
                     else:
                         low = middle + int32(1)
-                # By rounding, the last place may be none: then the last that has a share.
-                while low > 0 and sums[warp, low] == sums[warp, low - 1]:
+                # Sums of 32 at once may fall by rounding: a place without share is passed by.
+                m = topic_at(low, few, n_topics)
+                while low > 0 and shares[int64(k) * n_topics + m] == float32(0.0):
                     low -= int32(1)
-                m = low
-                if few:
-                    m = (low % (n_topics // N_LANES)) * N_LANES + low // (n_topics // N_LANES)
+                    m = topic_at(low, few, n_topics)
                 cuda.atomic.add(count, (warp, m), 1)
             drawn += n_tokens
             if thread == 0:

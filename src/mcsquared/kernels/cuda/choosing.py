@@ -2,7 +2,7 @@
 
 import math
 
-from numba import cuda, float64, int32, int64, uint64
+from numba import cuda, float32, float64, int32, int64, uint64
 
 from mcsquared.kernels.cuda.numbers import four_words, open_unit, place_of
 from mcsquared.kernels.cuda.warp import first_of, largest, running_sum, shuffle, vote
@@ -38,13 +38,15 @@ def score_of_contexts(j, k, n_clusters, contexts):
 
 
 @cuda.jit(device=True)
-def choose_cluster(scores, own, thread, number, sweep, seed, chain):
+def choose_cluster(scores, sums, own, thread, number, sweep, seed, chain):
     """Return a cluster with chances ∝ exp(score), or −1 where by rounding none was found.
 
     Parameters
     ----------
     scores : float64 (own,)
-        Of the clusters ``q × 32 + thread``, −∞ where there is none; running sums afterwards.
+        Of the clusters ``q × 32 + thread``, −∞ where there is none.
+    sums : float32 (own,)
+        Scratch.
     number : int
         Of the group, in the whole corpus.
     """
@@ -53,17 +55,17 @@ def choose_cluster(scores, own, thread, number, sweep, seed, chain):
         highest = max(highest, scores[q])
     highest = largest(highest)
     # Running sums in the order of the clusters: of 32 at a time, one upon the other.
-    upto = 0.0
+    upto = float32(0.0)
     for q in range(own):
-        scores[q] = upto + running_sum(math.exp(scores[q] - highest), thread)
-        upto = shuffle(scores[q], 31)
+        sums[q] = upto + running_sum(math.exp(float32(scores[q] - highest)), thread)
+        upto = shuffle(sums[q], 31)
     w0, w1, _, _ = four_words(
         uint64(number), uint64(sweep), place_of(CLUSTERS, 0), uint64(seed), uint64(chain)
     )
-    threshold = open_unit(w0, w1) * upto
+    threshold = float32(open_unit(w0, w1)) * upto
     cluster = int32(-1)
     for q in range(own):
-        beyond = vote(scores[q] > threshold)
+        beyond = vote(sums[q] > threshold)
         if beyond != 0 and cluster < 0:
             cluster = int32(q * 32) + int32(first_of(beyond))
     return cluster

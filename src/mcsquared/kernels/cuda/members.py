@@ -13,7 +13,7 @@ from numba import cuda, float32, int32, int64, uint32, uint64
 
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cuda.numbers import four_words, place_of, unit
-from mcsquared.kernels.cuda.warp import N_WARPS, THREADS, first_of, running_sum, shuffle, vote
+from mcsquared.kernels.cuda.warp import N_WARPS, THREADS, first_of, meet, running_sum, shuffle, vote
 from mcsquared.kernels.rng import BLOCK, Step
 
 __all__ = ["sweep_tokens"]
@@ -96,8 +96,10 @@ def _sweep_tokens_of(n_blocks):
         topic_of_token,
         words_in_topic,
     ):
+        count = cuda.shared.array((N_WARPS, stride), int32)
         thread = int32(cuda.threadIdx.x & 31)
-        at = cuda.blockIdx.x * N_WARPS + cuda.threadIdx.x // 32
+        warp = cuda.threadIdx.x // 32
+        at = int64(cuda.blockIdx.x) * N_WARPS + warp
         if at >= n_groups:
             return
         n = cuda.local.array(own, float32)
@@ -105,28 +107,30 @@ def _sweep_tokens_of(n_blocks):
         factor = cuda.local.array(own, float32)
         following = cuda.local.array(own, float32)
         sums = cuda.local.array(own, float32)
-        # The first of a thread's topics; the others follow sixteen apart. Where the number of
-        # blocks is odd, the last threads' last block is none: its weight is 0.
+        # The first of a thread's topics; the others follow sixteen apart.
         mine = (thread & int32(1)) * int32(own * N_LANES) + (thread >> int32(1))
         j = order[at]
         first, last = group_start[j], group_start[j + 1]
         row = int64(cluster_of_group[j]) * stride
+        # Counted where all threads can reach, then each takes its own topics' counts.
+        for m in range(thread, stride, 32):
+            count[warp, m] = 0
+        meet()
+        for i in range(first + thread, last, 32):
+            cuda.atomic.add(count, (warp, int32(topic_of_token[i])), 1)
+        meet()
+        # Where the number of blocks is odd, the last block of half the threads is none: they read
+        # the factor of their first instead, and it weighs nothing.
+        final = mine + int32((own - 1) * N_LANES)
+        is_none = final >= int32(stride)
+        if is_none:
+            final = mine
         for r in range(own):
             n[r] = float32(0.0)
             weight[r] = float32(0.0)
-            if mine + int32(r * N_LANES) < int32(stride):
+            if r < own - 1 or not is_none:
+                n[r] = float32(count[warp, mine + r * N_LANES])
                 weight[r] = base[row + mine + r * N_LANES]
-        begin = first
-        while begin < last:
-            i = begin + thread
-            topic = int32(-1)
-            if i < last:
-                topic = int32(topic_of_token[i])
-            for t in range(min(int64(32), last - begin)):
-                off = shuffle(topic, t) - mine
-                for r in range(own):
-                    n[r] += float32(off == int32(r * N_LANES))
-            begin += 32
 
         place = place_of(TOPICS, 0)
         block = uint64((first_token + first) // BLOCK + first_group + j) * uint64(16)
@@ -153,28 +157,24 @@ def _sweep_tokens_of(n_blocks):
             number = number1 if second else number0
             second = not second
             n_tokens = int32(min(int64(32), last - begin))
-            w = shuffle(own_word, 0)
-            for r in range(own):
-                following[r] = float32(0.0)
-                if mine + int32(r * N_LANES) < int32(stride):
-                    following[r] = factors[
-                        uint64(uint32(w)) * uint64(stride) + uint64(uint32(mine + r * N_LANES))
-                    ]
+            at_word = uint64(uint32(shuffle(own_word, 0))) * uint64(stride)
+            for r in range(own - 1):
+                following[r] = factors[at_word + uint64(uint32(mine + r * N_LANES))]
+            following[own - 1] = factors[at_word + uint64(uint32(final))]
             for t in range(n_tokens):
                 for r in range(own):
                     factor[r] = following[r]
-                w = shuffle(own_word, min(t + 1, 31))
-                for r in range(own):
-                    if mine + int32(r * N_LANES) < int32(stride):
-                        following[r] = factors[
-                            uint64(uint32(w)) * uint64(stride) + uint64(uint32(mine + r * N_LANES))
-                        ]
+                at_word = uint64(uint32(shuffle(own_word, min(t + 1, 31)))) * uint64(stride)
+                for r in range(own - 1):
+                    following[r] = factors[at_word + uint64(uint32(mine + r * N_LANES))]
+                following[own - 1] = factors[at_word + uint64(uint32(final))]
                 old = shuffle(topic, t)
                 u = shuffle(number, t)
                 off = old - mine
                 total = float32(0.0)
                 for r in range(own):
-                    n[r] -= float32(off == int32(r * N_LANES))
+                    if off == int32(r * N_LANES):
+                        n[r] -= float32(1.0)
                     total += (n[r] + weight[r]) * factor[r]
                     sums[r] = total
                 upto = running_sum(total, thread)
@@ -183,7 +183,8 @@ def _sweep_tokens_of(n_blocks):
                 drawn = old  # by rounding no sum may be beyond the threshold: then the token stays
                 if beyond != 0:
                     holder = int32(first_of(beyond))
-                    rest = threshold - (upto - total)
+                    # Not below 0, lest by rounding a topic without weight is drawn.
+                    rest = max(threshold - (upto - total), float32(0.0))
                     passed = int32(0)
                     for r in range(own):
                         passed += int32(sums[r] <= rest)
@@ -194,7 +195,8 @@ def _sweep_tokens_of(n_blocks):
                         )
                 off = drawn - mine
                 for r in range(own):
-                    n[r] += float32(off == int32(r * N_LANES))
+                    if off == int32(r * N_LANES):
+                        n[r] += float32(1.0)
                 if thread == t:
                     topic = drawn
             if i < last:

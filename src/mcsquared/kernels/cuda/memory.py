@@ -9,8 +9,6 @@ from mcsquared.kernels.cuda.warp import SIMULATED
 
 __all__ = ["empty", "free_bytes", "missing", "put", "take", "zero"]
 
-THREADS = 8 if SIMULATED else 256
-
 
 def missing() -> str | None:
     """Return why no GPU can be used here; None where one can."""
@@ -45,13 +43,9 @@ def empty(size, dtype):
     return cuda.device_array(size, dtype)
 
 
-@cuda.jit
-def _zero(array):
-    for i in range(cuda.grid(1), array.size, cuda.gridDim.x * THREADS):
-        array[i] = 0
-
-
 def zero(array):
-    """Fill a flat array with zeros."""
-    if array.size:
-        _zero[min((array.size + THREADS - 1) // THREADS, 4096), THREADS](array)
+    """Fill an array with zeros."""
+    if SIMULATED:
+        array.copy_to_device(np.zeros(array.shape, array.dtype))
+    elif array.size:
+        cuda.cudadrv.driver.device_memset(array, 0, array.nbytes)

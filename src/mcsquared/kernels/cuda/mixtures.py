@@ -169,6 +169,7 @@ def _draw_clusters_of(own):
     ):
         part = cuda.local.array(own, float32)
         score = cuda.local.array(own, float64)
+        sums = cuda.local.array(own, float32)
         thread = int32(cuda.threadIdx.x & 31)
         at = int64(cuda.blockIdx.x) * N_WARPS + cuda.threadIdx.x // 32
         if at >= n_groups:
@@ -205,7 +206,7 @@ def _draw_clusters_of(own):
                     part[q] = float32(0.0)
                 n_added = 0
 
-        cluster = choose_cluster(score, own, thread, first_group + j, sweep, seed, chain)
+        cluster = choose_cluster(score, sums, own, thread, first_group + j, sweep, seed, chain)
         if cluster < 0:  # by rounding: it stays where it was
             cluster = int32(cluster_of_group[j])
         if thread == 0:

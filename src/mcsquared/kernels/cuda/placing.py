@@ -7,7 +7,7 @@ from numba import cuda, float32, float64, int32, int64, uint32, uint64
 
 from mcsquared.kernels.cpu.special import stirling_series as cpu_stirling_series
 from mcsquared.kernels.cuda.choosing import choose_cluster, score_of_contexts
-from mcsquared.kernels.cuda.numbers import four_words, place_of, unit
+from mcsquared.kernels.cuda.numbers import four_words, place_of, translated, unit
 from mcsquared.kernels.cuda.warp import (
     N_WARPS,
     THREADS,
@@ -24,7 +24,7 @@ __all__ = ["place_groups", "tabulate_log_rising"]
 GROUP_TABLES = int(Step.GROUP_TABLES)
 SMALLEST = 1e-30  # a base of 0 stands for one too small for a float
 
-stirling_series = cuda.jit(device=True)(cpu_stirling_series.py_func)
+stirling_series = translated(cpu_stirling_series)
 
 
 @cuda.jit(device=True)
@@ -143,6 +143,7 @@ def _place_groups_of(n_topics, own):
         opened = cuda.shared.array((N_WARPS, n_topics), int32)
         part = cuda.local.array(own, float32)
         score = cuda.local.array(own, float64)
+        sums = cuda.local.array(own, float32)
         thread = int32(cuda.threadIdx.x & 31)
         warp = cuda.threadIdx.x // 32
         j = int64(cuda.blockIdx.x) * N_WARPS + warp
@@ -185,12 +186,13 @@ def _place_groups_of(n_topics, own):
             if k < n_clusters:
                 content = log_weights[k] + float64(part[q])
                 score[q] = content + score_of_contexts(j, k, n_clusters, contexts)
-        cluster = choose_cluster(score, own, thread, first_group + j, sweep, seed, chain)
+        cluster = choose_cluster(score, sums, own, thread, first_group + j, sweep, seed, chain)
         if cluster < 0:  # by rounding: it stays where it was
             cluster = int32(cluster_of_group[j])
-        if thread == cluster & int32(31):
-            cluster_of_group[j] = cluster
-            log_likelihood[j] = part[cluster >> int32(5)]
+        for q in range(own):
+            if cluster == int32(q * 32) + thread:
+                cluster_of_group[j] = cluster
+                log_likelihood[j] = part[q]
 
         # Customers of all topics in one row, those of the first topic first.
         before = int32(0)

@@ -59,15 +59,15 @@ def add_columns(table, n_columns, parts, sums):
 
 
 @cuda.jit
-def _scale_columns(table, n_columns, factors):
+def _scale_columns(table, n_columns, sums, total):
     for i in range(cuda.grid(1), table.size, cuda.gridDim.x * THREADS):
-        table[i] *= factors[i % n_columns]
+        table[i] *= float32(total / sums[i % n_columns])
 
 
-def scale_columns(table, n_columns, factors):
-    """Multiply the columns of float32 ``table`` by float32 ``factors``."""
+def scale_columns(table, n_columns, sums, total):
+    """Divide the columns of float32 ``table`` by their ``sums``, and make them sum to ``total``."""
     grid = min((table.size + THREADS - 1) // THREADS, 8 * N_PARTS)
-    _scale_columns[grid, THREADS](table, n_columns, factors)
+    _scale_columns[grid, THREADS](table, n_columns, sums, float64(total))
 
 
 @cuda.jit

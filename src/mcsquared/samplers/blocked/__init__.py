@@ -43,7 +43,8 @@ def sweep(
     state.sweep += 1
     key = Key(seed, chain, state.sweep)
     make_room(state, bounds)
-    weights = draw_weights(state, bounds, key, workers)
+    place.begin(state, key)
+    weights = draw_weights(state, bounds, key, place.draw_shares)
     contexts = place.draw_contexts(state, key)
     log_rising = place.move(state, weights, contexts, key)
     if not math.isinf(state.lam):
@@ -55,4 +56,5 @@ def sweep(
             log_rising,
             place.log_tables(state),
         )
-    resample_concentrations(state, observations, priors, weights, key, workers)
+    tables = place.draw_tables(state, state.v * weights.topics, key)
+    resample_concentrations(state, observations, priors, tables, key)

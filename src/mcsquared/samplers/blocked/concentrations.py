@@ -10,18 +10,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
-from mcsquared.samplers.blocked.weights import Key, Weights
+from mcsquared.samplers.blocked.weights import Key
 from mcsquared.samplers.concentrations import (
-    draw_tables,
     draw_topic_weights,
     resample_concentration,
     resample_given_lengths,
 )
-from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
 
 __all__ = ["resample_concentrations"]
@@ -31,11 +30,16 @@ def resample_concentrations(
     state: State,
     observations: Observations,
     priors: Priors,
-    weights: Weights,
+    tables: NDArray[np.int32],
     key: Key,
-    workers: Workers = ONE,
 ) -> None:
-    """Draw λ, v, η, ε and α, in this order."""
+    """Draw λ, v, η, ε and α, in this order.
+
+    Parameters
+    ----------
+    tables : int32 (cluster slots, topic slots)
+        q_km ~ CRT(O_km, v ε_m).
+    """
     counts, held = state.counts, state.tables
     if not math.isinf(state.lam):
         state.lam = resample_given_lengths(
@@ -45,7 +49,6 @@ def resample_concentrations(
             int(held.sum(dtype=np.int64)),
             key.generator(Step.LAM),
         )
-    tables = draw_tables(held, state.v * weights.topics, *key, workers)
     state.v = resample_concentration(
         state.v,
         priors.v,

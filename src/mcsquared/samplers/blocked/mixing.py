@@ -49,7 +49,7 @@ def sweep_collapsed(
     """Draw a topic for every token, then do one collapsed sweep."""
     key = Key(seed, OTHER_CHAIN + chain, state.sweep)
     make_room(state, bounds)
-    weights = draw_weights(state, bounds, key, ONE)
+    weights = draw_weights(state, bounds, key)
     topics = draw_topics(state, observations, priors, weights, key)
     slots = (len(state.counts.groups_in_cluster), len(state.topic_weights))
     state.topic_of_token = topics

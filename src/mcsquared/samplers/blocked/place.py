@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import count_groups, draw_contexts
-from mcsquared.samplers.blocked.weights import Key, Weights
+from mcsquared.samplers.blocked.weights import Key, Weights, draw_shares
+from mcsquared.samplers.concentrations import draw_tables
 from mcsquared.samplers.joint import log_tables
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
@@ -34,6 +38,21 @@ class Place:
         self.observations = observations
         self.priors = priors
         self.workers = workers
+
+    def begin(self, state: State, key: Key) -> None:
+        """Begin a sweep: what needs no other globals may be drawn from here on."""
+
+    def draw_shares(
+        self, state: State, topics: NDArray[np.float64], key: Key
+    ) -> NDArray[np.float64]:
+        """Draw log τ_k ~ Dir(v ε + O_k) for every cluster slot."""
+        return draw_shares(state, topics, key, self.workers)
+
+    def draw_tables(
+        self, state: State, concentration: NDArray[np.float64], key: Key
+    ) -> NDArray[np.int32]:
+        """Draw q_km ~ CRT(O_km, v ε_m)."""
+        return draw_tables(state.tables, concentration, *key, self.workers)
 
     def draw_contexts(self, state: State, key: Key) -> ContextParameters:
         """Draw φ_k of every context and cluster slot."""

@@ -9,6 +9,7 @@ slots change nothing for the others. Clusters likewise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,10 +20,10 @@ from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.shares import draw_log_shares
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.samplers.concentrations import draw_topic_weights
-from mcsquared.samplers.workers import Workers
+from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import Bounds, State
 
-__all__ = ["Key", "Weights", "draw_weights", "make_room"]
+__all__ = ["Key", "Weights", "draw_shares", "draw_weights", "make_room"]
 
 # Numbers of topic slots: the kernel for groups that vary is compiled for each of the first few.
 TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 384, 512)
@@ -89,13 +90,24 @@ def _wanted(occupied: int, unused: float, concentration: float, bound: int | Non
     return -(-slots // N_LANES) * N_LANES
 
 
-def draw_weights(state: State, bounds: Bounds, key: Key, workers: Workers) -> Weights:
-    """Draw π, τ and the tails, given counts, ε and the concentrations."""
+def draw_weights(
+    state: State,
+    bounds: Bounds,
+    key: Key,
+    draw: Callable[[State, NDArray[np.float64], Key], NDArray[np.float64]] | None = None,
+) -> Weights:
+    """Draw π, τ and the tails, given counts, ε and the concentrations.
+
+    Parameters
+    ----------
+    draw : callable, optional
+        Draws τ; `draw_shares` by default.
+    """
     topics = topic_weights_with_tail(state, bounds, key)
     return Weights(
         topics=topics,
         log_clusters=draw_log_cluster_weights(state, bounds, key),
-        log_shares=draw_shares(state, topics, key, workers),
+        log_shares=(draw or draw_shares)(state, topics, key),
     )
 
 
@@ -145,7 +157,7 @@ def log_sticks(n: int, concentration: float, rng: np.random.Generator) -> NDArra
 
 
 def draw_shares(
-    state: State, topics: NDArray[np.float64], key: Key, workers: Workers
+    state: State, topics: NDArray[np.float64], key: Key, workers: Workers = ONE
 ) -> NDArray[np.float64]:
     """Draw log τ_k for every cluster slot: Dir(v ε + O_k)."""
     held = state.tables
