@@ -25,6 +25,7 @@ def sweep_tokens(
     n_groups,
     first_group,
     first_token,
+    slots,
     order,
     group_start,
     word,
@@ -45,7 +46,9 @@ def sweep_tokens(
         Groups and tokens of the corpus before these: random numbers are those of the whole.
     order : int64 (n_groups,)
         The groups, longest first: the last ones to be worked on are short.
-    base : float32 (cluster slots, topic slots)
+    slots : (int, int)
+        Of clusters and topics.
+    base : float32 (cluster slots × topic slots,)
         λ τ_km.
     factors : float32 (n_words × topic slots,)
         ψ_mw, a word's row after another; any common factor.
@@ -53,7 +56,7 @@ def sweep_tokens(
     words_in_topic : int32 (n_words × topic slots,)
         Counts are added to it.
     """
-    kernel = _sweep_tokens_of(base.shape[1] // N_LANES)
+    kernel = _sweep_tokens_of(slots[1] // N_LANES)
     grid = max((n_groups + N_WARPS - 1) // N_WARPS, 1)
     kernel[grid, THREADS](
         n_groups,
@@ -62,7 +65,7 @@ def sweep_tokens(
         order,
         group_start,
         word,
-        base.reshape(-1),
+        base,
         factors,
         seed,
         chain,

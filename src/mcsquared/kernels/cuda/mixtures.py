@@ -76,18 +76,18 @@ def _centre(n_words, n_clusters, table):
         table[w * n_clusters + k] -= mean
 
 
-def tabulate_log_mixtures(n_words, weights, shares, table):
+def tabulate_log_mixtures(n_words, slots, weights, shares, table):
     """Tabulate log Σ_m weights[w, m] shares[m, k], less its mean over k.
 
     Parameters
     ----------
     weights : float32 (n_words × topic slots,)
-    shares : float32 (topic slots, cluster slots)
+    shares : float32 (topic slots × cluster slots,)
     table : float32 (n_words × cluster slots,)
     """
-    n_topics, n_clusters = shares.shape
+    n_clusters, n_topics = slots
     grid = (n_words + WORDS - 1) // WORDS
-    _tabulate_of(n_topics)[grid, THREADS](n_words, n_clusters, weights, shares.reshape(-1), table)
+    _tabulate_of(n_topics)[grid, THREADS](n_words, n_clusters, weights, shares, table)
     _centre[(n_words + N_WARPS - 1) // N_WARPS, THREADS](n_words, n_clusters, table)
 
 

@@ -47,17 +47,18 @@ def _tabulate(n_topics, n_clusters, n_tabulated, base, table):
         value += math.log(a + float32(n))
 
 
-def tabulate_log_rising(base, n_tabulated, table):
+def tabulate_log_rising(slots, base, n_tabulated, table):
     """Tabulate ln Γ(a + n) − ln Γ(a) with a = base[k, m]: table[m, n, k] for n up to a bound."""
-    n_clusters, n_topics = base.shape
+    n_clusters, n_topics = slots
     grid = (base.size + THREADS - 1) // THREADS
-    _tabulate[grid, THREADS](n_topics, n_clusters, n_tabulated, base.reshape(-1), table)
+    _tabulate[grid, THREADS](n_topics, n_clusters, n_tabulated, base, table)
 
 
 def place_groups(
     n_groups,
     first_group,
     first_token,
+    slots,
     group_start,
     topic_of_token,
     base,
@@ -79,6 +80,8 @@ def place_groups(
     ----------
     first_group, first_token : int
         Groups and tokens of the corpus before these: random numbers are those of the whole.
+    slots : (int, int)
+        Of clusters and topics.
     rising : float32 (topic slots × (n + 1) × cluster slots,)
         From `tabulate_log_rising`.
     contexts : tuple
@@ -88,7 +91,7 @@ def place_groups(
     log_likelihood : float32 (n_groups,)
         Σ_m ln Γ(λτ + n_jm) − ln Γ(λτ) in the cluster drawn.
     """
-    n_clusters, n_topics = base.shape
+    n_clusters, n_topics = slots
     kernel = _place_groups_of(n_topics, (n_clusters + 31) // 32)
     grid = max((n_groups + N_WARPS - 1) // N_WARPS, 1)
     kernel[grid, THREADS](
@@ -98,7 +101,7 @@ def place_groups(
         n_clusters,
         group_start,
         topic_of_token,
-        base.reshape(-1),
+        base,
         rising,
         n_tabulated,
         log_weights,

@@ -105,7 +105,7 @@ def _weigh_topics(n_topics, log_shares, factor, smallest, sums, shares, by_topic
             by_topic[m * (log_shares.size // n_topics) + k] = value
 
 
-def weigh_topics(log_shares, factor, smallest, sums, shares, by_topic):
+def weigh_topics(n_topics, log_shares, factor, smallest, sums, shares, by_topic):
     """Write factor × τ_km to ``shares``, 0 where it is too small, and once more by topic.
 
     Parameters
@@ -116,7 +116,6 @@ def weigh_topics(log_shares, factor, smallest, sums, shares, by_topic):
     shares : float32 (cluster slots × topic slots,)
     by_topic : float32 (topic slots × cluster slots,) or (0,)
     """
-    n_topics = shares.shape[1]
     grid = (log_shares.size + THREADS - 1) // THREADS
     _weigh_topics[grid, THREADS](
         n_topics,
@@ -124,6 +123,6 @@ def weigh_topics(log_shares, factor, smallest, sums, shares, by_topic):
         float64(factor),
         smallest,
         sums,
-        shares.reshape(-1),
-        by_topic.reshape(-1),
+        shares,
+        by_topic,
     )

@@ -228,13 +228,15 @@ class Device(Place):
         kernels.sums.scale_columns(tables.variates, tables.slots[1], sums, n_words)
         base = tables.shares
         none = (tables.no_sums, base, tables.shares_by_topic)
-        kernels.shares.weigh_topics(drawn["log_shares"], state.lam, SMALLEST_SHARE, *none)
-        kernels.placing.tabulate_log_rising(base, tables.n_tabulated, tables.rising)
+        kernels.shares.weigh_topics(
+            tables.slots[1], drawn["log_shares"], state.lam, SMALLEST_SHARE, *none
+        )
+        kernels.placing.tabulate_log_rising(tables.slots, base, tables.n_tabulated, tables.rising)
         for shard in self.corpus.shards():
             arrays, resident = shard.arrays, self.corpus.is_resident
             clusters, scores = self._of_shard(shard, self.clusters, tables.log_likelihood)
             topics = self.topics if resident else memory.put(self.topics[shard.tokens])
-            before = (shard.n_groups, shard.groups.start, shard.tokens.start)
+            before = (shard.n_groups, shard.groups.start, shard.tokens.start, tables.slots)
             kernels.members.sweep_tokens(
                 *before,
                 arrays["order"],
@@ -272,6 +274,7 @@ class Device(Place):
         tables, kernels, n_words = self.tables, self.kernels, self.observations.n_words
         drawn = tables.drawn.there
         kernels.shares.weigh_topics(
+            tables.slots[1],
             drawn["log_shares"],
             1.0,
             SMALLEST_SHARE,
@@ -279,8 +282,9 @@ class Device(Place):
             tables.shares,
             tables.shares_by_topic,
         )
+        self.memory.zero(tables.tokens_of_cell)
         kernels.mixtures.tabulate_log_mixtures(
-            n_words, tables.variates, tables.shares_by_topic, tables.mixtures
+            n_words, tables.slots, tables.variates, tables.shares_by_topic, tables.mixtures
         )
         for shard in self.corpus.shards():
             kernels.mixtures.draw_clusters_of_words(
@@ -300,6 +304,7 @@ class Device(Place):
             self._count(shard)
         kernels.cells.draw_cells(
             n_words,
+            tables.slots,
             self.word_order,
             self.word_start,
             tables.shares,

@@ -103,23 +103,22 @@ class Tables:
         self.variates = memory.empty(n_words * n_topics, np.float32)
         self.log_categories = memory.empty(corpus.n_category_rows * n_clusters, np.float32)
         self.parts = memory.empty(sums.N_PARTS * n_topics, np.float64)
-        self.shares = memory.empty((n_clusters, n_topics), np.float32)
+        self.shares = memory.empty(n_cells, np.float32)
         self.of_topic = memory.empty(n_topics, np.float64)
         self.log_clusters = memory.empty(n_clusters, np.float64)
         self.naturals = memory.empty(len(corpus.scales) * n_clusters, np.float64)
         self.no_scores = memory.empty((0, 0), np.float64)
         self.no_sums = memory.empty(0, np.float64)
-        self.shares_by_topic = memory.empty((0, 0), np.float32)
+        self.shares_by_topic = memory.empty(0, np.float32)
         if corpus.varies:
             most = min(TABULATED, TABLE_NUMBERS // n_cells - 1, observations.layout.longest)
             self.n_tabulated = max(most, 8)  # from there on the kernel's series holds
             self.rising = memory.empty(n_cells * (self.n_tabulated + 1), np.float32)
             self.log_likelihood = memory.empty(observations.n_groups, np.float32)
         else:
-            self.shares_by_topic = memory.empty((n_topics, n_clusters), np.float32)
+            self.shares_by_topic = memory.empty(n_cells, np.float32)
             self.mixtures = memory.empty(n_words * n_clusters, np.float32)
             self.tokens_of_cell = memory.empty(n_words * n_clusters, np.int32)
-            memory.zero(self.tokens_of_cell)
 
     @property
     def held(self) -> Any:
