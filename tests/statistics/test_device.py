@@ -1,0 +1,65 @@
+"""Chains on a GPU draw from the exact posterior, and have the joint prior. Skipped without one."""
+
+import math
+
+import numpy as np
+import pytest
+
+from mcsquared.samplers import blocked
+from tests.statistics.agreement import compare, is_exact, row
+from tests.statistics.joint_chain import chain_draws, forward_draws, largest, scores
+from tests.statistics.joint_chain import row as joint_row
+from tests.statistics.test_enumeration_blocked import every_lam, make
+from tests.statistics.test_geweke import make as make_design
+
+WORDS = [
+    "missing Gaussian context and a bag",
+    "repeated words",
+    "sampled concentrations",
+]
+
+
+class OnDevice:
+    """The blocked sampler with its groups on the GPU, for one chain at a time."""
+
+    start = staticmethod(blocked.start)
+
+    def __init__(self):
+        self.given = None
+
+    def sweep(self, state, observations, priors, seed, chain, bounds=blocked.NO_BOUNDS):
+        from mcsquared.samplers.blocked.device import Device, DeviceCorpus
+
+        if self.given is not observations:
+            corpus = DeviceCorpus(observations, varies=not math.isinf(state.lam))
+            self.place, self.given = Device(observations, priors, corpus), observations
+            self.place.put(state)
+        blocked.sweep(state, observations, priors, seed, chain, bounds, place=self.place)
+        self.place.fetch(state)
+
+
+@pytest.fixture
+def on_device():
+    pytest.importorskip("numba.cuda")
+    from mcsquared.kernels.cuda import memory
+    from mcsquared.kernels.cuda.warp import SIMULATED
+
+    if SIMULATED or memory.missing():
+        pytest.skip(f"chains are run on a GPU alone: {memory.missing()}")
+    return OnDevice()
+
+
+@every_lam
+@pytest.mark.parametrize("name", WORDS)
+def test_a_chain_on_the_gpu_agrees_with_enumeration(name, lam, on_device):
+    found = compare(make(name, lam), n_sweeps=1500, seed=2, sampler=on_device)
+    print(name, lam, row(found))
+    assert is_exact(found, allowance=0.03, n_errors=4), found
+
+
+@every_lam
+def test_a_chain_on_the_gpu_has_the_joint_prior(lam, on_device):
+    design = make_design("words", lam)
+    z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, on_device))
+    print(lam, joint_row(z, design))
+    assert np.abs(z).max() < 4.5, largest(z, design)
