@@ -43,7 +43,12 @@ def model(**parameters):
         ({"checkpoint": 3}, "checkpoint is 3, but a path is wanted"),
         ({"progress": "yes"}, "progress is 'yes', but 'auto', True or False is wanted"),
         ({"sampler": "gibbs"}, "sampler is 'gibbs', but one of 'auto', 'collapsed', 'blocked'"),
-        ({"device": "cuda"}, "device is 'cuda', but 'cpu' is the only one"),
+        ({"device": "tpu"}, "device is 'tpu', but 'cpu' or 'cuda' is wanted"),
+        ({"device": None}, "device is None, but 'cpu' or 'cuda' is wanted"),
+        (
+            {"device": "cuda", "sampler": "collapsed", "lam": math.inf},
+            "device is 'cuda', but the collapsed sampler is for device='cpu' alone",
+        ),
         ({"sampler": "collapsed"}, "lam is Gamma.*, but the collapsed sampler is for lam=inf"),
         (
             {"sampler": "collapsed", "lam": 1.0},
@@ -60,6 +65,21 @@ def test_a_parameter_that_cannot_be_is_named_before_anything_is_done(parameters,
         estimator.fit(COUNTS)
     assert heard == []
     assert not hasattr(estimator, "posterior_")
+
+
+def test_without_a_gpu_one_sentence_says_so(monkeypatch):
+    memory = pytest.importorskip("mcsquared.kernels.cuda.memory")
+    monkeypatch.setattr(memory, "missing", lambda: "CUDA finds none")
+    with pytest.raises(InputError, match="device is 'cuda', but no GPU can be used here: CUDA"):
+        model(device="cuda").fit(COUNTS)
+
+
+def test_a_gpu_takes_words_alone_and_says_so(monkeypatch):
+    memory = pytest.importorskip("mcsquared.kernels.cuda.memory")
+    monkeypatch.setattr(memory, "missing", lambda: None)
+    points = mc2.Corpus([np.ones((2, 3)), np.zeros((4, 3))])
+    with pytest.raises(InputError, match="device is 'cuda', but the content is no words"):
+        model(device="cuda").fit(points)
 
 
 @pytest.mark.parametrize("lam", [-math.inf, math.nan, "inf", None])

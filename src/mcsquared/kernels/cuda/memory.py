@@ -16,7 +16,7 @@ def missing() -> str | None:
         return None
     reason = getattr(cuda, "cuda_error", lambda: None)()
     said = " ".join(str(reason).split()) if reason else "CUDA finds none"
-    return said.rstrip(".")
+    return said.split(". ")[0].rstrip(".")
 
 
 def free_bytes() -> int:

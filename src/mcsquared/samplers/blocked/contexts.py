@@ -98,7 +98,8 @@ def _draw_bag(
         normalise_log_rows(rows.start, rows.stop, first, last, logs)
 
     workers.map(-(-len(rows) // ROWS), draw)
-    workers.map(n_slots, normalise)
+    # Few parts: columns side by side share the lines of memory that are read.
+    workers.map(n_slots, normalise, n_parts=1)
 
 
 def _extra(
