@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
 from mcsquared.samplers import blocked, collapsed
 from mcsquared.samplers.blocked import Place, mixing
-from mcsquared.samplers.blocked.device import Device, DeviceCorpus
 from mcsquared.samplers.joint import log_joint
 from mcsquared.samplers.workers import Workers
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -189,23 +189,17 @@ class Runner:
     callbacks: Sequence[Callback]
     stop: threading.Event
     save: Callable[[ChainRun, bool], None]
-    corpus_on_device: DeviceCorpus | None = None
+    places: Callable[[Workers], Place]
 
     def run(self, run: ChainRun) -> None:
         """Sweep until the schedule ends, a callback stops it or somebody interrupts."""
         with Workers(self.threads_per_chain) as workers:
-            place = self._place(workers)
+            place = self.places(workers)
             place.put(run.state)
             run.bring_home = lambda: place.fetch(run.state)
             self._sweep_to_the_end(run, place)
             run.bring_home()
         self.save(run, True)
-
-    def _place(self, workers: Workers) -> Place:
-        """Return where the groups of a chain are while it sweeps."""
-        if self.corpus_on_device is None:
-            return Place(self.observations, self.priors, workers)
-        return Device(self.observations, self.priors, self.corpus_on_device, workers)
 
     def _sweep_to_the_end(self, run: ChainRun, place: Place) -> None:
         if self._had_ended(run):
@@ -281,7 +275,7 @@ def run_chains(
     n_threads: int = 1,
     sampler: str = "blocked",
     save: Callable[[ChainRun, bool], None] | None = None,
-    device: str = "cpu",
+    places: Callable[[Workers], Place] | None = None,
 ) -> bool:
     """Run every chain to the end of the schedule, side by side in up to ``n_threads`` threads.
 
@@ -293,8 +287,9 @@ def run_chains(
     ----------
     save : callable, optional
         Called with a chain after every sweep, and once more with True when it ends.
-    device : {"cpu", "cuda"}
-        Where groups are moved. On a GPU chains run one after another.
+    places : callable, optional
+        Returns where the groups of a chain are while it sweeps; by default the memory of this
+        process. Chains run one after another where they are elsewhere.
 
     Returns
     -------
@@ -302,10 +297,7 @@ def run_chains(
         True if the run was interrupted from the keyboard.
     """
     stop = threading.Event()
-    corpus = None
-    if device == "cuda":
-        corpus = DeviceCorpus(observations, varies=not math.isinf(runs[0].state.lam))
-    n_side_by_side = 1 if corpus else min(n_threads, len(runs))
+    n_side_by_side = 1 if places else min(n_threads, len(runs))
     runner = Runner(
         observations,
         priors,
@@ -317,7 +309,7 @@ def run_chains(
         callbacks,
         stop,
         save or (lambda *_: None),
-        corpus,
+        places or partial(Place, observations, priors),
     )
     with stop_on_interrupt(stop) as interrupted:
         if n_side_by_side == 1:

@@ -6,8 +6,11 @@ import dataclasses
 import math
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,18 +26,41 @@ from mcsquared.posterior.advice import LARGEST_RHAT
 from mcsquared.priors import Priors
 from mcsquared.progress import Progress
 from mcsquared.samplers import blocked, collapsed
-from mcsquared.samplers.blocked.device import check_device
+from mcsquared.samplers.blocked import Place
+from mcsquared.samplers.blocked.device import Device, DeviceCorpus, check_device
 from mcsquared.samplers.starts import check_init
+from mcsquared.samplers.workers import Workers
 from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
     from mcsquared.state import State
 
-__all__ = ["Fit", "FitResult", "check_memory", "check_sampler", "checked_schedule", "seed_from"]
+__all__ = [
+    "Fit",
+    "FitResult",
+    "Places",
+    "check_memory",
+    "check_sampler",
+    "checked_schedule",
+    "elsewhere",
+    "seed_from",
+]
 
 SAMPLERS = ("auto", "collapsed", "blocked")
 DEVICES = ("cpu", "cuda")
+Places = Callable[[Observations, Priors], Callable[[Workers], Place]]
+_ELSEWHERE: ContextVar[Places | None] = ContextVar("elsewhere", default=None)
 BYTES_PER_TOKEN = 32  # at the least, as measured: a run that needs more than all memory is killed
+
+
+@contextmanager
+def elsewhere(places: Places) -> Iterator[None]:
+    """Let fits in this block have their groups where ``places`` says, on a cluster for one."""
+    token = _ELSEWHERE.set(places)
+    try:
+        yield
+    finally:
+        _ELSEWHERE.reset(token)
 
 
 @dataclass(frozen=True)
@@ -65,8 +91,7 @@ class Fit:
         """Run the chains, from ``states`` where an earlier fit left some."""
         check_memory(corpus.n_tokens, physical_memory())
         observations = observe(corpus, self.priors)
-        if self.device == "cuda":
-            check_device(observations)
+        places = self._places(observations)  # first: what cannot be there is refused at once
         progress = Progress(
             self.schedule.n_sweeps, self.schedule.n_chains, observations.n_tokens, self.progress
         )
@@ -84,7 +109,7 @@ class Fit:
                 self.n_threads,
                 self.sampler,
                 checkpoint.save if checkpoint else None,
-                self.device,
+                places,
             )
         kept = sum(len(run.cluster_of_group) for run in runs)
         usable = any(run.parameters for run in runs)
@@ -104,6 +129,17 @@ class Fit:
             )
         posterior = self._posterior(corpus, runs)
         return FitResult(posterior, [run.state for run in runs])
+
+    def _places(self, observations: Observations) -> Callable[[Workers], Place] | None:
+        """Return what makes the places of chains, if groups are not in this process's memory."""
+        elsewhere = _ELSEWHERE.get()
+        if elsewhere is not None:
+            return elsewhere(observations, self.priors)
+        if self.device == "cpu":
+            return None
+        check_device(observations)
+        on_device = DeviceCorpus(observations, varies=self.priors.lam != math.inf)
+        return partial(Device, observations, self.priors, on_device)
 
     def _checkpoint(self, corpus: Corpus) -> Checkpoint | None:
         if self.checkpoint is None:

@@ -58,6 +58,8 @@ def visit_all(groups, bounds, order, parts):
             groups.layout.longest,
             (0,) * (N_SLOTS // N_LANES),
             *PLACE,
+            0,
+            0,
             groups.cluster,
             topics,
         )
@@ -81,6 +83,8 @@ def visit_own(groups, bounds, order, parts):
             table,
             groups.layout.longest,
             *PLACE,
+            0,
+            0,
             groups.cluster,
             topics,
         )
@@ -218,6 +222,8 @@ def test_groups_are_placed_and_counted_the_same_on_any_split():
                 contexts.bags,
                 contexts.parameters,
                 *PLACE,
+                0,
+                0,
                 clusters,
                 tokens,
                 tables,

@@ -207,6 +207,7 @@ def test_clusters_are_picked_by_words_contexts_and_weights():
                 5,
                 1,
                 7,
+                0,
                 clusters,
             )
         return clusters

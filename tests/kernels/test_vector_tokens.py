@@ -153,7 +153,7 @@ def drawn(case, first=0, last=N_CHUNKS, start=None, lam=None, place=PLACE):
     counts = np.zeros(case.log_tau.shape, np.int32)
     statistics = np.zeros((last - first, case.n_topics, case.statistics.shape[1]))
     before = (first, last, CHUNK_START, GROUP_START, case.tokens, case.log_tau)
-    after = (case.clusters, topics, counts, statistics, *place)
+    after = (case.clusters, topics, counts, statistics, *place, 0)
     if start is None:
         draw_vector_topics(*before, *after)
     else:
@@ -298,7 +298,7 @@ def test_scores_counts_and_statistics_are_added_to_what_is_there():
     topics, counts, statistics = drawn(case)
     before = (0, N_CHUNKS, CHUNK_START, GROUP_START, case.tokens, case.log_tau)
     more, sums = counts.copy(), statistics.copy()
-    draw_vector_topics(*before, case.clusters, topics, more, sums, *PLACE)
+    draw_vector_topics(*before, case.clusters, topics, more, sums, *PLACE, 0)
     np.testing.assert_array_equal(more, 2 * counts)
     np.testing.assert_allclose(sums, 2 * statistics, rtol=1e-12, atol=1e-12)
 
@@ -423,7 +423,7 @@ def test_sweeps_visit_the_topics_of_a_group_as_often_as_their_probability_says()
     for sweep in range(n_sweeps):
         sweep_vector_groups(
             *(0, 1, np.array([0, 1]), bounds, tokens, np.log(tau[None]), lam),
-            *(clusters, topics, counts, statistics, 1, 0, sweep, 2),
+            *(clusters, topics, counts, statistics, 1, 0, sweep, 2, 0),
         )
         seen[topics[0], topics[1]] += 1
     np.testing.assert_allclose(seen / n_sweeps, exact, atol=0.012)

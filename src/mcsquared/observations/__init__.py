@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcsquared.families import ConjugateFamily
     from mcsquared.priors import Priors
 
-__all__ = ["Generic", "Observations", "observe"]
+__all__ = ["Generic", "Observations", "bags_of_groups", "observe"]
 
 MOST_TOKENS = 2**31 - 1  # counts per topic are 32-bit
 
@@ -44,6 +44,12 @@ class Generic:
     statistics: NDArray[np.float64]
     observed: NDArray[np.bool_]
     x: Any
+
+    def part(self, rows: slice) -> Generic:
+        """Return some observations in a row."""
+        seen = np.concatenate([[0], np.cumsum(self.observed)])
+        some = self.x[int(seen[rows.start]) : int(seen[rows.stop])]
+        return Generic(self.family, self.statistics[rows], self.observed[rows], some)
 
     @classmethod
     def of(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> Generic:
@@ -87,6 +93,8 @@ class Observations:
     generic_contexts : list of Generic
     content_family, dense_families, bag_families
         Of the content, of ``dense`` and of ``bags``, in their order.
+    first_group, first_token : int
+        Groups and tokens of the corpus before these, where this is a shard of it.
     """
 
     group_start: NDArray[np.int64]
@@ -102,6 +110,8 @@ class Observations:
     content_family: ConjugateFamily
     dense_families: list[ConjugateFamily]
     bag_families: list[ConjugateFamily]
+    first_group: int = 0
+    first_token: int = 0
 
     @property
     def n_groups(self) -> int:
@@ -137,6 +147,36 @@ class Observations:
         )
         bare.__dict__["layout"] = self.layout  # as large as the corpus, and the same
         return bare
+
+    def shard(self, first_chunk: int, last_chunk: int) -> Observations:
+        """Return some chunks of groups as observations of their own.
+
+        What is drawn for a group does not depend on who holds it: random numbers are those of the
+        whole corpus, and sums of floats are by chunk.
+        """
+        chunks = self.layout.chunk_start[first_chunk : last_chunk + 1]
+        groups = slice(int(chunks[0]), int(chunks[-1]))
+        start = self.group_start[groups.start : groups.stop + 1]
+        tokens = slice(int(start[0]), int(start[-1]))
+        content = self.generic_content
+        part = replace(
+            self,
+            group_start=start - start[0],
+            word=self.word[tokens],
+            values=self.values[tokens] if len(self.values) else self.values,
+            generic_content=None if content is None else content.part(tokens),
+            dense=self.dense._replace(
+                values=self.dense.values[groups], observed=self.dense.observed[groups]
+            ),
+            bags=bags_of_groups(self.bags, groups),
+            generic_contexts=[context.part(groups) for context in self.generic_contexts],
+            first_group=self.first_group + groups.start,
+            first_token=self.first_token + tokens.start,
+        )
+        part.__dict__["layout"] = Layout(
+            part.group_start, part.word, part.n_words, chunks - chunks[0]
+        )
+        return part
 
     @property
     def n_categories(self) -> int:
@@ -221,6 +261,19 @@ def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Den
         observed=np.column_stack([np.zeros((n_groups, 0), bool), *observed]),
         stat_start=_starts(n_stats),
         prepared_start=_starts(n_prepared),
+    )
+
+
+def bags_of_groups(bags: Bags, groups: slice) -> Bags:
+    """Return the bags of some groups in a row."""
+    start = bags.start[:, groups.start : groups.stop + 1]
+    entries = [slice(int(row[0]), int(row[-1])) for row in start]
+    before = np.cumsum([0, *(part.stop - part.start for part in entries)])
+    none = np.zeros(0, np.int32)
+    return bags._replace(
+        start=start - start[:, :1] + before[: len(start), None],
+        category=np.concatenate([none, *(bags.category[part] for part in entries)]),
+        count=np.concatenate([none, *(bags.count[part] for part in entries)]),
     )
 
 

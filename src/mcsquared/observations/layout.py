@@ -51,15 +51,20 @@ class Layout:
     word : int32 (n_tokens,)
         Empty for content other than words.
     n_words : int
+    chunks : int64 (n_chunks + 1,), optional
+        Bounds of the chunks of groups, where these are some chunks of a larger corpus.
     """
 
     group_start: NDArray[np.int64]
     word: NDArray[np.int32]
     n_words: int
+    chunks: NDArray[np.int64] | None = None
 
     @cached_property
     def chunk_start(self) -> NDArray[np.int64]:
         """Bounds of the chunks of groups, int64 (n_chunks + 1,)."""
+        if self.chunks is not None:
+            return self.chunks
         return split_evenly(np.diff(self.group_start) + GROUP_COST, N_CHUNKS)
 
     @cached_property

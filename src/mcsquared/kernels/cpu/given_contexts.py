@@ -74,16 +74,21 @@ def draw_clusters_by_scores(
     seed,
     chain,
     sweep,
+    number_of_first,
     cluster_of_group,
 ):
-    """Draw z_j of groups whose content has been scored: float64 (groups, cluster slots)."""
+    """Draw z_j of groups whose content has been scored: float64 (groups, cluster slots).
+
+    ``number_of_first`` groups of the corpus come before the first of these arrays: random numbers
+    are those of the whole.
+    """
     n_clusters = log_weights.size
     scores, statistics = np.empty(n_clusters), np.empty(dense.stat_start[-1])
     for j in range(first_group, last_group):
         for k in range(n_clusters):
             scores[k] = log_weights[k] + content_scores[j - first_group, k]
         add_context_scores(j, dense, bags, contexts, statistics, scores)
-        u = uniform(seed, chain, sweep, CLUSTERS, j, 0)
+        u = uniform(seed, chain, sweep, CLUSTERS, number_of_first + j, 0)
         cluster_of_group[j] = pick(scores, n_clusters, u)
 
 

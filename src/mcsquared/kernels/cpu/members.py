@@ -67,10 +67,11 @@ def begin_group(j, group_start, topic_of_token, cluster_of_group, base, n, row, 
     k = cluster_of_group[j]
     for m in range(row.size):
         row[m] = base[k, m]
-    seed, chain, sweep = key
+    seed, chain, sweep, first_group, first_token = key
     n_blocks = (last - first + BLOCK - 1) // BLOCK
     # Every group begins a block of its own, so that no two groups share a number.
-    fill_uniforms(numbers, n_blocks, seed, chain, sweep, TOPICS, first // BLOCK + j)
+    place = (first_token + first) // BLOCK + first_group + j
+    fill_uniforms(numbers, n_blocks, seed, chain, sweep, TOPICS, place)
 
 
 @njit(cache=True, error_model="numpy")
@@ -160,6 +161,8 @@ def sweep_tokens(
     seed,
     chain,
     sweep,
+    first_group,
+    first_token,
     cluster_of_group,
     topic_of_token,
 ):
@@ -177,6 +180,8 @@ def sweep_tokens(
         Tokens of the longest group.
     blocks : tuple
         As long as there are blocks of sixteen topic slots: known when this is compiled.
+    first_group, first_token : int
+        Groups and tokens of the corpus before these: random numbers are those of the whole.
     topic_of_token : uint16 (n_tokens,)
     """
     n_slots = len(blocks) * N_LANES
@@ -187,7 +192,7 @@ def sweep_tokens(
     # Single sums are read as the first of sixteen: room for those behind the last.
     sums_a = np.zeros(n_slots + 3 * N_LANES, np.float32)
     sums_b = np.zeros(n_slots + 3 * N_LANES, np.float32)
-    key = (seed, chain, sweep)
+    key = (seed, chain, sweep, first_group, first_token)
     at, end = chunk_start[first_chunk], chunk_start[last_chunk]
     while at < end:
         a = order[at]
@@ -328,6 +333,8 @@ def place_groups(
     seed,
     chain,
     sweep,
+    first_group,
+    first_token,
     cluster_of_group,
     topics_in_cluster,
     tables_in_cluster,
@@ -339,6 +346,8 @@ def place_groups(
     ----------
     rising : float32 (topic slots × (n + 1) × cluster slots,)
         From `tabulate_log_rising`.
+    first_group, first_token : int
+        Groups and tokens of the corpus before these: random numbers are those of the whole.
     topics_in_cluster, tables_in_cluster : int32 (cluster slots, topic slots)
         Tokens c_km and tables O_km are added to them.
     log_likelihood : float64 (n_chunks,)
@@ -368,11 +377,12 @@ def place_groups(
             for k in range(n_clusters):
                 scores[k] = log_weights[k] + part[k]
             add_context_scores(j, dense, bags, contexts, statistics, scores)
-            z = pick(scores, n_clusters, uniform(seed, chain, sweep, CLUSTERS, j, 0))
+            u = uniform(seed, chain, sweep, CLUSTERS, first_group + j, 0)
+            z = pick(scores, n_clusters, u)
             cluster_of_group[j] = z
             total += part[z]
             n_blocks = (last - first + BLOCK - 1) // BLOCK
-            place = first // BLOCK + j
+            place = (first_token + first) // BLOCK + first_group + j
             fill_uniforms(numbers, n_blocks, seed, chain, sweep, GROUP_TABLES, place)
             add_tables(topics, held, n_topics, base[z], numbers, tables_in_cluster[z])
             for t in range(n_topics):

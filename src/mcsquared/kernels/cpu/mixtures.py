@@ -123,6 +123,7 @@ def draw_clusters_of_words(
     seed,
     chain,
     sweep,
+    first_group,
     cluster_of_group,
 ):
     """Draw z_j for the groups of some chunks, topics summed out.
@@ -135,6 +136,8 @@ def draw_clusters_of_words(
         From `tabulate_log_mixtures`.
     log_weights : float64 (cluster slots,)
         log π_k; −∞ where a slot may not be used.
+    first_group : int
+        Groups of the corpus before these: random numbers are those of the whole.
     """
     n_clusters = log_weights.size
     scores, part = np.empty(n_clusters), np.empty(n_clusters, np.float32)
@@ -146,5 +149,5 @@ def draw_clusters_of_words(
         add_word_scores(
             entry_start[j], entry_start[j + 1], entry_word, entry_count, table, part, scores
         )
-        u = uniform(seed, chain, sweep, CLUSTERS, j, 0)
+        u = uniform(seed, chain, sweep, CLUSTERS, first_group + j, 0)
         cluster_of_group[j] = pick(scores, n_clusters, u)

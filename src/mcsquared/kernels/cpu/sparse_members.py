@@ -105,6 +105,8 @@ def sweep_tokens_by_own_topics(
     seed,
     chain,
     sweep,
+    first_group,
+    first_token,
     cluster_of_group,
     topic_of_token,
 ):
@@ -120,6 +122,8 @@ def sweep_tokens_by_own_topics(
         ψ_mw; any common factor.
     table : float32 (n_words, cluster slots)
         Σ_m λ τ_km ψ_mw, with the same factor.
+    first_group, first_token : int
+        Groups and tokens of the corpus before these: random numbers are those of the whole.
     """
     own = (
         np.zeros(n_slots, np.int64),
@@ -133,6 +137,7 @@ def sweep_tokens_by_own_topics(
         first, last = group_start[j], group_start[j + 1]
         n_blocks = (last - first + BLOCK - 1) // BLOCK
         # Every group begins a block of its own, so that no two groups share a number.
-        fill_uniforms(numbers, n_blocks, seed, chain, sweep, TOPICS, first // BLOCK + j)
+        place = (first_token + first) // BLOCK + first_group + j
+        fill_uniforms(numbers, n_blocks, seed, chain, sweep, TOPICS, place)
         k = np.int64(cluster_of_group[j])
         visit_group(first, last, k, word, base, factors, table, numbers, own, topic_of_token)

@@ -7,6 +7,7 @@ from mcsquared.kernels.cpu.special import crt, log_rising
 from mcsquared.kernels.rng import Step
 
 __all__ = [
+    "count_cells",
     "count_pairs",
     "draw_table_counts",
     "log_joint_of_counts",
@@ -51,6 +52,14 @@ def count_pairs(rows, columns, table):
     """Add 1 to ``table`` at every pair; NumPy would copy both lists as 64-bit indices."""
     for i in range(rows.size):
         table[rows[i], columns[i]] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_cells(entry_start, entry_word, entry_count, cluster_of_group, cells):
+    """Add the tokens of all groups to ``cells`` (n_words, cluster slots)."""
+    for j in range(cluster_of_group.size):
+        for e in range(entry_start[j], entry_start[j + 1]):
+            cells[entry_word[e], cluster_of_group[j]] += entry_count[e]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

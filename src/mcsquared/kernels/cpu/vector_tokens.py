@@ -212,6 +212,7 @@ def draw_vector_topics(
     chain,
     sweep,
     step,
+    first_token,
 ):
     """Draw the topic of every token given its group's cluster (λ = ∞).
 
@@ -231,7 +232,9 @@ def draw_vector_topics(
     topic_statistics : float64 (last_chunk − first_chunk, topic slots, n_stats)
         Added to, each chunk apart, so that sums do not depend on who visited which chunk.
     seed, chain, sweep, step
-        Of the random numbers; token ``i`` takes the one with index ``i``.
+        Of the random numbers; a token takes the one with its number in the corpus.
+    first_token : int
+        Tokens of the corpus before these.
     """
     work = make_workspace(tokens, log_tau)
     tau = np.exp(log_tau)
@@ -240,7 +243,7 @@ def draw_vector_topics(
         for j in range(chunk_start[c], chunk_start[c + 1]):
             k = np.int64(cluster_of_group[j])
             for i in range(group_start[j], group_start[j + 1]):
-                u = uniform(seed, chain, sweep, step, i, 0)
+                u = uniform(seed, chain, sweep, step, first_token + i, 0)
                 m = pick_topic(token_row(tokens, i, work), tau[k], log_tau[k], 0.0, work, u)
                 record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics)
 
@@ -262,6 +265,7 @@ def sweep_vector_groups(
     chain,
     sweep,
     step,
+    first_token,
 ):
     """Draw the topic of every token given the other tokens of its group (λ finite).
 
@@ -284,7 +288,7 @@ def sweep_vector_groups(
                 old = topic_of_token[i]
                 count[old] -= 1
                 prior[old] = count[old] + share[old]  # not by subtraction, which leaves a residue
-                u = uniform(seed, chain, sweep, step, i, 0)
+                u = uniform(seed, chain, sweep, step, first_token + i, 0)
                 row = token_row(tokens, i, work)
                 m = pick_topic(row, prior, log_tau[k], math.log(lam), work, u)
                 count[m] += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +20,14 @@ from mcsquared.samplers.blocked.weights import Key
 from mcsquared.samplers.workers import Workers, add_in_order
 from mcsquared.state import State
 
-__all__ = ["SMALLEST_SHAPE", "count_groups", "draw_contexts", "draw_few"]
+__all__ = [
+    "SMALLEST_SHAPE",
+    "GroupCounts",
+    "count_groups",
+    "draw_contexts",
+    "draw_few",
+    "take_groups",
+]
 
 SMALLEST_SHAPE = 1e-30  # the logarithms of a smaller one's variates are beyond the largest float
 
@@ -111,10 +120,19 @@ def _extra(
     return log_likelihood_of_groups(state, observations, rng)
 
 
-def count_groups(state: State, observations: Observations, workers: Workers) -> None:
+class GroupCounts(NamedTuple):
+    """Groups of every cluster slot, and the sums of their contexts."""
+
+    groups: NDArray[np.int32]  # (cluster slots,)
+    categories: NDArray[np.int32]  # (categories of all bags, cluster slots)
+    totals: NDArray[np.int64]  # (cluster slots, bags)
+    statistics: NDArray[np.float64]  # (n_chunks, cluster slots, statistics of dense contexts)
+
+
+def count_groups(state: State, observations: Observations, workers: Workers) -> GroupCounts:
     """Count the groups of every cluster and sum their contexts, after the groups have moved."""
-    counts, layout = state.counts, observations.layout
-    n_slots, n_chunks = len(counts.groups_in_cluster), len(layout.chunk_start) - 1
+    layout = observations.layout
+    n_slots, n_chunks = len(state.counts.groups_in_cluster), len(layout.chunk_start) - 1
     n_statistics = int(observations.dense.stat_start[-1])
     statistics = np.zeros((n_chunks, n_slots, n_statistics))
 
@@ -138,7 +156,13 @@ def count_groups(state: State, observations: Observations, workers: Workers) -> 
 
     parts = workers.map(n_chunks, run, n_parts=1)
     groups, categories, totals = (sum(part) for part in zip(*parts, strict=True))
-    counts.groups_in_cluster = groups
-    counts.category_counts = categories.T
-    counts.category_totals = totals
-    counts.context_statistics = add_in_order(statistics)
+    return GroupCounts(groups, categories, totals, statistics)
+
+
+def take_groups(state: State, found: GroupCounts) -> None:
+    """Take over new counts of groups and contexts."""
+    counts = state.counts
+    counts.groups_in_cluster = found.groups
+    counts.category_counts = found.categories.T
+    counts.category_totals = found.totals
+    counts.context_statistics = add_in_order(found.statistics)

@@ -27,13 +27,13 @@ def place_members(
     contexts: ContextParameters,
     key: Key,
     workers: Workers,
-) -> float:
+) -> NDArray[np.float64]:
     """Draw z_j and o_jm of every group; count c_km and O_km.
 
     Returns
     -------
-    float
-        Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters drawn.
+    float64 (n_chunks,)
+        Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters drawn, by chunk of groups.
     """
     layout = observations.layout
     base = as_floats(state.lam * np.exp(weights.log_shares))
@@ -62,6 +62,8 @@ def place_members(
                 observations.bags,
                 contexts,
                 *key,
+                observations.first_group,
+                observations.first_token,
                 state.cluster_of_group,
                 topics,
                 tables,
@@ -73,7 +75,7 @@ def place_members(
     parts = visits.workers.map(len(layout.chunk_start) - 1, place)
     state.take_topics(sum(topics for topics, _ in parts))
     state.tables_in_cluster = sum(tables for _, tables in parts)
-    return float(log_likelihood.sum())
+    return log_likelihood
 
 
 def as_floats(values: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -15,7 +15,7 @@ from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
-from mcsquared.samplers.blocked.contexts import count_groups, draw_contexts
+from mcsquared.samplers.blocked.contexts import count_groups, draw_contexts, take_groups
 from mcsquared.samplers.blocked.weights import Key, Weights, draw_shares
 from mcsquared.samplers.concentrations import draw_tables
 from mcsquared.samplers.joint import log_tables
@@ -61,7 +61,7 @@ class Place:
     def move(self, state: State, weights: Weights, contexts: ContextParameters, key: Key) -> float:
         """Draw every group's topics and cluster, and count everything anew.
 
-        Returns what `place_members` does, 0 where λ = ∞.
+        Returns the sum of what `place_members` does, 0 where λ = ∞.
         """
         given = (weights, contexts, key, self.workers)
         varies = not math.isinf(state.lam)
@@ -70,9 +70,9 @@ class Place:
             log_rising = move(state, self.observations, self.priors, *given)
         else:
             vector_move = vectors.move_members if varies else vectors.move_groups
-            log_rising = vector_move(state, self.observations, *given)
-        count_groups(state, self.observations, self.workers)
-        return log_rising or 0.0
+            log_rising = vector_move(state, self.observations, *given).log_rising
+        take_groups(state, count_groups(state, self.observations, self.workers))
+        return 0.0 if log_rising is None else float(log_rising.sum())
 
     def log_tables(self, state: State) -> float:
         """Return the log-density of the content given topics and of bags given clusters."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,17 @@ from mcsquared.state import State
 __all__ = ["move_groups", "move_members"]
 
 TOPICS = int(Step.TOPICS)
+
+
+class Moved(NamedTuple):
+    """What a move leaves by chunk of groups, beside what it writes to the state.
+
+    ``log_rising`` is what `place_members` returns, None where λ = ∞; ``statistics`` float64
+    (n_chunks, topic slots, n_stats), None where topics have no parameters drawn.
+    """
+
+    log_rising: NDArray[np.float64] | None
+    statistics: NDArray[np.float64] | None
 
 
 def token_blocks(
@@ -55,11 +65,11 @@ def move_groups(
     contexts: ContextParameters,
     key: Key,
     workers: Workers,
-) -> None:
+) -> Moved:
     """Draw clusters with topics summed out, then the topic of every token: λ = ∞."""
     if own.integrates(observations.generic_content):
         move_groups_in_turn(state, observations, weights, contexts, key, workers)
-        return
+        return Moved(None, None)
     bounds = observations.layout.chunk_start
     visits = own.Visits(state, observations, contexts, workers)
 
@@ -89,6 +99,7 @@ def move_groups(
             statistics,
             *key,
             TOPICS,
+            observations.first_token,
         )
         return topics, statistics
 
@@ -97,7 +108,9 @@ def move_groups(
         visits.workers.map(last - first, partial(place, tokens), first)
         parts += workers.map(last - first, partial(draw, tokens), first)
     state.take_topics(sum(topics for topics, _ in parts))
-    state.counts.topic_statistics = add_in_order(chain(*(part for _, part in parts)))
+    statistics = np.concatenate([part for _, part in parts])
+    state.counts.topic_statistics = add_in_order(statistics)
+    return Moved(None, statistics)
 
 
 def move_groups_in_turn(
@@ -154,6 +167,7 @@ def _draw_clusters(
             observations.bags,
             contexts,
             *key,
+            observations.first_group,
             state.cluster_of_group,
         )
 
@@ -165,11 +179,8 @@ def move_members(
     contexts: ContextParameters,
     key: Key,
     workers: Workers,
-) -> float:
-    """Draw topics of tokens, clusters of groups and their tables: λ finite.
-
-    Returns what `place_members` does.
-    """
+) -> Moved:
+    """Draw topics of tokens, clusters of groups and their tables: λ finite."""
     bounds = observations.layout.chunk_start
 
     def visit(tokens: VectorTokens, first: int, last: int) -> NDArray[np.float64]:
@@ -188,17 +199,21 @@ def move_members(
             statistics,
             *key,
             TOPICS,
+            observations.first_token,
         )
         return statistics
 
+    statistics = None
     if own.integrates(observations.generic_content):
         own.resample_topics(state, observations, weights, key)
     else:
         parts: list[NDArray[np.float64]] = []
         for first, last, tokens in token_blocks(state, observations, key):
             parts += workers.map(last - first, partial(visit, tokens), first)
-        state.counts.topic_statistics = add_in_order(chain(*parts))
-    return place_members(state, observations, weights, contexts, key, workers)
+        statistics = np.concatenate(parts)
+        state.counts.topic_statistics = add_in_order(statistics)
+    log_rising = place_members(state, observations, weights, contexts, key, workers)
+    return Moved(log_rising, statistics)
 
 
 def _room(

@@ -15,6 +15,7 @@ from mcsquared.kernels.cpu.mixtures import draw_clusters_of_words, tabulate_log_
 from mcsquared.kernels.cpu.sparse_members import sweep_tokens_by_own_topics, tabulate_mixtures
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
+from mcsquared.observations.layout import Entries
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.members import as_floats, place_members
 from mcsquared.samplers.blocked.own import Visits
@@ -22,7 +23,16 @@ from mcsquared.samplers.blocked.weights import Key, Weights
 from mcsquared.samplers.workers import Workers, add_in_order
 from mcsquared.state import State
 
-__all__ = ["move_groups", "move_members"]
+__all__ = [
+    "divided_shares",
+    "draw_clusters",
+    "draw_psi",
+    "draw_topics",
+    "draw_words",
+    "move_groups",
+    "move_members",
+    "move_members_given",
+]
 
 MANY_SLOTS = 512  # above it, weighing all topics at once is slower than those of the group first
 SMALL_SUM = 1e-10  # of a topic's variates: floats may not hold their proportions
@@ -82,10 +92,41 @@ def move_groups(
     workers: Workers,
 ) -> None:
     """Draw clusters with topics summed out, then topics by (cluster, word) cell: λ = ∞."""
-    layout, counts = observations.layout, state.counts
+    layout = observations.layout
     variates, sums = draw_words(state, observations, priors, key, workers)
-    shares = as_floats(np.exp(weights.log_shares)) / sums.astype(np.float32)
-    row_bounds, word_bounds = layout.row_chunk_start, layout.word_chunk_start
+    shares = divided_shares(weights, sums)
+    draw_clusters(state, observations, variates, shares, weights, contexts, key, workers)
+    cells = (layout.groups_of_word, layout.word_start, layout.word_chunk_start)
+    draw_topics(state, *cells, state.cluster_of_group, variates, shares, weights, key, workers)
+
+
+def divided_shares(weights: Weights, sums: NDArray[np.float64]) -> Floats:
+    """Return τ_km divided by the sum of the topic's variates."""
+    shares = as_floats(np.exp(weights.log_shares))
+    shares /= sums.astype(np.float32)
+    return shares
+
+
+def draw_clusters(
+    state: State,
+    observations: Observations,
+    variates: Floats,
+    shares: Floats,
+    weights: Weights,
+    contexts: ContextParameters,
+    key: Key,
+    workers: Workers,
+) -> None:
+    """Draw the cluster of every group, topics summed out.
+
+    Parameters
+    ----------
+    variates : float32 (n_words, topic slots)
+        From `draw_words`.
+    shares : float32 (cluster slots, topic slots)
+        τ_km divided by the sum of the topic's variates.
+    """
+    layout, row_bounds = observations.layout, observations.layout.row_chunk_start
     visits = Visits(state, observations, contexts, workers)
     n_words, n_slots = len(variates), len(shares)
     table, means = np.empty((n_words, n_slots), np.float32), np.empty(n_words, np.float32)
@@ -115,8 +156,37 @@ def move_groups(
                 observations.bags,
                 contexts,
                 *key,
+                observations.first_group,
                 state.cluster_of_group,
             )
+
+    workers.map(len(row_bounds) - 1, tabulate)
+    visits.workers.map(len(layout.chunk_start) - 1, place)
+
+
+def draw_topics(
+    state: State,
+    groups_of_word: Entries,
+    word_start: NDArray[np.int64],
+    word_bounds: NDArray[np.int64],
+    cluster_of_group: NDArray[np.int32],
+    variates: Floats,
+    shares: Floats,
+    weights: Weights,
+    key: Key,
+    workers: Workers,
+) -> None:
+    """Draw the topics of all tokens by their cells, and count them.
+
+    Parameters
+    ----------
+    groups_of_word : Entries
+        Each word's groups with their counts; or its clusters, where ``cluster_of_group`` says that
+        each is itself.
+    word_start, word_bounds : int64
+        Tokens of the words before each, and bounds of chunks of words.
+    """
+    words = state.counts.words_in_topic
 
     def draw(first: int, last: int) -> NDArray[np.int32]:
         topics = np.zeros(shares.shape, np.int32)
@@ -124,23 +194,21 @@ def move_groups(
             word_bounds[first],
             word_bounds[last],
             shares.shape[1],
-            layout.groups_of_word.start,
-            layout.groups_of_word.column,
-            layout.groups_of_word.count,
-            layout.word_start,
-            state.cluster_of_group,
+            groups_of_word.start,
+            groups_of_word.column,
+            groups_of_word.count,
+            word_start,
+            cluster_of_group,
             shares.reshape(-1),
             variates.reshape(-1),
             *key,
             topics.reshape(-1),
-            counts.words_in_topic.reshape(-1),
+            words.reshape(-1),
         )
         return topics
 
-    workers.map(len(row_bounds) - 1, tabulate)
-    visits.workers.map(len(layout.chunk_start) - 1, place)
     topics = sum(workers.map(len(word_bounds) - 1, draw))
-    leave_closed_slots(topics, counts.words_in_topic, weights.topics > 0.0)
+    leave_closed_slots(topics, words, weights.topics > 0.0)
     state.take_topics(topics)
 
 
@@ -168,20 +236,43 @@ def move_members(
     contexts: ContextParameters,
     key: Key,
     workers: Workers,
-) -> float:
+) -> NDArray[np.float64]:
     """Draw topics of tokens, clusters of groups and their tables: λ finite.
 
     Returns what `place_members` does.
     """
-    layout, counts = observations.layout, state.counts
+    psi = draw_psi(state, observations, priors, key, workers)
+    return move_members_given(state, observations, psi, weights, contexts, key, workers)
+
+
+def draw_psi(
+    state: State, observations: Observations, priors: Priors, key: Key, workers: Workers
+) -> Floats:
+    """Draw ψ times the number of words: most are near 1, far from where floats end."""
     variates, sums = draw_words(state, observations, priors, key, workers)
-    # ψ times the number of words: most are near 1, far from where floats end.
     scale = (len(variates) / sums).astype(np.float32)
-    base = as_floats(state.lam * np.exp(weights.log_shares))
-    row_bounds, word_bounds = layout.row_chunk_start, layout.word_chunk_start
+    bounds = observations.layout.row_chunk_start
 
     def divide(first: int, last: int) -> None:
-        variates[row_bounds[first] : row_bounds[last]] *= scale
+        variates[bounds[first] : bounds[last]] *= scale
+
+    workers.map(len(bounds) - 1, divide)
+    return variates
+
+
+def move_members_given(
+    state: State,
+    observations: Observations,
+    psi: Floats,
+    weights: Weights,
+    contexts: ContextParameters,
+    key: Key,
+    workers: Workers,
+) -> NDArray[np.float64]:
+    """Draw topics of tokens, clusters of groups and their tables, given ψ."""
+    layout, counts = observations.layout, state.counts
+    base = as_floats(state.lam * np.exp(weights.log_shares))
+    word_bounds = layout.word_chunk_start
 
     def count(first: int, last: int) -> None:
         count_words_in_topics(
@@ -193,9 +284,8 @@ def move_members(
             counts.words_in_topic,
         )
 
-    workers.map(len(row_bounds) - 1, divide)
     visit = visit_all_topics if base.shape[1] <= MANY_SLOTS else visit_own_topics
-    visit(state, observations, base, variates, key, workers)
+    visit(state, observations, base, psi, key, workers)
     workers.map(len(word_bounds) - 1, count)
     return place_members(state, observations, weights, contexts, key, workers)
 
@@ -225,6 +315,8 @@ def visit_all_topics(
             layout.longest,
             blocks,
             *key,
+            observations.first_group,
+            observations.first_token,
             state.cluster_of_group,
             state.topic_of_token,
         )
@@ -267,6 +359,8 @@ def visit_own_topics(
             table,
             layout.longest,
             *key,
+            observations.first_group,
+            observations.first_token,
             state.cluster_of_group,
             state.topic_of_token,
         )

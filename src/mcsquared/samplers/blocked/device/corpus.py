@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.gammas import ROWS
-from mcsquared.observations import Observations
+from mcsquared.observations import Observations, bags_of_groups
 
 __all__ = ["DeviceCorpus", "Shard", "longest_first"]
 
@@ -105,21 +105,12 @@ class DeviceCorpus:
         """Return what kernels read of some groups; groups and tokens count from the first."""
         observations, layout = self.observations, self.observations.layout
         start = observations.group_start[first : last + 1]
-        bags = observations.bags
-        bag_start = bags.start[:, first : last + 1]
-        entries = [slice(int(row[0]), int(row[-1])) for row in bag_start]
-        before = np.cumsum([0, *(part.stop - part.start for part in entries)])
-        none = np.zeros(0, np.int32)
+        bags = bags_of_groups(observations.bags, slice(first, last))
         arrays = {
             "statistics": self.statistics[first:last],
-            "bag_start": np.array(
-                [row - row[0] + offset for row, offset in zip(bag_start, before, strict=False)],
-                np.int64,
-            ).reshape(len(bag_start), last + 1 - first),
-            "bag_category": self.row_of_category[
-                np.concatenate([none, *(bags.category[part] for part in entries)])
-            ],
-            "bag_count": np.concatenate([none, *(bags.count[part] for part in entries)]),
+            "bag_start": bags.start,
+            "bag_category": self.row_of_category[bags.category],
+            "bag_count": bags.count,
             "group_start": start - start[0],
         }
         if self.varies:

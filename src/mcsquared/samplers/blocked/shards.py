@@ -1,0 +1,278 @@
+"""Groups in shards: whoever holds one is told the globals, moves its groups and returns counts.
+
+What is drawn does not depend on how many shards there are: random numbers belong to groups and
+tokens of the whole corpus, whole numbers add up in any order, and sums of floats come by chunk.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.errors import InputError
+from mcsquared.kernels.cpu.given_contexts import ContextParameters
+from mcsquared.kernels.cpu.tables import count_cells
+from mcsquared.observations import Observations
+from mcsquared.observations.layout import Entries
+from mcsquared.priors import Priors
+from mcsquared.samplers.blocked import vectors, words
+from mcsquared.samplers.blocked.contexts import GroupCounts, count_groups, take_groups
+from mcsquared.samplers.blocked.own import integrates
+from mcsquared.samplers.blocked.place import Place
+from mcsquared.samplers.blocked.weights import Key, Weights
+from mcsquared.samplers.workers import ONE, Workers, add_in_order
+from mcsquared.state import Counts, State
+
+__all__ = ["Globals", "Labels", "Shards", "Sums", "move_shard"]
+
+
+class Labels(NamedTuple):
+    """The labels of a shard's groups and tokens, as in `State`."""
+
+    clusters: NDArray[np.int32]
+    topics: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Globals:
+    """What goes out to every shard. Its size does not depend on the number of groups.
+
+    Attributes
+    ----------
+    content : float32 (n_words, topic slots) or float64 (topic slots, n_stats)
+        ψ of words, as `words.draw_psi` has it or, where λ = ∞, as variates; or the statistics of
+        the topics, from which everybody draws the same parameters.
+    shares : float32 (cluster slots, topic slots) or None
+        Of words where λ = ∞: τ divided by the sums of the variates.
+    """
+
+    key: Key
+    lam: float
+    weights: Weights
+    contexts: ContextParameters
+    content: NDArray[Any]
+    shares: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What comes back from a shard. Its size does not depend on the number of groups either.
+
+    Attributes
+    ----------
+    words : int32
+        Tokens by word and topic, (n_words, topic slots); where λ = ∞ by word and cluster.
+    topics, tables : int32 (cluster slots, topic slots) or None
+    log_rising, statistics : float64 by chunk, or None
+        See `vectors.Moved`.
+    groups : GroupCounts
+    """
+
+    words: NDArray[np.int32] | None
+    topics: NDArray[np.int32] | None
+    tables: NDArray[np.int32] | None
+    log_rising: NDArray[np.float64] | None
+    statistics: NDArray[np.float64] | None
+    groups: GroupCounts
+
+
+def move_shard(
+    observations: Observations, labels: Labels, given: Globals, workers: Workers = ONE
+) -> tuple[Labels, Sums]:
+    """Move the groups of a shard; return their new labels and counts. Arguments stay as they are.
+
+    Parameters
+    ----------
+    observations : Observations
+        From `Observations.shard`.
+    """
+    state = _state_of_shard(observations, labels, given)
+    move = (given.weights, given.contexts, given.key, workers)
+    held = log_rising = statistics = None
+    if observations.n_words and math.isinf(given.lam):
+        assert given.shares is not None
+        words.draw_clusters(state, observations, given.content, given.shares, *move)
+        held = np.zeros((observations.n_words, len(given.weights.log_clusters)), np.int32)
+        entries = observations.layout.words_of_group
+        count_cells(entries.start, entries.column, entries.count, state.cluster_of_group, held)
+    elif observations.n_words:
+        log_rising = words.move_members_given(state, observations, given.content, *move)
+        held = state.counts.words_in_topic
+    else:
+        vector_move = vectors.move_groups if math.isinf(given.lam) else vectors.move_members
+        log_rising, statistics = vector_move(state, observations, *move)
+    draws_topics = not (observations.n_words and math.isinf(given.lam))
+    return Labels(state.cluster_of_group, state.topic_of_token), Sums(
+        words=held,
+        topics=state.counts.topics_in_cluster if draws_topics else None,
+        tables=state.tables_in_cluster,
+        log_rising=log_rising,
+        statistics=statistics,
+        groups=count_groups(state, observations, workers),
+    )
+
+
+def _state_of_shard(observations: Observations, labels: Labels, given: Globals) -> State:
+    """Return a state with a shard's labels, and of the counts only what its move reads."""
+    n_clusters, n_topics = given.weights.log_shares.shape
+    is_words = observations.n_words > 0
+    none = np.zeros((0, n_topics), np.int32)
+    room = np.zeros((observations.n_words, n_topics), np.int32)
+    counts = Counts(
+        groups_in_cluster=np.zeros(n_clusters, np.int32),
+        tokens_in_cluster=np.zeros(n_clusters, np.int64),
+        topics_in_cluster=np.zeros((n_clusters, n_topics), np.int32),
+        tokens_in_topic=np.zeros(n_topics, np.int64),
+        words_in_topic=none if math.isinf(given.lam) else room,
+        topic_statistics=np.zeros((n_topics, 0)) if is_words else given.content,
+        context_statistics=np.zeros((n_clusters, 0)),
+        category_counts=np.zeros((n_clusters, 0), np.int32),
+        category_totals=np.zeros((n_clusters, 0), np.int64),
+    )
+    return State(
+        cluster_of_group=labels.clusters.copy(),
+        topic_of_token=labels.topics.copy(),
+        topic_weights=given.weights.topics,
+        log_unused=np.zeros(1),
+        alpha=1.0,
+        v=1.0,
+        eta=1.0,
+        lam=given.lam,
+        sweep=given.key.sweep,
+        counts=counts,
+    )
+
+
+class Shards(Place):
+    """Groups in shards that somebody moves: here one after another, on a cluster side by side.
+
+    Parameters
+    ----------
+    n_shards : int
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        priors: Priors,
+        n_shards: int,
+        workers: Workers = ONE,
+    ) -> None:
+        super().__init__(observations, priors, workers)
+        _refuse_own_families(observations)
+        n_chunks = len(observations.layout.chunk_start) - 1
+        bounds = np.linspace(0, n_chunks, min(n_shards, n_chunks) + 1).round().astype(int)
+        self.shards = [
+            observations.shard(int(first), int(last)) for first, last in pairwise(bounds)
+        ]
+
+    def put(self, state: State) -> None:
+        """Deal out the labels."""
+        varies = len(state.topic_of_token) > 0
+        self.labels = [
+            Labels(
+                state.cluster_of_group[shard.first_group :][: shard.n_groups],
+                state.topic_of_token[shard.first_token :][: shard.n_tokens * varies],
+            )
+            for shard in self.shards
+        ]
+
+    def fetch(self, state: State, clusters_only: bool = False) -> None:
+        """Collect the labels."""
+        state.cluster_of_group = np.concatenate([part.clusters for part in self.labels])
+        if not clusters_only:
+            state.topic_of_token = np.concatenate([part.topics for part in self.labels])
+
+    def move_all(self, given: Globals) -> list[Sums]:
+        """Have every shard moved; return what each sends back, in their order."""
+        moved = [
+            move_shard(shard, labels, given, self.workers)
+            for shard, labels in zip(self.shards, self.labels, strict=True)
+        ]
+        self.labels = [labels for labels, _ in moved]
+        return [sums for _, sums in moved]
+
+    def move(self, state: State, weights: Weights, contexts: ContextParameters, key: Key) -> float:
+        """Draw every group's topics and cluster, and count everything anew."""
+        given = self._globals(state, weights, contexts, key)
+        found = self.move_all(given)
+        if given.shares is not None:
+            self._draw_cells(state, given, _added([part.words for part in found]))
+        else:
+            state.take_topics(_added([part.topics for part in found]))
+            if self.observations.n_words:
+                state.counts.words_in_topic = _added([part.words for part in found])
+            else:
+                by_chunk = np.concatenate([part.statistics for part in found])
+                state.counts.topic_statistics = add_in_order(by_chunk)
+        take_groups(state, _groups_of([part.groups for part in found]))
+        if math.isinf(state.lam):
+            return 0.0
+        state.tables_in_cluster = _added([part.tables for part in found])
+        return float(np.concatenate([part.log_rising for part in found]).sum())
+
+    def _globals(
+        self, state: State, weights: Weights, contexts: ContextParameters, key: Key
+    ) -> Globals:
+        told = (key, state.lam, weights, contexts)
+        if not self.observations.n_words:
+            return Globals(*told, state.counts.topic_statistics, None)
+        drawing = (state, self.observations, self.priors, key, self.workers)
+        if not math.isinf(state.lam):
+            return Globals(*told, words.draw_psi(*drawing), None)
+        variates, sums = words.draw_words(*drawing)
+        return Globals(*told, variates, words.divided_shares(weights, sums))
+
+    def _draw_cells(self, state: State, given: Globals, cells: NDArray[np.int32]) -> None:
+        """Draw topics by (word, cluster) cell, here: no matter which groups a cell is made of."""
+        assert given.shares is not None
+        layout = self.observations.layout
+        words.draw_topics(
+            state,
+            Entries.of(sparse.csr_matrix(cells)),
+            layout.word_start,
+            layout.word_chunk_start,
+            np.arange(cells.shape[1], dtype=np.int32),
+            given.content,
+            given.shares,
+            given.weights,
+            given.key,
+            self.workers,
+        )
+
+
+def _refuse_own_families(observations: Observations) -> None:
+    """Refuse families whose parameters are integrated out, and contexts that only Python knows."""
+    refused = [context.family for context in observations.generic_contexts]
+    if integrates(observations.generic_content):
+        refused.append(observations.content_family)
+    if refused:
+        raise InputError(
+            f"the family {type(refused[0]).__name__} is one of your own, but groups in shards take "
+            "only families that mcsquared has kernels for"
+        )
+
+
+def _added(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any]:
+    """Add counts of all shards, in the type they have."""
+    total = parts[0]
+    assert total is not None
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _groups_of(parts: Sequence[GroupCounts]) -> GroupCounts:
+    return GroupCounts(
+        groups=_added([part.groups for part in parts]),
+        categories=_added([part.categories for part in parts]),
+        totals=_added([part.totals for part in parts]),
+        statistics=np.concatenate([part.statistics for part in parts]),
+    )

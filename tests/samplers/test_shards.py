@@ -1,0 +1,93 @@
+"""Groups in shards draw what they draw in one piece, bit by bit."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+from mcsquared.corpus import Corpus
+from mcsquared.errors import InputError
+from mcsquared.observations import observe
+from mcsquared.priors import Gamma, Priors
+from mcsquared.samplers import blocked
+from mcsquared.samplers.blocked.shards import Shards
+from mcsquared.state import differences, recount
+from tests.statistics.corpora import OWN
+
+N_GROUPS = 90
+LAMS = {"shared": math.inf, "fixed": 2.0, "resampled": Gamma(1, 0.1)}
+
+
+def contexts(rng):
+    return {
+        "year": np.where(rng.random(N_GROUPS) < 0.2, np.nan, rng.normal(2000, 5, N_GROUPS)),
+        "tags": [list(map(str, rng.integers(0, 9, rng.integers(0, 4)))) for _ in range(N_GROUPS)],
+        "kind": [None if j % 5 == 0 else "ab"[j % 2] for j in range(N_GROUPS)],
+    }
+
+
+def words():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(0.3, 2.0, (N_GROUPS, 1)) * rng.gamma(0.3, 3.0, 50))
+    counts[7] = 0
+    return Corpus(counts, contexts(rng))
+
+
+def points():
+    rng = np.random.default_rng(1)
+    groups = [rng.normal(rng.integers(0, 3), 1.0, (rng.integers(0, 9), 2)) for _ in range(N_GROUPS)]
+    return Corpus(groups, contexts(rng))
+
+
+CORPORA = {"words": words, "points": points}
+
+
+@pytest.mark.parametrize("n_shards", [1, 2, 5, 200])
+@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize("content", CORPORA)
+def test_shards_change_nothing_in_what_is_drawn(content, lam, n_shards):
+    corpus = CORPORA[content]()
+    priors = Priors.for_corpus(corpus, lam=LAMS[lam])
+    given = (observe(corpus, priors), priors)
+    state = blocked.start(*given, 3, 0, "random", 5, 8)
+    whole, in_shards = copy.deepcopy(state), copy.deepcopy(state)
+    place = Shards(*given, n_shards)
+    place.put(in_shards)
+    for _ in range(4):
+        blocked.sweep(whole, *given, 3, 0)
+        blocked.sweep(in_shards, *given, 3, 0, place=place)
+    place.fetch(in_shards)
+    np.testing.assert_array_equal(in_shards.cluster_of_group, whole.cluster_of_group)
+    np.testing.assert_array_equal(in_shards.topic_of_token, whole.topic_of_token)
+    for name in vars(whole.counts):
+        np.testing.assert_array_equal(
+            getattr(in_shards.counts, name), getattr(whole.counts, name), name
+        )
+    np.testing.assert_array_equal(in_shards.tables, whole.tables)
+    for name in ("lam", "alpha", "v", "eta", "log_joint"):
+        assert getattr(in_shards, name) == getattr(whole, name)
+
+
+@pytest.mark.parametrize("content", CORPORA)
+def test_shards_are_the_corpus_in_pieces(content):
+    corpus = CORPORA[content]()
+    priors = Priors.for_corpus(corpus, lam=1.0)
+    observations = observe(corpus, priors)
+    place = Shards(observations, priors, 4)
+    assert len(place.shards) == 4
+    assert sum(shard.n_groups for shard in place.shards) == N_GROUPS
+    np.testing.assert_array_equal(
+        np.concatenate([shard.word for shard in place.shards]), observations.word
+    )
+    for shard in place.shards:
+        rows = slice(shard.first_group, shard.first_group + shard.n_groups)
+        np.testing.assert_array_equal(shard.dense.values, observations.dense.values[rows])
+        state = blocked.start(shard, priors, 0, 0, "random", 2, 2)
+        assert differences(state.counts, recount(state, shard)) == []
+
+
+def test_families_of_ones_own_are_refused():
+    tiny = next(iter(OWN.values()))()
+    with pytest.raises(InputError, match="is one of your own, but groups in shards take only"):
+        Shards(tiny.observations, tiny.priors, 2)
