@@ -43,7 +43,16 @@ _HOME = {
     "ModelFileError": "errors",
     "write_report": "report",
 }
-_MODULES = ("baselines", "callbacks", "corpus", "datasets", "evaluation", "families", "plots")
+_MODULES = (
+    "baselines",
+    "callbacks",
+    "corpus",
+    "datasets",
+    "distributed",
+    "evaluation",
+    "families",
+    "plots",
+)
 
 __all__ = [
     "MC2",

@@ -8,8 +8,10 @@ the number of workers.
 from __future__ import annotations
 
 import pickle
+import time
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcsquared.errors import InputError
 from mcsquared.fitting import elsewhere
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 SWEEPS_BETWEEN_COPIES = 20  # of labels, from which a shard goes on whose worker was lost
-MOST_ATTEMPTS = 5  # to move a shard, each on workers that are alive then
+SECONDS_BETWEEN_LOOKS = 2.0  # whether a worker that has not answered is still there
+LONGEST_WAIT = 300.0  # seconds for a worker to come, when all are lost
 
 
 def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
@@ -58,16 +61,23 @@ def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
 
 
 def _check(model: MC2, client: Any) -> None:
-    for name in ("submit", "scatter", "gather", "scheduler_info"):
-        if not hasattr(client, name):
-            raise InputError(f"client is {client!r}, but a distributed.Client is wanted")
-    if not client.scheduler_info()["workers"]:
+    if not all(hasattr(client, name) for name in ("submit", "scatter", "nthreads")):
+        raise InputError(f"client is {client!r}, but a distributed.Client is wanted")
+    if not client.nthreads():
         raise InputError("client has no workers, but one at least is wanted: wait for them first")
     if model.device != "cpu" or model.sampler == "collapsed":
         raise InputError(
             f"the model has device={model.device!r} and sampler={model.sampler!r}, but a cluster "
             "takes device='cpu' and the blocked sampler"
         )
+
+
+class Held(NamedTuple):
+    """Where a shard is, and the futures of its observations and labels."""
+
+    worker: str
+    shard: Any
+    labels: Any
 
 
 class OnCluster(Shards):
@@ -85,8 +95,7 @@ class OnCluster(Shards):
     def __init__(
         self, observations: Observations, priors: Priors, client: Any, workers: Workers = ONE
     ) -> None:
-        n_workers = len(client.scheduler_info()["workers"])
-        super().__init__(observations, priors, n_workers, workers)
+        super().__init__(observations, priors, len(client.nthreads()), workers)
         self.client = client
         self.bytes_of_sweep = 0
 
@@ -94,14 +103,19 @@ class OnCluster(Shards):
         """Deal out shards and labels."""
         super().put(state)
         self._since: list[Globals] = []
-        self._held = [self._send(number) for number in range(len(self.shards))]
+        alive = sorted(self.client.nthreads())
+        self._held = [
+            self._send(number, alive[number % len(alive)]) for number in range(len(self.shards))
+        ]
 
-    def _send(self, number: int) -> tuple[Any, Any]:
-        """Return a shard and its labels, as last copied home, on some worker."""
-        names = list(self.client.scheduler_info()["workers"])
-        where = [names[number % len(names)]]
-        given = (self.shards[number], self.labels[number])
-        return tuple(self.client.scatter(part, workers=where, hash=False) for part in given)
+    def _send(self, number: int, worker: str) -> Held:
+        """Send a shard and its labels, as last copied home, to a worker."""
+        return Held(worker, *self._scatter(worker, self.shards[number], self.labels[number]))
+
+    def _scatter(self, worker: str, *parts: Any) -> list[Any]:
+        """Send some things to a worker. OSError: it has just been lost."""
+        # As a list: of a tuple, Dask would send the parts.
+        return self.client.scatter(list(parts), workers=[worker], hash=False)
 
     def fetch(self, state: State, clusters_only: bool = False) -> None:
         """Collect the labels."""
@@ -110,59 +124,83 @@ class OnCluster(Shards):
 
     def _copy_home(self) -> None:
         """Copy the labels of all shards, so that sweeps before this one may be forgotten."""
+        labels = []
         for number in range(len(self.shards)):
-            self.labels[number] = self._ask(number, lambda n: self._held[n][1])
-        self._since = []
+            future = self._held[number].labels
+            while (found := self._wait(number, future)) is None:
+                self._replay(number)
+                future = self._held[number].labels
+            labels.append(found)
+        self.labels, self._since = labels, []
 
     def move_all(self, given: Globals) -> list[Sums]:
         """Have every shard moved; return what each sends back, in their order."""
-        sent = self.client.scatter(given, broadcast=True, hash=False)
-        asked = [self._submit(number, sent) for number in range(len(self.shards))]
-        found = []
         self._since.append(given)
-        for number, (labels, sums) in enumerate(asked):
-            self._held[number] = (self._held[number][0], labels)
-            found.append(self._ask(number, lambda _, sums=sums: sums, is_new=True))
-        outgoing = len(pickle.dumps(given)) * len(self.client.scheduler_info()["workers"])
-        self.bytes_of_sweep = outgoing + sum(len(pickle.dumps(part)) for part in found)
+        alive, told = set(self.client.nthreads()), {}
+        for worker in alive & {held.worker for held in self._held}:
+            with suppress(OSError):
+                (told[worker],) = self._scatter(worker, given)
+        asked = [
+            self._submit(number, told[held.worker]) if held.worker in told else None
+            for number, held in enumerate(self._held)
+        ]
+        found = []
+        for number, future in enumerate(asked):
+            while (sums := self._wait(number, future)) is None:
+                future = self._replay(number)
+            found.append(sums)
+        received = sum(len(pickle.dumps(sums)) for sums in found)
+        self.bytes_of_sweep = len(pickle.dumps(given)) * len(told) + received
         if len(self._since) >= SWEEPS_BETWEEN_COPIES:
             self._copy_home()
         return found
 
-    def _submit(self, number: int, given: Any) -> tuple[Any, Any]:
-        """Ask for a move; return its labels and sums to come."""
-        shard, labels = self._held[number]
-        moved = self.client.submit(move_shard, shard, labels, given, pure=False)
-        return (
-            self.client.submit(_first, moved, pure=False),
-            self.client.submit(_second, moved, pure=False),
-        )
+    def _submit(self, number: int, given: Any) -> Any:
+        """Ask for a move where the shard is; return its sums to come."""
+        held, submit = self._held[number], self.client.submit
+        here = {"workers": [held.worker], "pure": False}
+        moved = submit(move_shard, held.shard, held.labels, given, **here)
+        labels = submit(_first, moved, **here)
+        self._held[number] = held._replace(labels=labels)
+        return submit(_second, moved, **here)
 
-    def _ask(self, number: int, what: Any, is_new: bool = False) -> Any:
-        """Return what a shard has; if its worker is lost, have another do all of it again."""
+    def _wait(self, number: int, future: Any) -> Any:
+        """Return what a worker was asked for, None if the worker was lost."""
         from distributed import CancelledError, KilledWorker
 
-        future = what(number)
-        for attempt in range(MOST_ATTEMPTS):
+        while future is not None:
             try:
-                return future.result()
-            except (CancelledError, KilledWorker, OSError) as error:
-                if attempt + 1 == MOST_ATTEMPTS:
-                    raise
-                reason = error
-            sums = self._replay(number, reason)
-            future = sums if is_new else self._held[number][1]
-        raise AssertionError("unreachable")
+                return future.result(timeout=SECONDS_BETWEEN_LOOKS)
+            except (CancelledError, KilledWorker):
+                return None
+            except TimeoutError:
+                if self._held[number].worker not in self.client.nthreads():
+                    return None
+        return None
 
-    def _replay(self, number: int, reason: Exception) -> Any:
-        """Send a shard anew and let it go through the sweeps since the last copy of its labels."""
-        self.client.wait_for_workers(1, timeout=300)
-        self._held[number] = self._send(number)
+    def _replay(self, number: int) -> Any:
+        """Send a shard anew and let it go through the sweeps since the last copy of its labels.
+
+        Returns the sums of the last of them, to come.
+        """
+        ends = time.monotonic() + LONGEST_WAIT
+        while True:
+            self.client.wait_for_workers(1, timeout=LONGEST_WAIT)
+            alive = sorted(self.client.nthreads())
+            try:
+                return self._go_through(number, alive[number % len(alive)])
+            except OSError:  # lost as well, or not known to be lost yet
+                if time.monotonic() > ends:
+                    raise
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    def _go_through(self, number: int, worker: str) -> Any:
+        """Send a shard to a worker, and all globals since its labels were copied home."""
+        self._held[number] = self._send(number, worker)
         sums = None
         for given in self._since:
-            sent = self.client.scatter(given, hash=False)
-            labels, sums = self._submit(number, sent)
-            self._held[number] = (self._held[number][0], labels)
+            (told,) = self._scatter(worker, given)
+            sums = self._submit(number, told)
         return sums
 
 

@@ -1,0 +1,110 @@
+"""A fit on a cluster draws what one machine draws, also when a worker is lost."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import mcsquared as mc2
+from mcsquared.errors import InputError
+from tests.test_chain import assert_same_draws
+
+distributed = pytest.importorskip("distributed")
+
+SCHEDULE = {"n_sweeps": 12, "burn_in": 4, "thin": 2, "random_state": 3, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def words():
+    drawn = mc2.datasets.simulate(60, tokens_per_group=30, n_words=80, lam=5.0, random_state=0)
+    return drawn.corpus
+
+
+def schools():
+    rng = np.random.default_rng(0)
+    pupils = [rng.normal(j % 3, 1.0, (5 + j % 4, 1)) for j in range(40)]
+    return mc2.Corpus(
+        pupils, {"intake": rng.normal(size=40), "kind": ["ab"[j % 2] for j in range(40)]}
+    )
+
+
+@pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
+@pytest.mark.parametrize("corpus", [words, schools])
+def test_two_workers_draw_what_one_process_draws(corpus, lam, client):
+    alone = mc2.MC2(lam=lam, **SCHEDULE).fit(corpus())
+    together = mc2.distributed.fit(mc2.MC2(lam=lam, **SCHEDULE), corpus(), client=client)
+    assert_same_draws(together.posterior_, alone.posterior_)
+
+
+class LoseAWorker:
+    """Kill a worker of the cluster, once, in the middle of a run."""
+
+    def __init__(self, client, at):
+        self.client, self.at, self.lost = client, at, None
+
+    def __call__(self, info):
+        if info.sweep == self.at and self.lost is None:
+            pids = self.client.run(os.getpid)
+            self.lost = next(iter(pids.values()))
+            os.kill(self.lost, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
+def test_a_worker_that_is_lost_changes_nothing(lam, client):
+    alone = mc2.MC2(lam=lam, **SCHEDULE).fit(words())
+    lose = LoseAWorker(client, at=7)
+    model = mc2.MC2(lam=lam, callbacks=[lose], **SCHEDULE)
+    together = mc2.distributed.fit(model, words(), client=client)
+    assert lose.lost is not None
+    assert_same_draws(together.posterior_, alone.posterior_)
+
+
+def test_bytes_of_a_sweep_do_not_grow_with_the_groups(client):
+    sizes = []
+    for n_groups in (60, 600):
+        drawn = mc2.datasets.simulate(
+            n_groups, tokens_per_group=20, n_words=80, lam=5.0, random_state=0
+        )
+        sizes.append(bytes_of_a_sweep(drawn.corpus, client))
+    assert sizes[1] < 1.1 * sizes[0]
+
+
+def bytes_of_a_sweep(corpus, client):
+    """Of a sweep whose slots are bounded, so that globals have the same size for all corpora."""
+    from mcsquared.distributed import OnCluster
+    from mcsquared.observations import observe
+    from mcsquared.priors import Priors
+    from mcsquared.samplers import blocked
+    from mcsquared.state import Bounds
+
+    priors = Priors.for_corpus(corpus, lam=5.0)
+    given = (observe(corpus, priors), priors)
+    state = blocked.start(*given, 0, 0, "random", 4, 16, bounds=Bounds(16, 32))
+    place = OnCluster(*given, client)
+    place.put(state)
+    for _ in range(2):
+        blocked.sweep(state, *given, 0, 0, Bounds(16, 32), place=place)
+    return place.bytes_of_sweep
+
+
+@pytest.mark.parametrize(
+    ("model", "client_given", "sentence"),
+    [
+        ({}, None, "client is None, but a distributed.Client is wanted"),
+        ({"device": "cuda"}, True, "a cluster takes device='cpu' and the blocked sampler"),
+        ({"sampler": "collapsed"}, True, "a cluster takes device='cpu' and the blocked sampler"),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_said_at_once(model, client_given, sentence, client):
+    given = client if client_given else None
+    with pytest.raises(InputError, match=sentence):
+        mc2.distributed.fit(mc2.MC2(**model), words(), client=given)
