@@ -5,8 +5,10 @@ import signal
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import mcsquared as mc2
+from mcsquared.cli.app import app
 from mcsquared.errors import InputError
 from tests.test_chain import assert_same_draws
 
@@ -108,3 +110,23 @@ def test_what_a_cluster_cannot_do_is_said_at_once(model, client_given, sentence,
     given = client if client_given else None
     with pytest.raises(InputError, match=sentence):
         mc2.distributed.fit(mc2.MC2(**model), words(), client=given)
+
+
+def test_the_command_line_fits_on_a_cluster(client, tmp_path):
+    table = tmp_path / "notes.csv"
+    lines = [f"{'ant bee' if j % 2 else 'car van'} {'bee' * (j % 3)},{1990 + j}" for j in range(20)]
+    table.write_text("\n".join(["note,year", *lines]), encoding="utf-8")
+    options = ["--text", "note", "--context", "year", "--sweeps", "12"]
+    models = []
+    for more in ([], ["--cluster", client.scheduler.address]):
+        out = tmp_path / f"model{len(models)}.mc2"
+        found = CliRunner().invoke(app, ["fit", str(table), "--out", str(out), *options, *more])
+        assert found.exit_code == 0, found.output
+        models.append(mc2.MC2.load(out))
+    assert_same_draws(*(model.posterior_ for model in models))
+
+
+def test_an_address_where_nobody_answers_is_named(monkeypatch):
+    monkeypatch.setattr("mcsquared.distributed.SECONDS_TO_CONNECT", 1)
+    with pytest.raises(InputError, match=r"cluster is 'tcp://127\.0\.0\.1:1', but no Dask"):
+        mc2.distributed.connect("tcp://127.0.0.1:1")

@@ -74,6 +74,7 @@ __all__ = [
     "callbacks",
     "corpus",
     "datasets",
+    "distributed",
     "evaluation",
     "families",
     "plots",

@@ -24,10 +24,11 @@ from mcsquared.state import State
 if TYPE_CHECKING:
     from mcsquared.estimator import MC2
 
-__all__ = ["fit"]
+__all__ = ["connect", "fit"]
 
 SWEEPS_BETWEEN_COPIES = 20  # of labels, from which a shard goes on whose worker was lost
 SECONDS_BETWEEN_LOOKS = 2.0  # whether a worker that has not answered is still there
+SECONDS_TO_CONNECT = 20
 LONGEST_WAIT = 300.0  # seconds for a worker to come, when all are lost
 
 
@@ -58,6 +59,29 @@ def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
 
     with elsewhere(places):
         return model.fit(corpus, contexts=contexts)
+
+
+def connect(address: str) -> Any:
+    """Return a client of the Dask scheduler at an address; one clear sentence where none is.
+
+    Examples
+    --------
+    >>> mc2.distributed.connect("tcp://192.0.2.1:8786")  # doctest: +SKIP
+    <Client: 'tcp://192.0.2.1:8786' processes=8 threads=8, memory=250.00 GiB>
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InputError(
+            f"a cluster is wanted, but Dask is not installed ({error}): "
+            "pip install 'mcsquared[cluster]'"
+        ) from error
+    try:
+        return Client(address, timeout=SECONDS_TO_CONNECT)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InputError(
+            f"cluster is {address!r}, but no Dask scheduler answers there: {error}"
+        ) from error
 
 
 def _check(model: MC2, client: Any) -> None:
@@ -185,11 +209,12 @@ class OnCluster(Shards):
         """
         ends = time.monotonic() + LONGEST_WAIT
         while True:
-            self.client.wait_for_workers(1, timeout=LONGEST_WAIT)
             alive = sorted(self.client.nthreads())
             try:
+                if not alive:
+                    raise OSError("the cluster has lost all of its workers")
                 return self._go_through(number, alive[number % len(alive)])
-            except OSError:  # lost as well, or not known to be lost yet
+            except OSError:  # lost as well, or not known to be lost yet: others may come
                 if time.monotonic() > ends:
                     raise
                 time.sleep(SECONDS_BETWEEN_LOOKS)

@@ -122,6 +122,13 @@ def fit(
         int | None,
         typer.Option(metavar="N", help="Cores to use in all."),
     ] = None,
+    device: Annotated[
+        str, typer.Option(metavar="cpu|cuda", help="Where groups are moved: cuda is a GPU.")
+    ] = "cpu",
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of a Dask scheduler whose workers hold the groups."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that stopped.")
     ] = False,
@@ -147,11 +154,12 @@ def fit(
             random_state=seed,
             n_chains=chains,
             n_jobs=jobs,
+            device=device,
             callbacks=(StopWhenFlat(),) if stop_when_flat else (),
         )
         options = FileOptions(file, text, names, encoding)
         model = Path(f"{file.stem}.mc2") if out is None else out
-        command.run(options, context or [], model, settings, resume)
+        command.run(options, context or [], model, settings, resume, cluster)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.columns import parse_contexts
 from mcsquared.cli.guard import INTERRUPTED, complain
 from mcsquared.cli.reading import FileOptions, read_for_fit, remember_reading
+from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import LAM, MC2
 from mcsquared.posterior import Posterior
@@ -39,6 +40,7 @@ class Settings:
     random_state: int
     n_chains: int
     n_jobs: int | None
+    device: str = "cpu"
     callbacks: tuple[StopWhenFlat, ...] = ()
 
     def cut_short(self, posterior: Posterior) -> bool:
@@ -58,7 +60,12 @@ def chosen_lam(paper: bool, lam: float | None) -> Concentration:
 
 
 def run(
-    file: FileOptions, contexts: list[str], out: Path, settings: Settings, resume: bool
+    file: FileOptions,
+    contexts: list[str],
+    out: Path,
+    settings: Settings,
+    resume: bool,
+    cluster: str | None = None,
 ) -> None:
     """Read, fit and save; everything that can be refused is refused before the long part."""
     check_target(out)  # before a name is derived from it: a folder has none to derive from
@@ -74,7 +81,7 @@ def run(
     )
     warnings.filterwarnings("ignore", "interrupted after")  # said below, with what to do next
     try:
-        model.fit(corpus)
+        fit_somewhere(model, corpus, cluster)
     except KeyboardInterrupt:
         complain(f"interrupted before there was a model; {how_to_resume(checkpoint)}")
         raise typer.Exit(INTERRUPTED) from None
@@ -96,6 +103,17 @@ def run(
         typer.echo(f"the traces are flat after {done} of {wanted} sweeps", err=True)
     show(model, out)
     tell_what_next(model, file, out)
+
+
+def fit_somewhere(model: MC2, corpus: Corpus, cluster: str | None) -> None:
+    """Fit here, or with the groups on the workers of a cluster."""
+    if cluster is None:
+        model.fit(corpus)
+        return
+    from mcsquared import distributed
+
+    with distributed.connect(cluster) as client:
+        distributed.fit(model, corpus, client=client)
 
 
 def tell_what_next(model: MC2, file: FileOptions, out: Path) -> None:
