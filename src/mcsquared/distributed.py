@@ -47,10 +47,12 @@ def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
     Examples
     --------
     >>> from distributed import Client
-    >>> corpus = mc2.datasets.bars(random_state=0).corpus
-    >>> model = mc2.MC2(n_sweeps=6, burn_in=2, thin=2, random_state=0)
-    >>> with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
-    ...     model = mc2.distributed.fit(model, corpus, client=client)  # doctest: +SKIP
+    >>> texts = ["ants and bees", "bees, ants, bees", "a car, a van", "vans and cars"]
+    >>> quick = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0)
+    >>> with Client(n_workers=2, processes=False, dashboard_address=None) as client:
+    ...     model = mc2.distributed.fit(quick, texts, client=client)
+    >>> bool((model.labels_ == quick.fit(texts).labels_).all())
+    True
     """
     _check(model, client)
 
@@ -66,8 +68,11 @@ def connect(address: str) -> Any:
 
     Examples
     --------
-    >>> mc2.distributed.connect("tcp://192.0.2.1:8786")  # doctest: +SKIP
-    <Client: 'tcp://192.0.2.1:8786' processes=8 threads=8, memory=250.00 GiB>
+    >>> from distributed import LocalCluster
+    >>> with LocalCluster(n_workers=2, processes=False, dashboard_address=None) as cluster:
+    ...     with mc2.distributed.connect(cluster.scheduler_address) as client:
+    ...         len(client.nthreads())
+    2
     """
     try:
         from distributed import Client

