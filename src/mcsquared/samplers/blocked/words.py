@@ -24,9 +24,11 @@ from mcsquared.samplers.workers import Workers, add_in_order
 from mcsquared.state import State
 
 __all__ = [
+    "SMALL_SUM",
     "divided_shares",
     "draw_clusters",
     "draw_psi",
+    "draw_small_topics",
     "draw_topics",
     "draw_words",
     "move_groups",
@@ -69,17 +71,24 @@ def draw_words(
 
     workers.map(len(bounds) - 1, run)
     total = add_in_order(sums)
-    for m in np.flatnonzero(total < SMALL_SUM):
+    draw_small_topics(words, beta, key, variates, total)
+    return variates, total
+
+
+def draw_small_topics(
+    words: NDArray[np.int32], beta: float, key: Key, variates: Floats, sums: NDArray[np.float64]
+) -> None:
+    """Draw in logs, from the same numbers, the topics whose variates are too small for floats."""
+    for m in np.flatnonzero(sums < SMALL_SUM):
         cells = np.arange(len(words), dtype=np.int64) * words.shape[1] + m
         logs = np.array(
             [
-                log_gamma_of_cell(cell, n, beta, step, *key)
+                log_gamma_of_cell(cell, n, beta, int(Step.CONTENT), *key)
                 for cell, n in zip(cells, words[:, m], strict=True)
             ]
         )
         variates[:, m] = np.exp(logs - logsumexp(logs))
-        total[m] = 1.0
-    return variates, total
+        sums[m] = 1.0
 
 
 def move_groups(

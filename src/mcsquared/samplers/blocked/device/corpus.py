@@ -76,11 +76,11 @@ class DeviceCorpus:
         bound = np.where(largest > 0.0, largest, 1.0) * (observations.n_groups + 1)
         self.scales = MOST_WHOLE / bound
         self.bag_rows = rows_of_bags(observations)
-        first = np.cumsum([0, *(family.n_stats for family in observations.bag_families)])
         self.row_of_category = np.concatenate(
             [np.zeros(0, np.int32), *(np.asarray(rows, np.int32) for rows in self.bag_rows)]
         )
-        self.n_category_rows = -(-self.bag_rows[-1].stop // ROWS) * ROWS if first[-1] else 0
+        last = self.bag_rows[-1].stop if self.bag_rows else 0
+        self.n_category_rows = -(-last // ROWS) * ROWS
         free = int(SHARE * memory.free_bytes()) if most_bytes is None else most_bytes
         bounds = self._bounds(free)
         self.is_resident = len(bounds) == 2

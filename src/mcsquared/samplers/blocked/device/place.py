@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
-from mcsquared.kernels.cpu.gammas import log_gamma_of_cell
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
 from mcsquared.kernels.rng import Step
@@ -20,7 +18,7 @@ from mcsquared.samplers.blocked.device.tables import Tables, grown
 from mcsquared.samplers.blocked.members import SMALLEST_SHARE
 from mcsquared.samplers.blocked.place import Place
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.blocked.words import SMALL_SUM
+from mcsquared.samplers.blocked.words import SMALL_SUM, draw_small_topics
 from mcsquared.samplers.joint import N_KNOWN, log_without_probabilities
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
@@ -194,21 +192,11 @@ class Device(Place):
         """Draw topics in logs whose variates are too small for floats, at home."""
         tables, n_topics = self.tables, self.tables.slots[1]
         sums = self.memory.take(tables.drawn.there["sums_of_topics"])
-        small = np.flatnonzero(sums < SMALL_SUM)
-        if not len(small):
+        if not (sums < SMALL_SUM).any():
             return
         words = self.memory.take(self.words).reshape(-1, n_topics)
         variates = self.memory.take(tables.variates).reshape(-1, n_topics)
-        for m in small:
-            cells = np.arange(len(words), dtype=np.int64) * n_topics + m
-            logs = np.array(
-                [
-                    log_gamma_of_cell(cell, n, self.beta, CONTENT, *key)
-                    for cell, n in zip(cells, words[:, m], strict=True)
-                ]
-            )
-            variates[:, m] = np.exp(logs - logsumexp(logs))
-            sums[m] = 1.0
+        draw_small_topics(words, self.beta, key, variates, sums)
         self.memory.put(variates.reshape(-1), tables.variates)
         self.memory.put(sums, tables.drawn.there["sums_of_topics"])
 
