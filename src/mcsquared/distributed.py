@@ -143,8 +143,11 @@ class OnCluster(Shards):
 
     def _scatter(self, worker: str, *parts: Any) -> list[Any]:
         """Send some things to a worker. OSError: it has just been lost."""
-        # As a list: of a tuple, Dask would send the parts.
-        return self.client.scatter(list(parts), workers=[worker], hash=False)
+        try:
+            # As a list: of a tuple, Dask would send the parts.
+            return self.client.scatter(list(parts), workers=[worker], hash=False)
+        except (KeyError, TimeoutError) as error:  # how the scheduler says it in that moment
+            raise OSError(f"worker {worker} is lost") from error
 
     def fetch(self, state: State, clusters_only: bool = False) -> None:
         """Collect the labels."""
