@@ -181,8 +181,7 @@ class OnCluster(Shards):
             while (sums := self._wait(number, future)) is None:
                 future = self._replay(number)
             found.append(sums)
-        received = sum(len(pickle.dumps(sums)) for sums in found)
-        self.bytes_of_sweep = len(pickle.dumps(given)) * len(told) + received
+        self.bytes_of_sweep = _n_bytes(given) * len(told) + sum(map(_n_bytes, found))
         if len(self._since) >= SWEEPS_BETWEEN_COPIES:
             self._copy_home()
         return found
@@ -235,6 +234,13 @@ class OnCluster(Shards):
             (told,) = self._scatter(worker, given)
             sums = self._submit(number, told)
         return sums
+
+
+def _n_bytes(sent: Any) -> int:
+    """Return how many bytes something takes on the wire. Arrays are measured, not copied."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(sent, protocol=5, buffer_callback=buffers.append)
+    return len(head) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
 def _first(pair: tuple[Labels, Sums]) -> Labels:
