@@ -27,10 +27,18 @@ GROUPS_APART = 0.03  # a token that differs takes the rest of its group along
 def memory():
     pytest.importorskip("numba.cuda")
     from mcsquared.kernels.cuda import memory
+    from mcsquared.kernels.cuda.warp import SIMULATED
 
     if memory.missing():
         pytest.skip(f"no GPU can be used here: {memory.missing()}")
-    return memory
+    if not SIMULATED:
+        yield memory
+        return
+    from tests.kernels.in_turn import Block
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("numba.cuda.simulator.kernel.BlockManager", Block)
+        yield memory
 
 
 @pytest.fixture(scope="module")

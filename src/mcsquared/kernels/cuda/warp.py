@@ -4,6 +4,8 @@ Numba's simulator, which runs kernels where there is no GPU, knows no such excha
 threads of a block, one warp then, leave their values in a list and wait for each other.
 """
 
+from threading import current_thread
+
 from numba import cuda, int32, uint32
 from numba.core import config
 
@@ -27,43 +29,43 @@ ALL = 0xFFFFFFFF
 if SIMULATED:
     left = [0] * 32  # blocks run one after another
 
-    @cuda.jit(device=True)
+    # Plain functions: a simulated device function has `cuda` only until another thread returns
+    # from it.
+    def here():
+        """Return this thread's number."""
+        return current_thread().threadIdx.x
+
+    def meet():
+        """Wait until all threads have written what they write."""
+        current_thread().syncthreads()
+
     def shuffle(value, source):
         """Return the value of another thread."""
-        left[cuda.threadIdx.x] = value
-        cuda.syncthreads()
+        left[here()] = value
+        meet()
         found = left[source & 31]
-        cuda.syncthreads()
+        meet()
         return found
 
-    @cuda.jit(device=True)
     def from_before(value, distance):
         """Return the value of the thread so many before; the own one where there is none."""
-        return shuffle(value, max(cuda.threadIdx.x - distance, 0))
+        return shuffle(value, max(here() - distance, 0))
 
-    @cuda.jit(device=True)
     def from_across(value, distance):
         """Return the value of the thread whose number differs in one bit."""
-        return shuffle(value, cuda.threadIdx.x ^ distance)
+        return shuffle(value, here() ^ distance)
 
-    @cuda.jit(device=True)
     def vote(yes):
         """Return a bit of each thread's answer."""
-        left[cuda.threadIdx.x] = yes
-        cuda.syncthreads()
+        left[here()] = yes
+        meet()
         votes = sum(1 << i for i in range(32) if left[i])
-        cuda.syncthreads()
+        meet()
         return votes
 
-    @cuda.jit(device=True)
     def first_of(votes):
         """Return the first thread whose bit is set."""
         return (int(votes) & -int(votes)).bit_length() - 1
-
-    @cuda.jit(device=True)
-    def meet():
-        """Wait until all threads have written what they write."""
-        cuda.syncthreads()
 
 else:
 
