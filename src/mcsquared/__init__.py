@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcsquared import baselines, callbacks, corpus, datasets, evaluation, families, plots
-    from mcsquared.corpus import Corpus
+    from mcsquared.corpus import Corpus, ParquetFolder
     from mcsquared.errors import InputError, ModelFileError
     from mcsquared.estimator import MC2
     from mcsquared.families import (
@@ -28,6 +28,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Corpus": "corpus",
+    "ParquetFolder": "corpus",
     "MC2": "estimator",
     "Gamma": "priors",
     "Priors": "priors",
@@ -66,6 +67,7 @@ __all__ = [
     "InputError",
     "ModelFileError",
     "MultivariateGaussian",
+    "ParquetFolder",
     "Poisson",
     "Posterior",
     "Priors",

@@ -4,5 +4,14 @@ from mcsquared.corpus.accept import as_corpus
 from mcsquared.corpus.columns import Column
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.corpus import Corpus
+from mcsquared.corpus.stored import ParquetFolder, StoredCorpus
 
-__all__ = ["Column", "Corpus", "Vectors", "Words", "as_corpus"]
+__all__ = [
+    "Column",
+    "Corpus",
+    "ParquetFolder",
+    "StoredCorpus",
+    "Vectors",
+    "Words",
+    "as_corpus",
+]

@@ -11,7 +11,7 @@ from scipy import sparse
 from mcsquared.corpus.columns import Column
 from mcsquared.corpus.content import Vectors, Words
 
-__all__ = ["fingerprint"]
+__all__ = ["add_names", "add_values", "fingerprint"]
 
 
 def fingerprint(
@@ -21,21 +21,21 @@ def fingerprint(
     digest = hashlib.sha256()
     if isinstance(content, Words):
         _add_array(digest, content.counts)
-        _add_names(digest, content.vocabulary)
+        add_names(digest, content.vocabulary)
     else:
         _add_array(digest, content.start)
         _add_array(digest, content.values)
     for name, column in contexts.items():
-        _add_names(digest, [name, column.kind])
+        add_names(digest, [name, column.kind])
         _add_array(digest, column.values)
-        _add_names(digest, [] if column.categories is None else column.categories)
-    _add_names(digest, group_names)
+        add_names(digest, [] if column.categories is None else column.categories)
+    add_names(digest, group_names)
     return digest.hexdigest()
 
 
 def _add_array(digest: Any, array: Any) -> None:
     if sparse.issparse(array):
-        _add_names(digest, map(str, array.shape))
+        add_names(digest, map(str, array.shape))
         # SciPy picks the width of its indices by size and history; the data are the same.
         for part, dtype in (
             (array.data, np.int32),
@@ -44,11 +44,17 @@ def _add_array(digest: Any, array: Any) -> None:
         ):
             _add_array(digest, part.astype(dtype))
         return
-    _add_names(digest, [array.dtype.str, *map(str, array.shape)])
+    add_names(digest, [array.dtype.str, *map(str, array.shape)])
+    add_values(digest, array)
+
+
+def add_values(digest: Any, array: Any) -> None:
+    """Add the values of an array, or of a part of one."""
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), np.nan, array) + 0.0  # one NaN, one zero
     digest.update(np.ascontiguousarray(array).tobytes())
 
 
-def _add_names(digest: Any, names: Iterable[str]) -> None:
+def add_names(digest: Any, names: Iterable[str]) -> None:
+    """Add a list of strings."""
     digest.update(json.dumps(list(names)).encode("ascii"))

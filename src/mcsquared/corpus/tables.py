@@ -21,7 +21,9 @@ from mcsquared.errors import InputError
 
 __all__ = [
     "Table",
+    "bag_separators",
     "contexts_from",
+    "declared_bag",
     "frame_content",
     "is_frame",
     "numbers_of",
@@ -183,11 +185,11 @@ def context_columns(
 ) -> dict[str, Column]:
     """Return the named columns of a table as contexts."""
     listed = name_list(names, "contexts")
-    separators = _separators(bags, listed)
+    separators = bag_separators(bags, listed)
     columns = {}
     for name in listed:
         if name in separators:
-            column = _declared_bag(name, table.raw(name, "contexts"), separators[name])
+            column = declared_bag(name, table.raw(name, "contexts"), separators[name])
         else:
             column = column_from(name, table.typed(name, "contexts"))
         if len(column) != n_groups:
@@ -214,7 +216,8 @@ def name_list(names: Any, argument: str) -> list[str]:
     return listed
 
 
-def _separators(bags: Any, names: list[str]) -> dict[str, str | None]:
+def bag_separators(bags: Any, names: list[str]) -> dict[str, str | None]:
+    """Return the separator of each context that is declared to be a bag."""
     if bags is None:
         return {}
     if isinstance(bags, str) or not isinstance(bags, Iterable):
@@ -229,7 +232,8 @@ def _separators(bags: Any, names: list[str]) -> dict[str, str | None]:
     return separators
 
 
-def _declared_bag(name: str, values: Any, separator: str | None) -> Column:
+def declared_bag(name: str, values: Any, separator: str | None) -> Column:
+    """Return the bag that a column holds, its strings split."""
     if isinstance(values, Column) or sparse.issparse(values) or getattr(values, "ndim", 1) == 2:
         return column_from(name, values)
     rows = split_strings(name, values, separator)

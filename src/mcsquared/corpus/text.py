@@ -14,7 +14,18 @@ from mcsquared.corpus.content import Words, words_from_counts
 from mcsquared.corpus.missing import as_list, is_missing
 from mcsquared.errors import InputError
 
-__all__ = ["CountedWords", "count_texts", "count_tokens"]
+__all__ = [
+    "CountedWords",
+    "count_texts",
+    "count_tokens",
+    "frequent_words",
+    "missing_note",
+    "outside_note",
+    "rare_note",
+    "take_limits",
+    "vectorize",
+    "word_list",
+]
 
 _MANY_TEXTS = 100  # above this, a word in a single text is more often a typing error than a word
 
@@ -56,31 +67,57 @@ def count_texts(
     listed, n_missing = _strings(texts)
     if n_missing == len(listed) and vocabulary is None:
         raise InputError("texts are all missing, but at least one string is wanted")
-    notes = (
-        [f"{n_missing} of {len(listed)} texts are missing: groups without content"]
-        if n_missing
-        else []
-    )
-    limits = {name: vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")}
-    counts, names = _vectorize(listed, vectorizer, may_be_empty=vocabulary is not None)
+    notes = missing_note(n_missing, len(listed))
+    limits = take_limits(vectorizer)
+    counts, names = vectorize(listed, vectorizer, may_be_empty=vocabulary is not None)
     if vocabulary is not None:
-        return _restricted(counts, names, _word_list(vocabulary), notes)
-    if limits["min_df"] is None:
-        limits["min_df"] = 2 if len(listed) > _MANY_TEXTS else 1
-    keep = _frequent(
-        counts, limits["min_df"], 0.5 if limits["max_df"] is None else limits["max_df"]
-    )
-    if limits["max_df"] is None and not keep.any():
-        keep = _frequent(counts, limits["min_df"], 1.0)
+        return _restricted(counts, names, word_list(vocabulary), notes)
+    in_texts = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
+    total = np.asarray(counts.sum(axis=0)).ravel()
+    keep, remarks = frequent_words(in_texts, total, len(listed), limits)
+    return _kept(counts, names, keep, notes + remarks)
+
+
+def missing_note(n_missing: int, n_texts: int) -> list[str]:
+    """Return what there is to say about texts that are missing."""
+    if not n_missing:
+        return []
+    return [f"{n_missing} of {n_texts} texts are missing: groups without content"]
+
+
+def take_limits(vectorizer: dict[str, Any]) -> dict[str, Any]:
+    """Take those arguments of ``CountVectorizer`` out that are about all texts together."""
+    return {name: vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")}
+
+
+def frequent_words(
+    in_texts: NDArray[np.int64], total: NDArray[np.int64], n_texts: int, limits: dict[str, Any]
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Return which words are kept, and what there is to say about it.
+
+    Parameters
+    ----------
+    in_texts, total : int64 (n_words,)
+        In how many texts a word is, and how often; words in alphabetical order.
+    n_texts : int
+    limits : dict
+        ``min_df``, ``max_df`` and ``max_features``, None where not given.
+    """
+    min_df, max_df = limits["min_df"], limits["max_df"]
+    notes = []
+    if min_df is None:
+        min_df = 2 if n_texts > _MANY_TEXTS else 1
+    keep = _between(in_texts, min_df, 0.5 if max_df is None else max_df, n_texts)
+    if max_df is None and not keep.any():
+        keep = _between(in_texts, min_df, 1.0, n_texts)
         notes.append("every word is in more than half of the texts, so frequent words are kept")
-    keep = _most_common(counts, keep, limits["max_features"])
+    keep = _most_common(total, keep, limits["max_features"])
     if not keep.any():
         raise InputError(
-            f"texts: no word is left of {len(names)} (min_df={limits['min_df']}, "
-            f"max_df={limits['max_df']}); "
+            f"texts: no word is left of {len(keep)} (min_df={min_df}, max_df={max_df}); "
             "texts with words, or wider limits, are wanted"
         )
-    return _kept(counts, names, keep, notes)
+    return keep, notes
 
 
 def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None) -> CountedWords:
@@ -104,7 +141,7 @@ def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None)
     )
     counts.sum_duplicates()
     if vocabulary is not None:
-        return _restricted(counts, found, _word_list(vocabulary), [])
+        return _restricted(counts, found, word_list(vocabulary), [])
     if not code_of:
         raise InputError("tokens has no word in any group, but at least one is wanted")
     order = np.argsort(found)
@@ -130,9 +167,10 @@ def _strings(texts: Iterable[Any]) -> tuple[list[str], int]:
     return listed, n_missing
 
 
-def _vectorize(
+def vectorize(
     texts: list[str], arguments: dict[str, Any], may_be_empty: bool
 ) -> tuple[sparse.csr_matrix, NDArray[np.object_]]:
+    """Return the counts and the names of all words of texts, those in alphabetical order."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     try:
@@ -154,12 +192,12 @@ def _vectorize(
         ) from error
 
 
-def _frequent(counts: sparse.csr_matrix, min_df: Any, max_df: Any) -> NDArray[np.bool_]:
+def _between(
+    in_texts: NDArray[np.int64], min_df: Any, max_df: Any, n_texts: int
+) -> NDArray[np.bool_]:
     """Return which words are in enough and not in too many texts."""
-    in_texts = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
     low, high = (
-        _limit(value, name, counts.shape[0])
-        for value, name in ((min_df, "min_df"), (max_df, "max_df"))
+        _limit(value, name, n_texts) for value, name in ((min_df, "min_df"), (max_df, "max_df"))
     )
     return (in_texts >= low) & (in_texts <= high)
 
@@ -175,13 +213,12 @@ def _limit(value: Any, name: str, n_texts: int) -> float:
 
 
 def _most_common(
-    counts: sparse.csr_matrix, keep: NDArray[np.bool_], limit: Any
+    total: NDArray[np.int64], keep: NDArray[np.bool_], limit: Any
 ) -> NDArray[np.bool_]:
     if limit is None:
         return keep
     if isinstance(limit, bool) or not isinstance(limit, Integral) or int(limit) < 1:
         raise InputError(f"max_features is {limit!r}, but a whole number from 1 is wanted")
-    total = np.asarray(counts.sum(axis=0)).ravel()
     candidates = np.flatnonzero(keep)
     # A stable sort: of equally frequent words the alphabetically first ones stay.
     chosen = candidates[np.argsort(-total[candidates], kind="stable")[: int(limit)]]
@@ -196,12 +233,7 @@ def _kept(
     words = words_from_counts(counts[:, np.flatnonzero(keep)], names[keep])
     dropped_words = int((~keep).sum())
     dropped_tokens = int(counts.data.sum()) - words.n_tokens
-    if dropped_words:
-        notes = [
-            *notes,
-            f"{dropped_words} of {len(names)} words were dropped as too rare or too frequent "
-            f"({dropped_tokens} of {int(counts.data.sum())} tokens)",
-        ]
+    notes = notes + rare_note(dropped_words, len(names), dropped_tokens, int(counts.data.sum()))
     return CountedWords(words, dropped_words, dropped_tokens, tuple(notes))
 
 
@@ -221,15 +253,29 @@ def _restricted(
     words = words_from_counts(counts @ place, vocabulary)
     dropped_words = int((~found).sum())
     dropped_tokens = int(counts.data.sum()) - words.n_tokens
-    if dropped_words:
-        notes = [
-            *notes,
-            f"{dropped_words} words outside the vocabulary were dropped ({dropped_tokens} tokens)",
-        ]
+    notes = notes + outside_note(dropped_words, dropped_tokens)
     return CountedWords(words, dropped_words, dropped_tokens, tuple(notes))
 
 
-def _word_list(vocabulary: Any) -> list[str]:
+def rare_note(dropped_words: int, n_words: int, dropped_tokens: int, n_tokens: int) -> list[str]:
+    """Return what there is to say about words that the limits of frequency leave out."""
+    if not dropped_words:
+        return []
+    return [
+        f"{dropped_words} of {n_words} words were dropped as too rare or too frequent "
+        f"({dropped_tokens} of {n_tokens} tokens)"
+    ]
+
+
+def outside_note(dropped_words: int, dropped_tokens: int) -> list[str]:
+    """Return what there is to say about words that a given vocabulary leaves out."""
+    if not dropped_words:
+        return []
+    return [f"{dropped_words} words outside the vocabulary were dropped ({dropped_tokens} tokens)"]
+
+
+def word_list(vocabulary: Any) -> list[str]:
+    """Return a vocabulary as a list of strings."""
     if isinstance(vocabulary, str | bytes) or not isinstance(vocabulary, Iterable):
         raise InputError(f"vocabulary is {vocabulary!r:.40}, but a list of words is wanted")
     return [str(word) for word in vocabulary]

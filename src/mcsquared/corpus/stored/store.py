@@ -1,0 +1,220 @@
+"""A corpus on disk: its parts are read into memory as ordinary corpora."""
+
+import os
+import shutil
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.corpus.columns import Column
+from mcsquared.corpus.content import Words
+from mcsquared.corpus.corpus import Corpus
+from mcsquared.corpus.rows import row_index
+from mcsquared.corpus.stored.columns import StoredColumn
+from mcsquared.corpus.stored.flat import StringsFile
+from mcsquared.corpus.stored.words import StoredWords
+from mcsquared.corpus.text import CountedWords
+from mcsquared.errors import InputError
+
+__all__ = ["StoredCorpus"]
+
+
+class StoredCorpus:
+    """A corpus in files of a scratch folder; `ParquetFolder.open` makes one.
+
+    What is held in memory depends on the number of words and categories, not on that of groups.
+    The folder is removed by `close`, at the end of a ``with`` block, and at the latest when the
+    program ends.
+
+    Attributes
+    ----------
+    folder : Path
+        The scratch folder; others may put files there, which are removed with it.
+    memory : int
+        Bytes that the whole program may use.
+    vocabulary : ndarray of object, shape (n_words,)
+    word_frequency, document_frequency : ndarray of int64, shape (n_words,)
+        How often a word occurs, and in how many groups.
+    contexts : dict from str to Column
+        Columns without rows: names, kinds, categories, notes.
+    notes : list of str
+        What was decided or left out while the data were read, one sentence each.
+    dropped_words, dropped_tokens : int
+        Different words that were left out, and how often they occur.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pathlib import Path
+    >>> Path("folder").mkdir()
+    >>> papers = pd.DataFrame({"tokens": [["ant", "bee"], ["bee"], []], "year": [1990, None, 2000]})
+    >>> papers.to_parquet("folder/one.parquet")
+    >>> stored = mc2.ParquetFolder("folder").open()
+    >>> stored
+    StoredCorpus(3 groups, 3 tokens, 2 words, contexts: year)
+    >>> stored.n_groups, stored.n_tokens, stored.n_words, stored.document_frequency.tolist()
+    (3, 3, 2, [1, 2])
+    >>> stored[0:2].contexts["year"].values
+    array([1990.,   nan])
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        memory: int,
+        words: StoredWords,
+        columns: dict[str, StoredColumn],
+        names: StringsFile | None,
+    ) -> None:
+        self.folder, self.memory = folder, memory
+        self._words, self._columns, self._names = words, columns, names
+        empty = Words(
+            sparse.csr_matrix((0, len(words.vocabulary)), dtype=np.int32), words.vocabulary
+        )
+        counted = CountedWords(empty, words.dropped_words, words.dropped_tokens, words.notes)
+        references = {name: column.reference for name, column in columns.items()}
+        self._part = Corpus(counted, references)  # of no groups: what all parts share
+        self.n_groups: int = words.rows.n_rows
+        self.n_tokens = int(words.word_frequency.sum())
+        self.n_words: int = len(words.vocabulary)
+        self.vocabulary: NDArray[np.object_] = words.vocabulary
+        self.word_frequency, self.document_frequency = (
+            words.word_frequency,
+            words.document_frequency,
+        )
+        self.contexts: dict[str, Column] = self._part.contexts
+        self.notes: list[str] = self._part.notes
+        self.dropped_words, self.dropped_tokens = words.dropped_words, words.dropped_tokens
+        self._fingerprint: str | None = None
+        self._remove: Any = weakref.finalize(self, _remove, folder, os.getpid())
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy in another process reads the files, but does not decide when they go.
+        return {**self.__dict__, "_remove": None}
+
+    def __len__(self) -> int:
+        return self.n_groups
+
+    def __repr__(self) -> str:
+        contexts = ", ".join(self.contexts) or "none"
+        return (
+            f"StoredCorpus({self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words, "
+            f"contexts: {contexts})"
+        )
+
+    def __enter__(self) -> "StoredCorpus":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the scratch folder; a second time does nothing.
+
+        Examples
+        --------
+        >>> with mc2.ParquetFolder("folder").open() as other:
+        ...     scratch = other.folder
+        >>> scratch.exists()
+        False
+        """
+        if self._remove is not None:
+            self._remove()
+
+    # ------------------------------------------------------------------ parts of it
+
+    def __getitem__(self, rows: Any) -> Corpus:
+        """Return the corpus of some groups: a slice ``first:last``, or an array of few indices."""
+        runs = list(_runs(rows, self.n_groups))
+        counts = _joined([self._words.rows.matrix(*run, self.n_words) for run in runs])
+        contexts = {
+            name: column.column(_joined([column.read(*run) for run in runs]))
+            for name, column in self._columns.items()
+        }
+        names = np.concatenate([self._group_names(*run) for run in runs])
+        return self._part._with(Words(counts, self.vocabulary), contexts, names)
+
+    def lengths(self, first: int, last: int) -> NDArray[np.int64]:
+        """Return the number of tokens of the groups ``first:last``, int64.
+
+        Examples
+        --------
+        >>> stored.lengths(0, 3)
+        array([2, 1, 0])
+        """
+        found: NDArray[np.int64] = self._words.lengths.read(first, last).astype(np.int64)
+        return found
+
+    def group_name(self, index: int) -> str:
+        """Return the name of one group.
+
+        Examples
+        --------
+        >>> stored.group_name(2)
+        '2'
+        """
+        if not 0 <= index < self.n_groups:
+            raise InputError(f"the index is {index}, but the corpus has {self.n_groups} groups")
+        return str(self._group_names(index, index + 1)[0])
+
+    def _group_names(self, first: int, last: int) -> NDArray[np.object_]:
+        names = np.empty(last - first, dtype=object)
+        if self._names is None:
+            names[:] = list(map(str, range(first, last)))
+        else:
+            names[:] = self._names.read(first, last)
+        return names
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`.
+
+        Examples
+        --------
+        >>> stored.fingerprint() == stored[0:3].fingerprint()
+        True
+        """
+        if self._fingerprint is None:
+            from mcsquared.corpus.stored.fingerprint import fingerprint
+
+            self._fingerprint = fingerprint(
+                self._words, self._columns, self.n_groups, self._group_names
+            )
+        return self._fingerprint
+
+
+def _remove(folder: Path, process: int) -> None:
+    # A process that was forked has the object too, but not the folder.
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _runs(rows: Any, n_groups: int) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of groups that stand next to each other."""
+    if isinstance(rows, slice) and rows.step in (None, 1):
+        try:
+            first, last, _ = rows.indices(n_groups)
+        except TypeError as error:
+            raise InputError(f"the slice {rows} cannot be used: {error}") from error
+        if first >= last:
+            raise InputError("the index selects zero groups, but a corpus has at least one")
+        yield first, last
+        return
+    index = row_index(rows, n_groups)
+    ends = np.flatnonzero(np.diff(index) != 1) + 1
+    for run in np.split(index, ends):
+        yield int(run[0]), int(run[-1]) + 1
+
+
+def _joined(parts: list[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if sparse.issparse(parts[0]):
+        stacked = sparse.vstack(parts, format="csr")
+        stacked.has_canonical_format = True
+        return stacked
+    return np.concatenate(parts)
