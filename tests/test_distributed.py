@@ -92,7 +92,7 @@ def bytes_of_a_sweep(corpus, client):
     given = (observe(corpus, priors), priors)
     state = blocked.start(*given, 0, 0, "random", 4, 16, bounds=Bounds(16, 32))
     place = OnCluster(*given, client)
-    place.put(state)
+    place.put(state, blocked.Key(0, 0, 0))
     for _ in range(2):
         blocked.sweep(state, *given, 0, 0, Bounds(16, 32), place=place)
     return place.bytes_of_sweep

@@ -9,7 +9,7 @@ import pytest
 
 import mcsquared as mc2
 from mcsquared.errors import InputError
-from mcsquared.fitting import BYTES_PER_TOKEN, check_memory, check_sampler
+from mcsquared.fitting.checks import BYTES_PER_TOKEN, check_memory, check_sampler
 from tests.test_chain import assert_same_draws
 
 COUNTS = np.random.default_rng(2).poisson(1.0, (10, 5))

@@ -22,7 +22,7 @@ from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.priors import Priors
 from mcsquared.samplers import blocked, collapsed
-from mcsquared.samplers.blocked import Place, mixing
+from mcsquared.samplers.blocked import Key, Place, mixing
 from mcsquared.samplers.joint import log_joint
 from mcsquared.samplers.workers import Workers
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -128,8 +128,11 @@ class ChainRun:
         """Sweeps of this run."""
         return self.state.sweep - self.first_sweep
 
-    def keep(self, store_parameters: bool, observations: Observations) -> None:
-        """Keep the present draw; clusters and topics are numbered 0, 1, ... without holes."""
+    def keep(self, store_parameters: bool, observations: Observations) -> NDArray[np.int32]:
+        """Keep the present draw; clusters and topics are numbered 0, 1, ... without holes.
+
+        Returns the number of each cluster slot.
+        """
         counts = self.state.counts
         clusters = np.flatnonzero(counts.groups_in_cluster)
         number = np.zeros(len(counts.groups_in_cluster), np.int32)
@@ -140,6 +143,7 @@ class ChainRun:
             )
         self.cluster_of_group.append(number[self.state.cluster_of_group])
         self.sweep_of_draw.append(self.sweeps_done)
+        return number
 
     def record(self, info: SweepInfo) -> None:
         """Add a row to the trace."""
@@ -195,7 +199,7 @@ class Runner:
         """Sweep until the schedule ends, a callback stops it or somebody interrupts."""
         with Workers(self.threads_per_chain) as workers:
             place = self.places(workers)
-            place.put(run.state)
+            place.put(run.state, self._key(run))
             run.bring_home = lambda: place.fetch(run.state)
             self._sweep_to_the_end(run, place)
             run.bring_home()
@@ -214,7 +218,7 @@ class Runner:
                 number = len(run.cluster_of_group)
                 stored = self.schedule.stores_parameters(number, run.chain)
                 place.fetch(run.state, clusters_only=not stored)
-                run.keep(stored, self.observations)
+                place.keep(run.keep(stored, self.observations))
             self.save(run, False)
             # Every callback hears of every sweep, also after one has asked to stop.
             answers = [callback(info) for callback in self.callbacks]
@@ -238,8 +242,11 @@ class Runner:
             blocked.sweep(*given, place.workers, place)
             if mixing.is_due(run.state, self.observations):
                 place.fetch(run.state)
-                mixing.sweep_collapsed(*given)
-                place.put(run.state)
+                mixing.sweep_collapsed(run.state, place.whole(), *given[2:])
+                place.put(run.state, self._key(run))
+
+    def _key(self, run: ChainRun) -> Key:
+        return Key(self.seed, run.chain, run.state.sweep)
 
     def _info(self, run: ChainRun, kept: bool, began: float, place: Place) -> SweepInfo:
         state = run.state

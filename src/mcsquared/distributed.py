@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import pickle
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcsquared.errors import InputError
 from mcsquared.fitting import elsewhere
+from mcsquared.fitting.stored import shards_for
 from mcsquared.observations import Observations
+from mcsquared.observations.stored import StoredObservations
 from mcsquared.priors import Priors
-from mcsquared.samplers.blocked.shards import Globals, Labels, Shards, Sums, move_shard
+from mcsquared.samplers.blocked import Key
+from mcsquared.samplers.blocked.shards import Globals, Shards, Sums, move_shard
+from mcsquared.samplers.blocked.spreading import Labels
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
 
@@ -124,22 +129,22 @@ class OnCluster(Shards):
     def __init__(
         self, observations: Observations, priors: Priors, client: Any, workers: Workers = ONE
     ) -> None:
-        super().__init__(observations, priors, len(client.nthreads()), workers)
+        super().__init__(observations, priors, _n_shards(observations, client), workers)
         self.client = client
         self.bytes_of_sweep = 0
 
-    def put(self, state: State) -> None:
+    def put(self, state: State, key: Key) -> None:
         """Deal out shards and labels."""
-        super().put(state)
+        super().put(state, key)
         self._since: list[Globals] = []
         alive = sorted(self.client.nthreads())
         self._held = [
-            self._send(number, alive[number % len(alive)]) for number in range(len(self.shards))
+            self._send(number, alive[number % len(alive)]) for number in range(self.n_shards)
         ]
 
     def _send(self, number: int, worker: str) -> Held:
         """Send a shard and its labels, as last copied home, to a worker."""
-        return Held(worker, *self._scatter(worker, self.shards[number], self.labels[number]))
+        return Held(worker, *self._scatter(worker, self.shard(number), self.labels[number]))
 
     def _scatter(self, worker: str, *parts: Any) -> list[Any]:
         """Send some things to a worker. OSError: it has just been lost."""
@@ -156,16 +161,15 @@ class OnCluster(Shards):
 
     def _copy_home(self) -> None:
         """Copy the labels of all shards, so that sweeps before this one may be forgotten."""
-        labels = []
-        for number in range(len(self.shards)):
+        for number in range(self.n_shards):
             future = self._held[number].labels
             while (found := self._wait(number, future)) is None:
                 self._replay(number)
                 future = self._held[number].labels
-            labels.append(found)
-        self.labels, self._since = labels, []
+            self.labels[number] = found
+        self._since = []
 
-    def move_all(self, given: Globals) -> list[Sums]:
+    def move_all(self, given: Globals) -> Iterator[Sums]:
         """Have every shard moved; return what each sends back, in their order."""
         self._since.append(given)
         alive, told = set(self.client.nthreads()), {}
@@ -176,15 +180,14 @@ class OnCluster(Shards):
             self._submit(number, told[held.worker]) if held.worker in told else None
             for number, held in enumerate(self._held)
         ]
-        found = []
+        self.bytes_of_sweep = _n_bytes(given) * len(told)
         for number, future in enumerate(asked):
             while (sums := self._wait(number, future)) is None:
                 future = self._replay(number)
-            found.append(sums)
-        self.bytes_of_sweep = _n_bytes(given) * len(told) + sum(map(_n_bytes, found))
+            self.bytes_of_sweep += _n_bytes(sums)
+            yield sums
         if len(self._since) >= SWEEPS_BETWEEN_COPIES:
             self._copy_home()
-        return found
 
     def _submit(self, number: int, given: Any) -> Any:
         """Ask for a move where the shard is; return its sums to come."""
@@ -234,6 +237,15 @@ class OnCluster(Shards):
             (told,) = self._scatter(worker, given)
             sums = self._submit(number, told)
         return sums
+
+
+def _n_shards(observations: Observations, client: Any) -> int:
+    """Return how many shards there are: one a worker, more where a part is all that fits here."""
+    n_workers = len(client.nthreads())
+    if not isinstance(observations, StoredObservations):
+        return n_workers
+    # The same number for each: all workers are busy as long as the others are.
+    return -(-shards_for(observations) // n_workers) * n_workers
 
 
 def _n_bytes(sent: Any) -> int:

@@ -53,7 +53,7 @@ def test_shards_change_nothing_in_what_is_drawn(content, lam, n_shards):
     state = blocked.start(*given, 3, 0, "random", 5, 8)
     whole, in_shards = copy.deepcopy(state), copy.deepcopy(state)
     place = Shards(*given, n_shards)
-    place.put(in_shards)
+    place.put(in_shards, blocked.Key(3, 0, 0))
     for _ in range(4):
         blocked.sweep(whole, *given, 3, 0)
         blocked.sweep(in_shards, *given, 3, 0, place=place)
@@ -75,12 +75,13 @@ def test_shards_are_the_corpus_in_pieces(content):
     priors = Priors.for_corpus(corpus, lam=1.0)
     observations = observe(corpus, priors)
     place = Shards(observations, priors, 4)
-    assert len(place.shards) == 4
-    assert sum(shard.n_groups for shard in place.shards) == N_GROUPS
+    shards = [place.shard(number) for number in range(place.n_shards)]
+    assert len(shards) == 4
+    assert sum(shard.n_groups for shard in shards) == N_GROUPS
     np.testing.assert_array_equal(
-        np.concatenate([shard.word for shard in place.shards]), observations.word
+        np.concatenate([shard.word for shard in shards]), observations.word
     )
-    for shard in place.shards:
+    for shard in shards:
         rows = slice(shard.first_group, shard.first_group + shard.n_groups)
         np.testing.assert_array_equal(shard.dense.values, observations.dense.values[rows])
         state = blocked.start(shard, priors, 0, 0, "random", 2, 2)

@@ -33,7 +33,7 @@ class OnDevice:
         if self.given is not observations:
             corpus = DeviceCorpus(observations, varies=not math.isinf(state.lam))
             self.place, self.given = Device(observations, priors, corpus), observations
-            self.place.put(state)
+            self.place.put(state, blocked.Key(0, 0, state.sweep))
         blocked.sweep(state, observations, priors, seed, chain, bounds, place=self.place)
         self.place.fetch(state)
 

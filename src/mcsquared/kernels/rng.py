@@ -38,6 +38,8 @@ class Step(IntEnum):
     LAM = 17
     TOPIC_TAIL = 18
     CLUSTER_TAIL = 19
+    FIRST_CLUSTERS = 20
+    FIRST_TOPICS = 21
 
 
 @njit(cache=True, inline="always")

@@ -51,6 +51,13 @@ class Generic:
         some = self.x[int(seen[rows.start]) : int(seen[rows.stop])]
         return Generic(self.family, self.statistics[rows], self.observed[rows], some)
 
+    def take(self, rows: NDArray[np.integer]) -> Generic:
+        """Return some observations, wherever they are."""
+        number = np.cumsum(self.observed) - 1
+        observed = self.observed[rows]
+        some = self.x[number[rows[observed]]]
+        return Generic(self.family, self.statistics[rows], observed, some)
+
     @classmethod
     def of(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> Generic:
         """Return observations with their statistics, after a look at what the family says."""
@@ -112,6 +119,11 @@ class Observations:
     bag_families: list[ConjugateFamily]
     first_group: int = 0
     first_token: int = 0
+
+    @property
+    def shown(self) -> NDArray[np.int64] | None:
+        """The groups that stand for all others, where not all are in memory; None: all are."""
+        return None
 
     @property
     def n_groups(self) -> int:
@@ -177,6 +189,23 @@ class Observations:
             part.group_start, part.word, part.n_words, chunks - chunks[0]
         )
         return part
+
+    def take(self, groups: NDArray[np.integer]) -> Observations:
+        """Return some groups, wherever they are, as observations of their own."""
+        tokens, start = _rows(self.group_start, groups)
+        content = self.generic_content
+        return replace(
+            self,
+            group_start=start,
+            word=self.word[tokens] if len(self.word) else self.word,
+            values=self.values[tokens] if len(self.values) else self.values,
+            generic_content=None if content is None else content.take(tokens),
+            dense=self.dense._replace(
+                values=self.dense.values[groups], observed=self.dense.observed[groups]
+            ),
+            bags=_take_bags(self.bags, groups),
+            generic_contexts=[context.take(groups) for context in self.generic_contexts],
+        )
 
     @property
     def n_categories(self) -> int:
@@ -274,6 +303,31 @@ def bags_of_groups(bags: Bags, groups: slice) -> Bags:
         start=start - start[:, :1] + before[: len(start), None],
         category=np.concatenate([none, *(bags.category[part] for part in entries)]),
         count=np.concatenate([none, *(bags.count[part] for part in entries)]),
+    )
+
+
+def _rows(
+    start: NDArray[np.int64], chosen: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the entries of some rows, one row after another, and where each row then begins."""
+    sizes = np.diff(start)[chosen]
+    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return np.arange(begins[-1]) + np.repeat(start[chosen] - begins[:-1], sizes), begins
+
+
+def _take_bags(bags: Bags, groups: NDArray[np.integer]) -> Bags:
+    """Return the bags of some groups, wherever they are."""
+    entries, starts, before = [np.zeros(0, np.int64)], [], 0
+    for row in bags.start:
+        chosen, begins = _rows(row, groups)
+        entries.append(chosen)
+        starts.append(begins + before)
+        before += len(chosen)
+    held = np.concatenate(entries)
+    return bags._replace(
+        start=np.array(starts, np.int64).reshape(len(bags.start), len(groups) + 1),
+        category=bags.category[held],
+        count=bags.count[held],
     )
 
 

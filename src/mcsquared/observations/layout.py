@@ -6,6 +6,7 @@ inside chunks, added in the order of chunks, are the same on any number of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["N_CHUNKS", "Entries", "Layout", "split_evenly"]
+__all__ = ["Entries", "Layout", "Survey", "split_evenly"]
 
-N_CHUNKS = 64
+N_CHUNKS = 64  # of a corpus that is not large
+LARGEST_CHUNK = 2**22  # in tokens, groups at their cost
 GROUP_COST, WORD_COST = 50, 20  # of a group or a word without tokens, in tokens
 WORDS_AT_A_TIME = 8  # a chunk of words begins at a multiple of it
 
@@ -65,7 +67,8 @@ class Layout:
         """Bounds of the chunks of groups, int64 (n_chunks + 1,)."""
         if self.chunks is not None:
             return self.chunks
-        return split_evenly(np.diff(self.group_start) + GROUP_COST, N_CHUNKS)
+        cost = np.diff(self.group_start) + GROUP_COST
+        return split_evenly(cost, n_chunks_for(len(cost), int(self.group_start[-1])))
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -124,6 +127,69 @@ class Layout:
         counts = sparse.csr_matrix((ones, self.word.copy(), self.group_start.copy()), shape=shape)
         counts.sum_duplicates()
         return counts
+
+
+def n_chunks_for(n_groups: int, n_tokens: int) -> int:
+    """Return into how many chunks a corpus is cut: more where it is large, so that one fits."""
+    return max(N_CHUNKS, (n_tokens + GROUP_COST * n_groups) // LARGEST_CHUNK)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What must be known of a corpus that is not in memory, from one look at its lengths.
+
+    Attributes
+    ----------
+    chunk_start, token_start : int64 (n_chunks + 1,)
+        Groups and tokens before each chunk.
+    lengths : int64, int64
+        As `Layout.lengths`.
+    longest : int
+    """
+
+    chunk_start: NDArray[np.int64]
+    token_start: NDArray[np.int64]
+    lengths: tuple[NDArray[np.int64], NDArray[np.int64]]
+    longest: int
+
+    @classmethod
+    def of(cls, blocks: Iterable[NDArray[np.integer]], n_groups: int, n_tokens: int) -> Survey:
+        """Return the survey of a corpus whose groups' lengths come block by block.
+
+        Its chunks are those that `Layout` makes of the same corpus in memory.
+        """
+        n_chunks = n_chunks_for(n_groups, n_tokens)
+        wanted = np.linspace(0, n_tokens + GROUP_COST * n_groups, n_chunks + 1)[1:-1]
+        chunks: list[int] = []
+        tokens: list[int] = []
+        times = np.zeros(1, np.int64)
+        groups_before = tokens_before = 0
+        for block in blocks:
+            held = tokens_before + np.cumsum(block, dtype=np.int64)
+            cost = held + GROUP_COST * (groups_before + np.arange(1, len(block) + 1))
+            passed = wanted[len(chunks) : np.searchsorted(wanted, cost[-1], side="right")]
+            at = np.searchsorted(cost, passed)
+            chunks += (groups_before + at + 1).tolist()
+            tokens += held[at].tolist()
+            times = _added(times, np.bincount(block))
+            groups_before, tokens_before = groups_before + len(block), int(held[-1])
+        lengths = np.flatnonzero(times)
+        lengths = lengths[lengths > 0].astype(np.int64)
+        return cls(
+            np.array([0, *chunks, n_groups], np.int64),
+            np.array([0, *tokens, n_tokens], np.int64),
+            (lengths, times[lengths]),
+            int(lengths.max(initial=0)),
+        )
+
+
+def _added(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Add two arrays, of which one may be longer."""
+    if len(one) < len(other):
+        one, other = other, one
+    total = one.copy()
+    total[: len(other)] += other
+    return total
 
 
 def split_evenly(cost: NDArray[np.integer], n_parts: int, step: int = 1) -> NDArray[np.int64]:

@@ -68,6 +68,8 @@ class Posterior:
         How the data were read, for whoever reads new data the same way.
     codocument : CoDocuments or mapping, optional
         Groups that hold two top words of a topic; see `attach_codocuments`.
+    n_fitted : int, optional
+        Groups that chains moved, where these here are some of them; else ``n_groups``.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class Posterior:
         notes: Sequence[str] = (),
         source: Mapping[str, str] | None = None,
         codocument: CoDocuments | Mapping[str, NDArray[np.int32]] | None = None,
+        n_fitted: int | None = None,
     ) -> None:
         self.priors = priors
         self.group_names = np.asarray(group_names, dtype=object)
@@ -129,16 +132,15 @@ class Posterior:
         if isinstance(codocument, Mapping):
             codocument = CoDocuments(codocument["words"], codocument["counts"])
         self.codocument = codocument
+        self.n_fitted = self.n_groups if n_fitted is None else n_fitted
         check_parts(self)
 
     def __repr__(self) -> str:
         # Clusters and topics take a while to find, which a look must not.
         known = {"labels", "representative"} <= vars(self).keys()
         found = f"; {self.n_clusters} clusters, {self.n_topics} topics" if known else ""
-        return (
-            f"Posterior({self.n_draws} draws of {self.n_groups} groups, "
-            f"{len(self.parameters)} of them with parameters{found})"
-        )
+        draws = f"{self.n_draws} draws of {self.n_groups} groups"
+        return f"Posterior({draws}, {len(self.parameters)} of them with parameters{found})"
 
     def _repr_html_(self) -> str:
         from mcsquared.posterior.summary import summary_html

@@ -36,6 +36,8 @@ def posterior_parts(posterior: Posterior) -> list[Part]:
 def _lines(posterior: Posterior) -> list[str]:
     n_chains = len(set(posterior.chain_of_draw.tolist()))
     found = f"{posterior.n_groups:,} groups in {_number(posterior.n_clusters, 'cluster')}"
+    if posterior.n_fitted > posterior.n_groups:
+        found = f"{posterior.n_fitted:,} groups, of which {found} are shown"
     if posterior.parameters:
         tokens = int(posterior.tokens_per_group.sum())
         kind = "tokens" if posterior.vocabulary is not None else "vectors"

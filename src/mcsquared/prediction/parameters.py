@@ -103,9 +103,9 @@ def globals_of_draw(
     shape = np.tile(draw.v * np.concatenate([draw.topic_weights, unused]), (n_clusters + n_new, 1))
     shape[:n_clusters, :n_topics] += draw.drawn_from_cluster.toarray()
 
-    n_groups, alpha = posterior.cluster_of_group.shape[1], draw.alpha
+    n_groups, alpha = posterior.n_fitted, draw.alpha
     weight = np.full(n_clusters + n_new, alpha / max(n_new, 1))
-    weight[:n_clusters] = groups_in_cluster(posterior, draw)
+    weight[:n_clusters] = groups_in_cluster(posterior, draw) * (n_groups / posterior.n_groups)
 
     family, known = posterior.priors.content, dense_statistics(draw)
     statistics = np.vstack([known, np.zeros((len(unused), known.shape[1]))])

@@ -65,6 +65,7 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
         "n_parameters": len(posterior.parameters),
         "trace": columns,
         "seed": posterior.seed,
+        "n_fitted": posterior.n_fitted,
         "notes": [str(note) for note in posterior.notes],
         "source": {str(name): str(value) for name, value in posterior.source.items()},
     }
@@ -128,6 +129,8 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         seed=_whole(meta, "seed", 2**64 - 1),
         notes=_notes(meta["notes"]),
         source=_source(meta["source"]),
+        # Files from before it was written are of all groups.
+        n_fitted=_whole(meta, "n_fitted", 2**53, least=n_groups) if "n_fitted" in meta else None,
     )
     # The search for the consensus takes a while, and its result is easily checked.
     labels = reader.array("labels", np.int32, (n_groups,), 0, n_groups - 1)

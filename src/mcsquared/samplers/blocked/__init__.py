@@ -19,7 +19,7 @@ from mcsquared.samplers.joint import log_joint_of_members
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
-__all__ = ["Place", "Workers", "start", "sweep"]
+__all__ = ["Key", "Place", "Workers", "start", "sweep"]
 
 
 def sweep(

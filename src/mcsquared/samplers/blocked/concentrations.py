@@ -74,7 +74,7 @@ def resample_concentrations(
     state.alpha = resample_concentration(
         state.alpha,
         priors.alpha,
-        [len(state.cluster_of_group)],
+        [observations.n_groups],
         [state.n_clusters],
         key.generator(Step.ALPHA),
     )

@@ -35,7 +35,7 @@ TOKENS_AT_ONCE = 4096
 def is_due(state: State, observations: Observations) -> bool:
     """Say whether a fit does a collapsed sweep now: words, λ = ∞, and not too many of them."""
     few = observations.n_words > 0 and observations.n_tokens <= MOST_TOKENS
-    return few and math.isinf(state.lam) and state.sweep % EVERY == 0
+    return few and observations.shown is None and math.isinf(state.lam) and state.sweep % EVERY == 0
 
 
 def sweep_collapsed(

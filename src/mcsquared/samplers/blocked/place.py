@@ -81,5 +81,12 @@ class Place:
     def fetch(self, state: State, clusters_only: bool = False) -> None:
         """Bring home labels and the largest counts, before somebody reads them."""
 
-    def put(self, state: State) -> None:
+    def put(self, state: State, key: Key) -> None:
         """Take over labels and counts that were changed at home."""
+
+    def keep(self, number_of_slot: NDArray[np.int32]) -> None:
+        """Hear that the present draw is kept, and which number each cluster slot has in it."""
+
+    def whole(self) -> Observations:
+        """Return all groups in the memory of this process, where they are known to be few."""
+        return self.observations

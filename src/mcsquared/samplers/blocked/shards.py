@@ -7,10 +7,10 @@ tokens of the whole corpus, whole numbers add up in any order, and sums of float
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +21,19 @@ from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.tables import count_cells
 from mcsquared.observations import Observations
 from mcsquared.observations.layout import Entries
+from mcsquared.observations.stored import StoredObservations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import GroupCounts, count_groups, take_groups
 from mcsquared.samplers.blocked.own import integrates
 from mcsquared.samplers.blocked.place import Place
+from mcsquared.samplers.blocked.spreading import Labels, Spread
+from mcsquared.samplers.blocked.stored import StoredLabels
 from mcsquared.samplers.blocked.weights import Key, Weights
 from mcsquared.samplers.workers import ONE, Workers, add_in_order
 from mcsquared.state import Counts, State
 
 __all__ = ["Globals", "Labels", "Shards", "Sums", "move_shard"]
-
-
-class Labels(NamedTuple):
-    """The labels of a shard's groups and tokens, as in `State`."""
-
-    clusters: NDArray[np.int32]
-    topics: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -155,8 +151,19 @@ class Shards(Place):
 
     Parameters
     ----------
+    observations : Observations
+        In memory, or on disk: then no more than a shard of them is in memory at a time, and labels
+        are on disk as well.
     n_shards : int
+        At the least; as many as there are chunks at the most.
+
+    Attributes
+    ----------
+    labels : list of Labels, or what behaves so
+        Of each shard.
     """
+
+    labels: Any
 
     def __init__(
         self,
@@ -169,54 +176,90 @@ class Shards(Place):
         _refuse_own_families(observations)
         n_chunks = len(observations.layout.chunk_start) - 1
         bounds = np.linspace(0, n_chunks, min(n_shards, n_chunks) + 1).round().astype(int)
-        self.shards = [
-            observations.shard(int(first), int(last)) for first, last in pairwise(bounds)
-        ]
+        self.chunks = [(int(first), int(last)) for first, last in pairwise(bounds)]
+        self.is_stored = isinstance(observations, StoredObservations)
+        self._cut: dict[int, Observations] = {}
 
-    def put(self, state: State) -> None:
-        """Deal out the labels."""
-        varies = len(state.topic_of_token) > 0
-        self.labels = [
-            Labels(
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self.chunks)
+
+    def shard(self, number: int) -> Observations:
+        """Return the observations of a shard: read anew, or cut out once."""
+        if self.is_stored:
+            return self.observations.shard(*self.chunks[number])
+        if number not in self._cut:
+            self._cut[number] = self.observations.shard(*self.chunks[number])
+        return self._cut[number]
+
+    def put(self, state: State, key: Key) -> None:
+        """Deal out the labels; or make first ones, where the state has none."""
+        if isinstance(self.observations, StoredObservations):
+            self.labels = StoredLabels(self.observations, self.chunks)
+        else:
+            self.labels = [None] * self.n_shards
+        spread = None
+        if len(state.cluster_of_group) != self.observations.n_groups:
+            spread = Spread(state, self.observations.n_words, key)
+        has_topics = len(state.topic_of_token) > 0
+        for number in range(self.n_shards):
+            shard = self.shard(number)
+            if spread is not None:
+                self.labels[number] = spread.labels(shard)
+                continue
+            self.labels[number] = Labels(
                 state.cluster_of_group[shard.first_group :][: shard.n_groups],
-                state.topic_of_token[shard.first_token :][: shard.n_tokens * varies],
+                state.topic_of_token[shard.first_token :][: shard.n_tokens * has_topics],
             )
-            for shard in self.shards
-        ]
 
     def fetch(self, state: State, clusters_only: bool = False) -> None:
-        """Collect the labels."""
+        """Collect the labels: of all groups, or of those that are shown of a corpus on disk."""
+        if self.is_stored:
+            state.cluster_of_group = self.labels.of_shown()
+            return
         state.cluster_of_group = np.concatenate([part.clusters for part in self.labels])
         if not clusters_only:
             state.topic_of_token = np.concatenate([part.topics for part in self.labels])
 
-    def move_all(self, given: Globals) -> list[Sums]:
+    def keep(self, number_of_slot: NDArray[np.int32]) -> None:
+        """Write the labels of a draw that is kept to disk, where the corpus is."""
+        if self.is_stored:
+            self.labels.keep(number_of_slot)
+
+    def whole(self) -> Observations:
+        """Return all groups in the memory of this process, where they are known to be few."""
+        if isinstance(self.observations, StoredObservations):
+            return self.observations.whole()
+        return self.observations
+
+    def move_all(self, given: Globals) -> Iterator[Sums]:
         """Have every shard moved; return what each sends back, in their order."""
-        moved = [
-            move_shard(shard, labels, given, self.workers)
-            for shard, labels in zip(self.shards, self.labels, strict=True)
-        ]
-        self.labels = [labels for labels, _ in moved]
-        return [sums for _, sums in moved]
+        for number in range(self.n_shards):
+            shard = self.shard(number)
+            self.labels[number], sums = move_shard(shard, self.labels[number], given, self.workers)
+            yield sums
 
     def move(self, state: State, weights: Weights, contexts: ContextParameters, key: Key) -> float:
         """Draw every group's topics and cluster, and count everything anew."""
         given = self._globals(state, weights, contexts, key)
-        found = self.move_all(given)
+        found = Total()
+        for sums in self.move_all(given):
+            found.add(sums)
         if given.shares is not None:
-            self._draw_cells(state, given, _added([part.words for part in found]))
+            self._draw_cells(state, given, found.words)
         else:
-            state.take_topics(_added([part.topics for part in found]))
+            state.take_topics(found.topics)
             if self.observations.n_words:
-                state.counts.words_in_topic = _added([part.words for part in found])
+                state.counts.words_in_topic = found.words
             else:
-                by_chunk = np.concatenate([part.statistics for part in found])
+                by_chunk = np.concatenate(found.statistics)
                 state.counts.topic_statistics = add_in_order(by_chunk)
-        take_groups(state, _groups_of([part.groups for part in found]))
+        take_groups(state, found.groups)
         if math.isinf(state.lam):
             return 0.0
-        state.tables_in_cluster = _added([part.tables for part in found])
-        return float(np.concatenate([part.log_rising for part in found]).sum())
+        state.tables_in_cluster = found.tables
+        return float(np.concatenate(found.log_rising).sum())
 
     def _globals(
         self, state: State, weights: Weights, contexts: ContextParameters, key: Key
@@ -260,19 +303,42 @@ def _refuse_own_families(observations: Observations) -> None:
         )
 
 
-def _added(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any]:
-    """Add counts of all shards, in the type they have."""
-    total = parts[0]
-    assert total is not None
-    for part in parts[1:]:
-        total = total + part
-    return total
+class Total:
+    """The sums of all shards, added up as they come: no more than two are in memory."""
+
+    words: Any = None
+    topics: Any = None
+    tables: Any = None
+
+    def __init__(self) -> None:
+        self.log_rising: list[NDArray[np.float64]] = []
+        self.statistics: list[NDArray[np.float64]] = []
+        self._of_contexts: list[NDArray[np.float64]] = []
+        self._groups: GroupCounts | None = None
+
+    def add(self, sums: Sums) -> None:
+        """Add what one more shard has sent. Sums of floats stay by chunk, whole numbers do not."""
+        for name in ("words", "topics", "tables"):
+            setattr(self, name, _added(getattr(self, name), getattr(sums, name)))
+        if sums.log_rising is not None:
+            self.log_rising.append(sums.log_rising)
+        if sums.statistics is not None:
+            self.statistics.append(sums.statistics)
+        held, more = self._groups, sums.groups
+        self._of_contexts.append(more.statistics)
+        self._groups = more._replace(
+            groups=_added(held and held.groups, more.groups),
+            categories=_added(held and held.categories, more.categories),
+            totals=_added(held and held.totals, more.totals),
+        )
+
+    @property
+    def groups(self) -> GroupCounts:
+        """Groups and contexts of all shards."""
+        assert self._groups is not None
+        return self._groups._replace(statistics=np.concatenate(self._of_contexts))
 
 
-def _groups_of(parts: Sequence[GroupCounts]) -> GroupCounts:
-    return GroupCounts(
-        groups=_added([part.groups for part in parts]),
-        categories=_added([part.categories for part in parts]),
-        totals=_added([part.totals for part in parts]),
-        statistics=np.concatenate([part.statistics for part in parts]),
-    )
+def _added(total: NDArray[Any] | None, part: Any) -> Any:
+    """Add counts, in the type they have; what a worker sent may not be written to."""
+    return part if total is None else total + part

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.cells import draw_topics_by_word
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations import Observations
+from mcsquared.observations.stored import StoredObservations
 from mcsquared.priors import Priors
 from mcsquared.samplers import starts
 from mcsquared.samplers.blocked.assignments import state_of, whole_blocks
 from mcsquared.samplers.blocked.relaxed import relax_topics
+from mcsquared.samplers.blocked.spreading import Spread, groups_to_begin_with
+from mcsquared.samplers.blocked.weights import Key
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
 __all__ = ["start"]
@@ -45,14 +48,50 @@ def start(
         the topics of words then settle for some sweeps without clusters, see `relax_topics`.
     n_clusters, n_topics : int
         How many to begin with; by default by `clusters_for` and `topics_for`.
+
+    Notes
+    -----
+    Of a large corpus a sample of the groups is looked at, see `spreading`. The counts are then
+    those of the sample until the first sweep. The labels of a corpus that is not in memory are left
+    to the place that holds it.
     """
     starts.check_init(init)
     rng = generator(seed, chain, 0, int(Step.START))
+    sample = groups_to_begin_with(observations, rng)
     n_clusters = clusters_for(observations) if n_clusters is None else n_clusters
+    n_topics = topics_for(observations) if n_topics is None else n_topics
+    given = (priors, seed, chain, init, n_clusters, n_topics, bounds, rng)
+    if sample is None:
+        return _start(_in_memory(observations), *given)
+    state = _start(observations.take(sample), *given)
+    spread = Spread(state, observations.n_words, Key(seed, chain, 0))
+    nobody = np.zeros(0, np.int32), state.topic_of_token[:0]
+    is_stored = isinstance(observations, StoredObservations)
+    state.cluster_of_group, state.topic_of_token = (
+        nobody if is_stored else spread.labels(observations)
+    )
+    return state
+
+
+def _in_memory(observations: Observations) -> Observations:
+    return observations.whole() if isinstance(observations, StoredObservations) else observations
+
+
+def _start(
+    observations: Observations,
+    priors: Priors,
+    seed: int,
+    chain: int,
+    init: str,
+    n_clusters: int,
+    n_topics: int,
+    bounds: Bounds,
+    rng: np.random.Generator,
+) -> State:
+    """Return the state before the first sweep, of groups that are all looked at."""
     clusters: NDArray[np.integer] = rng.integers(
         0, starts.at_most(n_clusters, bounds.clusters), observations.n_groups
     )
-    n_topics = topics_for(observations) if n_topics is None else n_topics
     n_topics = starts.at_most(n_topics, bounds.topics)
     if init == "auto":
         clusters = starts.cluster_whole_groups(observations, priors, clusters, seed, chain, bounds)

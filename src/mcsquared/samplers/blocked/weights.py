@@ -70,7 +70,7 @@ def make_room(state: State, bounds: Bounds) -> None:
     wanted = next((size for size in TOPIC_SLOTS if size >= wanted), wanted)
     if len(state.topic_weights) < wanted:
         state.add_topic_slots(wanted - len(state.topic_weights))
-    n_groups = len(state.cluster_of_group)
+    n_groups = int(state.counts.groups_in_cluster.sum())
     unused = state.alpha / (state.alpha + n_groups)
     wanted = _wanted(state.n_clusters, unused, state.alpha, bounds.clusters)
     if len(state.counts.groups_in_cluster) < wanted:

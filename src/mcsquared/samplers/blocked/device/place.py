@@ -60,7 +60,7 @@ class Device(Place):
             word_start = observations.layout.word_start
             self.word_order, self.word_start = put(longest_first(word_start)), put(word_start)
 
-    def put(self, state: State) -> None:
+    def put(self, state: State, key: Key) -> None:
         """Take over labels and counts."""
         counts, put = state.counts, self.memory.put
         self.clusters = put(state.cluster_of_group.astype(np.int32))

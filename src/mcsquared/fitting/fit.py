@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,13 +13,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mcsquared.chain import TRACE, Callback, ChainRun, Schedule, run_chains
-from mcsquared.checkpoint import Checkpoint, saved_seed
-from mcsquared.checks import as_seed, check_jobs, check_whole
+from mcsquared.checkpoint import Checkpoint
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
+from mcsquared.fitting.checks import check_memory, physical_memory
+from mcsquared.fitting.stored import Shown, labels_of_all, places_for, without_hidden
 from mcsquared.observations import Observations, observe
+from mcsquared.observations.stored import StoredObservations, observe_stored
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.advice import LARGEST_RHAT
 from mcsquared.priors import Priors
@@ -28,29 +30,16 @@ from mcsquared.progress import Progress
 from mcsquared.samplers import blocked, collapsed
 from mcsquared.samplers.blocked import Place
 from mcsquared.samplers.blocked.device import Device, DeviceCorpus, check_device
-from mcsquared.samplers.starts import check_init
 from mcsquared.samplers.workers import Workers
 from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
     from mcsquared.state import State
 
-__all__ = [
-    "Fit",
-    "FitResult",
-    "Places",
-    "check_memory",
-    "check_sampler",
-    "checked_schedule",
-    "elsewhere",
-    "seed_from",
-]
+__all__ = ["Fit", "FitResult", "Places", "elsewhere"]
 
-SAMPLERS = ("auto", "collapsed", "blocked")
-DEVICES = ("cpu", "cuda")
 Places = Callable[[Observations, Priors], Callable[[Workers], Place]]
 _ELSEWHERE: ContextVar[Places | None] = ContextVar("elsewhere", default=None)
-BYTES_PER_TOKEN = 32  # at the least, as measured: a run that needs more than all memory is killed
 
 
 @contextmanager
@@ -69,6 +58,7 @@ class FitResult:
 
     posterior: Posterior
     states: list[State]
+    labels: NDArray[np.int32] | None = None  # of all groups, where the posterior is of some
 
 
 @dataclass(frozen=True)
@@ -87,15 +77,20 @@ class Fit:
     checkpoint: str | None
     device: str = "cpu"
 
-    def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
-        """Run the chains, from ``states`` where an earlier fit left some."""
-        check_memory(corpus.n_tokens, physical_memory())
-        observations = observe(corpus, self.priors)
+    def run(self, corpus: Corpus | Shown, states: Sequence[State] = ()) -> FitResult:
+        """Run the chains, from ``states`` where an earlier fit left some.
+
+        Parameters
+        ----------
+        corpus : Corpus or Shown
+            In memory, or on disk.
+        """
+        observations = self._observe(corpus)
         places = self._places(observations)  # first: what cannot be there is refused at once
         progress = Progress(
             self.schedule.n_sweeps, self.schedule.n_chains, observations.n_tokens, self.progress
         )
-        checkpoint = self._checkpoint(corpus)
+        checkpoint = self._checkpoint(corpus) if isinstance(corpus, Corpus) else None
         runs = self._runs(observations, checkpoint, states)
         with progress:
             interrupted = run_chains(
@@ -127,14 +122,46 @@ class Fit:
                 f"the posterior holds the {kept} draws kept so far",
                 stacklevel=4,
             )
-        posterior = self._posterior(corpus, runs)
-        return FitResult(posterior, [run.state for run in runs])
+        states = [run.state for run in runs]
+        if isinstance(corpus, Corpus):
+            return FitResult(self._posterior(corpus, runs), states)
+        posterior = self._posterior(corpus.corpus, [without_hidden(run) for run in runs])
+        self._say_how_many_are_shown(posterior, corpus)
+        return FitResult(posterior, states, labels_of_all(corpus, runs, posterior))
+
+    def _observe(self, corpus: Corpus | Shown) -> Observations:
+        if isinstance(corpus, Corpus):
+            check_memory(corpus.n_tokens, physical_memory())
+            return observe(corpus, self.priors)
+        for name, found, wanted in (
+            ("checkpoint", self.checkpoint, None),
+            ("device", self.device, "cpu"),
+            ("sampler", self.sampler, "blocked"),
+        ):
+            if found != wanted:
+                raise InputError(
+                    f"{name} is {found!r}, but a corpus larger than memory takes {wanted!r}"
+                )
+        return observe_stored(corpus.source, self.priors, corpus.groups)
+
+    def _say_how_many_are_shown(self, posterior: Posterior, corpus: Shown) -> None:
+        source, n_shown = corpus.source, len(corpus.groups)
+        posterior.notes = [*source.notes, *posterior.notes]
+        posterior.word_frequency = source.word_frequency
+        if n_shown < source.n_groups:
+            posterior.n_fitted = source.n_groups
+            posterior.notes.append(
+                f"fitted to {source.n_groups:,} groups; what follows is of {n_shown:,} of them, "
+                "chosen at random"
+            )
 
     def _places(self, observations: Observations) -> Callable[[Workers], Place] | None:
         """Return what makes the places of chains, if groups are not in this process's memory."""
         elsewhere = _ELSEWHERE.get()
         if elsewhere is not None:
             return elsewhere(observations, self.priors)
+        if isinstance(observations, StoredObservations):
+            return places_for(observations, self.priors)
         if self.device == "cpu":
             return None
         check_device(observations)
@@ -262,87 +289,3 @@ def _report_disagreement(posterior: Posterior) -> None:
 
 def _column_sums(values: np.ndarray, counts: Any) -> np.ndarray:
     return np.bincount(counts.indices, weights=values, minlength=counts.shape[1]).astype(np.int64)
-
-
-def check_sampler(sampler: object, device: object, lam: object) -> str:
-    """Return the sampler that a fit will use; refuse what does not exist."""
-    if sampler not in SAMPLERS:
-        raise InputError(
-            f"sampler is {sampler!r}, but one of {', '.join(map(repr, SAMPLERS))} is wanted"
-        )
-    if device not in DEVICES:
-        raise InputError(f"device is {device!r}, but 'cpu' or 'cuda' is wanted")
-    if sampler != "collapsed":
-        return "blocked"
-    if device != "cpu":
-        raise InputError("device is 'cuda', but the collapsed sampler is for device='cpu' alone")
-    if not (isinstance(lam, float | int) and lam == math.inf):
-        raise InputError(
-            f"lam is {lam!r}, but the collapsed sampler is for lam=inf, the paper's model; "
-            "sampler='blocked' takes any lam"
-        )
-    return "collapsed"
-
-
-def checked_schedule(model: Any) -> Schedule:
-    """Check every parameter of an estimator that is not a prior, before anything is done."""
-    check_sampler(model.sampler, model.device, model.lam)
-    for name, least in (
-        ("n_sweeps", 1),
-        ("burn_in", 0),
-        ("thin", 1),
-        ("n_chains", 1),
-        ("keep_parameters", 1),
-    ):
-        check_whole(name, getattr(model, name), least)
-    for name in ("max_clusters", "max_topics"):
-        if getattr(model, name) is not None:
-            check_whole(name, getattr(model, name), 1)
-    check_jobs(model.n_jobs)
-    if not isinstance(model.callbacks, Iterable) or not all(map(callable, model.callbacks)):
-        raise InputError(f"callbacks is {model.callbacks!r}, but a list of callables is wanted")
-    if not isinstance(model.checkpoint, str | os.PathLike | None):
-        raise InputError(f"checkpoint is {model.checkpoint!r}, but a path is wanted")
-    check_init(model.init)
-    schedule = Schedule(
-        int(model.n_sweeps),
-        int(model.burn_in),
-        int(model.thin),
-        int(model.keep_parameters),
-        int(model.n_chains),
-    )
-    if schedule.n_kept < 1:
-        raise InputError(
-            f"n_sweeps={model.n_sweeps} with burn_in={model.burn_in} and thin={model.thin} keeps "
-            "no draw, but at least one is wanted: raise n_sweeps or lower burn_in"
-        )
-    return schedule
-
-
-def seed_from(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> int:
-    """Return a seed of 32 bits: the same for the same ``random_state``.
-
-    Without one, a run that finds its checkpoint goes on with the seed it has begun with.
-    """
-    if random_state is None and checkpoint is not None:
-        random_state = saved_seed(checkpoint)
-    return as_seed(random_state)
-
-
-def check_memory(n_tokens: int, memory: float) -> None:
-    """Refuse a corpus whose tokens, one by one, do not fit into so many bytes."""
-    needed = BYTES_PER_TOKEN * n_tokens
-    if needed > memory:
-        raise InputError(
-            f"content holds {n_tokens:,} tokens, which need some {needed / 1e9:.0f} GB, but this "
-            f"machine has {memory / 1e9:.0f} GB: counts are numbers of tokens, so scale down what "
-            "was measured rather than counted, or take fewer groups"
-        )
-
-
-def physical_memory() -> float:
-    """Return the bytes of this machine's memory; infinite where the system does not tell."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf

@@ -1,0 +1,186 @@
+"""Fits to a corpus on disk: what of it is in memory, and what becomes of the groups that are not.
+
+Chains move all groups. A posterior, which has a row for every group, is of some of them; the labels
+of the others follow from how the draws put them beside these.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.chain import ChainRun
+from mcsquared.corpus import Corpus
+from mcsquared.errors import InputError
+from mcsquared.observations.stored import (
+    BYTES_PER_CONTEXT,
+    BYTES_PER_GROUP,
+    BYTES_PER_TOKEN,
+    StoredObservations,
+)
+from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.samplers.blocked.shards import Shards
+from mcsquared.samplers.blocked.starts import topics_for
+from mcsquared.samplers.blocked.stored import read_draw
+from mcsquared.samplers.workers import Workers
+
+if TYPE_CHECKING:
+    from mcsquared.corpus.stored import StoredCorpus
+    from mcsquared.posterior import Posterior
+    from mcsquared.priors import Priors
+
+__all__ = [
+    "Shown",
+    "corpus_in_memory",
+    "labels_of_all",
+    "places_for",
+    "shards_for",
+    "without_hidden",
+]
+
+MOST_SHOWN = 100_000
+SHARE_OF_SHOWN = 0.25  # of the memory that is free
+BYTES_PER_CELL = 24  # of words and topics: counts, ψ, and those of a shard and of all shards
+GROUPS_AT_ONCE = 100_000
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A corpus on disk, and some of its groups in memory.
+
+    Attributes
+    ----------
+    source : StoredCorpus
+    groups : int64
+        Which ones, in increasing order.
+    corpus : Corpus
+        Those.
+    """
+
+    source: StoredCorpus
+    groups: NDArray[np.int64]
+    corpus: Corpus
+
+    @classmethod
+    def of(cls, source: StoredCorpus, seed: int) -> Shown:
+        """Choose groups at random: as many as a posterior can show and memory can hold."""
+        free = max(source.memory - memory_in_use(), 0)
+        fits = int(SHARE_OF_SHOWN * free * source.n_groups / bytes_of(source))
+        most = min(MOST_SHOWN, max(fits, 1))
+        groups = np.arange(source.n_groups)
+        if most < source.n_groups:
+            rng = np.random.default_rng(seed)
+            groups = np.sort(rng.choice(source.n_groups, most, replace=False, shuffle=False))
+        return cls(source, groups, source[groups])
+
+
+def corpus_in_memory(source: StoredCorpus) -> Corpus | None:
+    """Return the whole corpus where a fit to it stays below the limit; None where it would not."""
+    fits = bytes_of(source) < source.memory - memory_in_use()
+    return source[0 : source.n_groups] if fits else None
+
+
+def bytes_of(source: StoredCorpus) -> int:
+    """Return the memory that a fit to all of a corpus takes, apart from what all groups share."""
+    of_group = BYTES_PER_GROUP + BYTES_PER_CONTEXT * len(source.contexts)
+    return source.n_groups * of_group + source.n_tokens * BYTES_PER_TOKEN
+
+
+def memory_in_use() -> int:
+    """Return the bytes of memory that this process has had at the most; 0 where nobody counts."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def places_for(observations: StoredObservations, priors: Priors) -> Callable[[Workers], Shards]:
+    """Return what makes the places of chains: shards, of which one at a time is in memory."""
+    return partial(Shards, observations, priors, shards_for(observations))
+
+
+def shards_for(observations: StoredObservations) -> int:
+    """Return into how many shards a corpus is cut, so that one of them fits."""
+    shared = BYTES_PER_CELL * observations.n_words * topics_for(observations)
+    of_chunk = observations.bytes_of_chunk()
+    in_use, limit = memory_in_use(), observations.source.memory
+    at_once = (limit - in_use - shared) // of_chunk
+    if at_once < 1:
+        needed = in_use + shared + of_chunk
+        raise InputError(
+            f"memory is {limit / 1e6:,.0f} MB, but {needed / 1e6:,.0f} MB at the least are wanted: "
+            f"{in_use / 1e6:,.0f} that this process has used, {shared / 1e6:,.0f} for "
+            f"{observations.n_words:,} words in topics, {of_chunk / 1e6:,.0f} for a shard"
+        )
+    return -(-(len(observations.layout.chunk_start) - 1) // at_once)
+
+
+def without_hidden(run: ChainRun) -> ChainRun:
+    """Return a chain without the clusters of which no group is shown, numbered anew."""
+    labels, parameters = [], {draw.draw: draw for draw in run.parameters}
+    for number, draw in enumerate(run.cluster_of_group):
+        shown, anew = np.unique(draw, return_inverse=True)
+        labels.append(anew.astype(np.int32))
+        if number in parameters:
+            parameters[number] = _of_clusters(parameters[number], shown)
+    return replace(run, cluster_of_group=labels, parameters=list(parameters.values()))
+
+
+def _of_clusters(draw: ParameterDraw, clusters: NDArray[np.integer]) -> ParameterDraw:
+    """Return a draw with some of its clusters, and the topics that these have."""
+    topics_in_cluster = draw.topics_in_cluster[clusters]
+    topics = np.unique(topics_in_cluster.indices)
+    tables, gone = draw.tables_in_cluster, np.delete(draw.topic_weights, topics)
+    return replace(
+        draw,
+        topics_in_cluster=topics_in_cluster[:, topics],
+        tables_in_cluster=None if tables is None else tables[clusters][:, topics],
+        content_statistics=draw.content_statistics[topics],
+        topic_weights=draw.topic_weights[topics],
+        unused_weight=draw.unused_weight + float(gone.sum()),
+    )
+
+
+def labels_of_all(
+    shown: Shown, runs: Sequence[ChainRun], posterior: Posterior
+) -> NDArray[np.int32]:
+    """Return the consensus cluster of every group.
+
+    Of the groups that are shown it is known. Any other group has, in each draw, a cluster of
+    shown groups for company; these vote by their consensus clusters.
+
+    Parameters
+    ----------
+    runs : list of ChainRun
+        With the clusters as they were kept on disk.
+    """
+    source, n_groups = shown.source, shown.source.n_groups
+    draws = [draw for run in runs for draw in run.cluster_of_group]
+    shares = [_share_of_consensus(draw, posterior) for draw in draws]
+    labels = np.empty(n_groups, np.int32)
+    sizes = np.bincount(posterior.labels) / len(posterior.labels)
+    for first in range(0, n_groups, GROUPS_AT_ONCE):
+        last = min(first + GROUPS_AT_ONCE, n_groups)
+        votes = np.tile(1e-9 * sizes, (last - first, 1))  # for those who never had company
+        for number, share in enumerate(shares):
+            cluster = read_draw(source.folder, n_groups, number, first, last)
+            known = cluster < len(share)
+            votes[known] += share[cluster[known]]
+        labels[first:last] = votes.argmax(axis=1)
+    labels[shown.groups] = posterior.labels
+    return labels
+
+
+def _share_of_consensus(draw: NDArray[np.int32], posterior: Posterior) -> NDArray[np.float64]:
+    """Return |k and c| / |k| of a draw's clusters k and the consensus clusters c; 0 of empty k."""
+    both = np.zeros((int(draw.max()) + 1, posterior.n_clusters))
+    np.add.at(both, (draw, posterior.labels), 1.0)
+    return both / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
