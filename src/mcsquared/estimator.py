@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,11 +13,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.chain import Callback
-from mcsquared.corpus import Corpus, Vectors, as_corpus
-from mcsquared.errors import InputError, ModelFileError
+from mcsquared.chain import Callback, Schedule
+from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
+from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.fitting import Fit, check_sampler, checked_schedule, seed_from
+from mcsquared.fitting import EarlierFit, Fit, check_sampler, checked_schedule, seed_from
+from mcsquared.fitting.stored import (
+    Shown,
+    in_memory_or_shown,
+    parts_of_folder,
+    refuse_beside_folder,
+)
 from mcsquared.posterior import Posterior
 from mcsquared.priors import Concentration, Gamma, Priors
 from mcsquared.state import Bounds
@@ -25,11 +31,8 @@ from mcsquared.state import Bounds
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mcsquared.state import State
-
 __all__ = ["MC2"]
 
-KIND = "model"
 CONTENT_KINDS = ("counts", "vectors")
 ALPHA, V, ETA, LAM = Gamma(1, 1), Gamma(1, 0.1), Gamma(1, 1), Gamma(1, 0.1)
 
@@ -103,6 +106,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     (36, True)
     """
 
+    _earlier: EarlierFit | None = None
+
     def __init__(
         self,
         content: str | ConjugateFamily = "auto",
@@ -156,7 +161,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : Corpus, list of str, list of lists of str, matrix or list of arrays
+        X : Corpus, list of str, list of lists of str, matrix, list of arrays, or ParquetFolder
         y : ignored
         contexts : frame or dict of columns, optional
             One row per group; a corpus has its own.
@@ -171,9 +176,17 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         schedule = checked_schedule(self)
         if isinstance(y, Mapping):
             raise InputError("y is a dict, but it is not used: contexts=... is where contexts go")
-        corpus = as_corpus(X, contexts, content=self._content_kind())
+        seed = seed_from(self.random_state, self.checkpoint)
+        if not isinstance(X, ParquetFolder):
+            return self._fit(as_corpus(X, contexts, content=self._content_kind()), schedule, seed)
+        refuse_beside_folder(contexts=contexts, warm_start=self.warm_start or None)
+        with X.open() as stored:
+            return self._fit(in_memory_or_shown(stored, seed), schedule, seed)
+
+    def _fit(self, corpus: Corpus | Shown, schedule: Schedule, seed: int) -> Self:
+        known = corpus.corpus if isinstance(corpus, Shown) else corpus
         priors = Priors.for_corpus(
-            corpus,
+            known,
             content="auto" if self._content_kind() != "auto" else self.content,
             contexts=self.contexts,
             alpha=self.alpha,
@@ -181,34 +194,32 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             eta=self.eta,
             lam=self.lam,
         )
-        sampler = check_sampler(self.sampler, self.device, self.lam)
         fit = Fit(
             priors=priors,
             schedule=schedule,
             n_threads=max(1, effective_n_jobs(self.n_jobs)),
-            seed=seed_from(self.random_state, self.checkpoint),
+            seed=seed,
             bounds=Bounds(_bound(self.max_clusters), _bound(self.max_topics)),
             init=self.init,
-            sampler=sampler,
+            sampler=check_sampler(self.sampler, self.device, self.lam),
             callbacks=tuple(self.callbacks),
             progress=self.progress,
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
             device=self.device,
         )
-        result = fit.run(corpus, self._earlier_states(corpus, priors, sampler))
-        self._take(result.posterior)
-        if isinstance(corpus.content, Vectors):
+        earlier = self._earlier if self.warm_start else None
+        result = fit.run(corpus, earlier.states_for(fit, known) if earlier else [])
+        self._take(result.posterior, result.labels)
+        if isinstance(known.content, Vectors):
             # Components of a user's own family need not be as wide as its data.
-            self.n_features_in_ = corpus.content.width
-        self._states = result.states if self.warm_start else []
-        fitted_to = (corpus.fingerprint(), priors, sampler)
-        self._fitted_to = fitted_to if self.warm_start else None
+            self.n_features_in_ = known.content.width
+        self._earlier = EarlierFit(fit, known, result.states) if self.warm_start else None
         return self
 
-    def _take(self, posterior: Posterior) -> None:
-        """Expose a posterior's results under scikit-learn's names."""
+    def _take(self, posterior: Posterior, labels: NDArray[np.int32] | None = None) -> None:
+        """Expose a posterior's results under scikit-learn's names; labels may be of more groups."""
         self.posterior_ = posterior
-        self.labels_ = posterior.labels.astype(np.int64)
+        self.labels_ = (posterior.labels if labels is None else labels).astype(np.int64)
         self.n_clusters_ = posterior.n_clusters
         self.n_topics_ = posterior.n_topics
         self.components_ = np.asarray(posterior.components)
@@ -248,7 +259,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         """
         from mcsquared.prediction import topic_proportions
 
-        return topic_proportions(*self._known(X, contexts))
+        return self._in_parts(topic_proportions, X, contexts)
 
     def predict(self, X: Any, *, contexts: Any = None) -> NDArray[np.int64]:
         """Return the most likely cluster of each group.
@@ -258,7 +269,9 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         >>> model.predict(new).shape  # their contexts are used as well, as far as they are known
         (4,)
         """
-        return self.predict_proba(X, contexts=contexts).argmax(axis=1)
+        from mcsquared.prediction import most_probable_cluster
+
+        return self._in_parts(most_probable_cluster, X, contexts)
 
     def predict_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
         """Return the probability of each cluster, given that it is not a new one.
@@ -270,7 +283,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         """
         from mcsquared.prediction import cluster_probabilities
 
-        return cluster_probabilities(*self._known(X, contexts))[0]
+        return self._in_parts(lambda *known: cluster_probabilities(*known)[0], X, contexts)
 
     def predict_new_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
         """Return the probability that a group belongs to a cluster that training did not have.
@@ -282,7 +295,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         """
         from mcsquared.prediction import cluster_probabilities
 
-        return cluster_probabilities(*self._known(X, contexts))[1]
+        return self._in_parts(lambda *known: cluster_probabilities(*known)[1], X, contexts)
 
     def predict_context(
         self, X: Any, name: str, top: int | None = None, *, contexts: Any = None
@@ -358,13 +371,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         --------
         >>> model.save("letters.mc2")
         """
-        from mcsquared.storage import pack_posterior, write_file
-        from mcsquared.storage.parameters import pack_parameters
+        from mcsquared.storage.models import save_model
 
         check_is_fitted(self)
-        tensors, meta = pack_posterior(self.posterior_)
-        parameters = pack_parameters(self.get_params(deep=False))
-        write_file(path, KIND, tensors, {"posterior": meta, "parameters": parameters})
+        save_model(path, self.posterior_, self.get_params(deep=False), self.labels_)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MC2:
@@ -376,69 +386,45 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         >>> bool((mc2.MC2.load("letters.mc2").labels_ == model.labels_).all())
         True
         """
-        from mcsquared.storage import read_file, unpack_posterior
-        from mcsquared.storage.parameters import unpack_parameters
+        from mcsquared.storage.models import load_model
 
-        tensors, meta = read_file(path, KIND)
-        if not {"posterior", "parameters"} <= meta.keys():
-            raise ModelFileError(f"{path} does not hold a model and its parameters")
-        known = set(cls().get_params(deep=False))
-        model = cls(**unpack_parameters(meta["parameters"], path, known))
-        try:
-            model._take(unpack_posterior(tensors, meta["posterior"]))
-        except ModelFileError as error:
-            raise ModelFileError(f"{path} cannot be used: {error}") from None
+        saved = load_model(path, set(cls().get_params(deep=False)))
+        model = cls(**saved.parameters)
+        model._take(saved.posterior, saved.labels)
         return model
+
+    def _in_parts(self, ask: Callable[[Posterior, Corpus], Any], X: Any, contexts: Any) -> Any:
+        """Return what is found for all groups of ``X``, part by part where it is a folder."""
+        if not isinstance(X, ParquetFolder):
+            return ask(*self._known(X, contexts))
+        check_is_fitted(self)
+        refuse_beside_folder(contexts=contexts)
+        parts = parts_of_folder(X, self.posterior_.vocabulary)
+        return np.concatenate([ask(*self._known(part, None)) for part in parts])
 
     def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
         """Return the posterior, and ``X`` as a corpus in the words of training."""
-        from mcsquared.prediction.alignment import check_names
+        from mcsquared.prediction.alignment import check_names, check_width
 
         check_is_fitted(self)
         words: Any = self.posterior_.vocabulary
         corpus = as_corpus(X, contexts, content=self._content_kind(), vocabulary=words)
         if contexts is not None:
             check_names(self.posterior_, corpus)
-        own = self.posterior_.priors.content.kernel is None
-        width = corpus.content.width if isinstance(corpus.content, Vectors) and not own else None
-        if width not in (None, self.n_features_in_):
-            raise InputError(
-                f"X has {width} features, "
-                f"but MC2 is expecting {self.n_features_in_} features as input"
-            )
+        check_width(self.posterior_, corpus, self.n_features_in_)
         return self.posterior_, corpus
 
     def _content_kind(self) -> str:
         known = isinstance(self.content, str) and self.content in CONTENT_KINDS
         return str(self.content) if known else "auto"
 
-    def _earlier_states(self, corpus: Corpus, priors: Priors, sampler: str) -> list[State]:
-        """Return where the last fit ended, if this one is to go on from there."""
-        fitted_to: tuple[str, Priors, str] | None = getattr(self, "_fitted_to", None)
-        if not self.warm_start or fitted_to is None:
-            return []
-        fingerprint, earlier, earlier_sampler = fitted_to
-        if fingerprint != corpus.fingerprint() or earlier.to_dict() != priors.to_dict():
-            raise InputError(
-                "warm_start=True goes on with the corpus and priors of the last fit, "
-                "but these are others"
-            )
-        if sampler != earlier_sampler:
-            raise InputError(
-                f"warm_start=True goes on with the sampler of the last fit, {earlier_sampler!r}, "
-                f"but this is {sampler!r}"
-            )
-        return self._states
-
     def _html_repr(self) -> str:
         """Return what scikit-learn's mixin shows in a notebook: what was found, once it was."""
         if not hasattr(self, "posterior_"):
             return str(super()._html_repr())
-        from mcsquared.markup import card, more, sentences
-        from mcsquared.posterior.summary import posterior_parts
+        from mcsquared.posterior.summary import model_html
 
-        settings = more("Parameters", sentences([repr(self)]))
-        return card("MC2", *posterior_parts(self.posterior_), settings)
+        return model_html(self.posterior_, repr(self))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

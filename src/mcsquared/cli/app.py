@@ -27,6 +27,7 @@ Names = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="A column that names the groups.")
 ]
 Encoding = Annotated[str, typer.Option(metavar="NAME", help="Of a CSV, TSV or JSONL file.")]
+Memory = Annotated[str, typer.Option(metavar="SIZE", help="Limit, where FILE is a folder.")]
 
 
 def main() -> None:
@@ -82,7 +83,12 @@ def demo(
     "Ctrl-C keeps what is done; the same command with --resume goes on."
 )
 def fit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, TSV, JSONL or Parquet.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="CSV, TSV, JSONL or Parquet; or a folder of Parquet files."
+        ),
+    ],
     text: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="The column that holds the text.", show_default=False),
@@ -138,6 +144,7 @@ def fit(
     ] = False,
     names: Names = None,
     encoding: Encoding = "utf-8",
+    memory: Memory = "2GB",
 ) -> None:
     """Fit a model to a file and save it."""
     with clear_errors():
@@ -157,7 +164,7 @@ def fit(
             device=device,
             callbacks=(StopWhenFlat(),) if stop_when_flat else (),
         )
-        options = FileOptions(file, text, names, encoding)
+        options = FileOptions(file, text, names, encoding, memory)
         model = Path(f"{file.stem}.mc2") if out is None else out
         command.run(options, context or [], model, settings, resume, cluster)
 
@@ -173,6 +180,7 @@ def predict(
     text: TextColumn = None,
     names: Names = None,
     encoding: Encoding = "utf-8",
+    memory: Memory = "2GB",
 ) -> None:
     """Write the cluster, its probability and the topic shares of each new group to a CSV file."""
     with clear_errors():
@@ -180,7 +188,7 @@ def predict(
         from mcsquared.cli.reading import FileOptions
 
         table = Path(f"{file.stem}-clusters.csv") if out is None else out
-        command.run(model, FileOptions(file, text, names, encoding), table)
+        command.run(model, FileOptions(file, text, names, encoding, memory), table)
 
 
 @app.command()

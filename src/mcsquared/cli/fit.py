@@ -16,7 +16,7 @@ from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.columns import parse_contexts
 from mcsquared.cli.guard import INTERRUPTED, complain
 from mcsquared.cli.reading import FileOptions, read_for_fit, remember_reading
-from mcsquared.corpus import Corpus
+from mcsquared.corpus import Corpus, ParquetFolder
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import LAM, MC2
 from mcsquared.posterior import Posterior
@@ -73,10 +73,11 @@ def run(
     check_places(file.path, out, checkpoint, resume)
     options = parse_contexts(contexts)
     corpus = read_for_fit(file, options)
-    typer.echo(corpus.describe(), err=True)
+    if isinstance(corpus, Corpus):
+        typer.echo(corpus.describe(), err=True)
     model = MC2(
         contexts={option.name: option.family for option in options},
-        checkpoint=str(checkpoint),
+        checkpoint=str(checkpoint) if isinstance(corpus, Corpus) else None,
         **vars(settings),
     )
     warnings.filterwarnings("ignore", "interrupted after")  # said below, with what to do next
@@ -85,7 +86,7 @@ def run(
     except KeyboardInterrupt:
         complain(f"interrupted before there was a model; {how_to_resume(checkpoint)}")
         raise typer.Exit(INTERRUPTED) from None
-    remember_reading(model, str(file.text), options)
+    remember_reading(model, file.text, options)
     try:
         model.set_params(checkpoint=None).save(out)
     except ModelFileError as error:  # the disk is full, say: hours of work are in the checkpoint
@@ -105,7 +106,7 @@ def run(
     tell_what_next(model, file, out)
 
 
-def fit_somewhere(model: MC2, corpus: Corpus, cluster: str | None) -> None:
+def fit_somewhere(model: MC2, corpus: Corpus | ParquetFolder, cluster: str | None) -> None:
     """Fit here, or with the groups on the workers of a cluster."""
     if cluster is None:
         model.fit(corpus)
@@ -124,7 +125,8 @@ def tell_what_next(model: MC2, file: FileOptions, out: Path) -> None:
         complain(f"note: {line}")
     more = [] if file.names is None else ["--names", file.names]
     more += [] if file.encoding == "utf-8" else ["--encoding", file.encoding]
-    command = ["mc2", "report", str(out), "--data", str(file.path), *more]
+    data = [] if file.is_folder else ["--data", str(file.path), *more]
+    command = ["mc2", "report", str(out), *data]
     typer.echo(f"look at it: {shlex.join(command)}")
 
 
@@ -136,6 +138,8 @@ def checkpoint_of(out: Path) -> Path:
 def check_places(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
     """Refuse a run whose result could not be written, or would overwrite what is dear."""
     check_target(checkpoint)
+    if resume and file.is_dir():
+        raise InputError("--resume is given, but a fit to a folder cannot be resumed")
     if out.exists() and file.exists() and os.path.samefile(file, out):
         raise InputError(f"--out is {str(out)!r}, the file of data itself; another name is wanted")
     if resume and not checkpoint.exists():

@@ -10,12 +10,14 @@ import numpy as np
 import typer
 
 from mcsquared.cli.output import write_text
-from mcsquared.cli.reading import FileOptions, read_for_model
+from mcsquared.cli.reading import FileOptions, corpora_for_model
 from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
 from mcsquared.storage import check_target
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
 
     from mcsquared.corpus import Corpus
@@ -32,10 +34,25 @@ def run(model_file: Path, file: FileOptions, out: Path) -> None:
                 f"--out is {str(out)!r}, which is read as well; another name is wanted"
             )
     model = MC2.load(model_file)
-    corpus = read_for_model(model, file)
-    table = prediction_table(model, corpus)
-    write_text(out, table.to_csv(index=False))
-    typer.echo(f"{len(table)} groups in {table['cluster'].nunique()} clusters, written to {out}")
+    written = Written()
+    write_text(out, written.texts(model, file))
+    typer.echo(f"{written.n_groups} groups in {len(written.clusters)} clusters, written to {out}")
+
+
+class Written:
+    """What a table holds of which a part is in memory at a time."""
+
+    def __init__(self) -> None:
+        self.n_groups = 0
+        self.clusters: set[int] = set()
+
+    def texts(self, model: MC2, file: FileOptions) -> Iterator[str]:
+        """Yield the table of all groups: a file at once, a folder in parts."""
+        for corpus in corpora_for_model(model, file):
+            table = prediction_table(model, corpus)
+            yield table.to_csv(index=False, header=self.n_groups == 0)
+            self.n_groups += len(table)
+            self.clusters.update(table["cluster"].unique().tolist())
 
 
 def prediction_table(model: MC2, corpus: Corpus) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,9 @@ from mcsquared.cli.guard import complain
 from mcsquared.errors import InputError
 
 if TYPE_CHECKING:
-    from mcsquared.corpus import Column, Corpus
+    from collections.abc import Iterator, Mapping
+
+    from mcsquared.corpus import Column, Corpus, ParquetFolder
     from mcsquared.estimator import MC2
 
 __all__ = ["FileOptions", "read_for_fit", "read_for_model", "remember_reading"]
@@ -32,12 +34,33 @@ class FileOptions:
         The column of the groups' names; None: they are numbered.
     encoding : str
         Of a text file.
+    memory : str
+        The limit of a folder of Parquet files.
     """
 
     path: Path
     text: str | None = None
     names: str | None = None
     encoding: str = "utf-8"
+    memory: str = "2GB"
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the groups are in a folder of Parquet files."""
+        return self.path.is_dir()
+
+    def folder(self, contexts: Any, bags: Mapping[str, str | None]) -> ParquetFolder:
+        """Return the folder, of which nothing is read yet."""
+        from mcsquared.corpus import ParquetFolder
+
+        return ParquetFolder(
+            self.path,
+            self.text,
+            contexts,
+            bags=bags,
+            group_names=self.names,
+            memory=self.memory,
+        )
 
     def read(self, text: str, **options: Any) -> Corpus:
         """Read the file; ``options`` go to `Corpus.read`."""
@@ -48,8 +71,14 @@ class FileOptions:
         )
 
 
-def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus:
-    """Read the groups that a model will be fitted to, each context in the form of its family."""
+def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | ParquetFolder:
+    """Read the groups that a model will be fitted to, each context in the form of its family.
+
+    A folder is not read here: the fit reads it.
+    """
+    bags = {context.name: context.separator for context in contexts if context.family == "bag"}
+    if file.is_folder:
+        return file.folder([context.name for context in contexts], bags)
     if file.text is None:
         from mcsquared.corpus.readers import read_table
 
@@ -58,7 +87,6 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus:
             f"--text is not given, but the column that holds the text is wanted: "
             f"{file.path} has {there}"
         )
-    bags = {context.name: context.separator for context in contexts if context.family == "bag"}
     corpus = file.read(file.text, contexts=[context.name for context in contexts], bags=bags)
     columns = dict(corpus.contexts)
     for context in contexts:
@@ -81,6 +109,8 @@ def read_for_model(
     """
     from mcsquared.corpus.readers import read_table
 
+    if file.is_folder:
+        raise InputError(f"{file.path} is a folder, but a file is wanted here")
     text = file.text or text_column(model)
     columns: dict[str, Column] = model.posterior_.contexts
     present = read_table(file.path, encoding=file.encoding).columns
@@ -108,6 +138,18 @@ def read_for_model(
         if name in contexts and reference.kind == "category"
     }
     return corpus.with_contexts({**corpus.contexts, **spelled})
+
+
+def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
+    """Read groups for a fitted model: a file at once, a folder in parts."""
+    if not file.is_folder:
+        yield read_for_model(model, file)
+        return
+    from mcsquared.fitting.stored import parts_of_folder
+
+    text = file.text or model.posterior_.source.get(_TEXT)
+    folder = replace(file, text=text).folder("all", bag_separators(model))
+    yield from parts_of_folder(folder, model.posterior_.vocabulary)
 
 
 def spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
@@ -139,12 +181,12 @@ _TEXT = "text"
 _SEPARATOR = "separator:"
 
 
-def remember_reading(model: MC2, text: str, contexts: list[ContextOption]) -> None:
+def remember_reading(model: MC2, text: str | None, contexts: list[ContextOption]) -> None:
     """Note in a fitted model where its texts came from and how its bags were split."""
     separators = {
         f"{_SEPARATOR}{option.name}": option.separator for option in contexts if option.separator
     }
-    model.posterior_.source = {_TEXT: text, **separators}
+    model.posterior_.source = separators if text is None else {_TEXT: text, **separators}
 
 
 def text_column(model: MC2) -> str:

@@ -11,6 +11,7 @@ from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.corpus import Corpus
 from mcsquared.corpus.missing import is_missing
 from mcsquared.corpus.rows import check_same_order
+from mcsquared.corpus.stored.folder import ParquetFolder
 from mcsquared.corpus.tables import frame_content, is_frame
 from mcsquared.errors import InputError
 
@@ -41,6 +42,10 @@ def as_corpus(
     if isinstance(X, Corpus):
         _check_kind(X.content, content)
         return X if contexts is None else X.with_contexts(contexts)
+    if isinstance(X, ParquetFolder):
+        raise InputError(
+            f"X is {X!r}, but a corpus in memory is wanted here: Corpus.read reads one"
+        )
     if isinstance(X, Iterator):
         X = list(X)
     sort = _text_or_tokens(X)

@@ -36,7 +36,7 @@ from mcsquared.state import Bounds
 if TYPE_CHECKING:
     from mcsquared.state import State
 
-__all__ = ["Fit", "FitResult", "Places", "elsewhere"]
+__all__ = ["EarlierFit", "Fit", "FitResult", "Places", "elsewhere"]
 
 Places = Callable[[Observations, Priors], Callable[[Workers], Place]]
 _ELSEWHERE: ContextVar[Places | None] = ContextVar("elsewhere", default=None)
@@ -263,6 +263,28 @@ class Fit:
         if self.sampler == "blocked":
             notes += [_truncation(run) for run in runs]
         return notes
+
+
+class EarlierFit:
+    """A fit that a further one may go on from."""
+
+    def __init__(self, fit: Fit, corpus: Corpus, states: list[State]) -> None:
+        self._fit, self._fingerprint, self._states = fit, corpus.fingerprint(), states
+
+    def states_for(self, fit: Fit, corpus: Corpus) -> list[State]:
+        """Return where the chains stand, if this fit is of the same kind to the same corpus."""
+        same = self._fit.priors.to_dict() == fit.priors.to_dict()
+        if self._fingerprint != corpus.fingerprint() or not same:
+            raise InputError(
+                "warm_start=True goes on with the corpus and priors of the last fit, "
+                "but these are others"
+            )
+        if fit.sampler != self._fit.sampler:
+            raise InputError(
+                f"warm_start=True goes on with the sampler of the last fit, {self._fit.sampler!r}, "
+                f"but this is {fit.sampler!r}"
+            )
+        return self._states
 
 
 def _truncation(run: ChainRun) -> str:

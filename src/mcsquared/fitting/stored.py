@@ -7,10 +7,10 @@ of the others follow from how the draws put them beside these.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +31,17 @@ from mcsquared.samplers.blocked.stored import read_draw
 from mcsquared.samplers.workers import Workers
 
 if TYPE_CHECKING:
-    from mcsquared.corpus.stored import StoredCorpus
+    from mcsquared.corpus import ParquetFolder, StoredCorpus
     from mcsquared.posterior import Posterior
     from mcsquared.priors import Priors
 
 __all__ = [
     "Shown",
-    "corpus_in_memory",
+    "in_memory_or_shown",
     "labels_of_all",
+    "parts_of_folder",
     "places_for",
+    "refuse_beside_folder",
     "shards_for",
     "without_hidden",
 ]
@@ -70,20 +72,42 @@ class Shown:
     @classmethod
     def of(cls, source: StoredCorpus, seed: int) -> Shown:
         """Choose groups at random: as many as a posterior can show and memory can hold."""
-        free = max(source.memory - memory_in_use(), 0)
-        fits = int(SHARE_OF_SHOWN * free * source.n_groups / bytes_of(source))
-        most = min(MOST_SHOWN, max(fits, 1))
+        most = min(MOST_SHOWN, cls.most_that_fit(source))
         groups = np.arange(source.n_groups)
         if most < source.n_groups:
             rng = np.random.default_rng(seed)
             groups = np.sort(rng.choice(source.n_groups, most, replace=False, shuffle=False))
         return cls(source, groups, source[groups])
 
+    @staticmethod
+    def most_that_fit(source: StoredCorpus) -> int:
+        """Return how many groups a share of the free memory holds, 1 at the least."""
+        free = max(source.memory - memory_in_use(), 0)
+        return max(int(SHARE_OF_SHOWN * free * source.n_groups / bytes_of(source)), 1)
 
-def corpus_in_memory(source: StoredCorpus) -> Corpus | None:
-    """Return the whole corpus where a fit to it stays below the limit; None where it would not."""
-    fits = bytes_of(source) < source.memory - memory_in_use()
-    return source[0 : source.n_groups] if fits else None
+
+def in_memory_or_shown(source: StoredCorpus, seed: int) -> Corpus | Shown:
+    """Return the whole corpus where a fit to it stays below the limit, else some of its groups."""
+    if bytes_of(source) < source.memory - memory_in_use():
+        return source[0 : source.n_groups]
+    return Shown.of(source, seed)
+
+
+def refuse_beside_folder(**given: Any) -> None:
+    """Refuse what makes no sense beside a folder, unless it is None."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{name} is given, but X is a folder of Parquet files, which takes none"
+            )
+
+
+def parts_of_folder(folder: ParquetFolder, vocabulary: Any) -> Iterator[Corpus]:
+    """Yield the groups of a folder in the words of a model, as many at a time as fit."""
+    with folder.counted_in(vocabulary).open() as stored:
+        step = min(Shown.most_that_fit(stored), MOST_SHOWN)
+        for first in range(0, stored.n_groups, step):
+            yield stored[first : min(first + step, stored.n_groups)]
 
 
 def bytes_of(source: StoredCorpus) -> int:

@@ -62,14 +62,13 @@ class Posterior:
     word_frequency, document_frequency : int64 (n_words,), optional
         Tokens of each word, and groups that hold it.
     seed : int
-    notes : list of str
-        What a user should know of the data and the run, a sentence each.
+    notes : list of str, what a user should know of the data and the run
     source : dict of str to str
         How the data were read, for whoever reads new data the same way.
     codocument : CoDocuments or mapping, optional
         Groups that hold two top words of a topic; see `attach_codocuments`.
     n_fitted : int, optional
-        Groups that chains moved, where these here are some of them; else ``n_groups``.
+        Groups that chains moved, where these here are some of them.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from mcsquared.markup import Part, bars, card, facts, more, sentences, table
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
-__all__ = ["posterior_parts", "summary_html"]
+__all__ = ["model_html", "posterior_parts", "summary_html"]
 
 N_ROWS = 8
 N_WORDS = 8
@@ -19,6 +19,11 @@ N_WORDS = 8
 def summary_html(posterior: Posterior) -> str:
     """Return the summary of a posterior as HTML."""
     return card("Posterior", *posterior_parts(posterior))
+
+
+def model_html(posterior: Posterior, parameters: str) -> str:
+    """Return the summary of a fitted model as HTML."""
+    return card("MC2", *posterior_parts(posterior), more("Parameters", sentences([parameters])))
 
 
 def posterior_parts(posterior: Posterior) -> list[Part]:

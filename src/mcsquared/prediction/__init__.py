@@ -1,6 +1,6 @@
 """What a fitted model says of new groups: their clusters, topics and missing contexts."""
 
-from mcsquared.prediction.clusters import cluster_probabilities
+from mcsquared.prediction.clusters import cluster_probabilities, most_probable_cluster
 from mcsquared.prediction.contexts import context_distribution
 from mcsquared.prediction.parameters import Globals, draws_of_globals, globals_of_draw
 from mcsquared.prediction.topics import topic_proportions
@@ -11,5 +11,6 @@ __all__ = [
     "context_distribution",
     "draws_of_globals",
     "globals_of_draw",
+    "most_probable_cluster",
     "topic_proportions",
 ]

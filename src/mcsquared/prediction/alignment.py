@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.posterior import Posterior
 
-__all__ = ["aligned", "check_names"]
+__all__ = ["aligned", "check_names", "check_width"]
 
 
 CLOSE = 0.7  # as `difflib` measures it: "yaer" and "years" are this close to "year"
@@ -61,6 +61,17 @@ def check_names(posterior: Posterior, corpus: Corpus) -> None:
             raise InputError(
                 f"contexts has {name!r}, which the model does not know, and lacks {like[0]!r}"
             )
+
+
+def check_width(posterior: Posterior, corpus: Corpus, n_features: int) -> None:
+    """Refuse vectors of another width than those of training; a user's own family may take any."""
+    if posterior.priors.content.kernel is None or not isinstance(corpus.content, Vectors):
+        return
+    width = corpus.content.width
+    if width != n_features:
+        raise InputError(
+            f"X has {width} features, but MC2 is expecting {n_features} features as input"
+        )
 
 
 def _fits(posterior: Posterior, corpus: Corpus) -> bool:

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.posterior import ParameterDraw, Posterior
 
-__all__ = ["cluster_probabilities", "draw_cluster_probabilities", "share_of_consensus"]
+__all__ = [
+    "cluster_probabilities",
+    "draw_cluster_probabilities",
+    "most_probable_cluster",
+    "share_of_consensus",
+]
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +64,11 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
         log_scale = scale
     total /= total.sum(axis=1, keepdims=True)
     return total, new / len(posterior.parameters)
+
+
+def most_probable_cluster(posterior: Posterior, corpus: Corpus) -> NDArray[np.int64]:
+    """Return the most probable consensus cluster of each group."""
+    return cluster_probabilities(posterior, corpus)[0].argmax(axis=1)
 
 
 def draw_cluster_probabilities(

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,13 +11,19 @@ from mcsquared.storage.files import check_target
 __all__ = ["write_text"]
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file beside its place and move it there when it is complete."""
+def write_text(path: Path, text: str | Iterable[str]) -> None:
+    """Write a text file beside its place and move it there when it is complete.
+
+    Parameters
+    ----------
+    text : str, or parts of it as they come
+    """
     target = check_target(path)
     part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
         with open(part, "x", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+            for part_of_text in (text,) if isinstance(text, str) else text:
+                stream.write(part_of_text)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(part, target)

@@ -1,5 +1,6 @@
 """A folder of Parquet files as a corpus larger than memory."""
 
+import copy
 import errno
 import re
 import shutil
@@ -126,6 +127,19 @@ class ParquetFolder:
             if isinstance(error, OSError):
                 raise _disk_error(scratch, error) from error
             raise
+
+    def counted_in(self, vocabulary: Sequence[str]) -> "ParquetFolder":
+        """Return the same folder, in which these words alone are counted: those of a model.
+
+        Examples
+        --------
+        >>> with folder.counted_in(["bee"]).open() as stored:
+        ...     stored.n_tokens
+        2
+        """
+        other = copy.copy(self)
+        other.vocabulary = vocabulary
+        return other
 
     def _scratch(self) -> Path:
         try:

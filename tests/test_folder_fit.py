@@ -1,0 +1,145 @@
+"""A fit to a folder of Parquet files draws what a fit in memory draws, a shard at a time."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import mcsquared as mc2
+from mcsquared.cli.app import app
+from mcsquared.errors import InputError
+from mcsquared.fitting import stored
+from tests.test_chain import assert_same_draws
+
+pytest.importorskip("pyarrow")
+
+N_GROUPS = 240
+SCHEDULE = {"n_sweeps": 12, "burn_in": 4, "thin": 2, "random_state": 3, "progress": False}
+both = pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
+
+
+@pytest.fixture(scope="module")
+def frame():
+    drawn = mc2.datasets.simulate(
+        N_GROUPS, tokens_per_group=25, n_words=60, lam=20.0, random_state=0
+    )
+    rng = np.random.default_rng(0)
+    rows = drawn.corpus.content.counts
+    return pd.DataFrame(
+        {
+            "tokens": [[f"w{word:02}" for word in np.repeat(r.indices, r.data)] for r in rows],
+            "year": np.where(rng.random(N_GROUPS) < 0.2, np.nan, rng.normal(size=N_GROUPS)),
+            "kind": [None if j % 7 == 0 else "abc"[j % 3] for j in range(N_GROUPS)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(frame, tmp_path_factory):
+    path = tmp_path_factory.mktemp("groups")
+    for number in range(4):
+        frame[number * 60 : (number + 1) * 60].to_parquet(path / f"part-{number}.parquet")
+    return path
+
+
+@pytest.fixture
+def on_disk(monkeypatch):
+    """Leave the corpus on disk, in five shards, though it is small."""
+    monkeypatch.setattr(stored, "bytes_of", lambda source: 10**18)
+    monkeypatch.setattr(stored, "shards_for", lambda observations: 5)
+    monkeypatch.setattr(stored.Shown, "most_that_fit", staticmethod(lambda source: 10**9))
+    return monkeypatch
+
+
+def in_memory(frame):
+    return mc2.Corpus.from_frame(frame, text="tokens", contexts=["year", "kind"])
+
+
+@both
+def test_a_small_folder_is_fitted_as_a_corpus_in_memory(lam, frame, folder):
+    alone = mc2.MC2(lam=lam, **SCHEDULE).fit(in_memory(frame))
+    model = mc2.MC2(lam=lam, **SCHEDULE).fit(mc2.ParquetFolder(folder))
+    assert_same_draws(model.posterior_, alone.posterior_)
+
+
+@both
+def test_shards_read_from_disk_draw_what_memory_draws(lam, frame, folder, on_disk):
+    alone = mc2.MC2(lam=lam, n_chains=2, **SCHEDULE).fit(in_memory(frame))
+    model = mc2.MC2(lam=lam, n_chains=2, **SCHEDULE).fit(mc2.ParquetFolder(folder))
+    assert_same_draws(model.posterior_, alone.posterior_)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+
+
+@both
+def test_any_number_of_shards_draws_the_same_where_some_groups_are_shown(lam, folder, on_disk):
+    models = []
+    on_disk.setattr(stored, "MOST_SHOWN", 100)
+    for n_shards in (1, 7):
+        on_disk.setattr(stored, "shards_for", lambda observations, n=n_shards: n)
+        models.append(mc2.MC2(lam=lam, **SCHEDULE).fit(mc2.ParquetFolder(folder)))
+    assert_same_draws(*(model.posterior_ for model in models))
+    np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
+
+
+@both
+def test_labels_of_all_groups_agree_with_those_shown_and_with_predictions(
+    lam, frame, folder, on_disk, tmp_path
+):
+    on_disk.setattr(stored, "MOST_SHOWN", 100)
+    schedule = SCHEDULE | {"n_sweeps": 40, "burn_in": 20}
+    model = mc2.MC2(lam=lam, **schedule).fit(mc2.ParquetFolder(folder))
+    posterior = model.posterior_
+    assert model.labels_.shape == (N_GROUPS,)
+    assert (posterior.n_groups, posterior.n_fitted) == (100, N_GROUPS)
+    shown = posterior.group_names.astype(int)
+    np.testing.assert_array_equal(model.labels_[shown], posterior.labels)
+    predicted = model.predict(mc2.ParquetFolder(folder))
+    np.testing.assert_array_equal(predicted, model.predict(in_memory(frame)))
+    assert (predicted == model.labels_).mean() > 0.8
+    assert "100 of them" in " ".join(posterior.notes)
+    model.save(tmp_path / "some.mc2")
+    again = mc2.MC2.load(tmp_path / "some.mc2")
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+    assert again.posterior_.n_fitted == N_GROUPS
+
+
+def test_the_scratch_folder_is_gone_after_a_fit(folder, on_disk, tmp_path):
+    mc2.MC2(**SCHEDULE).fit(mc2.ParquetFolder(folder, scratch=tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_that_nothing_fits_into_is_refused(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(stored, "bytes_of", lambda source: 10**18)
+    with pytest.raises(InputError, match="memory is 10 MB, but .* MB at the least are wanted"):
+        mc2.MC2(**SCHEDULE).fit(mc2.ParquetFolder(folder, memory="10MB", scratch=tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"warm_start": True}, "warm_start is given, but X is a folder"),
+        ({"checkpoint": "run.checkpoint"}, "checkpoint is 'run.checkpoint', but a corpus larger"),
+        ({"sampler": "collapsed", "lam": np.inf}, "sampler is 'collapsed', but a corpus larger"),
+    ],
+)
+def test_what_a_corpus_on_disk_does_not_take_is_refused(options, message, folder, on_disk):
+    with pytest.raises(InputError, match=message):
+        mc2.MC2(**SCHEDULE, **options).fit(mc2.ParquetFolder(folder))
+
+
+def test_questions_that_need_a_corpus_in_memory_say_so(frame, folder):
+    model = mc2.MC2(**SCHEDULE).fit(in_memory(frame))
+    with pytest.raises(InputError, match="a corpus in memory is wanted"):
+        model.perplexity(mc2.ParquetFolder(folder))
+
+
+def test_the_command_line_fits_predicts_and_reports_from_a_folder(folder, tmp_path):
+    model, table, page = (str(tmp_path / name) for name in ("a.mc2", "a.csv", "a.html"))
+    run = CliRunner().invoke
+    fit = ["fit", str(folder), "--context", "year", "--sweeps", "8", "--out", model]
+    assert run(app, fit).exit_code == 0
+    found = run(app, ["predict", model, str(folder), "--out", table])
+    assert found.exit_code == 0, found.output
+    assert len(pd.read_csv(table)) == N_GROUPS
+    assert run(app, ["report", model, "--out", page]).exit_code == 0
