@@ -1,7 +1,9 @@
 """A fit on a cluster draws what one machine draws, also when a worker is lost."""
 
+import gc
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -70,6 +72,56 @@ def test_a_worker_that_is_lost_changes_nothing(lam, client):
     assert_same_draws(together.posterior_, alone.posterior_)
 
 
+@pytest.mark.parametrize("workers_later", [0, 2])
+def test_while_all_workers_are_lost_this_process_goes_on(workers_later, monkeypatch):
+    monkeypatch.setattr(mc2.distributed, "SECONDS_FOR_OTHERS", 0.0)
+    alone = mc2.MC2(**SCHEDULE).fit(words())
+    cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
+    with cluster, distributed.Client(cluster) as client:
+
+        def scale(info):
+            for sweep, n_workers in ((5, 0), (8, workers_later)):
+                if info.sweep == sweep:
+                    cluster.scale(n_workers)
+                    wait_until(lambda n=n_workers: len(client.nthreads()) == n)
+
+        model = mc2.MC2(callbacks=[scale], **SCHEDULE)
+        with pytest.warns(UserWarning, match="lost all of its workers: this process goes on"):
+            together = mc2.distributed.fit(model, words(), client=client)
+    assert_same_draws(together.posterior_, alone.posterior_)
+
+
+def wait_until(is_so):
+    for _ in range(200):
+        if is_so():
+            return
+        time.sleep(0.05)
+    pytest.fail("it has not come to pass in ten seconds")
+
+
+def test_a_shard_that_costs_every_worker_ends_the_fit_with_a_sentence(client, monkeypatch):
+    monkeypatch.setattr("mcsquared.distributed.OnCluster._wait", lambda *_: None)
+    with pytest.raises(InputError, match="held shard 1 of 2, but workers with room for it"):
+        mc2.distributed.fit(mc2.MC2(**SCHEDULE), words(), client=client)
+
+
+def test_nothing_is_left_on_the_workers_after_a_fit(client):
+    seen = []
+
+    def look(info):
+        seen.append(sum(map(len, client.has_what().values())))
+
+    gc.collect()  # what other tests have left
+    gc.disable()  # what is let go of must go by itself
+    try:
+        model = mc2.MC2(n_chains=2, callbacks=[look], **SCHEDULE)
+        mc2.distributed.fit(model, words(), client=client)
+        wait_until(lambda: not any(client.has_what().values()))
+    finally:
+        gc.enable()
+    assert 0 < max(seen) < 12, "shards and labels of one chain, and what is on its way"
+
+
 def test_bytes_of_a_sweep_do_not_grow_with_the_groups(client):
     sizes = []
     for n_groups in (60, 600):
@@ -110,6 +162,25 @@ def test_what_a_cluster_cannot_do_is_said_at_once(model, client_given, sentence,
     given = client if client_given else None
     with pytest.raises(InputError, match=sentence):
         mc2.distributed.fit(mc2.MC2(**model), words(), client=given)
+
+
+def test_a_client_that_is_closed_is_refused(client):
+    other = distributed.Client(client.scheduler.address)
+    other.close()
+    with pytest.raises(InputError, match="client is closed, but one that is connected"):
+        mc2.distributed.fit(mc2.MC2(), words(), client=other)
+
+
+def test_workers_must_be_there_and_have_the_same_mcsquared(client, monkeypatch):
+    monkeypatch.setattr(mc2.distributed, "__version__", "9.9")
+    with pytest.raises(InputError, match=r"mcsquared is .* at worker .*, but 9\.9 is wanted there"):
+        mc2.distributed.fit(mc2.MC2(), words(), client=client)
+    monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://a:1": ImportError("no mcsquared")})
+    with pytest.raises(InputError, match=r"mcsquared fails \(no mcsquared\) at worker tcp://a:1"):
+        mc2.distributed.fit(mc2.MC2(), words(), client=client)
+    monkeypatch.setattr(client, "run", lambda *_, **__: {})
+    with pytest.raises(InputError, match="client has no workers, but one at least is wanted"):
+        mc2.distributed.fit(mc2.MC2(), words(), client=client)
 
 
 def test_the_command_line_fits_on_a_cluster(client, tmp_path):

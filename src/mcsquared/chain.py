@@ -204,6 +204,7 @@ class Runner:
             self._sweep_to_the_end(run, place)
             run.bring_home()
         self.save(run, True)
+        run.bring_home = lambda: None  # lets go of what the place holds, on a GPU or a cluster
 
     def _sweep_to_the_end(self, run: ChainRun, place: Place) -> None:
         if self._had_ended(run):

@@ -7,13 +7,18 @@ the number of workers.
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcsquared import __version__
+from mcsquared.corpus import ParquetFolder
 from mcsquared.errors import InputError
 from mcsquared.fitting import elsewhere
 from mcsquared.fitting.stored import shards_for
@@ -34,7 +39,8 @@ __all__ = ["connect", "fit"]
 SWEEPS_BETWEEN_COPIES = 20  # of labels, from which a shard goes on whose worker was lost
 SECONDS_BETWEEN_LOOKS = 2.0  # whether a worker that has not answered is still there
 SECONDS_TO_CONNECT = 20
-LONGEST_WAIT = 300.0  # seconds for a worker to come, when all are lost
+SECONDS_FOR_OTHERS = 5.0  # to come, when all workers are lost, before this process goes on alone
+MOST_LOSSES = 8  # of workers by a shard in a sweep: it may be what they are lost by
 
 
 def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
@@ -44,7 +50,9 @@ def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
     ----------
     model : MC2
         With ``device="cpu"`` and the blocked sampler; chains run one after another.
-    corpus : Corpus, or what `MC2.fit` takes
+    corpus : Corpus, or what `MC2.fit` takes, or the path of a folder of Parquet files
+        A path is taken for ``ParquetFolder(path)``: its columns by their names, 2 GB of memory
+        here. Workers hold all of it together.
     client : distributed.Client
         Of any cluster; its workers need mcsquared.
     contexts : frame or dict of columns, optional
@@ -60,6 +68,8 @@ def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
     True
     """
     _check(model, client)
+    if isinstance(corpus, str | os.PathLike):
+        corpus = ParquetFolder(corpus)
 
     def places(observations: Observations, priors: Priors) -> Any:
         return partial(OnCluster, observations, priors, client)
@@ -97,13 +107,29 @@ def connect(address: str) -> Any:
 def _check(model: MC2, client: Any) -> None:
     if not all(hasattr(client, name) for name in ("submit", "scatter", "nthreads")):
         raise InputError(f"client is {client!r}, but a distributed.Client is wanted")
-    if not client.nthreads():
-        raise InputError("client has no workers, but one at least is wanted: wait for them first")
+    if client.asynchronous or client.status != "running":
+        how = "asynchronous" if client.asynchronous else client.status
+        raise InputError(f"client is {how}, but one that is connected and waits is wanted")
     if model.device != "cpu" or model.sampler == "collapsed":
         raise InputError(
             f"the model has device={model.device!r} and sampler={model.sampler!r}, but a cluster "
             "takes device='cpu' and the blocked sampler"
         )
+    _check_workers(client)
+
+
+def _check_workers(client: Any) -> None:
+    """Refuse workers that are not there, or have another mcsquared than this process."""
+    # A function that every Python has: what cannot be imported cannot be sent by name.
+    versions = client.run(resolve_name, "mcsquared:__version__", on_error="return")
+    if not versions:
+        raise InputError("client has no workers, but one at least is wanted: wait for them first")
+    for worker, version in versions.items():
+        if version != __version__:
+            found = f"fails ({version})" if isinstance(version, Exception) else f"is {version}"
+            raise InputError(
+                f"mcsquared {found} at worker {worker}, but {__version__} is wanted there as here"
+            )
 
 
 class Held(NamedTuple):
@@ -114,11 +140,16 @@ class Held(NamedTuple):
     labels: Any
 
 
+NOBODY = Held("", None, None)
+LABELS, SUMS = 0, 1  # what a shard may be asked for, as `move_shard` returns them
+
+
 class OnCluster(Shards):
     """Shards that Dask's workers hold, each with the labels of its groups.
 
     A worker that is lost takes its shards along: they are sent to another one with the last labels
-    that were copied home, and go through the sweeps since then again, to the same draws.
+    that were copied home, and go through the sweeps since then again, to the same draws. While
+    there is no worker at all, shards go through their sweeps in this process.
 
     Attributes
     ----------
@@ -132,15 +163,24 @@ class OnCluster(Shards):
         super().__init__(observations, priors, _n_shards(observations, client), workers)
         self.client = client
         self.bytes_of_sweep = 0
+        self._held = [NOBODY] * self.n_shards
+        self._alone = False
 
     def put(self, state: State, key: Key) -> None:
-        """Deal out shards and labels."""
+        """Deal out shards, to workers that do not have theirs yet, and labels."""
         super().put(state, key)
-        self._since: list[Globals] = []
-        alive = sorted(self.client.nthreads())
-        self._held = [
-            self._send(number, alive[number % len(alive)]) for number in range(self.n_shards)
-        ]
+        self._since: list[Globals] = []  # the copies of labels
+        self._gone_through = [0] * self.n_shards  # of them, in the copies
+        alive = _alive(self.client)
+        before, self._held = self._held, [NOBODY] * self.n_shards
+        for number, held in enumerate(before if alive else ()):
+            worker = alive[number % len(alive)]
+            with suppress(OSError):
+                if held.worker == worker:
+                    (labels,) = self._scatter(worker, self.labels[number])
+                    self._held[number] = held._replace(labels=labels)
+                else:
+                    self._held[number] = self._send(number, worker)
 
     def _send(self, number: int, worker: str) -> Held:
         """Send a shard and its labels, as last copied home, to a worker."""
@@ -162,17 +202,15 @@ class OnCluster(Shards):
     def _copy_home(self) -> None:
         """Copy the labels of all shards, so that sweeps before this one may be forgotten."""
         for number in range(self.n_shards):
-            future = self._held[number].labels
-            while (found := self._wait(number, future)) is None:
-                self._replay(number)
-                future = self._held[number].labels
-            self.labels[number] = found
-        self._since = []
+            if self._gone_through[number] < len(self._since):
+                self.labels[number] = self._told(number, self._held[number].labels, LABELS)
+                self._gone_through[number] = len(self._since)
+        self._since, self._gone_through = [], [0] * self.n_shards
 
     def move_all(self, given: Globals) -> Iterator[Sums]:
         """Have every shard moved; return what each sends back, in their order."""
         self._since.append(given)
-        alive, told = set(self.client.nthreads()), {}
+        alive, told = set(_alive(self.client)), {}
         for worker in alive & {held.worker for held in self._held}:
             with suppress(OSError):
                 (told[worker],) = self._scatter(worker, given)
@@ -182,8 +220,7 @@ class OnCluster(Shards):
         ]
         self.bytes_of_sweep = _n_bytes(given) * len(told)
         for number, future in enumerate(asked):
-            while (sums := self._wait(number, future)) is None:
-                future = self._replay(number)
+            sums = self._told(number, future, SUMS)
             self.bytes_of_sweep += _n_bytes(sums)
             yield sums
         if len(self._since) >= SWEEPS_BETWEEN_COPIES:
@@ -208,40 +245,80 @@ class OnCluster(Shards):
             except (CancelledError, KilledWorker):
                 return None
             except TimeoutError:
-                if self._held[number].worker not in self.client.nthreads():
+                if self._held[number].worker not in _alive(self.client):
                     return None
         return None
 
-    def _replay(self, number: int) -> Any:
-        """Send a shard anew and let it go through the sweeps since the last copy of its labels.
+    def _told(self, number: int, future: Any, which: int) -> Any:
+        """Return what a shard was asked for, its labels or its sums.
 
-        Returns the sums of the last of them, to come.
+        It is sent anew as long as its worker is lost, and moved here where there is no other.
         """
-        ends = time.monotonic() + LONGEST_WAIT
-        while True:
-            alive = sorted(self.client.nthreads())
-            try:
-                if not alive:
-                    raise OSError("the cluster has lost all of its workers")
-                return self._go_through(number, alive[number % len(alive)])
-            except OSError:  # lost as well, or not known to be lost yet: others may come
-                if time.monotonic() > ends:
-                    raise
-                time.sleep(SECONDS_BETWEEN_LOOKS)
+        for _ in range(MOST_LOSSES):
+            if (found := self._wait(number, future)) is not None:
+                return found
+            if not (alive := self._others()):
+                return self._move_here(number)[which]
+            future = self._replay(number, alive[number % len(alive)])[which]
+        raise InputError(
+            f"client has lost {MOST_LOSSES} workers one after another that held shard {number + 1} "
+            f"of {self.n_shards}, but workers with room for it are wanted: give each more memory, "
+            "or take more workers"
+        )
 
-    def _go_through(self, number: int, worker: str) -> Any:
-        """Send a shard to a worker, and all globals since its labels were copied home."""
-        self._held[number] = self._send(number, worker)
+    def _others(self) -> list[str]:
+        """Return the workers; where the last one has just been lost, wait a while for others."""
+        ends = time.monotonic() + (0.0 if self._alone else SECONDS_FOR_OTHERS)
+        while not (alive := _alive(self.client)) and time.monotonic() < ends:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        if not alive and not self._alone:
+            warnings.warn(
+                "the cluster has lost all of its workers: this process goes on alone, to the same "
+                "draws, until others come",
+                stacklevel=2,
+            )
+        self._alone = not alive
+        return alive
+
+    def _replay(self, number: int, worker: str) -> tuple[Any, Any]:
+        """Send a shard to a worker and let it go through the sweeps since its labels were copied.
+
+        Returns labels and sums to come; None for both if that worker is lost as well.
+        """
         sums = None
-        for given in self._since:
-            (told,) = self._scatter(worker, given)
-            sums = self._submit(number, told)
-        return sums
+        try:
+            self._held[number] = self._send(number, worker)
+            for given in self._since[self._gone_through[number] :]:
+                (told,) = self._scatter(worker, given)
+                sums = self._submit(number, told)
+        except OSError:  # the scheduler may not know yet
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            return None, None
+        return self._held[number].labels, sums
+
+    def _move_here(self, number: int) -> tuple[Labels, Sums | None]:
+        """Let a shard go through the sweeps since its labels were copied, in this process."""
+        shard, labels, sums = self.shard(number), self.labels[number], None
+        for given in self._since[self._gone_through[number] :]:
+            labels, sums = move_shard(shard, labels, given, self.workers)
+        self.labels[number], self._held[number] = labels, NOBODY
+        self._gone_through[number] = len(self._since)
+        return labels, sums
+
+
+def _alive(client: Any) -> list[str]:
+    """Return the workers that are there; none where the scheduler is gone."""
+    if client.status == "closed":  # as a client does by itself some time after that
+        return []
+    try:
+        return sorted(client.nthreads())
+    except OSError:
+        return []
 
 
 def _n_shards(observations: Observations, client: Any) -> int:
     """Return how many shards there are: one a worker, more where a part is all that fits here."""
-    n_workers = len(client.nthreads())
+    n_workers = max(len(_alive(client)), 1)  # all may have been lost since the last chain
     if not isinstance(observations, StoredObservations):
         return n_workers
     # The same number for each: all workers are busy as long as the others are.
