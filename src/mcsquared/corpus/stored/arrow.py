@@ -14,20 +14,17 @@ from pyarrow import types
 from mcsquared.corpus.columns import Column, code_label
 from mcsquared.corpus.content import LARGEST_COUNT
 from mcsquared.corpus.inference import column_from
-from mcsquared.corpus.missing import is_missing
 from mcsquared.corpus.stored.entries import Entries, Piece, split_entries
 from mcsquared.corpus.tables import declared_bag
 from mcsquared.errors import InputError
 
 __all__ = [
-    "Entries",
-    "Piece",
     "content_sort",
     "context_piece",
     "entries_of",
     "is_coded",
     "is_text",
-    "split_entries",
+    "names_of",
     "strings",
 ]
 
@@ -172,8 +169,8 @@ def context_piece(name: str, array: Any, bag: bool = False, separator: str | Non
         kind = array.type
     if is_text(kind):
         if bag and separator is None:
-            texts = ["" if text is None else text for text in array.to_pylist()]
-            return Piece("unsplit", len(array), array.null_count < len(array), texts)
+            lengths, content = _utf8(array, "")
+            return Piece("unsplit", len(array), bool(len(content)), content, lengths=lengths)
         codes, labels = _encoded(array)
         if bag:
             return _split_piece(codes, labels, str(separator))
@@ -184,7 +181,9 @@ def context_piece(name: str, array: Any, bag: bool = False, separator: str | Non
         return _list_piece(name, array)
     if types.is_date32(kind) and not bag:
         column = column_from(name, array.to_numpy(zero_copy_only=False))
-        return Piece("date", len(column), bool(column.observed.any()), column.values)
+        observed = bool(column.observed.any())
+        # In memory, days come as Python's dates, and none of them leave the kind open.
+        return Piece("date" if observed else "nothing", len(column), observed, column.values)
     if types.is_boolean(kind) and not bag:
         truth = array.cast(pa.uint8()).cast(pa.float64())
         return Piece("boolean", len(array), array.null_count < len(array), _floats(truth))
@@ -285,6 +284,26 @@ def _lengths(array: Any) -> NDArray[np.int64]:
     return lengths
 
 
+def names_of(array: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return the names of groups as UTF-8: the length of each, and all one after another."""
+    if types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not _is_word(array.type):
+        array = pa.array([str(name) for name in array.to_pylist()], pa.large_string())
+    return _utf8(array, "None")
+
+
+def _utf8(array: Any, missing: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return the length of each string, and all of them one after another."""
+    array = array.cast(pa.large_string()).fill_null(missing)
+    lengths: NDArray[np.int64] = pc.binary_length(array).to_numpy().astype(np.int64)
+    _, start, content = array.buffers()
+    if content is None or not lengths.any():
+        return lengths, np.zeros(0, np.uint8)
+    first = np.frombuffer(start, np.int64, 1, offset=8 * array.offset)[0]
+    return lengths, np.frombuffer(content, np.uint8, int(lengths.sum()), offset=int(first))
+
+
 def _encoded(array: Any) -> tuple[NDArray[np.int64], list[str]]:
     """Return the code of each value, -1 where it is missing, and the labels that occur."""
     if not types.is_dictionary(array.type):
@@ -294,10 +313,12 @@ def _encoded(array: Any) -> tuple[NDArray[np.int64], list[str]]:
         return np.full(len(codes), -1), []
     codes, values = _used(codes, array.dictionary)
     labels = values.to_pylist()
-    if any(is_missing(label) for label in labels):
-        missing = np.array([is_missing(label) for label in labels])
+    if values.null_count:
+        missing = np.array([label is None for label in labels])
         codes = np.where(missing[codes] & (codes >= 0), -1, codes)
         codes, labels = _used(codes, labels)
+    if is_text(values.type):
+        return codes, labels
     try:
         return codes, [code_label(label) for label in labels]
     except UnicodeDecodeError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +79,11 @@ class ColumnWriter:
         self._place = ""  # the file in which the sort was met
         self._pending = 0  # groups before the first observation
         self._unobserved: Piece | None = None
+        self._partly = 0
 
     def add(self, piece: Piece, place: str) -> None:
         """Take the context of consecutive groups; ``place`` is the file they come from."""
+        self._partly += piece.partly
         if not piece.observed:
             self._unobserved = self._unobserved or piece
             self._add_missing(piece.n_rows)
@@ -118,12 +120,17 @@ class ColumnWriter:
 
     def finish(self) -> StoredColumn:
         """Decide the kind, give categories their final order, and return the column."""
+        finished: StoredColumn | None = None
         if self._store is not None:
-            finished: StoredColumn | None = self._store.finish(self._name, self._sort)
-            if finished is not None:
-                return finished
-            self._pending = self._store.n_rows
-        return self._nothing()
+            finished = self._store.finish(self._name, self._sort)
+            if finished is None:
+                self._pending = self._store.n_rows
+        finished = finished or self._nothing()
+        if not self._partly:
+            return finished
+        return replace(
+            finished, reference=replace(finished.reference, note=_partly_note(self._partly))
+        )
 
     def _nothing(self) -> StoredColumn:
         """Return a column without observations: of the kind its type says, or a number."""
@@ -168,7 +175,6 @@ class _Vectors:
 
     def __init__(self, folder: Path, stem: str, width: int) -> None:
         self._file = FlatFile(folder / f"{stem}.values", np.float64, width)
-        self._partly = 0
 
     def add(self, piece: Piece) -> None:
         if piece.values.shape[1] != self._file.width:
@@ -177,20 +183,16 @@ class _Vectors:
                 "width is wanted"
             )
         self._file.append(piece.values)
-        self._partly += piece.partly
 
     def fill(self, n_rows: int) -> None:
         self._file.fill(np.nan, n_rows)
 
     def finish(self, name: str, sort: str) -> StoredColumn:
         self._file.close()
-        note = partly_note(self._partly)
-        return StoredColumn(
-            Column(name, "vector", np.zeros((0, self._file.width)), note=note), self._file
-        )
+        return StoredColumn(Column(name, "vector", np.zeros((0, self._file.width))), self._file)
 
 
-def partly_note(partly: int) -> str:
+def _partly_note(partly: int) -> str:
     return f"{partly} rows miss some of their numbers and count as missing" if partly else ""
 
 
@@ -254,9 +256,10 @@ class _Unsplit:
         return self._strings.rows.n_rows
 
     def add(self, piece: Piece) -> None:
-        if self._separator == "," and any(";" in text for text in piece.values):
+        assert piece.lengths is not None
+        if (piece.values == ord(";")).any():  # no other character of UTF-8 has this byte
             self._separator = ";"
-        self._strings.append(piece.values)
+        self._strings.append(piece.lengths, piece.values)
 
     def fill(self, n_rows: int) -> None:
         self._strings.rows.fill(n_rows)
@@ -330,7 +333,7 @@ class _Lists:
             file.append(Column(name, "vector", found).values)
         file.close()
         note = "lists of floating numbers of one length: taken for vectors"
-        note += f"; {partly_note(partly)}" if partly else ""
+        note += f"; {_partly_note(partly)}" if partly else ""
         return StoredColumn(Column(name, "vector", np.zeros((0, width)), note=note), file)
 
     def _bags(self, name: str, sort: str) -> StoredColumn:

@@ -43,15 +43,15 @@ class Piece:
     n_rows : int
     observed : bool
         Whether any group has it; the sort of a piece without observations decides nothing.
-    values : ndarray or list of str, optional
-        Numbers, dates, truth values, vectors; codes of categories, -1 where missing; unsplit
-        strings; the numbers of lists.
+    values : ndarray, optional
+        Numbers, dates, truth values, vectors; codes of categories, -1 where missing; the numbers of
+        lists; unsplit strings as UTF-8.
     labels : list of str
         Of categories.
     entries : Entries, optional
         Of bags.
     lengths : int64 (n_rows,), optional
-        Of lists of numbers.
+        Of lists of numbers, and of unsplit strings.
     partly : int
         Vectors that miss some of their numbers.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from mcsquared.corpus.fingerprint import add_names, add_values
 from mcsquared.corpus.stored.columns import StoredColumn
-from mcsquared.corpus.stored.flat import BLOCK_ENTRIES, FlatFile, RowsFile
+from mcsquared.corpus.stored.flat import FlatFile, RowsFile
 from mcsquared.corpus.stored.words import StoredWords
 
 __all__ = ["fingerprint"]
@@ -59,7 +59,7 @@ def _add_rows(digest: Any, rows: RowsFile, n_columns: int) -> None:
 
 def _add_file(digest: Any, file: FlatFile, dtype: Any, shape: tuple[int, ...]) -> None:
     add_names(digest, [dtype.str, *map(str, shape)])
-    for first, last in file.blocks(max(1, BLOCK_ENTRIES // file.width)):
+    for first, last in file.blocks():
         add_values(digest, file.read(first, last).astype(dtype))
 
 

@@ -14,10 +14,9 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 
-__all__ = ["BLOCK_ENTRIES", "FlatFile", "RowsFile", "StringsFile"]
+__all__ = ["FlatFile", "RowsFile", "StringsFile"]
 
-BLOCK_ENTRIES = 2**20  # entries of rows that are rewritten or hashed at a time
-_BLOCK_ROWS = 2**17
+BLOCK_ENTRIES = 2**19  # what is filled, rewritten or hashed at a time
 
 
 class FlatFile:
@@ -49,9 +48,9 @@ class FlatFile:
 
     def fill(self, value: float, n_rows: int) -> None:
         """Write one value again and again."""
-        for first in range(0, n_rows, _BLOCK_ROWS):
-            n = min(_BLOCK_ROWS, n_rows - first)
-            self.append(np.full(n * self.width, value, self.dtype))
+        step = max(BLOCK_ENTRIES // self.width, 1)
+        for first in range(0, n_rows, step):
+            self.append(np.full(min(step, n_rows - first) * self.width, value, self.dtype))
 
     def close(self) -> None:
         """End the writing; a full disk may be noticed only here."""
@@ -78,10 +77,11 @@ class FlatFile:
             raise InputError(f"{self.path} was cut while it was in use")
         return values if self.width == 1 else values.reshape(-1, self.width)
 
-    def blocks(self, n_rows: int = _BLOCK_ROWS) -> Iterator[tuple[int, int]]:
+    def blocks(self) -> Iterator[tuple[int, int]]:
         """Yield (first, last) of consecutive blocks of rows."""
-        for first in range(0, self.n_rows, n_rows):
-            yield first, min(first + n_rows, self.n_rows)
+        step = max(BLOCK_ENTRIES // self.width, 1)
+        for first in range(0, self.n_rows, step):
+            yield first, min(first + step, self.n_rows)
 
     def rewrite(self, table: NDArray[Any]) -> None:
         """Replace every entry ``i`` by ``table[i]``, in place."""
@@ -148,14 +148,14 @@ class RowsFile:
         found.has_canonical_format = True
         return found
 
-    def blocks(self, n_entries: int = BLOCK_ENTRIES) -> Iterator[tuple[int, int]]:
-        """Yield (first, last) of consecutive rows with about ``n_entries`` entries."""
-        for begin in range(0, self.n_rows, _BLOCK_ROWS):
-            end = min(begin + _BLOCK_ROWS, self.n_rows)
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Yield (first, last) of consecutive rows whose entries make a block."""
+        for begin in range(0, self.n_rows, BLOCK_ENTRIES):
+            end = min(begin + BLOCK_ENTRIES, self.n_rows)
             start = self.start.read(begin, end + 1)
             first = 0
             while first < end - begin:
-                last = int(np.searchsorted(start, start[first] + n_entries, side="right")) - 1
+                last = int(np.searchsorted(start, start[first] + BLOCK_ENTRIES, side="right")) - 1
                 last = min(max(last, first + 1), end - begin)
                 yield begin + first, begin + last
                 first = last
@@ -180,17 +180,13 @@ class StringsFile:
     def __init__(self, folder: Path, name: str) -> None:
         self.rows = RowsFile(folder, name, counted=False, dtype=np.uint8)
 
-    def append(self, strings: list[str]) -> None:
-        """Write strings at the end."""
-        encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
-        content = np.frombuffer(b"".join(encoded), np.uint8)
-        self.rows.append([len(string) for string in encoded], content)
+    def append(self, lengths: NDArray[np.int64], content: NDArray[np.uint8]) -> None:
+        """Write strings at the end: the length of each, and all one after another."""
+        self.rows.append(lengths, content)
 
     def read(self, first: int, last: int) -> list[str]:
         """Return the strings ``first:last``."""
         start, content, _ = self.rows.read(first, last)
         whole = content.tobytes()
         places = start.tolist()
-        return [
-            whole[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(places)
-        ]
+        return [whole[begin:end].decode("utf-8") for begin, end in pairwise(places)]

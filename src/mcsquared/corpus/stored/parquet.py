@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyarrow import parquet
+from pyarrow import parquet, types
 
 from mcsquared.errors import InputError
 
@@ -57,23 +57,38 @@ def batches(path: Path, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
     with _whole(path):
         file = parquet.ParquetFile(path, buffer_size=_READ_BUFFER)
     with file:
-        reader = file.iter_batches(_PROBE, columns=list(columns), use_threads=False)
-        with _whole(path):
-            probe = next(reader, None)
+        probe = next(_rows(file, path, columns, _PROBE), None)
         if probe is None:
             return
-        del reader
         size = max(1, probe.nbytes // max(1, probe.num_rows))
-        n_rows = min(max(n_bytes // size, 1), _MOST_ROWS)
-        reader = file.iter_batches(n_rows, columns=list(columns), use_threads=False)
+        for batch in _rows(file, path, columns, min(max(n_bytes // size, 1), _MOST_ROWS)):
+            yield from _parts(batch, n_bytes)
+
+
+def _rows(file: Any, path: Path, columns: Sequence[str], n_rows: int) -> Iterator[Any]:
+    groups: list[Any] = [None]
+    if any(_numbered_inside(file.schema_arrow.field(name).type) for name in columns):
+        # pyarrow cannot join lists that are numbered differently in each row group.
+        groups = [[group] for group in range(file.num_row_groups)]
+    for group in groups:
+        reader = file.iter_batches(
+            n_rows, row_groups=group, columns=list(columns), use_threads=False
+        )
         while True:
             with _whole(path):
                 batch = next(reader, None)
                 if batch is not None:
                     batch.validate(full=True)  # a damaged page is otherwise noticed late or never
             if batch is None:
-                return
-            yield from _parts(batch, n_bytes)
+                break
+            yield batch
+
+
+def _numbered_inside(kind: Any) -> bool:
+    return bool(types.is_nested(kind)) and any(
+        types.is_dictionary(kind.field(i).type) or _numbered_inside(kind.field(i).type)
+        for i in range(kind.num_fields)
+    )
 
 
 def _parts(batch: Any, n_bytes: int) -> Iterator[Any]:

@@ -4,6 +4,7 @@ import os
 import shutil
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +73,17 @@ class StoredCorpus:
         names: StringsFile | None,
     ) -> None:
         self.folder, self.memory = folder, memory
-        self._words, self._columns, self._names = words, columns, names
+        self._words, self._names = words, names
         empty = Words(
             sparse.csr_matrix((0, len(words.vocabulary)), dtype=np.int32), words.vocabulary
         )
         counted = CountedWords(empty, words.dropped_words, words.dropped_tokens, words.notes)
         references = {name: column.reference for name, column in columns.items()}
         self._part = Corpus(counted, references)  # of no groups: what all parts share
+        self._columns = {
+            name: replace(column, reference=self._part.contexts[name])
+            for name, column in columns.items()
+        }
         self.n_groups: int = words.rows.n_rows
         self.n_tokens = int(words.word_frequency.sum())
         self.n_words: int = len(words.vocabulary)

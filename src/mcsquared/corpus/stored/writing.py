@@ -9,6 +9,7 @@ from mcsquared.corpus.stored.arrow import (
     context_piece,
     entries_of,
     is_coded,
+    names_of,
     strings,
 )
 from mcsquared.corpus.stored.columns import ColumnWriter
@@ -21,8 +22,8 @@ from mcsquared.errors import InputError
 
 __all__ = ["write"]
 
-_LEAST_BATCH, _LARGEST_BATCH = 2**18, 2**24  # bytes
-_SHARE = 128  # of the memory that one batch takes before it is worked on
+_LEAST_BATCH, _LARGEST_BATCH = 2**22, 2**24  # bytes
+_SHARE = 64  # of the memory that one batch takes before it is worked on
 
 
 def write(
@@ -43,7 +44,7 @@ def write(
             for name, writer in contexts.items():
                 _add_context(writer, roles, name, batch.column(name), path)
             if names is not None:
-                names.append([str(name) for name in batch.column(roles.group_names).to_pylist()])
+                names.append(*names_of(batch.column(roles.group_names)))
     if names is not None:
         names.rows.close()
     finished = {name: writer.finish() for name, writer in contexts.items()}

@@ -1,0 +1,492 @@
+"""A folder of Parquet files holds the corpus that the same rows make in memory."""
+
+import datetime
+import decimal
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import mcsquared as mc2
+from mcsquared.corpus.stored import flat, writing
+
+WORDS = np.array([f"w{i}" for i in range(40)] + ["Ünïcode", "two words", ""])
+
+
+@pytest.fixture(autouse=True, params=["whole", "in small pieces"])
+def _pieces(request, monkeypatch):
+    """Data of a test fit one batch and one block; the second time they do not."""
+    if request.param == "in small pieces":
+        monkeypatch.setattr(writing, "_LEAST_BATCH", 1)
+        monkeypatch.setattr(writing, "_LARGEST_BATCH", 700)
+        monkeypatch.setattr(flat, "BLOCK_ENTRIES", 7)
+
+
+def write(folder, *tables, **options):
+    folder.mkdir(exist_ok=True)
+    for number, table in enumerate(tables):
+        if isinstance(table, dict):
+            table = pa.table(table)
+        parquet.write_table(table, folder / f"{number:03}.parquet", row_group_size=11, **options)
+    return folder
+
+
+def in_memory(folder, text, contexts, **options):
+    """Return the corpus of all rows, read as one table."""
+    tables = []
+    for path in sorted(folder.iterdir()):
+        with parquet.ParquetFile(path) as file:
+            tables += [file.read_row_group(group) for group in range(file.num_row_groups)]
+    whole = pa.concat_tables(tables, promote_options="permissive")
+    return mc2.Corpus.from_frame(whole, text, contexts, **options)
+
+
+def assert_same(stored, corpus):
+    whole = stored[0 : stored.n_groups]
+    for name, column in corpus.contexts.items():
+        other = whole.contexts[name]
+        assert (other.kind, other.note) == (column.kind, column.note), name
+        if column.categories is not None:
+            assert other.categories.tolist() == column.categories.tolist(), name
+            assert stored.contexts[name].categories.tolist() == column.categories.tolist()
+        assert stored.contexts[name].kind == column.kind
+        assert len(stored.contexts[name]) == 0
+    assert list(whole.contexts) == list(corpus.contexts)
+    assert whole.vocabulary.tolist() == corpus.vocabulary.tolist()
+    assert whole.group_names.tolist() == corpus.group_names.tolist()
+    assert whole.notes == corpus.notes == stored.notes
+    assert whole.dropped_words == corpus.dropped_words == stored.dropped_words
+    assert whole.dropped_tokens == corpus.dropped_tokens == stored.dropped_tokens
+    assert whole.fingerprint() == corpus.fingerprint() == stored.fingerprint()
+    assert (stored.n_groups, stored.n_tokens) == (corpus.n_groups, corpus.n_tokens)
+    np.testing.assert_array_equal(stored.lengths(0, stored.n_groups), corpus.tokens_per_group)
+    counts = corpus.content.counts
+    np.testing.assert_array_equal(stored.word_frequency, np.asarray(counts.sum(axis=0)).ravel())
+    np.testing.assert_array_equal(stored.document_frequency, counts.getnnz(axis=0))
+
+
+def check(folder, text="tokens", contexts=None, **options):
+    with mc2.ParquetFolder(folder, text, contexts, **options).open() as stored:
+        assert_same(stored, in_memory(folder, text, contexts, **options))
+
+
+# ------------------------------------------------------------------------------ random tables
+
+
+def holes(rng, values, share=0.2):
+    return [None if rng.random() < share else value for value in values]
+
+
+def some(rng, most, draw):
+    return [draw(rng.integers(0, most)) for _ in range(rng.n)]
+
+
+class Draws:
+    """A generator that knows how many rows are wanted."""
+
+    def __init__(self, seed, n):
+        self.generator, self.n = np.random.default_rng(seed), n
+
+    def __getattr__(self, name):
+        return getattr(self.generator, name)
+
+
+def days(rng):
+    return [
+        datetime.date(1960, 1, 1) + datetime.timedelta(int(d)) for d in rng.integers(0, 9999, rng.n)
+    ]
+
+
+def moments(rng):
+    return [
+        datetime.datetime(1960, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=int(s))
+        for s in rng.integers(0, 2**31, rng.n)
+    ]
+
+
+COLUMNS = {
+    "float": (pa.float64(), lambda rng: rng.normal(size=rng.n).tolist()),
+    "float with NaN": (
+        pa.float32(),
+        lambda rng: np.where(rng.random(rng.n) < 0.5, np.nan, rng.normal(size=rng.n)).tolist(),
+    ),
+    "integer": (pa.int16(), lambda rng: rng.integers(-9, 9, rng.n).tolist()),
+    "unsigned": (pa.uint64(), lambda rng: rng.integers(0, 9, rng.n).tolist()),
+    "decimal": (
+        pa.decimal128(9, 2),
+        lambda rng: [decimal.Decimal(int(i)) / 4 for i in rng.integers(-99, 99, rng.n)],
+    ),
+    "truth": (pa.bool_(), lambda rng: rng.integers(0, 2, rng.n).astype(bool).tolist()),
+    "day": (pa.date32(), days),
+    "day of 64 bits": (pa.date64(), days),
+    "moment": (pa.timestamp("us"), lambda rng: [m.replace(tzinfo=None) for m in moments(rng)]),
+    "moment in ns": (
+        pa.timestamp("ns"),
+        lambda rng: [m.replace(tzinfo=None) for m in moments(rng)],
+    ),
+    "moment of a zone": (pa.timestamp("ms", tz="Asia/Tokyo"), moments),
+    "duration": (
+        pa.duration("ms"),
+        lambda rng: [datetime.timedelta(hours=int(h)) for h in rng.integers(0, 99, rng.n)],
+    ),
+    "string": (pa.string(), lambda rng: rng.choice(WORDS, rng.n).tolist()),
+    "long string": (pa.large_string(), lambda rng: rng.choice(WORDS, rng.n).tolist()),
+    "bytes": (pa.binary(), lambda rng: [w.encode() for w in rng.choice(WORDS, rng.n)]),
+    "category": (
+        pa.dictionary(pa.int32(), pa.string()),
+        lambda rng: rng.choice(WORDS, rng.n).tolist(),
+    ),
+    "category of numbers": (
+        pa.dictionary(pa.int32(), pa.int64()),
+        lambda rng: rng.integers(0, 5, rng.n).tolist(),
+    ),
+    "bag": (
+        pa.list_(pa.string()),
+        lambda rng: some(rng, 5, lambda n: [*rng.choice(WORDS, n).tolist(), *[None] * int(n == 2)]),
+    ),
+    "long bag": (
+        pa.large_list(pa.large_string()),
+        lambda rng: some(rng, 5, lambda n: rng.choice(WORDS, n).tolist()),
+    ),
+    "bag of numbers": (
+        pa.list_(pa.int32()),
+        lambda rng: some(rng, 5, lambda n: rng.integers(0, 30, n).tolist()),
+    ),
+    "bag of truth": (
+        pa.list_(pa.bool_()),
+        lambda rng: some(rng, 3, lambda n: (rng.integers(0, 2, n) > 0).tolist()),
+    ),
+    "bag of days": (pa.list_(pa.date32()), lambda rng: [[day] for day in days(rng)]),
+    "bag of categories": (
+        pa.list_(pa.dictionary(pa.int8(), pa.string())),
+        lambda rng: some(rng, 4, lambda n: rng.choice(WORDS, n).tolist()),
+    ),
+    "pair of strings": (
+        pa.list_(pa.string(), 2),
+        lambda rng: rng.choice(WORDS, (rng.n, 2)).tolist(),
+    ),
+    "vector": (pa.list_(pa.float64(), 3), lambda rng: rng.normal(size=(rng.n, 3)).tolist()),
+    "vector with holes": (
+        pa.list_(pa.float32(), 2),
+        lambda rng: [holes(rng, row) for row in rng.normal(size=(rng.n, 2)).tolist()],
+    ),
+    "list of floats": (
+        pa.list_(pa.float64()),
+        lambda rng: [holes(rng, row, 0.1) for row in rng.normal(size=(rng.n, 3)).tolist()],
+    ),
+    "list of whole floats": (
+        pa.list_(pa.float32()),
+        lambda rng: some(rng, 4, lambda n: rng.integers(0, 9, n).astype(float).tolist()),
+    ),
+    "record": (
+        pa.struct([("red", pa.int32()), ("blue", pa.int32())]),
+        lambda rng: [{"red": int(r), "blue": int(b)} for r, b in rng.integers(0, 3, (rng.n, 2))],
+    ),
+}
+
+
+def random_table(seed, n, names, share=0.2):
+    rng = Draws(seed, n)
+    tokens = holes(rng, some(rng, 9, lambda length: rng.choice(WORDS, length).tolist()), 0.1)
+    columns = {"tokens": pa.array(tokens, pa.list_(pa.string()))}
+    for name in names:
+        kind, draw = COLUMNS[name]
+        columns[name] = pa.array(holes(rng, draw(rng), share), kind)
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_context_of_every_type_is_the_one_in_memory(name, tmp_path):
+    tables = [random_table(seed, n, [name]) for seed, n in ((1, 30), (2, 1), (3, 25))]
+    check(write(tmp_path / "folder", *tables), contexts=[name])
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_files_in_which_a_context_is_missing_decide_nothing(name, tmp_path):
+    shares = (1.0, 0.3, 1.0)
+    tables = [random_table(seed, 15, [name], share) for seed, share in enumerate(shares)]
+    check(write(tmp_path / "folder", *tables), contexts=[name])
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_context_without_observations_is_the_one_in_memory(name, tmp_path):
+    tables = [random_table(seed, 15, [name], 1.0) for seed in range(2)]
+    check(write(tmp_path / "folder", *tables), contexts=[name])
+
+
+def test_all_contexts_are_taken_in_the_order_of_the_file(tmp_path):
+    names = [name for name in COLUMNS if name != "float"]
+    tables = [random_table(seed, 20, [*names, "float"]) for seed in range(3)]
+    folder = write(tmp_path / "folder", *tables)
+    with mc2.ParquetFolder(folder).open() as stored:
+        assert_same(stored, in_memory(folder, "tokens", [*names, "float"]))
+    with mc2.ParquetFolder(folder, contexts=None).open() as stored:
+        assert stored.contexts == {}
+        assert_same(stored, in_memory(folder, "tokens", None))
+
+
+def test_a_folder_written_by_pandas_is_the_frame(tmp_path):
+    frames = []
+    (tmp_path / "folder").mkdir()
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame(
+            {
+                "text": ["ants and bees", None, "bees, cars"],
+                "year": [1990 + seed, None, 2000],
+                "day": pd.to_datetime(["2020-01-01", None, "2020-02-03"]),
+                "flag": [True, False, True],
+                "tags": [["b", "a"], [], None],
+                "by": [None, None, None] if seed == 0 else ["Ann", None, "Bob"],
+                "place": rng.normal(size=(3, 2)).tolist(),
+            },
+            index=[f"row {seed} {i}" for i in range(3)],
+        )
+        frame.to_parquet(tmp_path / "folder" / f"{seed}.parquet")
+        frames.append(frame)
+    contexts = ["year", "day", "flag", "tags", "by", "place"]
+    corpus = mc2.Corpus.from_frame(
+        pd.concat(frames, ignore_index=True), "text", contexts, vocabulary=["bees", "cars"]
+    )
+    with mc2.ParquetFolder(tmp_path / "folder", vocabulary=["bees", "cars"]).open() as stored:
+        assert_same(stored, corpus)  # also: labels of rows without a name are no context
+
+
+def test_numbers_of_several_types_are_numbers(tmp_path):
+    tokens = [["a"], ["b"]]
+    tables = [
+        {"tokens": tokens, "x": pa.array([1, None], pa.int8())},
+        {"tokens": tokens, "x": [True, False]},
+        {"tokens": tokens, "x": [0.5, None]},
+        {"tokens": tokens, "x": pa.nulls(2)},
+    ]
+    frames = [pa.table(table).to_pandas() for table in tables]
+    values = [value for table in tables for value in pa.table(table)["x"].to_pylist()]
+    frame = pd.concat(frames)[["tokens"]].reset_index(drop=True)
+    corpus = mc2.Corpus.from_frame(frame.assign(x=pd.Series(values, dtype=object)), "tokens", "x")
+    with mc2.ParquetFolder(write(tmp_path / "folder", *tables)).open() as stored:
+        assert_same(stored, corpus)
+
+
+# ------------------------------------------------------------------------------ content
+
+
+TEXTS = [
+    [["ants and bees", "Bees! bees? ants", None], ["a car", "", "cars and vans and ants"]],
+    [[f"common w{i % 40} w{i % 7} only{i}" for i in range(90)], [None, "w1 w2"] * 20],
+]
+
+
+@pytest.mark.parametrize("texts", TEXTS, ids=["few", "many"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stop_words": "english", "ngram_range": (1, 2)},
+        {"min_df": 1, "max_df": 1.0, "max_features": 5},
+        {"binary": True, "lowercase": False, "token_pattern": r"\w"},
+        {"vocabulary": ["zebra", "w1", "ants", "bees"]},
+    ],
+    ids=["defaults", "pairs of words", "most common", "letters", "given words"],
+)
+def test_texts_give_the_words_they_give_in_memory(texts, options, tmp_path):
+    folder = write(tmp_path / "folder", *({"text": pa.array(part, pa.string())} for part in texts))
+    check(folder, "text", **options)
+
+
+def test_texts_whose_words_are_all_frequent_keep_them(tmp_path):
+    folder = write(tmp_path / "folder", {"text": ["ant", "ant ant"]}, {"text": ["ant", "ant"]})
+    check(folder, "text")
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint32(), pa.int64()])
+def test_codes_are_names_of_words(kind, tmp_path):
+    parts = [[[10, 2, 2], None, []], [[1, 3, 2], [100]]]
+    folder = write(
+        tmp_path / "folder", *({"tokens": pa.array(part, pa.list_(kind))} for part in parts)
+    )
+    check(folder)
+    check(folder, vocabulary=["2", "10", "7"])  # numbers written out are names
+
+
+def test_codes_are_places_in_a_vocabulary_of_words(tmp_path):
+    folder = write(tmp_path / "folder", {"tokens": [[1, 0, 1], [2]]}, {"tokens": [[2, 2], None]})
+    corpus = mc2.Corpus.from_tokens(
+        [["bee", "ant", "bee"], ["car"], ["car", "car"], []],
+        vocabulary=["ant", "bee", "car", "dog"],
+    )
+    with mc2.ParquetFolder(folder, vocabulary=["ant", "bee", "car", "dog"]).open() as stored:
+        assert_same(stored, corpus)
+
+
+COUNTS = [[[("b", 2), ("a", 1)], None, []], [[("c", 0), ("a", 3)], [("b", None), ("d", 1)]]]
+COUNTED = [["a", "b", "b"], [], [], ["a", "a", "a"], ["d"]]
+
+
+@pytest.mark.parametrize("number", [pa.int16(), pa.float64()])
+def test_maps_hold_counts(number, tmp_path):
+    kind = pa.map_(pa.string(), number)
+    folder = write(tmp_path / "folder", *({"counts": pa.array(part, kind)} for part in COUNTS))
+    with mc2.ParquetFolder(folder).open() as stored:
+        assert_same(stored, mc2.Corpus.from_tokens(COUNTED))
+    with mc2.ParquetFolder(folder, vocabulary=["d", "b"]).open() as stored:
+        assert_same(stored, mc2.Corpus.from_tokens(COUNTED, vocabulary=["d", "b"]))
+
+
+def test_words_and_counts_in_two_columns_belong_together(tmp_path):
+    tables = [
+        {
+            "words": [None if row is None else [word for word, _ in row] for row in part],
+            "counts": [None if row is None else [count for _, count in row] for row in part],
+            "year": [1990.0] * len(part),
+        }
+        for part in [*COUNTS, [[("b", 1), ("b", 2)]]]
+    ]
+    folder = write(tmp_path / "folder", *tables)
+    groups = [*COUNTED, ["b", "b", "b"]]
+    with mc2.ParquetFolder(folder).open() as stored:
+        assert_same(stored, mc2.Corpus.from_tokens(groups, {"year": [1990.0] * 6}))
+    with mc2.ParquetFolder(folder, ("words", "counts"), None).open() as stored:
+        assert_same(stored, mc2.Corpus.from_tokens(groups))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.large_list(pa.large_string()),
+        pa.list_(pa.dictionary(pa.int32(), pa.string())),
+        pa.list_(pa.string(), 2),
+    ],
+    ids=str,
+)
+def test_words_come_in_every_type_of_list(kind, tmp_path):
+    parts = [[["b", "a"], None, ["a", "a"]], [["c", "a"], ["zoo", "b"]]]
+    folder = write(tmp_path / "folder", *({"tokens": pa.array(part, kind)} for part in parts))
+    check(folder)
+
+
+def test_files_with_empty_groups_alone_are_fine(tmp_path):
+    tables = [{"tokens": [[], None]}, {"tokens": [["a"]]}, {"tokens": pa.nulls(2)}]
+    corpus = mc2.Corpus.from_tokens([[], [], ["a"], [], []])
+    with mc2.ParquetFolder(write(tmp_path / "folder", *tables)).open() as stored:
+        assert_same(stored, corpus)
+
+
+def test_the_first_column_with_a_known_name_is_the_content(tmp_path):
+    table = {"text": ["ant bee", "car"], "tokens": [["x"], ["y"]]}
+    folder = write(tmp_path / "folder", table)
+    with mc2.ParquetFolder(folder, contexts=None).open() as stored:
+        assert stored.vocabulary.tolist() == ["x", "y"]
+    with mc2.ParquetFolder(folder, "text").open() as stored:
+        assert stored.vocabulary.tolist() == ["ant", "bee", "car"]
+        assert stored.contexts["tokens"].kind == "bag"
+
+
+# ------------------------------------------------------------------------------ bags and names
+
+
+@pytest.mark.parametrize(
+    ("values", "separator"),
+    [
+        ([["Ada; Bob", None, "Cy"], ["Bob;Ada;;", " ; ", "Cy, Dee"]], None),
+        ([["Ada, Bob", None, "Cy"], ["", ",", "Bob"]], None),
+        ([["Ada|Bob", None, "Cy;"], ["|Cy | Cy", "", "Bob"]], "|"),
+        ([["", None, ","], [None, None, None]], None),
+    ],
+)
+def test_strings_are_split_as_in_memory(values, separator, tmp_path):
+    tables = [{"tokens": [["a"]] * len(part), "by": pa.array(part, pa.string())} for part in values]
+    folder = write(tmp_path / "folder", *tables)
+    check(folder, contexts=["by"], bags={"by": separator})
+
+
+@pytest.mark.parametrize("values", [[3, None, 5], [["a", "b"], None, ["b"]]])
+def test_a_declared_bag_need_not_hold_strings(values, tmp_path):
+    folder = write(tmp_path / "folder", {"tokens": [["a"]] * 3, "by": values})
+    check(folder, contexts=["by"], bags=["by"])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a", "é", None, ""],
+        [3, 4, None, 5],
+        [0.5, None, 1.0, 2.0],
+        pd.to_datetime(["2020-01-01"] * 4),
+    ],
+    ids=["strings", "integers", "floats", "dates"],
+)
+def test_groups_are_named_by_a_column(names, tmp_path):
+    table = {"tokens": [["a"], ["b"], [], ["c"]], "name": names}
+    folder = write(tmp_path / "folder", table, table)
+    check(folder, group_names="name")
+    with mc2.ParquetFolder(folder, group_names="name").open() as stored:
+        assert stored.contexts == {}
+        assert stored.group_name(5) == stored[4:6].group_names[1]
+
+
+# ------------------------------------------------------------------------------ parts
+
+
+@pytest.fixture
+def stored(tmp_path):
+    names = ["float", "string", "bag", "vector", "day"]
+    tables = [random_table(seed, 25, names) for seed in range(3)]
+    folder = write(tmp_path / "folder", *tables)
+    with mc2.ParquetFolder(folder).open() as corpus:
+        yield corpus
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [slice(3, 20), slice(None, 9), slice(-5, None), slice(0, 75, 7), [4], [1, 2, 3, 40, 41, 74]],
+    ids=str,
+)
+def test_a_part_is_that_part_of_the_whole(rows, stored):
+    part = stored[rows]
+    assert part.fingerprint() == stored[0:75][rows].fingerprint()
+    assert part.vocabulary is stored.vocabulary
+    assert part.contexts["string"].categories is stored.contexts["string"].categories
+    assert part.content.counts.dtype == np.int32
+    assert part.content.counts.has_canonical_format
+
+
+def test_lengths_of_a_part_are_its_tokens(stored):
+    np.testing.assert_array_equal(stored.lengths(10, 30), stored[10:30].tokens_per_group)
+    assert stored.lengths(10, 30).dtype == np.int64
+
+
+@pytest.mark.parametrize("rows", [slice(5, 5), [], [75], "a", slice("a", None)], ids=str)
+def test_a_part_without_groups_is_refused(rows, stored):
+    with pytest.raises(mc2.InputError):
+        stored[rows]
+
+
+def test_a_name_beyond_the_groups_is_refused(stored):
+    with pytest.raises(mc2.InputError, match="75 groups"):
+        stored.group_name(75)
+
+
+def test_a_copy_in_another_process_reads_but_does_not_remove(stored):
+    copy = pickle.loads(pickle.dumps(stored))
+    assert copy[3:9].fingerprint() == stored[3:9].fingerprint()
+    copy.close()
+    del copy
+    assert stored.folder.exists()
+    assert stored[3:9].n_groups == 6
+
+
+def test_the_fingerprint_does_not_depend_on_files_or_memory(tmp_path):
+    table = random_table(0, 40, ["float", "bag"])
+    one = write(tmp_path / "one", table)
+    many = write(tmp_path / "many", table[:7], table[7:8], table[8:])
+    prints = set()
+    for folder, memory in ((one, "2GB"), (many, 1_000_000), (many, "1.5 GiB")):
+        with mc2.ParquetFolder(folder, memory=memory).open() as stored:
+            prints.add(stored.fingerprint())
+    assert len(prints) == 1
+    with mc2.ParquetFolder(one, contexts="bag").open() as stored:
+        assert stored.fingerprint() not in prints
