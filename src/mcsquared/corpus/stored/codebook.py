@@ -64,7 +64,6 @@ def settled(
         Of each block that was written: its rows, and its entries with the row of each, counted
         from the first of the block.
     """
-    raw.close()
     for first, last in raw.blocks():
         start, codes, counts = raw.read(first, last)
         row_of = np.repeat(np.arange(last - first), np.diff(start))
@@ -81,7 +80,6 @@ def settled(
             )
         final.append(np.bincount(row_of, minlength=last - first), new, merged)
         yield last - first, row_of, new, merged
-    final.close()
     raw.remove()
 
 

@@ -164,7 +164,6 @@ class _Flat:
         self._file.fill(np.nan, n_rows)
 
     def finish(self, name: str, sort: str) -> StoredColumn:
-        self._file.close()
         note = "durations are counted in days" if sort == "duration" else ""
         kind = "number" if sort == "duration" else sort
         return StoredColumn(Column(name, kind, np.zeros(0), note=note), self._file)
@@ -188,7 +187,6 @@ class _Vectors:
         self._file.fill(np.nan, n_rows)
 
     def finish(self, name: str, sort: str) -> StoredColumn:
-        self._file.close()
         return StoredColumn(Column(name, "vector", np.zeros((0, self._file.width))), self._file)
 
 
@@ -266,7 +264,6 @@ class _Unsplit:
 
     def finish(self, name: str, sort: str) -> StoredColumn | None:
         rows = self._strings.rows
-        rows.close()
         bags, observed = _Bags(self._folder, self._stem), False
         for first, last in rows.blocks():
             texts = self._strings.read(first, last)
@@ -303,7 +300,6 @@ class _Lists:
         self._rows.fill(n_rows)
 
     def finish(self, name: str, sort: str) -> StoredColumn | None:
-        self._rows.close()
         if not self._observed:
             return None
         if len(self._widths) == 1:
@@ -331,7 +327,6 @@ class _Lists:
             partly += int((broken & ~np.isnan(found).all(axis=1)).sum())
             found[broken] = np.nan
             file.append(Column(name, "vector", found).values)
-        file.close()
         note = "lists of floating numbers of one length: taken for vectors"
         note += f"; {_partly_note(partly)}" if partly else ""
         return StoredColumn(Column(name, "vector", np.zeros((0, width)), note=note), file)

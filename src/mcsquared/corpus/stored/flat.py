@@ -33,17 +33,15 @@ class FlatFile:
     def __init__(self, path: Path, dtype: Any, width: int = 1) -> None:
         self.path, self.dtype, self.width = path, np.dtype(dtype), width
         self.n_rows = 0
-        self._file: Any = open(path, "wb", buffering=0)  # noqa: SIM115 — closed by `close`
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_file": None}
+        with open(path, "wb"):
+            pass
 
     def append(self, values: Any) -> None:
         """Write rows at the end."""
         array = np.ascontiguousarray(values, dtype=self.dtype)
-        left = array.reshape(-1).view(np.uint8).data
-        while len(left):  # an unbuffered file may take less than it is given
-            left = left[self._file.write(left) :]
+        # Opened each time: a file left open keeps its space on the disk after it is removed.
+        with open(self.path, "ab") as file:
+            file.write(array.reshape(-1).view(np.uint8).data)
         self.n_rows += array.size // self.width
 
     def fill(self, value: float, n_rows: int) -> None:
@@ -52,15 +50,8 @@ class FlatFile:
         for first in range(0, n_rows, step):
             self.append(np.full(min(step, n_rows - first) * self.width, value, self.dtype))
 
-    def close(self) -> None:
-        """End the writing; a full disk may be noticed only here."""
-        if self._file is not None:
-            file, self._file = self._file, None
-            file.close()
-
     def remove(self) -> None:
-        """Close and delete the file."""
-        self.close()
+        """Delete the file."""
         self.path.unlink()
 
     def read(self, first: int, last: int) -> NDArray[Any]:
@@ -85,8 +76,7 @@ class FlatFile:
 
     def rewrite(self, table: NDArray[Any]) -> None:
         """Replace every entry ``i`` by ``table[i]``, in place."""
-        self.close()
-        with open(self.path, "r+b", buffering=0) as file:
+        with open(self.path, "r+b") as file:
             for first, last in self.blocks():
                 replaced = table[self.read(first, last)].astype(self.dtype)
                 file.seek(first * self.dtype.itemsize)
@@ -160,18 +150,11 @@ class RowsFile:
                 yield begin + first, begin + last
                 first = last
 
-    def close(self) -> None:
-        """End the writing."""
-        for file in self._files():
-            file.close()
-
     def remove(self) -> None:
-        """Close and delete the files."""
-        for file in self._files():
-            file.remove()
-
-    def _files(self) -> list[FlatFile]:
-        return [file for file in (self.start, self.codes, self.counts) if file is not None]
+        """Delete the files."""
+        for file in (self.start, self.codes, self.counts):
+            if file is not None:
+                file.remove()
 
 
 class StringsFile:

@@ -190,7 +190,6 @@ class WordsWriter:
                 )
             lengths.append(tokens)
             in_groups += np.bincount(codes, minlength=n_words)
-        lengths.close()
         return rows, lengths, in_groups
 
 

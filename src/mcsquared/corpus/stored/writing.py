@@ -45,8 +45,6 @@ def write(
                 _add_context(writer, roles, name, batch.column(name), path)
             if names is not None:
                 names.append(*names_of(batch.column(roles.group_names)))
-    if names is not None:
-        names.rows.close()
     finished = {name: writer.finish() for name, writer in contexts.items()}
     return StoredCorpus(folder, memory, words.finish(), finished, names)
 

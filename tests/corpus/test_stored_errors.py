@@ -1,0 +1,300 @@
+"""What is wrong with a folder is said in one sentence, and nothing is left behind."""
+
+import errno
+import gc
+import os
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import mcsquared as mc2
+from mcsquared.corpus.stored import flat, writing
+from mcsquared.corpus.stored.folder import bytes_of
+
+TOKENS = {"tokens": [["a", "b"], ["b"]]}
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """A folder for scratch folders, empty at the end."""
+    path = tmp_path / "scratch"
+    path.mkdir()
+    yield path
+    assert list(path.iterdir()) == []
+
+
+@pytest.fixture
+def refuses(tmp_path, scratch):
+    """Write tables, open the folder, and return the one sentence that comes out."""
+
+    def sentence(*tables, **options):
+        path = tmp_path / "data"
+        path.mkdir()
+        for number, table in enumerate(tables):
+            parquet.write_table(pa.table(table), path / f"{number}.parquet")
+        with pytest.raises(mc2.InputError) as caught:
+            mc2.ParquetFolder(path, scratch=scratch, **options).open()
+        message = str(caught.value)
+        assert "\n" not in message
+        return message
+
+    return sentence
+
+
+def vector(width, n=2):
+    return pa.array([[0.5] * width] * n, pa.list_(pa.float64(), width))
+
+
+@pytest.mark.parametrize(
+    ("tables", "options", "said"),
+    [
+        ([{"tokens": pa.array([], pa.list_(pa.string()))}], {}, "has zero rows"),
+        ([{"x": [1.0]}], {}, "0.parquet has no column tokens, text, words with counts"),
+        ([{"counts": [1]}], {}, "0.parquet has no column tokens"),
+        ([TOKENS], {"text": "tokans"}, "did you mean 'tokens'?"),
+        ([TOKENS], {"text": 3}, "text is 3, but the name of a column"),
+        ([TOKENS], {"text": ("tokens",)}, "text is ('tokens',), but"),
+        ([TOKENS], {"contexts": ["year"]}, "contexts names the column 'year', which 0.parquet"),
+        ([TOKENS], {"contexts": 3}, "contexts is int, but a list of column names"),
+        ([TOKENS], {"group_names": "id"}, "group_names names the column 'id'"),
+        ([TOKENS], {"group_names": ["a", "b"]}, "group_names is list, but the name of a column"),
+        ([TOKENS], {"bags": ["year"]}, "bags names 'year', which is not among the contexts"),
+        ([TOKENS], {"vocabulary": "abc"}, "vocabulary is 'abc', but a list of words"),
+        ([TOKENS], {"vocabulary": ["a", "a"]}, "vocabulary holds 'a' twice"),
+        ([TOKENS, {"text": ["a", "b"]}], {}, "'tokens', which 1.parquet does not have"),
+        ([TOKENS, {**TOKENS, "x": [1, 2]}], {}, "1.parquet has the column 'x', which 0.parquet"),
+        ([{"tokens": [1, 2]}], {}, "'tokens', which holds int64 in 0.parquet, but texts"),
+        ([{"tokens": vector(2)}], {}, "vectors as content are not read from a folder"),
+        ([{"tokens": [[0.5], [1.5]]}], {}, "holds vectors (list<element: double>) in 0.parquet"),
+        ([{"tokens": [[[0.5]], [[1.5]]]}], {}, "vectors as content are not read"),
+        ([{"tokens": [[b"a"], [b"b"]]}], {}, "which holds list<element: binary> in 0.parquet"),
+        ([{"tokens": [["a", None]]}], {}, "holds a list with a missing word"),
+        (
+            [TOKENS, {"tokens": ["a b", "c"]}],
+            {},
+            "holds lists of words in 0.parquet, but texts in 1.parquet",
+        ),
+        (
+            [{"tokens": [[1], [2]]}, TOKENS],
+            {},
+            "holds lists of codes in 0.parquet, but lists of words in 1.parquet",
+        ),
+        ([{"tokens": [[3], [-1]]}], {"vocabulary": ["a", "b"]}, "holds the code 3, but vocabulary"),
+        ([{"tokens": [[], []]}], {}, "tokens has no word in any group"),
+        ([{"tokens": pa.nulls(2)}], {}, "in which every text is missing"),
+        ([{"text": pa.array([None, None], pa.string())}], {}, "in which every text is missing"),
+        ([{"text": ["a", "!"]}], {}, "no word of two letters or more"),
+        ([{"text": ["ab", "cd"]}], {"min_df": 2}, "no word is left of 2"),
+        ([{"text": ["ab", "cd"]}], {"min_df": -1}, "min_df is -1"),
+        ([{"text": ["ab", "cd"]}], {"ngrams": 2}, "vectorizer arguments"),
+        ([{"words": [["a"]], "counts": [[1, 2]]}], {}, "holds 1 words but 2 counts in one group"),
+        ([{"words": [["a"]], "counts": [[-1]]}], {}, "holds the count -1, but whole numbers"),
+        ([{"words": [["a"]], "counts": [[0.5]]}], {}, "holds the count 0.5, but whole numbers"),
+        ([{"words": [["a"]], "counts": [[2**40]]}], {}, "holds the count 1099511627776, but"),
+        (
+            [{"words": [["a", "a"]], "counts": [[2**31 - 1, 1]]}],
+            {},
+            "content holds a count of 2147483648",
+        ),
+        (
+            [{"words": [["a", "b"]], "counts": [[2**31 - 1, 1]]}],
+            {},
+            "a group has 2147483648 tokens",
+        ),
+        ([{"words": ["a"], "counts": [[1]]}], {}, "hold string and list<element: int64>"),
+        (
+            [{**TOKENS, "x": [1, 2]}, {**TOKENS, "x": ["a", "b"]}],
+            {},
+            "context 'x' holds numbers in 0.parquet, but text in 1.parquet",
+        ),
+        (
+            [{**TOKENS, "x": vector(2)}, {**TOKENS, "x": vector(3)}],
+            {},
+            "context 'x' holds vectors of width 3 and 2, but one width is wanted (1.parquet)",
+        ),
+        (
+            [{**TOKENS, "x": [[0.5], [1.0]]}, {**TOKENS, "x": [[1.0], [0.5, 2.0]]}],
+            {},
+            "lists of fractional numbers of different lengths",
+        ),
+        ([{**TOKENS, "x": [1.0, np.inf]}], {}, "holds an infinite value (inf), but"),
+        ([{**TOKENS, "x": [[["a"]], [["b"]]]}], {}, "lists inside its lists"),
+        ([{**TOKENS, "x": pa.array([1, 2], pa.time32("s"))}], {}, "context 'x' holds a time"),
+        ([{**TOKENS, "x": [b"\xff", b"a"]}], {}, "bytes that are not UTF-8"),
+        ([{**TOKENS, "x": [[b"\xff"], [b"a"]]}], {}, "bytes that are not UTF-8"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_refused_in_one_sentence(refuses, tables, options, said):
+    assert said in refuses(*tables, **options)
+
+
+def test_paths_that_are_no_folder_of_parquet_files_are_refused(tmp_path, scratch):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "notes.txt").write_text("nothing")
+    for path, said in (
+        (tmp_path / "no", "does not exist"),
+        (tmp_path / "empty", "without Parquet"),
+    ):
+        with pytest.raises(mc2.InputError, match=said):
+            mc2.ParquetFolder(path, scratch=scratch).open()
+    with pytest.raises(mc2.InputError, match="path is 3"):
+        mc2.ParquetFolder(3)
+
+
+def test_hidden_and_other_files_are_left_out_and_one_file_is_a_folder(tmp_path, scratch):
+    for name in ("b.parquet", "a.pq", "_c.parquet", ".d.parquet"):
+        parquet.write_table(pa.table({"tokens": [[name]]}), tmp_path / name)
+    (tmp_path / "readme.txt").write_text("nothing")
+    (tmp_path / "sub.parquet").mkdir()
+    with mc2.ParquetFolder(tmp_path, scratch=scratch).open() as stored:
+        assert stored.vocabulary.tolist() == ["a.pq", "b.parquet"]
+        assert stored[0:1].content.counts.toarray().tolist() == [[1, 0]]
+    with mc2.ParquetFolder(tmp_path / "b.parquet", scratch=scratch).open() as stored:
+        assert stored.vocabulary.tolist() == ["b.parquet"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "page", "text", "empty"])
+def test_a_damaged_file_is_refused_by_name(damage, tmp_path, scratch):
+    table = pa.table({"tokens": [[f"word {i}"] for i in range(2000)]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    parquet.write_table(table, tmp_path / "b.parquet", compression="gzip", use_dictionary=False)
+    content = (tmp_path / "b.parquet").read_bytes()
+    middle = len(content) // 2
+    broken = {
+        "cut": content[:middle],
+        "page": content[:100] + bytes(middle - 100) + content[middle:],
+        "text": b"not a Parquet file",
+        "empty": b"",
+    }[damage]
+    (tmp_path / "b.parquet").write_bytes(broken)
+    with pytest.raises(mc2.InputError, match=r"b\.parquet is not a whole Parquet file"):
+        mc2.ParquetFolder(tmp_path, scratch=scratch).open()
+
+
+def test_without_pyarrow_the_sentence_names_it(tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("pyarrow")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("roles", "writing", "arrow", "parquet"):
+        monkeypatch.delitem(sys.modules, f"mcsquared.corpus.stored.{name}")
+    with pytest.raises(mc2.InputError, match="needs pyarrow: pip install pyarrow"):
+        mc2.ParquetFolder(tmp_path).open()
+
+
+# ------------------------------------------------------------------------------ scratch
+
+
+def one_file(tmp_path):
+    path = tmp_path / "data"
+    path.mkdir()
+    parquet.write_table(pa.table({**TOKENS, "by": ["x", "y"]}), path / "0.parquet")
+    return path
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("after", [1, 5, 7])
+def test_a_full_disk_is_said_and_leaves_nothing(number, after, tmp_path, scratch, monkeypatch):
+    append, calls = flat.FlatFile.append, []
+
+    def full(self, values):
+        calls.append(values)
+        if len(calls) > after:
+            raise OSError(number, os.strerror(number))
+        append(self, values)
+
+    monkeypatch.setattr(flat.FlatFile, "append", full)
+    with pytest.raises(mc2.InputError, match=r"scratch: the disk of .* is full"):
+        mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open()
+
+
+def test_a_write_that_the_disk_refuses_is_noticed(tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no device that is always full")
+    file = flat.FlatFile("/dev/full", np.int32)
+    with pytest.raises(OSError, match="No space left"):
+        file.append([1, 2, 3])
+
+
+def test_another_error_of_the_disk_is_said(tmp_path, scratch, monkeypatch):
+    def broken(self, values):
+        raise OSError(errno.EIO, "no disk")
+
+    monkeypatch.setattr(flat.FlatFile, "append", broken)
+    with pytest.raises(mc2.InputError, match="cannot be written to"):
+        mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open()
+
+
+def test_an_interrupt_leaves_nothing(tmp_path, scratch, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writing, "_add_context", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open()
+
+
+@pytest.mark.parametrize("place", ["missing", "file"])
+def test_a_scratch_folder_that_cannot_be_made_is_refused(place, tmp_path):
+    path = one_file(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(mc2.InputError, match=f"scratch is '.*{place}', but a folder"):
+        mc2.ParquetFolder(path, scratch=tmp_path / place).open()
+
+
+def test_a_closed_corpus_is_gone_with_what_others_put_there(tmp_path, scratch):
+    stored = mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open()
+    assert stored.folder.parent == scratch
+    (stored.folder / "labels").write_text("of a sampler")
+    stored.close()
+    stored.close()
+    assert not stored.folder.exists()
+    with pytest.raises(mc2.InputError, match="must stay open"):
+        stored[0:1]
+
+
+def test_a_corpus_that_nobody_holds_is_gone(tmp_path, scratch):
+    path = mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open().folder
+    gc.collect()
+    assert not path.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_does_not_remove_the_folder(tmp_path, scratch):
+    with mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open() as stored:
+        child = os.fork()
+        if not child:
+            stored.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert stored[0:2].n_groups == 2
+
+
+# ------------------------------------------------------------------------------ memory
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("2GB", 2 * 10**9),
+        ("500 MB", 5 * 10**8),
+        ("1.5gib", 3 * 2**29),
+        ("64M", 64 * 10**6),
+        ("2e9", 2 * 10**9),
+        ("3000kB", 3 * 10**6),
+        (2e9, 2 * 10**9),
+        (np.int64(10**7), 10**7),
+    ],
+)
+def test_memory_is_a_size(said, meant):
+    assert bytes_of(said) == meant
+    assert mc2.ParquetFolder("papers", memory=said).memory == meant
+
+
+@pytest.mark.parametrize(
+    "memory", ["much", "", "2XB", "-2GB", "1..5GB", "1kB", 0, -1, True, None, np.nan, np.inf, 1e99]
+)
+def test_a_size_that_is_none_is_refused(memory):
+    with pytest.raises(mc2.InputError, match=r"memory is .*, but a size of at least 1 MB"):
+        mc2.ParquetFolder("papers", memory=memory)
