@@ -65,7 +65,7 @@ def settled(
         from the first of the block.
     """
     for first, last in raw.blocks():
-        start, codes, counts = raw.read(first, last)
+        start, codes, counts = raw.read((first, last))
         row_of = np.repeat(np.arange(last - first), np.diff(start))
         new = place[codes]
         if len(new) and new.min() < 0:

@@ -13,7 +13,7 @@ from mcsquared.corpus.columns import Column, code_label
 from mcsquared.corpus.inference import nothing_observed
 from mcsquared.corpus.stored.codebook import Codebook, settled
 from mcsquared.corpus.stored.entries import Entries, Piece, split_entries
-from mcsquared.corpus.stored.flat import FlatFile, RowsFile, StringsFile
+from mcsquared.corpus.stored.flat import FlatFile, RowsFile, Run, StringsFile
 from mcsquared.errors import InputError
 
 __all__ = ["ColumnWriter", "StoredColumn"]
@@ -46,16 +46,15 @@ class StoredColumn:
     reference: Column
     values: Any
 
-    def read(self, first: int, last: int) -> Any:
-        """Return the values of the groups ``first:last`` as a `Column` has them."""
+    def read(self, *runs: Run) -> Column:
+        """Return the column of some groups, those of runs (first, last)."""
         if self.reference.kind == "bag":
-            return self.values.matrix(first, last, self.reference.n_categories)
-        found = self.values.read(first, last)
-        return found.reshape(last - first, -1) if self.reference.kind == "vector" else found
-
-    def column(self, values: Any) -> Column:
-        """Return the column of some groups; what all groups share was checked when it was made."""
-        part = copy(self.reference)
+            values = self.values.matrix(self.reference.n_categories, *runs)
+        else:
+            values = self.values.read(*runs)
+            if self.reference.kind == "vector":
+                values = values.reshape(len(values), -1)
+        part = copy(self.reference)  # what all groups share was checked when it was made
         object.__setattr__(part, "values", values)
         return part
 
@@ -266,7 +265,7 @@ class _Unsplit:
         rows = self._strings.rows
         bags, observed = _Bags(self._folder, self._stem), False
         for first, last in rows.blocks():
-            texts = self._strings.read(first, last)
+            texts = self._strings.read((first, last))
             entries = split_entries(np.arange(len(texts)), texts, self._separator)
             observed = observed or bool(entries.labels)
             bags.add(Piece("bag", len(texts), True, entries=entries))
@@ -313,7 +312,7 @@ class _Lists:
 
     def _blocks(self) -> Iterator[tuple[Any, Any]]:
         for first, last in self._rows.blocks():
-            start, values, _ = self._rows.read(first, last)
+            start, values, _ = self._rows.read((first, last))
             yield np.diff(start), values
         self._rows.remove()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mcsquared.corpus.fingerprint import add_names, add_values
 from mcsquared.corpus.stored.columns import StoredColumn
-from mcsquared.corpus.stored.flat import FlatFile, RowsFile
+from mcsquared.corpus.stored.flat import FlatFile, RowsFile, Run
 from mcsquared.corpus.stored.words import StoredWords
 
 __all__ = ["fingerprint"]
@@ -21,14 +21,14 @@ def fingerprint(
     words: StoredWords,
     columns: Mapping[str, StoredColumn],
     n_groups: int,
-    names: Callable[[int, int], Iterable[str]],
+    names: Callable[[Run], Iterable[str]],
 ) -> str:
     """Return what `mcsquared.corpus.fingerprint.fingerprint` returns for the same data.
 
     Parameters
     ----------
     names : callable
-        Gives the names of the groups ``first:last``.
+        Gives the names of the groups of a run (first, last).
     """
     digest = hashlib.sha256()
     _add_rows(digest, words.rows, len(words.vocabulary))
@@ -60,14 +60,12 @@ def _add_rows(digest: Any, rows: RowsFile, n_columns: int) -> None:
 def _add_file(digest: Any, file: FlatFile, dtype: Any, shape: tuple[int, ...]) -> None:
     add_names(digest, [dtype.str, *map(str, shape)])
     for first, last in file.blocks():
-        add_values(digest, file.read(first, last).astype(dtype))
+        add_values(digest, file.read((first, last)).astype(dtype))
 
 
-def _add_group_names(
-    digest: Any, n_groups: int, names: Callable[[int, int], Iterable[str]]
-) -> None:
+def _add_group_names(digest: Any, n_groups: int, names: Callable[[Run], Iterable[str]]) -> None:
     """Add the names as one list, without ever having it."""
     for first in range(0, n_groups, _BLOCK_NAMES):
-        some = json.dumps(list(names(first, min(first + _BLOCK_NAMES, n_groups))))
+        some = json.dumps(list(names((first, min(first + _BLOCK_NAMES, n_groups)))))
         digest.update((("[" if not first else ", ") + some[1:-1]).encode("ascii"))
     digest.update(b"]")

@@ -1,6 +1,6 @@
 """Flat files in a scratch folder: numbers, rows of counts and strings, read back by ranges.
 
-A range is read with ``np.fromfile``: pages of a mapped file would count as memory in use.
+Files are read, not mapped: the pages of a mapped file would count as memory in use.
 """
 
 from collections.abc import Iterator
@@ -14,13 +14,14 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 
-__all__ = ["FlatFile", "RowsFile", "StringsFile"]
+__all__ = ["FlatFile", "RowsFile", "Run", "StringsFile"]
 
+Run = tuple[int, int]
 BLOCK_ENTRIES = 2**19  # what is filled, rewritten or hashed at a time
 
 
 class FlatFile:
-    """Numbers of one type, ``width`` in a row, appended while writing and read by ranges of rows.
+    """Numbers of one type, ``width`` in a row, appended while writing and read by runs of rows.
 
     Parameters
     ----------
@@ -54,21 +55,28 @@ class FlatFile:
         """Delete the file."""
         self.path.unlink()
 
-    def read(self, first: int, last: int) -> NDArray[Any]:
-        """Return the rows ``first:last``, (n,) or (n, width)."""
-        count = (last - first) * self.width
-        offset = first * self.width * self.dtype.itemsize
+    def read(self, *runs: Run) -> NDArray[Any]:
+        """Return the rows of runs (first, last), one after another: (n,) or (n, width)."""
+        row = self.width * self.dtype.itemsize
+        values = np.empty(sum(last - first for first, last in runs) * self.width, self.dtype)
+        left = values.view(np.uint8).data
         try:
-            values = np.fromfile(self.path, self.dtype, count, offset=offset)
+            with open(self.path, "rb", buffering=0) as file:
+                for first, last in runs:
+                    file.seek(first * row)
+                    size = (last - first) * row
+                    while size:
+                        found = file.readinto(left[:size])
+                        if not found:
+                            raise InputError(f"{self.path} was cut while it was in use")
+                        left, size = left[found:], size - found
         except OSError as error:
             raise InputError(
                 f"{self.path} cannot be read ({error}); the corpus must stay open while it is used"
             ) from error
-        if len(values) < count:
-            raise InputError(f"{self.path} was cut while it was in use")
         return values if self.width == 1 else values.reshape(-1, self.width)
 
-    def blocks(self) -> Iterator[tuple[int, int]]:
+    def blocks(self) -> Iterator[Run]:
         """Yield (first, last) of consecutive blocks of rows."""
         step = max(BLOCK_ENTRIES // self.width, 1)
         for first in range(0, self.n_rows, step):
@@ -78,7 +86,7 @@ class FlatFile:
         """Replace every entry ``i`` by ``table[i]``, in place."""
         with open(self.path, "r+b") as file:
             for first, last in self.blocks():
-                replaced = table[self.read(first, last)].astype(self.dtype)
+                replaced = table[self.read((first, last))].astype(self.dtype)
                 file.seek(first * self.dtype.itemsize)
                 file.write(replaced.view(np.uint8).data)
 
@@ -121,28 +129,31 @@ class RowsFile:
         """Write rows without entries."""
         self.start.fill(self.codes.n_rows, n_rows)
 
-    def read(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[Any], Any]:
-        """Return (start, codes, counts) of the rows ``first:last``; start begins at 0."""
-        start = self.start.read(first, last + 1)
-        codes = self.codes.read(int(start[0]), int(start[-1]))
-        counts = None
-        if self.counts is not None:
-            counts = self.counts.read(int(start[0]), int(start[-1]))
-        return start - start[0], codes, counts
+    def read(self, *runs: Run) -> tuple[NDArray[np.int64], NDArray[Any], Any]:
+        """Return (start, codes, counts) of the rows of runs (first, last); start begins at 0."""
+        start = self.start.read(*((first, last + 1) for first, last in runs))
+        end_of_run = np.cumsum([last + 1 - first for first, last in runs])
+        begin_of_run = np.append(0, end_of_run[:-1])
+        entries = list(
+            zip(start[begin_of_run].tolist(), start[end_of_run - 1].tolist(), strict=True)
+        )
+        lengths = np.delete(np.diff(start), end_of_run[:-1] - 1)  # from one run to the next
+        counts = None if self.counts is None else self.counts.read(*entries)
+        return np.append(0, np.cumsum(lengths)), self.codes.read(*entries), counts
 
-    def matrix(self, first: int, last: int, n_columns: int) -> sparse.csr_matrix:
-        """Return the rows ``first:last`` as counts; they must be sorted and without duplicates."""
-        start, codes, counts = self.read(first, last)
-        found = sparse.csr_matrix((counts, codes, start), shape=(last - first, n_columns))
+    def matrix(self, n_columns: int, *runs: Run) -> sparse.csr_matrix:
+        """Return rows as counts; they must be sorted and without duplicates."""
+        start, codes, counts = self.read(*runs)
+        found = sparse.csr_matrix((counts, codes, start), shape=(len(start) - 1, n_columns))
         found.has_sorted_indices = True
         found.has_canonical_format = True
         return found
 
-    def blocks(self) -> Iterator[tuple[int, int]]:
+    def blocks(self) -> Iterator[Run]:
         """Yield (first, last) of consecutive rows whose entries make a block."""
         for begin in range(0, self.n_rows, BLOCK_ENTRIES):
             end = min(begin + BLOCK_ENTRIES, self.n_rows)
-            start = self.start.read(begin, end + 1)
+            start = self.start.read((begin, end + 1))
             first = 0
             while first < end - begin:
                 last = int(np.searchsorted(start, start[first] + BLOCK_ENTRIES, side="right")) - 1
@@ -167,9 +178,9 @@ class StringsFile:
         """Write strings at the end: the length of each, and all one after another."""
         self.rows.append(lengths, content)
 
-    def read(self, first: int, last: int) -> list[str]:
-        """Return the strings ``first:last``."""
-        start, content, _ = self.rows.read(first, last)
+    def read(self, *runs: Run) -> list[str]:
+        """Return the strings of runs (first, last)."""
+        start, content, _ = self.rows.read(*runs)
         whole = content.tobytes()
         places = start.tolist()
         return [whole[begin:end].decode("utf-8") for begin, end in pairwise(places)]

@@ -17,7 +17,7 @@ from mcsquared.corpus.content import Words
 from mcsquared.corpus.corpus import Corpus
 from mcsquared.corpus.rows import row_index
 from mcsquared.corpus.stored.columns import StoredColumn
-from mcsquared.corpus.stored.flat import StringsFile
+from mcsquared.corpus.stored.flat import Run, StringsFile
 from mcsquared.corpus.stored.words import StoredWords
 from mcsquared.corpus.text import CountedWords
 from mcsquared.errors import InputError
@@ -136,13 +136,9 @@ class StoredCorpus:
     def __getitem__(self, rows: Any) -> Corpus:
         """Return the corpus of some groups: a slice ``first:last``, or an array of few indices."""
         runs = list(_runs(rows, self.n_groups))
-        counts = _joined([self._words.rows.matrix(*run, self.n_words) for run in runs])
-        contexts = {
-            name: column.column(_joined([column.read(*run) for run in runs]))
-            for name, column in self._columns.items()
-        }
-        names = np.concatenate([self._group_names(*run) for run in runs])
-        return self._part._with(Words(counts, self.vocabulary), contexts, names)
+        words = Words(self._words.rows.matrix(self.n_words, *runs), self.vocabulary)
+        contexts = {name: column.read(*runs) for name, column in self._columns.items()}
+        return self._part._with(words, contexts, self._group_names(*runs))
 
     def lengths(self, first: int, last: int) -> NDArray[np.int64]:
         """Return the number of tokens of the groups ``first:last``, int64.
@@ -152,7 +148,7 @@ class StoredCorpus:
         >>> stored.lengths(0, 3)
         array([2, 1, 0])
         """
-        found: NDArray[np.int64] = self._words.lengths.read(first, last).astype(np.int64)
+        found: NDArray[np.int64] = self._words.lengths.read((first, last)).astype(np.int64)
         return found
 
     def group_name(self, index: int) -> str:
@@ -165,14 +161,15 @@ class StoredCorpus:
         """
         if not 0 <= index < self.n_groups:
             raise InputError(f"the index is {index}, but the corpus has {self.n_groups} groups")
-        return str(self._group_names(index, index + 1)[0])
+        return str(self._group_names((index, index + 1))[0])
 
-    def _group_names(self, first: int, last: int) -> NDArray[np.object_]:
-        names = np.empty(last - first, dtype=object)
+    def _group_names(self, *runs: Run) -> NDArray[np.object_]:
         if self._names is None:
-            names[:] = list(map(str, range(first, last)))
+            listed = [str(j) for first, last in runs for j in range(first, last)]
         else:
-            names[:] = self._names.read(first, last)
+            listed = self._names.read(*runs)
+        names = np.empty(len(listed), dtype=object)
+        names[:] = listed
         return names
 
     def fingerprint(self) -> str:
@@ -198,7 +195,7 @@ def _remove(folder: Path, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _runs(rows: Any, n_groups: int) -> Iterator[tuple[int, int]]:
+def _runs(rows: Any, n_groups: int) -> Iterator[Run]:
     """Yield (first, last) of groups that stand next to each other."""
     if isinstance(rows, slice) and rows.step in (None, 1):
         try:
@@ -213,13 +210,3 @@ def _runs(rows: Any, n_groups: int) -> Iterator[tuple[int, int]]:
     ends = np.flatnonzero(np.diff(index) != 1) + 1
     for run in np.split(index, ends):
         yield int(run[0]), int(run[-1]) + 1
-
-
-def _joined(parts: list[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    if sparse.issparse(parts[0]):
-        stacked = sparse.vstack(parts, format="csr")
-        stacked.has_canonical_format = True
-        return stacked
-    return np.concatenate(parts)
