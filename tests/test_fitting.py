@@ -12,6 +12,11 @@ from mcsquared.errors import InputError
 from mcsquared.fitting.checks import BYTES_PER_TOKEN, check_memory, check_sampler
 from tests.test_chain import assert_same_draws
 
+
+class Own(mc2.Gaussian):
+    """A family without a kernel."""
+
+
 COUNTS = np.random.default_rng(2).poisson(1.0, (10, 5))
 
 
@@ -74,12 +79,12 @@ def test_without_a_gpu_one_sentence_says_so(monkeypatch):
         model(device="cuda").fit(COUNTS)
 
 
-def test_a_gpu_takes_words_alone_and_says_so(monkeypatch):
+def test_a_gpu_takes_no_family_of_ones_own_as_content_and_says_so(monkeypatch):
     memory = pytest.importorskip("mcsquared.kernels.cuda.memory")
     monkeypatch.setattr(memory, "missing", lambda: None)
-    points = mc2.Corpus([np.ones((2, 3)), np.zeros((4, 3))])
-    with pytest.raises(InputError, match="device is 'cuda', but the content is no words"):
-        model(device="cuda").fit(points)
+    points = mc2.Corpus([np.ones((2, 1)), np.zeros((4, 1))])
+    with pytest.raises(InputError, match="device is 'cuda', but the family Own of the content"):
+        model(device="cuda", content=Own()).fit(points)
 
 
 @pytest.mark.parametrize("lam", [-math.inf, math.nan, "inf", None])

@@ -61,7 +61,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         "auto" is "blocked", which is fast and parallel; "collapsed" is the paper's own, corrected,
         for ``lam=inf``.
     device : {"cpu", "cuda"}
-        "cuda": words on a GPU (extra "gpu").
+        "cuda": words or vectors on a GPU (extra "gpu").
     n_sweeps, burn_in, thin : int
         All sweeps; those discarded at the beginning; every ``thin``-th after that is kept.
     n_chains : int

@@ -11,6 +11,13 @@ import pytest
 
 from mcsquared.corpus import Corpus
 from mcsquared.kernels.cpu.gammas import draw_gamma_rows as draw_on_cpu
+from mcsquared.kernels.cpu.predictive import KINDS
+from mcsquared.kernels.cpu.vector_likelihood import fold_statistics, given_tokens
+from mcsquared.kernels.cpu.vector_tokens import (
+    draw_vector_topics,
+    score_vector_groups,
+    sweep_vector_groups,
+)
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import observe
 from mcsquared.priors import Gamma, Priors
@@ -21,6 +28,8 @@ from mcsquared.state import Bounds, differences, recount
 
 APART = 1e-3  # share of draws that may differ
 GROUPS_APART = 0.03  # a token that differs takes the rest of its group along
+PLACE = (3, 1, 7)  # seed, chain, sweep
+TOPICS, FIRST_TOKEN = int(Step.TOPICS), 1000
 
 
 @pytest.fixture(scope="module")
@@ -49,26 +58,40 @@ def size(memory):
     return (5, 8, 16) if SIMULATED else (300, 400, 100)
 
 
-def corpus_of(n_groups, n_words):
+def corpus_of(content, n_groups, n_words):
     """Groups of very different lengths, one of them empty, with contexts that have holes."""
     rng = np.random.default_rng(0)
+    tokens = words_of(n_groups, n_words, rng) if content == "words" else points_of(n_groups, rng)
+    contexts = {
+        "year": np.where(rng.random(n_groups) < 0.2, np.nan, rng.normal(2000, 5, n_groups)),
+        "tags": [list(map(str, rng.integers(0, 9, rng.integers(0, 4)))) for _ in range(n_groups)],
+        "kind": [None if j % 5 == 0 else "ab"[j % 2] for j in range(n_groups)],
+    }
+    return Corpus(tokens, contexts)
+
+
+def words_of(n_groups, n_words, rng):
     rate = rng.gamma(0.3, 0.5, (n_groups, 1)) * rng.gamma(0.2, 5.0, n_words)
     counts = rng.poisson(rate + 0.05)
     counts[n_groups // 2] = 0
-    contexts = {
-        "year": np.where(rng.random(n_groups) < 0.2, np.nan, rng.normal(2000, 5, n_groups)),
-        "tags": [list(map(str, rng.integers(0, 9, rng.integers(0, 4)))) for _ in counts],
-        "kind": [None if j % 5 == 0 else "ab"[j % 2] for j in range(n_groups)],
-    }
-    return Corpus(counts, contexts)
+    return counts
+
+
+def points_of(n_groups, rng):
+    """Points around a few, and one far away from all others."""
+    lengths = rng.poisson(rng.gamma(1.0, 3.0 if n_groups < 100 else 20.0, n_groups))
+    lengths[n_groups // 2] = 0
+    points = [rng.normal(rng.integers(-2, 3, (n, 2)), 0.3) for n in lengths]
+    points[int(lengths.argmax())][0] = (400.0, -300.0)
+    return points
 
 
 class Case:
     """A state after a few sweeps."""
 
-    def __init__(self, lam, size):
+    def __init__(self, content, lam, size):
         n_groups, n_words, n_topics = size
-        corpus = corpus_of(n_groups, n_words)
+        corpus = corpus_of(content, n_groups, n_words)
         self.bounds = Bounds(16 if n_groups < 100 else 50, n_topics)
         self.priors = Priors.for_corpus(corpus, lam=lam)
         self.observations = observe(corpus, self.priors)
@@ -88,7 +111,7 @@ class Case:
     def moved(self, place):
         """Return the state after its groups have moved, and what the move returned."""
         state = copy.deepcopy(self.state)
-        place.put(state)
+        place.put(state, Key(0, 0, state.sweep))
         state.sweep += 1
         key = Key(0, 0, state.sweep)
         make_room(state, self.bounds)
@@ -101,8 +124,13 @@ class Case:
 
 
 @pytest.fixture(scope="module", params=[math.inf, Gamma(1, 0.1)], ids=["shared", "varying"])
-def case(request, size):
-    return Case(request.param, size)
+def lam(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=["words", "points"])
+def case(request, lam, size):
+    return Case(request.param, lam, size)
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +157,100 @@ def test_gamma_variates_are_the_same(memory, size, shape, in_logs):
     )
 
 
+class Likelihoods:
+    """Groups of tokens whose log-likelihoods are given, some of them hard to sum."""
+
+    def __init__(self, size):
+        rng = np.random.default_rng(3)
+        n_groups, _, self.n_topics = size
+        self.n_clusters, lengths = 5, rng.integers(3, 9 if n_groups < 100 else 40, n_groups)
+        lengths[1] = 0
+        self.start = np.concatenate([[0], np.cumsum(lengths)])
+        rows = 3.0 * rng.normal(size=(int(self.start[-1]), self.n_topics))
+        rows[1::4] *= 1e3  # one topic has nearly all
+        rows[2::8] = -np.inf
+        rows[3::16, ::2] = np.nan
+        self.rows = rows
+        self.log_tau = np.log(rng.dirichlet(np.full(self.n_topics, 0.5), self.n_clusters))
+        self.log_tau[0] -= 5e3 * rng.random(self.n_topics)  # less than any double
+        self.log_tau[1, 3:] = -np.inf
+        self.clusters = rng.integers(0, self.n_clusters, n_groups).astype(np.int32)
+        self.topics = rng.integers(0, self.n_topics, len(rows)).astype(np.uint16)
+        self.tokens = given_tokens(rows, 0, np.zeros((len(rows), 1)))
+
+    def on_cpu(self, lam):
+        """Return what the CPU's kernel draws, and the counts."""
+        topics = self.topics.copy()
+        counts = np.zeros((self.n_clusters, self.n_topics), np.int32)
+        chunks, room = np.array([0, len(self.clusters)]), np.zeros((1, self.n_topics, 1))
+        before = (0, 1, chunks, self.start, self.tokens, self.log_tau)
+        after = (self.clusters, topics, counts, room, *PLACE, TOPICS, FIRST_TOKEN)
+        if math.isinf(lam):
+            draw_vector_topics(*before, *after)
+        else:
+            sweep_vector_groups(*before, lam, *after)
+        return topics, counts
+
+    def on_device(self, memory, lam):
+        """Return what the GPU's kernel draws, and the counts: only where λ = ∞."""
+        from mcsquared.kernels import cuda
+
+        put, n_groups = memory.put, len(self.clusters)
+        slots, start = (self.n_clusters, self.n_topics), put(self.start)
+        given = [put(x.reshape(-1)) for x in (self.rows, np.exp(self.log_tau), self.log_tau)]
+        clusters, topics, counts = put(self.clusters), put(self.topics), put(np.zeros(slots, "i4"))
+        kernels, labels = cuda.load().vector_tokens, (clusters, topics)
+        if math.isinf(lam):
+            place = (0, n_groups, len(self.topics), FIRST_TOKEN, slots, start)
+            kernels.draw_vector_topics(*place, *given, *PLACE, *labels, counts.reshape(-1))
+        else:
+            place = (0, n_groups, FIRST_TOKEN, slots, put(np.arange(n_groups)[::-1]), start)
+            kernels.sweep_vector_groups(*place, *given, lam, *PLACE, *labels)
+        return memory.take(topics), memory.take(counts)
+
+
+@pytest.fixture(scope="module")
+def likelihoods(memory, size):
+    return Likelihoods(size)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")  # −∞ less −∞, which only the simulator says
+@pytest.mark.parametrize("lam", [math.inf, 0.4], ids=["shared", "varying"])
+def test_topics_are_the_same_also_where_doubles_underflow(lam, memory, likelihoods):
+    topics, counts = likelihoods.on_cpu(lam)
+    found, counts_found = likelihoods.on_device(memory, lam)
+    np.testing.assert_array_equal(found, topics)
+    if math.isinf(lam):
+        np.testing.assert_array_equal(counts_found, counts)
+
+
+def test_scores_of_clusters_are_the_same_also_where_doubles_underflow(memory, likelihoods):
+    from mcsquared.kernels.cuda.vector_groups import score_vector_groups as on_device
+
+    case, n_groups = likelihoods, len(likelihoods.clusters)
+    expected = np.zeros((n_groups, case.n_clusters))
+    score_vector_groups(0, n_groups, case.start, case.tokens, case.log_tau, expected)
+    found, order = memory.put(np.full(expected.size, np.nan)), np.arange(n_groups)[::-1]
+    given = (case.rows, case.log_tau, np.exp(case.log_tau.T))
+    given = [memory.put(np.ascontiguousarray(x).reshape(-1)) for x in given]
+    slots = (case.n_clusters, case.n_topics)
+    on_device(0, n_groups, slots, memory.put(order), memory.put(case.start), *given, found)
+    found = memory.take(found).reshape(expected.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_statistics_are_products_of_the_coordinates_that_are_named(memory, kind):
+    from mcsquared.kernels.cuda.vector_likelihood import factors_of
+
+    width = 4 if kind == "multivariate_gaussian" else 1
+    x = np.random.default_rng(0).normal(size=width)
+    left, right = factors_of(KINDS[kind], width)
+    expected = np.empty(len(left))
+    fold_statistics(KINDS[kind], x, expected)
+    np.testing.assert_array_equal(np.append(x, 1.0)[left] * np.append(x, 1.0)[right], expected)
+
+
 def test_groups_move_as_on_the_cpu(case, on_device):
     expected, log_rising, _ = case.moved(blocked.Place(case.observations, case.priors))
     found, log_rising_found, _ = on_device[1]
@@ -136,6 +258,7 @@ def test_groups_move_as_on_the_cpu(case, on_device):
     share = GROUPS_APART if len(found.topic_of_token) else APART
     apart = found.cluster_of_group != expected.cluster_of_group
     assert apart.mean() <= share
+    assert found.counts.words_in_topic.shape == expected.counts.words_in_topic.shape
     for name in ("topics_in_cluster", "words_in_topic"):
         difference = getattr(found.counts, name) - getattr(expected.counts, name)
         assert np.abs(difference).sum() <= 2 * share * n_tokens
@@ -158,7 +281,9 @@ def test_counts_are_those_of_the_labels(case, on_device):
 
 def test_shards_that_come_and_go_give_the_same_draws(case, on_device, monkeypatch):
     whole, (expected, log_rising, _) = on_device
-    monkeypatch.setattr("mcsquared.samplers.blocked.device.corpus.SHARE_OF_SHARD", 0.6)
+    corpus = "mcsquared.samplers.blocked.device.corpus"
+    monkeypatch.setattr(f"{corpus}.SHARE_OF_SHARD", 0.6)
+    monkeypatch.setattr(f"{corpus}.AT_ONCE", 8)
     in_shards = case.device(most_bytes=whole.corpus.n_bytes - 1)
     assert whole.corpus.is_resident
     assert not in_shards.corpus.is_resident

@@ -10,12 +10,15 @@ from tests.statistics.agreement import compare, is_exact, row
 from tests.statistics.joint_chain import chain_draws, forward_draws, largest, scores
 from tests.statistics.joint_chain import row as joint_row
 from tests.statistics.test_enumeration_blocked import every_lam, make
+from tests.statistics.test_geweke import every_design
 from tests.statistics.test_geweke import make as make_design
 
-WORDS = [
+CORPORA = [
     "missing Gaussian context and a bag",
     "repeated words",
     "sampled concentrations",
+    "Gaussian content",
+    "points as content, counts and truth values as contexts",
 ]
 
 
@@ -50,7 +53,7 @@ def on_device():
 
 
 @every_lam
-@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("name", CORPORA)
 def test_a_chain_on_the_gpu_agrees_with_enumeration(name, lam, on_device):
     found = compare(make(name, lam), n_sweeps=1500, seed=2, sampler=on_device)
     print(name, lam, row(found))
@@ -58,8 +61,9 @@ def test_a_chain_on_the_gpu_agrees_with_enumeration(name, lam, on_device):
 
 
 @every_lam
-def test_a_chain_on_the_gpu_has_the_joint_prior(lam, on_device):
-    design = make_design("words", lam)
+@every_design
+def test_a_chain_on_the_gpu_has_the_joint_prior(name, lam, on_device):
+    design = make_design(name, lam)
     z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, on_device))
-    print(lam, joint_row(z, design))
+    print(name, lam, joint_row(z, design))
     assert np.abs(z).max() < 4.5, largest(z, design)

@@ -15,7 +15,20 @@ if not hasattr(np, "row_stack"):  # numba-cuda 0.30 asks NumPy 2.5 for the name 
 
 __all__ = ["load"]
 
-MODULES = ("cells", "gammas", "members", "memory", "mixtures", "placing", "shares", "sums")
+MODULES = (
+    "cells",
+    "gammas",
+    "members",
+    "memory",
+    "mixtures",
+    "placing",
+    "shares",
+    "sums",
+    "vector_groups",
+    "vector_likelihood",
+    "vector_sums",
+    "vector_tokens",
+)
 
 
 def load() -> Any:

@@ -27,9 +27,10 @@ def check_device(observations: Observations) -> None:
     reason = missing()
     if reason is not None:
         raise InputError(f"device is 'cuda', but no GPU can be used here: {reason}")
-    if not observations.n_words:
+    if observations.generic_content is not None:
         raise InputError(
-            "device is 'cuda', but the content is no words; device='cpu' takes content of any kind"
+            f"device is 'cuda', but the family {type(observations.content_family).__name__} of the "
+            "content is one of your own; device='cpu' takes it"
         )
     for context in observations.generic_contexts:
         if integrates(context):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ __all__ = ["DeviceCorpus", "Shard", "longest_first"]
 SHARE = 0.8  # of the free memory that a corpus may take; what is left is for tables
 SHARE_OF_SHARD = 0.2  # the next one is copied before the last one's memory is free
 MOST_WHOLE = 2.0**61  # sums of statistics are whole numbers below it
+AT_ONCE = 1 << 19  # tokens and groups of vectors whose likelihoods are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,14 @@ class Shard:
         Which ones of the corpus.
     arrays : dict
         Those of `DeviceCorpus.host_arrays`.
+    blocks : list of (int, int)
+        Groups of the shard that are moved at a time, where tokens are vectors.
     """
 
     groups: slice
     tokens: slice
     arrays: dict[str, Any]
+    blocks: list[tuple[int, int]]
 
     @property
     def n_groups(self) -> int:
@@ -55,6 +61,8 @@ class DeviceCorpus:
 
     Attributes
     ----------
+    keeps_topics : bool
+        Whether every token has a topic: for words where λ is finite, always for vectors.
     is_resident : bool
         Whether all of it stays on the GPU; else shards are copied there one after another.
     n_bytes : int
@@ -71,6 +79,7 @@ class DeviceCorpus:
         from mcsquared.kernels.cuda import memory
 
         self.observations, self.varies = observations, varies
+        self.keeps_topics = varies or not observations.n_words
         self.statistics = statistics_of_groups(observations)
         largest = np.abs(self.statistics).max(axis=0, initial=0.0)
         bound = np.where(largest > 0.0, largest, 1.0) * (observations.n_groups + 1)
@@ -92,8 +101,31 @@ class DeviceCorpus:
         if self.is_resident:
             yield from self._held
             return
-        for first, last in zip(self._bounds_of_shards, self._bounds_of_shards[1:], strict=False):
-            yield self._load(int(first), int(last))
+        for first, last in pairwise(self._bounds_of_shards.tolist()):
+            yield self._load(first, last)
+
+    @cached_property
+    def chunk_bounds(self) -> NDArray[np.int64]:
+        """Groups at which the chunks begin that have any: statistics of vectors are summed by them.
+
+        int64 (n_chunks + 1,)
+        """
+        return np.unique(self.observations.layout.chunk_start)
+
+    @property
+    def most_tokens(self) -> int:
+        """Tokens of the largest shard."""
+        return int(np.diff(self.observations.group_start[self._bounds_of_shards]).max())
+
+    @property
+    def most_at_once(self) -> tuple[int, int]:
+        """Groups and tokens of the blocks that have most of them."""
+        start, most = self.observations.group_start, [0, 0]
+        for first, last in pairwise(self._bounds_of_shards.tolist()):
+            for begin, end in self._blocks(first, last):
+                n_tokens = int(start[first + end] - start[first + begin])
+                most = [max(most[0], end - begin), max(most[1], n_tokens)]
+        return most[0], most[1]
 
     def padded(self, category_counts: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return counts (cluster slots, categories) as a table with rows where kernels begin."""
@@ -113,6 +145,17 @@ class DeviceCorpus:
             "bag_count": bags.count,
             "group_start": start - start[0],
         }
+        if not observations.n_words:
+            bounds = observations.group_start[self.chunk_bounds]
+            blocks = [
+                begin + longest_first(start[begin : end + 1])
+                for begin, end in self._blocks(first, last)
+            ]
+            return arrays | {
+                "order": np.concatenate([np.zeros(0, np.int64), *blocks]),
+                "chunk_start": np.clip(bounds, start[0], start[-1]) - start[0],
+                "values": observations.values[int(start[0]) : int(start[-1])].reshape(-1),
+            }
         if self.varies:
             words = observations.word[int(start[0]) : int(start[-1])]
             return arrays | {"order": longest_first(start), "word": words.astype(np.int32)}
@@ -132,7 +175,15 @@ class DeviceCorpus:
         start = self.observations.group_start
         host = self.host_arrays(first, last)
         arrays = {name: memory.put(array) for name, array in host.items()}
-        return Shard(slice(first, last), slice(int(start[first]), int(start[last])), arrays)
+        tokens = slice(int(start[first]), int(start[last]))
+        return Shard(slice(first, last), tokens, arrays, self._blocks(first, last))
+
+    def _blocks(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Return groups of a shard, counted from its first, that are moved at a time."""
+        if self.observations.n_words:
+            return []
+        cost = np.diff(self.observations.group_start[first : last + 1]) + 1
+        return list(pairwise(filled(np.cumsum(cost), AT_ONCE)))
 
     def _bounds(self, free: int) -> NDArray[np.int64]:
         """Return the groups at which shards begin, and their end."""
@@ -140,10 +191,12 @@ class DeviceCorpus:
         bags = np.diff(observations.bags.start, axis=1).sum(axis=0)
         # Labels and places of a group, and its statistics; words with topics, or with counts.
         of_group = 24 + 8 * self.statistics.shape[1] + 8 * len(observations.bag_families)
-        tokens = np.diff(observations.group_start)
-        if not self.varies:
+        tokens, of_token = np.diff(observations.group_start), 8
+        if not observations.n_words:
+            of_token = 8 + 8 * observations.values.shape[1]
+        elif not self.varies:
             tokens = np.diff(observations.layout.words_of_group.start)
-        needed = of_group + 8 * bags + 8 * tokens
+        needed = of_group + 8 * bags + of_token * tokens
         total = np.cumsum(needed)
         self.n_bytes = int(needed.sum())
         if self.n_bytes <= free:
@@ -154,12 +207,17 @@ class DeviceCorpus:
                 f"device is 'cuda', but its memory has {most} bytes for a shard of the corpus and "
                 f"the largest group needs {needed.max()}; device='cpu' takes it"
             )
-        bounds, done = [0], 0
-        while bounds[-1] < len(total):
-            last = int(np.searchsorted(total, done + most, side="right"))
-            bounds.append(last)
-            done = int(total[last - 1])
-        return np.array(bounds)
+        return np.array(filled(total, most))
+
+
+def filled(total: NDArray[np.int64], most: int) -> list[int]:
+    """Return bounds of parts that hold ``most`` at most, or one group: ``total`` is cumulative."""
+    bounds, done = [0], 0
+    while bounds[-1] < len(total):
+        last = int(np.searchsorted(total, done + most, side="right"))
+        bounds.append(max(last, bounds[-1] + 1))
+        done = int(total[bounds[-1] - 1])
+    return bounds
 
 
 def longest_first(start: NDArray[np.int64]) -> NDArray[np.int64]:

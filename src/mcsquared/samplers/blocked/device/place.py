@@ -13,24 +13,24 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.contexts import SMALLEST_SHAPE, draw_few
-from mcsquared.samplers.blocked.device.corpus import DeviceCorpus, Shard, longest_first
+from mcsquared.samplers.blocked.device.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.blocked.device.tables import Tables, grown
+from mcsquared.samplers.blocked.device.vectors import VectorsThere
+from mcsquared.samplers.blocked.device.words import WordsThere
 from mcsquared.samplers.blocked.members import SMALLEST_SHARE
 from mcsquared.samplers.blocked.place import Place
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.blocked.words import SMALL_SUM, draw_small_topics
 from mcsquared.samplers.joint import N_KNOWN, log_without_probabilities
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
 
 __all__ = ["Device"]
 
-CONTENT, CATEGORIES = int(Step.CONTENT), int(Step.CATEGORIES)
-MAY_BE_SMALL = 8.0  # a Gamma of a larger shape is below `SMALL_SUM` once in 10⁸⁴ draws
+CATEGORIES = int(Step.CATEGORIES)
 
 
 class Device(Place):
-    """Groups of words on the GPU that numba has chosen.
+    """Groups on the GPU that numba has chosen.
 
     Parameters
     ----------
@@ -49,67 +49,56 @@ class Device(Place):
 
         super().__init__(observations, priors, workers)
         self.corpus, self.kernels, self.memory = corpus, cuda.load(), cuda.load().memory
-        put = self.memory.put
-        self.beta = float(priors.content.kernel_parameters()[0])
-        self.known = put(log_joint_of_counts(self.beta, N_KNOWN))
+        there = WordsThere if observations.n_words else VectorsThere
+        self.content: WordsThere | VectorsThere = there(observations, priors, corpus)
         self.known_of_bag = [
-            put(log_joint_of_counts(float(c), N_KNOWN)) for c in observations.bags.concentration
+            self.memory.put(log_joint_of_counts(float(c), N_KNOWN))
+            for c in observations.bags.concentration
         ]
-        self.scales = put(corpus.scales)
-        if not corpus.varies:
-            word_start = observations.layout.word_start
-            self.word_order, self.word_start = put(longest_first(word_start)), put(word_start)
+        self.scales = self.memory.put(corpus.scales)
 
     def put(self, state: State, key: Key) -> None:
         """Take over labels and counts."""
-        counts, put = state.counts, self.memory.put
+        put = self.memory.put
         self.clusters = put(state.cluster_of_group.astype(np.int32))
         topics = state.topic_of_token.astype(np.uint16)
         # Topics of a corpus that comes in shards stay at home.
-        self.topics = put(topics) if self.corpus.varies and self.corpus.is_resident else topics
-        self.words = put(counts.words_in_topic.reshape(-1))
-        self.categories = put(self.corpus.padded(counts.category_counts).reshape(-1))
+        resident = self.corpus.keeps_topics and self.corpus.is_resident
+        self.topics = put(topics) if resident else topics
+        self.content.put(state)
+        self.categories = put(self.corpus.padded(state.counts.category_counts).reshape(-1))
         self._new_tables(state)
 
     def _new_tables(self, state: State) -> None:
         slots = state.counts.topics_in_cluster.shape
-        self.tables = Tables(self.observations, self.corpus, slots)
+        of_content = self.content.sizes_at_home(slots[1])
+        self.tables = Tables(self.observations, self.corpus, slots, of_content)
+        self.content.make_tables(self.tables)
         self.memory.put(state.tables.reshape(-1).astype(np.int32), self.tables.held)
         self.counted = False
 
     def fetch(self, state: State, clusters_only: bool = False) -> None:
         """Bring home the clusters of groups and, if asked, everything else that is there."""
-        take, counts = self.memory.take, state.counts
+        take = self.memory.take
         state.cluster_of_group = take(self.clusters)
         if clusters_only:
             return
-        if self.corpus.varies:
+        if self.corpus.keeps_topics:
             resident = self.corpus.is_resident
             state.topic_of_token = take(self.topics) if resident else self.topics.copy()
-        n_clusters, n_topics = self.tables.slots
-        counts.words_in_topic = take(self.words).reshape(-1, n_topics)
+        self.content.fetch(state)
+        n_clusters = self.tables.slots[0]
         rows = take(self.categories).reshape(-1, n_clusters)[self.corpus.row_of_category]
-        counts.category_counts = np.ascontiguousarray(rows.T)
-
-    def _make_room(self, state: State) -> None:
-        """Give all tables the size that the slots ask for; counts keep their places."""
-        old, new = self.tables.slots, state.counts.topics_in_cluster.shape
-        if old != new:
-            self.words = grown(self.memory, self.words, old[1], new[1])
-            self.categories = grown(self.memory, self.categories, old[0], new[0])
-            self._new_tables(state)
+        state.counts.category_counts = np.ascontiguousarray(rows.T)
 
     def begin(self, state: State, key: Key) -> None:
-        """Draw ψ as variates (n_words, topic slots), with each topic's sum."""
-        self._make_room(state)
-        tables, n_topics = self.tables, self.tables.slots[1]
-        sums = tables.drawn.there["sums_of_topics"]
-        self.kernels.gammas.draw_gamma_rows(
-            0, tables.variates.size, self.words, self.beta, CONTENT, *key, False, tables.variates
-        )
-        self.kernels.sums.add_columns(tables.variates, n_topics, tables.parts, sums)
-        if self.beta * self.observations.n_words < MAY_BE_SMALL:
-            self._draw_small_topics(key)
+        """Give all tables the size that the slots ask for, and draw the parameters of topics."""
+        old, new = self.tables.slots, state.counts.topics_in_cluster.shape
+        if old != new:
+            self.content.grow(old[1], new[1])
+            self.categories = grown(self.memory, self.categories, old[0], new[0])
+            self._new_tables(state)
+        self.content.begin(state, key)
 
     def draw_shares(
         self, state: State, topics: NDArray[np.float64], key: Key
@@ -159,13 +148,14 @@ class Device(Place):
         Nothing is waited for before all of it has been asked for.
         """
         tables, memory = self.tables, self.memory
-        for table in (self.words, self.categories):
-            memory.zero(table)
+        memory.zero(self.categories)
         tables.counts.clear()
         memory.put(contexts.naturals.reshape(-1), tables.naturals)
         memory.put(weights.log_clusters, tables.log_clusters)
+        self.content.prepare()
         move = self._move_members if self.corpus.varies else self._move_groups
         move(state, contexts.extra, key)
+        self.content.finish(key)
         given = memory.put(state.v * weights.topics, tables.of_topic)
         out = tables.drawn.there["tables"]
         self.kernels.shares.draw_table_counts(tables.held, given, *key, out)
@@ -185,20 +175,9 @@ class Device(Place):
         counts.groups_in_cluster = here["groups"]
         counts.context_statistics = here["statistics"] / self.corpus.scales
         counts.category_totals = here["totals"]
+        self.content.take_home(state)
         self.log_shares[:] = tables.drawn.here["log_shares"]
         self.counted = True
-
-    def _draw_small_topics(self, key: Key) -> None:
-        """Draw topics in logs whose variates are too small for floats, at home."""
-        tables, n_topics = self.tables, self.tables.slots[1]
-        sums = self.memory.take(tables.drawn.there["sums_of_topics"])
-        if not (sums < SMALL_SUM).any():
-            return
-        words = self.memory.take(self.words).reshape(-1, n_topics)
-        variates = self.memory.take(tables.variates).reshape(-1, n_topics)
-        draw_small_topics(words, self.beta, key, variates, sums)
-        self.memory.put(variates.reshape(-1), tables.variates)
-        self.memory.put(sums, tables.drawn.there["sums_of_topics"])
 
     def _contexts_of(self, shard: Shard, extra: NDArray[np.float64]) -> tuple[Any, ...]:
         """Return the contexts of a shard with the parameters they are scored by."""
@@ -209,37 +188,23 @@ class Device(Place):
 
     def _move_members(self, state: State, extra: NDArray[np.float64], key: Key) -> None:
         """Draw topics of tokens, clusters of groups and their tables: λ finite."""
-        tables, memory, kernels = self.tables, self.memory, self.kernels
-        drawn, counts = tables.drawn.there, tables.counts.there
-        # ψ times the number of words: most are near 1, far from where floats end.
-        sums, n_words = drawn["sums_of_topics"], self.observations.n_words
-        kernels.sums.scale_columns(tables.variates, tables.slots[1], sums, n_words)
-        base = tables.shares
-        none = (tables.no_sums, base, tables.shares_by_topic)
+        tables, kernels = self.tables, self.kernels
+        drawn, counts, base = tables.drawn.there, tables.counts.there, tables.base
+        none = (tables.no_sums, base, tables.no_shares)
         kernels.shares.weigh_topics(
             tables.slots[1], drawn["log_shares"], state.lam, SMALLEST_SHARE, *none
         )
         kernels.placing.tabulate_log_rising(tables.slots, base, tables.n_tabulated, tables.rising)
         for shard in self.corpus.shards():
-            arrays, resident = shard.arrays, self.corpus.is_resident
             clusters, scores = self._of_shard(shard, self.clusters, tables.log_likelihood)
-            topics = self.topics if resident else memory.put(self.topics[shard.tokens])
-            before = (shard.n_groups, shard.groups.start, shard.tokens.start, tables.slots)
-            kernels.members.sweep_tokens(
-                *before,
-                arrays["order"],
-                arrays["group_start"],
-                arrays["word"],
-                base,
-                tables.variates,
-                *key,
-                clusters,
-                topics,
-                self.words,
-            )
+            topics = self._topics_of(shard)
+            self.content.sweep_tokens(shard, clusters, topics, state.lam, key)
             kernels.placing.place_groups(
-                *before,
-                arrays["group_start"],
+                shard.n_groups,
+                shard.groups.start,
+                shard.tokens.start,
+                tables.slots,
+                shard.arrays["group_start"],
                 topics,
                 base,
                 tables.rising,
@@ -252,62 +217,36 @@ class Device(Place):
                 counts["tables"],
                 scores,
             )
-            if not resident:
-                self.topics[shard.tokens] = memory.take(topics)
+            self._keep_topics(shard, topics)
             self._count(shard)
         kernels.sums.add_floats(tables.log_likelihood, drawn["log_likelihood"])
 
     def _move_groups(self, state: State, extra: NDArray[np.float64], key: Key) -> None:
-        """Draw clusters with topics summed out, then topics by (cluster, word) cell: λ = ∞."""
-        tables, kernels, n_words = self.tables, self.kernels, self.observations.n_words
-        drawn = tables.drawn.there
-        kernels.shares.weigh_topics(
-            tables.slots[1],
-            drawn["log_shares"],
-            1.0,
-            SMALLEST_SHARE,
-            drawn["sums_of_topics"],
-            tables.shares,
-            tables.shares_by_topic,
-        )
-        self.memory.zero(tables.tokens_of_cell)
-        kernels.mixtures.tabulate_log_mixtures(
-            n_words, tables.slots, tables.variates, tables.shares_by_topic, tables.mixtures
-        )
+        """Draw clusters with topics summed out, then topics: λ = ∞."""
         for shard in self.corpus.shards():
-            kernels.mixtures.draw_clusters_of_words(
-                shard.n_groups,
-                shard.groups.start,
-                shard.arrays["order"],
-                shard.arrays["entry_start"],
-                shard.arrays["entry_word"],
-                shard.arrays["entry_count"],
-                tables.mixtures,
-                tables.log_clusters,
-                self._contexts_of(shard, extra),
-                *key,
-                *self._of_shard(shard, self.clusters),
-                tables.tokens_of_cell,
-            )
+            contexts, topics = self._contexts_of(shard, extra), self._topics_of(shard)
+            (clusters,) = self._of_shard(shard, self.clusters)
+            self.content.draw_clusters(shard, contexts, clusters, topics, key)
+            self._keep_topics(shard, topics)
             self._count(shard)
-        kernels.cells.draw_cells(
-            n_words,
-            tables.slots,
-            self.word_order,
-            self.word_start,
-            tables.shares,
-            tables.variates,
-            tables.tokens_of_cell,
-            *key,
-            tables.counts.there["topics"],
-            self.words,
-        )
 
     def _of_shard(self, shard: Shard, *arrays: Any) -> list[Any]:
         """Return the parts of arrays over groups that belong to a shard."""
         if self.corpus.is_resident:
             return list(arrays)
         return [array[shard.groups] for array in arrays]
+
+    def _topics_of(self, shard: Shard) -> Any:
+        """Return the topics of a shard's tokens on the GPU, None where none are kept."""
+        if not self.corpus.keeps_topics:
+            return None
+        resident = self.corpus.is_resident
+        return self.topics if resident else self.memory.put(self.topics[shard.tokens])
+
+    def _keep_topics(self, shard: Shard, topics: Any) -> None:
+        """Take the topics of a shard home before it goes."""
+        if self.corpus.keeps_topics and not self.corpus.is_resident:
+            self.topics[shard.tokens] = self.memory.take(topics)
 
     def _count(self, shard: Shard) -> None:
         """Count the groups of a shard, and add up their contexts."""
@@ -324,27 +263,24 @@ class Device(Place):
         )
 
     def _add_log_counts(self) -> None:
-        """Add up the log-densities of all counts, in parts."""
-        add, drawn = self.kernels.sums.add_log_rising, self.tables.drawn.there
-        add(self.words, self.beta, self.known, drawn["log_counts 0"])
-        n_clusters = self.tables.slots[0]
+        """Add up the log-densities of all counts of bags, in parts."""
+        add, n_clusters = self.kernels.sums.add_log_rising, self.tables.slots[0]
         for c, rows in enumerate(self.corpus.bag_rows):
             held = self.categories[rows.start * n_clusters : rows.stop * n_clusters]
             concentration = float(self.observations.bags.concentration[c])
-            add(held, concentration, self.known_of_bag[c], drawn[f"log_counts {c + 1}"])
+            out = self.tables.drawn.there[f"log_counts {c}"]
+            add(held, concentration, self.known_of_bag[c], out)
 
     def log_tables(self, state: State) -> float:
         """Return the log-density of the content given topics and of bags given clusters."""
-        counts = state.counts
         if not self.counted:
+            self.content.add_log_counts()
             self._add_log_counts()
             self.tables.drawn.bring()
             self.counted = True
-        families = [self.priors.content, *self.observations.bag_families]
-        totals = [counts.tokens_in_topic, *counts.category_totals.T]
-        total = 0.0
-        for c, (family, observed) in enumerate(zip(families, totals, strict=True)):
+        total = self.content.log_density(state)
+        for c, family in enumerate(self.observations.bag_families):
             total += float(self.tables.drawn.here[f"log_counts {c}"].sum())
-            prior = family.kernel_parameters()
-            total += log_without_probabilities(prior, np.ascontiguousarray(observed))
+            observed = np.ascontiguousarray(state.counts.category_totals[:, c])
+            total += log_without_probabilities(family.kernel_parameters(), observed)
         return total

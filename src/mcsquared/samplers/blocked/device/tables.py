@@ -11,7 +11,9 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.blocked.device.corpus import DeviceCorpus
 from mcsquared.samplers.blocked.members import TABLE_NUMBERS, TABULATED
 
-__all__ = ["Home", "Tables", "grown"]
+__all__ = ["Home", "Sizes", "Tables", "grown"]
+
+Sizes = dict[str, tuple[tuple[int, ...], Any]]
 
 
 class Home:
@@ -22,7 +24,7 @@ class Home:
     sizes : dict from name to (shape, dtype)
     """
 
-    def __init__(self, memory: Any, sizes: dict[str, tuple[tuple[int, ...], Any]]) -> None:
+    def __init__(self, memory: Any, sizes: Sizes) -> None:
         self._memory, self._sizes = memory, sizes
         self._places, first = {}, 0
         for name, (shape, dtype) in sizes.items():
@@ -53,12 +55,14 @@ class Home:
 
 
 class Tables:
-    """Room for the counts and the globals of a sweep.
+    """Room for the counts and the globals of a sweep, whatever the content.
 
     Parameters
     ----------
     slots : (int, int)
         Of clusters and topics.
+    of_content : dict from name to (shape, dtype)
+        What the content wants at home after groups have moved.
 
     Attributes
     ----------
@@ -69,13 +73,16 @@ class Tables:
     """
 
     def __init__(
-        self, observations: Observations, corpus: DeviceCorpus, slots: tuple[int, ...]
+        self,
+        observations: Observations,
+        corpus: DeviceCorpus,
+        slots: tuple[int, ...],
+        of_content: Sizes,
     ) -> None:
         from mcsquared.kernels.cuda import memory, sums
 
         n_clusters, n_topics = slots
-        n_cells, n_words = n_clusters * n_topics, observations.n_words
-        n_bags = len(observations.bag_families)
+        n_cells, n_bags = n_clusters * n_topics, len(observations.bag_families)
         self.slots, self.varies = (n_clusters, n_topics), corpus.varies
         self.counts = Home(
             memory,
@@ -92,33 +99,24 @@ class Tables:
             {
                 "tables": (slots, np.int32),
                 "log_shares": (slots, np.float64),
-                "sums_of_topics": ((n_topics,), np.float64),
                 "log_likelihood": ((sums.N_PARTS,), np.float64),
-                **{
-                    f"log_counts {table}": ((sums.N_PARTS,), np.float64)
-                    for table in range(1 + n_bags)
-                },
+                **{f"log_counts {c}": ((sums.N_PARTS,), np.float64) for c in range(n_bags)},
+                **of_content,
             },
         )
-        self.variates = memory.empty(n_words * n_topics, np.float32)
         self.log_categories = memory.empty(corpus.n_category_rows * n_clusters, np.float32)
-        self.parts = memory.empty(sums.N_PARTS * n_topics, np.float64)
-        self.shares = memory.empty(n_cells, np.float32)
         self.of_topic = memory.empty(n_topics, np.float64)
         self.log_clusters = memory.empty(n_clusters, np.float64)
         self.naturals = memory.empty(len(corpus.scales) * n_clusters, np.float64)
         self.no_scores = memory.empty((0, 0), np.float64)
         self.no_sums = memory.empty(0, np.float64)
-        self.shares_by_topic = memory.empty(0, np.float32)
+        self.no_shares = memory.empty(0, np.float32)
         if corpus.varies:
             most = min(TABULATED, TABLE_NUMBERS // n_cells - 1, observations.layout.longest)
             self.n_tabulated = max(most, 8)  # from there on the kernel's series holds
+            self.base = memory.empty(n_cells, np.float32)
             self.rising = memory.empty(n_cells * (self.n_tabulated + 1), np.float32)
             self.log_likelihood = memory.empty(observations.n_groups, np.float32)
-        else:
-            self.shares_by_topic = memory.empty(n_cells, np.float32)
-            self.mixtures = memory.empty(n_words * n_clusters, np.float32)
-            self.tokens_of_cell = memory.empty(n_words * n_clusters, np.int32)
 
     @property
     def held(self) -> Any:
