@@ -201,3 +201,10 @@ def test_an_address_where_nobody_answers_is_named(monkeypatch):
     monkeypatch.setattr("mcsquared.distributed.SECONDS_TO_CONNECT", 1)
     with pytest.raises(InputError, match=r"cluster is 'tcp://127\.0\.0\.1:1', but no Dask"):
         mc2.distributed.connect("tcp://127.0.0.1:1")
+
+
+def test_an_encrypted_address_without_certificates_is_refused():
+    with pytest.raises(
+        InputError, match=r"is 'tls://127\.0\.0\.1:1', but Dask's configuration names"
+    ):
+        mc2.distributed.connect("tls://127.0.0.1:1")

@@ -102,6 +102,10 @@ def connect(address: str) -> Any:
         raise InputError(
             f"cluster is {address!r}, but no Dask scheduler answers there: {error}"
         ) from error
+    except TypeError as error:  # what Dask raises for TLS without certificates
+        raise InputError(
+            f"cluster is {address!r}, but Dask's configuration names no certificates: {error}"
+        ) from error
 
 
 def _check(model: MC2, client: Any) -> None:
