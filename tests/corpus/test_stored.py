@@ -57,6 +57,7 @@ def assert_same(stored, corpus):
     assert list(whole.contexts) == list(corpus.contexts)
     assert whole.vocabulary.tolist() == corpus.vocabulary.tolist()
     assert whole.group_names.tolist() == corpus.group_names.tolist()
+    assert stored.describe() == corpus.describe()
     assert whole.notes == corpus.notes == stored.notes
     assert whole.dropped_words == corpus.dropped_words == stored.dropped_words
     assert whole.dropped_tokens == corpus.dropped_tokens == stored.dropped_tokens

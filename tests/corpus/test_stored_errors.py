@@ -274,6 +274,17 @@ def test_a_forked_process_does_not_remove_the_folder(tmp_path, scratch):
 # ------------------------------------------------------------------------------ memory
 
 
+def test_a_column_with_more_names_than_memory_holds_is_refused(refuses):
+    names = [f"row {i}" for i in range(3000)]
+    said = refuses({"tokens": [["a"]] * 3000, "id": names}, memory=1_000_000)
+    assert "context 'id' holds 3000 different values or more, for which memory has no room" in said
+
+
+def test_more_words_than_memory_holds_are_refused(refuses):
+    said = refuses({"tokens": [[f"word {i}"] for i in range(3000)]}, memory=1_000_000)
+    assert "'tokens', which holds 3000 different values or more" in said
+
+
 @pytest.mark.parametrize(
     ("said", "meant"),
     [

@@ -15,7 +15,7 @@ from mcsquared.errors import InputError
 if TYPE_CHECKING:
     from mcsquared.families import ConjugateFamily
 
-__all__ = ["FAMILY_OF_KIND", "Column", "code_label", "days_to_dates"]
+__all__ = ["FAMILY_OF_KIND", "Column", "code_label", "days_to_dates", "description"]
 
 FAMILY_OF_KIND = {
     "number": "gaussian",
@@ -265,17 +265,21 @@ class Column:
         >>> tag.describe()
         'tag: category, family categorical, 2 of 3 observed, 2 categories'
         """
-        observed = int(self.observed.sum())
-        line = (
-            f"{self.name}: {self.kind}, family {FAMILY_OF_KIND[self.kind]}, "
-            f"{observed} of {len(self)} observed"
-        )
-        extent = self.extent()
-        line += f", {extent}" if extent else ""
-        remark = self.note
-        if not remark and self.kind == "category" and self.categories is not None:
-            remark = hint(self.categories.tolist(), observed)
-        return f"{line} ({remark})" if remark else line
+        return description(self, int(self.observed.sum()), len(self))
+
+
+def description(column: Column, n_observed: int, n_groups: int) -> str:
+    """Return what there is to say about a context; the column may hold some of its values only."""
+    line = (
+        f"{column.name}: {column.kind}, family {FAMILY_OF_KIND[column.kind]}, "
+        f"{n_observed} of {n_groups} observed"
+    )
+    extent = column.extent()
+    line += f", {extent}" if extent else ""
+    remark = column.note
+    if not remark and column.kind == "category" and column.categories is not None:
+        remark = hint(column.categories.tolist(), n_observed)
+    return f"{line} ({remark})" if remark else line
 
 
 def days_to_dates(days: Any) -> NDArray[np.datetime64]:

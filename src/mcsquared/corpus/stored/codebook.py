@@ -9,14 +9,44 @@ from mcsquared.corpus.content import LARGEST_COUNT
 from mcsquared.corpus.stored.flat import RowsFile
 from mcsquared.errors import InputError
 
-__all__ = ["Codebook", "settled"]
+__all__ = ["Codebook", "Room", "settled"]
+
+_BYTES_OF_A_NAME = 200  # a string of ten letters, its number, its places in tables and lists
+
+
+class Room:
+    """How many different names there is memory for, in all codebooks together.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes that the whole program may use; half of them may go to names.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._left = memory // (2 * _BYTES_OF_A_NAME)
+
+    def take(self, n_new: int, n_names: int) -> None:
+        """Make room for new names of a codebook that has ``n_names`` then."""
+        self._left -= n_new
+        if self._left < 0:
+            raise InputError(
+                f"holds {n_names} different values or more, for which memory has no room; leave "
+                "the column out, or allow more memory (memory=)"
+            )
 
 
 class Codebook:
-    """Names numbered in the order they appear."""
+    """Names numbered in the order they appear.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    room : Room
+    """
+
+    def __init__(self, room: Room) -> None:
         self._code_of: dict[str, int] = {}
+        self._room = room
 
     def __len__(self) -> int:
         return len(self._code_of)
@@ -24,7 +54,10 @@ class Codebook:
     def codes(self, names: Iterable[str]) -> NDArray[np.int32]:
         """Return the codes of names; one that is new gets the next."""
         code_of = self._code_of
-        return np.array([code_of.setdefault(name, len(code_of)) for name in names], np.int32)
+        before = len(code_of)
+        codes = np.array([code_of.setdefault(name, len(code_of)) for name in names], np.int32)
+        self._room.take(len(code_of) - before, len(code_of))
+        return codes
 
     def names(self) -> NDArray[np.object_]:
         """Return the names in the order of their codes."""

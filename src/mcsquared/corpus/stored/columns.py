@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mcsquared.corpus.columns import Column, code_label
+from mcsquared.corpus.columns import Column, code_label, description
 from mcsquared.corpus.inference import nothing_observed
-from mcsquared.corpus.stored.codebook import Codebook, settled
+from mcsquared.corpus.stored.codebook import Codebook, Room, settled
 from mcsquared.corpus.stored.entries import Entries, Piece, split_entries
 from mcsquared.corpus.stored.flat import FlatFile, RowsFile, Run, StringsFile
 from mcsquared.errors import InputError
@@ -54,9 +54,25 @@ class StoredColumn:
             values = self.values.read(*runs)
             if self.reference.kind == "vector":
                 values = values.reshape(len(values), -1)
+        return self._with(values)
+
+    def _with(self, values: Any) -> Column:
         part = copy(self.reference)  # what all groups share was checked when it was made
         object.__setattr__(part, "values", values)
         return part
+
+    def describe(self, n_groups: int) -> str:
+        """Return the line that `Column.describe` would return for all groups."""
+        has_ends = self.reference.kind in ("number", "date", "boolean")
+        n_observed, ends = 0, np.array([np.nan, np.nan])
+        for run in self.values.blocks():
+            observed = self.read(run).observations()
+            n_observed += observed.shape[0]
+            if has_ends and len(observed):
+                ends = np.array(
+                    [np.fmin(ends[0], observed.min()), np.fmax(ends[1], observed.max())]
+                )
+        return description(self._with(ends) if has_ends else self.reference, n_observed, n_groups)
 
 
 class ColumnWriter:
@@ -65,14 +81,16 @@ class ColumnWriter:
     Parameters
     ----------
     folder : Path
+    room : Room
+        For different categories.
     stem : str
         What the names of its files begin with.
     name : str
         Of the context.
     """
 
-    def __init__(self, folder: Path, stem: str, name: str) -> None:
-        self._folder, self._stem, self._name = folder, stem, name
+    def __init__(self, folder: Path, room: Room, stem: str, name: str) -> None:
+        self._folder, self._room, self._stem, self._name = folder, room, stem, name
         self._store: Any = None
         self._sort = ""
         self._place = ""  # the file in which the sort was met
@@ -114,7 +132,7 @@ class ColumnWriter:
         if piece.sort == "vector":
             self._store = _Vectors(self._folder, self._stem, piece.values.shape[1])
         else:
-            self._store = make.get(piece.sort, _Flat)(self._folder, self._stem)
+            self._store = make.get(piece.sort, _Flat)(self._folder, self._room, self._stem)
         self._store.fill(self._pending)
 
     def finish(self) -> StoredColumn:
@@ -139,7 +157,7 @@ class ColumnWriter:
         if piece is not None and sort == "vector":
             store = _Vectors(self._folder, self._stem, piece.values.shape[1])
         else:
-            store = _Flat(self._folder, self._stem)
+            store = _Flat(self._folder, self._room, self._stem)
         store.fill(self._pending)
         finished: StoredColumn = store.finish(self._name, sort if sort == "date" else "number")
         if sort in ("date", "vector"):
@@ -153,7 +171,7 @@ class ColumnWriter:
 class _Flat:
     """Numbers, dates, truth values, durations."""
 
-    def __init__(self, folder: Path, stem: str) -> None:
+    def __init__(self, folder: Path, room: Room, stem: str) -> None:
         self._file = FlatFile(folder / f"{stem}.values", np.float64)
 
     def add(self, piece: Piece) -> None:
@@ -196,9 +214,9 @@ def _partly_note(partly: int) -> str:
 class _Codes:
     """Categories: codes in the order of their appearance, put in order at the end."""
 
-    def __init__(self, folder: Path, stem: str) -> None:
+    def __init__(self, folder: Path, room: Room, stem: str) -> None:
         self._file = FlatFile(folder / f"{stem}.values", np.int32)
-        self._book = Codebook()
+        self._book = Codebook(room)
 
     def add(self, piece: Piece) -> None:
         codes = np.append(self._book.codes(piece.labels or []), np.int32(-1))
@@ -216,10 +234,10 @@ class _Codes:
 class _Bags:
     """Several categories per group."""
 
-    def __init__(self, folder: Path, stem: str) -> None:
-        self._folder, self._stem = folder, stem
+    def __init__(self, folder: Path, room: Room, stem: str) -> None:
+        self._folder, self._room, self._stem = folder, room, stem
         self._raw = RowsFile(folder, f"{stem}.raw")
-        self._book = Codebook()
+        self._book = Codebook(room)
 
     def add(self, piece: Piece) -> None:
         entries = piece.entries
@@ -243,8 +261,8 @@ class _Bags:
 class _Unsplit:
     """Strings that hold several categories; what separates them is known at the end."""
 
-    def __init__(self, folder: Path, stem: str) -> None:
-        self._folder, self._stem = folder, stem
+    def __init__(self, folder: Path, room: Room, stem: str) -> None:
+        self._folder, self._room, self._stem = folder, room, stem
         self._strings = StringsFile(folder, f"{stem}.strings")
         self._separator = ","
 
@@ -263,7 +281,7 @@ class _Unsplit:
 
     def finish(self, name: str, sort: str) -> StoredColumn | None:
         rows = self._strings.rows
-        bags, observed = _Bags(self._folder, self._stem), False
+        bags, observed = _Bags(self._folder, self._room, self._stem), False
         for first, last in rows.blocks():
             texts = self._strings.read((first, last))
             entries = split_entries(np.arange(len(texts)), texts, self._separator)
@@ -276,8 +294,8 @@ class _Unsplit:
 class _Lists:
     """Lists of floating numbers: vectors if all have one length, else bags of whole numbers."""
 
-    def __init__(self, folder: Path, stem: str) -> None:
-        self._folder, self._stem = folder, stem
+    def __init__(self, folder: Path, room: Room, stem: str) -> None:
+        self._folder, self._room, self._stem = folder, room, stem
         self._rows = RowsFile(folder, f"{stem}.lists", counted=False, dtype=np.float64)
         self._widths: set[int] = set()
         self._observed = self._fractional = False
@@ -331,7 +349,7 @@ class _Lists:
         return StoredColumn(Column(name, "vector", np.zeros((0, width)), note=note), file)
 
     def _bags(self, name: str, sort: str) -> StoredColumn:
-        bags = _Bags(self._folder, self._stem)
+        bags = _Bags(self._folder, self._room, self._stem)
         for lengths, values in self._blocks():
             known = ~np.isnan(values)
             row_of = np.repeat(np.arange(len(lengths)), lengths)[known]

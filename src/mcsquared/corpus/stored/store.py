@@ -172,6 +172,19 @@ class StoredCorpus:
         names[:] = listed
         return names
 
+    def describe(self) -> str:
+        """Return a line on the content and one on each context; see `Corpus.describe`.
+
+        Examples
+        --------
+        >>> print(stored.describe())
+        3 groups, 3 tokens, 2 words
+        year: number, family gaussian, 2 of 3 observed, 1990 to 2000
+        """
+        content = f"{self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words"
+        contexts = [column.describe(self.n_groups) for column in self._columns.values()]
+        return "\n".join([content, *contexts, *self._words.notes])
+
     def fingerprint(self) -> str:
         """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus.content import LARGEST_COUNT, words_from_counts
-from mcsquared.corpus.stored.codebook import Codebook, settled
+from mcsquared.corpus.stored.codebook import Codebook, Room, settled
 from mcsquared.corpus.stored.flat import FlatFile, RowsFile
 from mcsquared.corpus.text import (
     frequent_words,
@@ -59,6 +59,8 @@ class WordsWriter:
     Parameters
     ----------
     folder : Path
+    room : Room
+        For different words.
     column : str
         What errors call the content.
     vocabulary : sequence of str, optional
@@ -70,7 +72,13 @@ class WordsWriter:
     """
 
     def __init__(
-        self, folder: Path, column: str, vocabulary: Any, counted: bool, vectorizer: dict[str, Any]
+        self,
+        folder: Path,
+        room: Room,
+        column: str,
+        vocabulary: Any,
+        counted: bool,
+        vectorizer: dict[str, Any],
     ) -> None:
         self._folder, self._column = folder, column
         self._wanted = None if vocabulary is None else _checked_vocabulary(vocabulary)
@@ -78,7 +86,7 @@ class WordsWriter:
         self._are_numbers = self._wanted is not None and all(map(_is_digits, self._wanted))
         self._vectorizer = dict(vectorizer)
         self._limits = take_limits(self._vectorizer)
-        self._book = Codebook()
+        self._book = Codebook(room)
         self._raw = RowsFile(folder, "raw words", counted)
         self._total = np.zeros(0, np.int64)
         self._in_texts: NDArray[np.int64] | None = None

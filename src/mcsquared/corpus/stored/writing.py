@@ -12,6 +12,7 @@ from mcsquared.corpus.stored.arrow import (
     names_of,
     strings,
 )
+from mcsquared.corpus.stored.codebook import Room
 from mcsquared.corpus.stored.columns import ColumnWriter
 from mcsquared.corpus.stored.flat import StringsFile
 from mcsquared.corpus.stored.parquet import batches
@@ -31,9 +32,10 @@ def write(
 ) -> StoredCorpus:
     """Read the files once and return the corpus they hold, written to ``folder``."""
     counted = roles.sort != "lists"
-    words = WordsWriter(folder, roles.text[0], vocabulary, counted, vectorizer)
+    room = Room(memory)
+    words = WordsWriter(folder, room, roles.text[0], vocabulary, counted, vectorizer)
     contexts = {
-        name: ColumnWriter(folder, f"context {number}", name)
+        name: ColumnWriter(folder, room, f"context {number}", name)
         for number, name in enumerate(roles.contexts)
     }
     names = None if roles.group_names is None else StringsFile(folder, "names")
