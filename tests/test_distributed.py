@@ -11,12 +11,19 @@ from typer.testing import CliRunner
 
 import mcsquared as mc2
 from mcsquared.cli.app import app
+from mcsquared.distributed import OnCluster
 from mcsquared.errors import InputError
+from mcsquared.observations import observe
+from mcsquared.priors import Priors
+from mcsquared.samplers import blocked
+from mcsquared.samplers.blocked import Place
+from mcsquared.state import Bounds
 from tests.test_chain import assert_same_draws
 
 distributed = pytest.importorskip("distributed")
 
-SCHEDULE = {"n_sweeps": 12, "burn_in": 4, "thin": 2, "random_state": 3, "progress": False}
+SCHEDULE = {"n_sweeps": 12, "burn_in": 4, "thin": 2, "keep_parameters": 2}
+SCHEDULE |= {"random_state": 3, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -134,20 +141,29 @@ def test_bytes_of_a_sweep_do_not_grow_with_the_groups(client):
 
 def bytes_of_a_sweep(corpus, client):
     """Of a sweep whose slots are bounded, so that globals have the same size for all corpora."""
-    from mcsquared.distributed import OnCluster
-    from mcsquared.observations import observe
-    from mcsquared.priors import Priors
-    from mcsquared.samplers import blocked
-    from mcsquared.state import Bounds
+    _, place = after_two_sweeps(corpus, OnCluster, client)
+    return place.bytes_of_sweep
 
+
+def after_two_sweeps(corpus, make, *more):
     priors = Priors.for_corpus(corpus, lam=5.0)
     given = (observe(corpus, priors), priors)
     state = blocked.start(*given, 0, 0, "random", 4, 16, bounds=Bounds(16, 32))
-    place = OnCluster(*given, client)
+    place = make(*given, *more)
     place.put(state, blocked.Key(0, 0, 0))
     for _ in range(2):
         blocked.sweep(state, *given, 0, 0, Bounds(16, 32), place=place)
-    return place.bytes_of_sweep
+    return state, place
+
+
+def test_clusters_that_were_lost_with_their_worker_are_drawn_again(client):
+    wanted, _ = after_two_sweeps(words(), Place)
+    state, place = after_two_sweeps(words(), OnCluster, client)
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    for clusters_only in (True, False):
+        place.fetch(state, clusters_only)
+        np.testing.assert_array_equal(state.cluster_of_group, wanted.cluster_of_group)
+    np.testing.assert_array_equal(state.topic_of_token, wanted.topic_of_token)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
 
 ALL = 10**9
-SCHEDULE = {"n_sweeps": 26, "burn_in": 2, "thin": 12, "random_state": 3, "progress": False}
+SCHEDULE = {"n_sweeps": 26, "burn_in": 2, "thin": 12, "keep_parameters": 1}
+SCHEDULE |= {"random_state": 3, "progress": False}
 LAMBDAS = pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
 
 

@@ -17,6 +17,9 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mcsquared import __version__
 from mcsquared.corpus import ParquetFolder
 from mcsquared.errors import InputError
@@ -199,9 +202,24 @@ class OnCluster(Shards):
             raise OSError(f"worker {worker} is lost") from error
 
     def fetch(self, state: State, clusters_only: bool = False) -> None:
-        """Collect the labels."""
+        """Collect the labels; where clusters are all that is wanted, they travel without topics."""
+        if clusters_only and not self.is_stored:
+            state.cluster_of_group = np.concatenate(
+                [self._clusters(number) for number in range(self.n_shards)]
+            )
+            return
         self._copy_home()
         super().fetch(state, clusters_only)
+
+    def _clusters(self, number: int) -> NDArray[np.int32]:
+        """Return the clusters of a shard's groups as they are now."""
+        if self._gone_through[number] == len(self._since):
+            return self.labels[number].clusters
+        held, future = self._held[number], None
+        if held is not NOBODY:
+            future = self.client.submit(_first, held.labels, workers=[held.worker], pure=False)
+        found = self._told(number, future, LABELS)
+        return found.clusters if isinstance(found, Labels) else found
 
     def _copy_home(self) -> None:
         """Copy the labels of all shards, so that sweeps before this one may be forgotten."""
@@ -336,9 +354,9 @@ def _n_bytes(sent: Any) -> int:
     return len(head) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
-def _first(pair: tuple[Labels, Sums]) -> Labels:
+def _first(pair: tuple[Any, Any]) -> Any:
     return pair[0]
 
 
-def _second(pair: tuple[Labels, Sums]) -> Sums:
+def _second(pair: tuple[Any, Any]) -> Any:
     return pair[1]
