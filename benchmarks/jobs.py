@@ -11,6 +11,7 @@ import json
 import sys
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import cpu_seconds, peak_megabytes
@@ -94,6 +95,53 @@ def fit_large(settings: dict[str, Any], engine: str) -> dict[str, Any]:
     }
 
 
+def write_folder(path: str, n_groups: int, seed: int) -> dict[str, Any]:
+    """Write simulated groups to Parquet files, and their true clusters beside them."""
+    import numpy as np
+
+    from benchmarks import folders
+
+    began = time.perf_counter()
+    truth = folders.write_folder(Path(path), n_groups, seed)
+    np.save(f"{path}.npy", truth)
+    size = sum(file.stat().st_size for file in Path(path).iterdir())
+    return {"wall_seconds": time.perf_counter() - began, "megabytes": size / 1e6}
+
+
+def fit_folder(settings: dict[str, Any], engine: str, path: str) -> dict[str, Any]:
+    """Fit a folder under a limit of memory, on two threads, and compare with the truth."""
+    import numpy as np
+
+    from benchmarks.ours import ENGINES
+    from mcsquared import MC2, ParquetFolder, evaluation
+
+    chosen = Settings.from_dict(settings)
+    seconds: list[float] = []
+    model = MC2(
+        **ENGINES[engine],
+        n_sweeps=chosen.folder_sweeps,
+        burn_in=chosen.folder_sweeps // 2,
+        thin=1,
+        max_topics=chosen.folder_topics,
+        max_clusters=chosen.folder_clusters,
+        n_jobs=2,
+        random_state=chosen.seed,
+        progress=False,
+        callbacks=[lambda info: seconds.append(info.seconds)],
+    )
+    began = time.perf_counter()
+    cpu = cpu_seconds(lambda: model.fit(ParquetFolder(path, memory=chosen.folder_memory)))
+    return {
+        "fit_cpu_seconds": cpu,
+        "fit_wall_seconds": time.perf_counter() - began,
+        "sweep_seconds": float(np.median(seconds)),
+        "n_groups": len(model.labels_),
+        "n_tokens": int(model.posterior_.word_frequency.sum()),
+        "clusters": model.n_clusters_,
+        "nmi": float(evaluation.nmi(np.load(f"{path}.npy"), model.labels_)),
+    }
+
+
 def contend(settings: dict[str, Any], module: str) -> dict[str, Any]:
     """Do as many sweeps of one contender as the fits do."""
     from benchmarks.corpora import corpus_for
@@ -136,7 +184,17 @@ def consensus(
 
 JOBS = {
     job.__name__: job
-    for job in (import_module, import_name, load, fit, fit_large, contend, consensus)
+    for job in (
+        import_module,
+        import_name,
+        load,
+        fit,
+        fit_large,
+        write_folder,
+        fit_folder,
+        contend,
+        consensus,
+    )
 }
 
 

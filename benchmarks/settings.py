@@ -32,6 +32,8 @@ class Settings:
         Whether one of these fits compiles its kernels.
     large_sweeps, large_topics, large_clusters : int
         The fit of the UN speeches whose memory and time are measured.
+    folder_groups, folder_memory, folder_sweeps, folder_topics, folder_clusters
+        The fit of Parquet files that do not fit in memory.
     quality_seconds : float
         CPU-seconds of training for each curve of held-out perplexity.
     split_seconds : float
@@ -68,6 +70,11 @@ class Settings:
     large_sweeps: int = 200
     large_topics: int = 150
     large_clusters: int = 50
+    folder_groups: int = 20_000_000
+    folder_memory: str = "1GB"
+    folder_sweeps: int = 10
+    folder_topics: int = 60
+    folder_clusters: int = 30
     quality_seconds: float = 60.0
     split_seconds: float = 30.0
     n_splits: int = 3
@@ -103,6 +110,8 @@ class Settings:
             fit_sweeps=5,
             compile_anew=False,
             large_sweeps=12,
+            folder_groups=200_000,
+            folder_sweeps=4,
             quality_seconds=1.5,
             split_seconds=1.0,
             n_splits=1,

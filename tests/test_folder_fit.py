@@ -110,7 +110,7 @@ def test_the_scratch_folder_is_gone_after_a_fit(folder, on_disk, tmp_path):
 
 def test_a_limit_that_nothing_fits_into_is_refused(folder, monkeypatch, tmp_path):
     monkeypatch.setattr(stored, "bytes_of", lambda source: 10**18)
-    with pytest.raises(InputError, match="memory is 10 MB, but .* MB at the least are wanted"):
+    with pytest.raises(InputError, match=r"memory is 10 MB, but .* MB at the least are wanted"):
         mc2.MC2(**SCHEDULE).fit(mc2.ParquetFolder(folder, memory="10MB", scratch=tmp_path))
     assert list(tmp_path.iterdir()) == []
 

@@ -3,6 +3,7 @@
 from benchmarks.questions import (
     clusters,
     consensus,
+    folder,
     growth,
     letters,
     memory,
@@ -24,6 +25,7 @@ QUESTIONS = {
     "letters": letters.ask,
     "growth": growth.ask,
     "memory": memory.ask,
+    "folder": folder.ask,
     "consensus": consensus.ask,
     "startup": startup.ask,
 }

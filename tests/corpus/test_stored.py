@@ -315,12 +315,15 @@ def test_codes_are_names_of_words(kind, tmp_path):
 
 def test_codes_are_places_in_a_vocabulary_of_words(tmp_path):
     folder = write(tmp_path / "folder", {"tokens": [[1, 0, 1], [2]]}, {"tokens": [[2, 2], None]})
-    corpus = mc2.Corpus.from_tokens(
-        [["bee", "ant", "bee"], ["car"], ["car", "car"], []],
-        vocabulary=["ant", "bee", "car", "dog"],
-    )
-    with mc2.ParquetFolder(folder, vocabulary=["ant", "bee", "car", "dog"]).open() as stored:
+    groups = [["bee", "ant", "bee"], ["car"], ["car", "car"], []]
+    corpus = mc2.Corpus.from_tokens(groups, vocabulary=["ant", "bee", "car", "dog"])
+    codes = mc2.ParquetFolder(folder, vocabulary=["ant", "bee", "car", "dog"])
+    with codes.open() as stored:
         assert_same(stored, corpus)
+    with codes.counted_in(["car", "bee"]).open() as stored:  # codes mean what they meant
+        assert_same(stored, mc2.Corpus.from_tokens(groups, vocabulary=["car", "bee"]))
+    with mc2.ParquetFolder(folder).counted_in(["car", "1"]).open() as stored:
+        assert stored.word_frequency.tolist() == [0, 2]
 
 
 COUNTS = [[[("b", 2), ("a", 1)], None, []], [[("c", 0), ("a", 3)], [("b", None), ("d", 1)]]]

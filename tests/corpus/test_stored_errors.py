@@ -156,6 +156,21 @@ def test_hidden_and_other_files_are_left_out_and_one_file_is_a_folder(tmp_path, 
         assert stored.vocabulary.tolist() == ["b.parquet"]
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path, scratch):
+    table = pa.table([pa.array([["a"]])] * 2, ["tokens", "tokens"])
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(mc2.InputError, match="two columns named 'tokens'"):
+        mc2.ParquetFolder(tmp_path, scratch=scratch).open()
+
+
+def test_a_file_without_rows_among_others_is_fine(tmp_path, scratch):
+    table = pa.table({**TOKENS, "x": [1, 2]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    parquet.write_table(table[:0], tmp_path / "b.parquet")
+    with mc2.ParquetFolder(tmp_path, scratch=scratch).open() as stored:
+        assert stored.n_groups == 2
+
+
 @pytest.mark.parametrize("damage", ["cut", "page", "text", "empty"])
 def test_a_damaged_file_is_refused_by_name(damage, tmp_path, scratch):
     table = pa.table({"tokens": [[f"word {i}"] for i in range(2000)]})

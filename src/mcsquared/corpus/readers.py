@@ -14,7 +14,7 @@ from mcsquared.corpus.spelling import interpret, interpret_dates
 from mcsquared.corpus.tables import Table, table_of
 from mcsquared.errors import InputError
 
-__all__ = ["read_table"]
+__all__ = ["check_unique", "read_table"]
 
 _FORMAT_OF_SUFFIX = {
     ".csv": "csv",
@@ -138,7 +138,7 @@ def _read_delimited(path: Path, text: str, delimiter: str) -> Table:
                 f"{path} cannot be read at line {lines.line_num}: {error}; it may be cut off"
             ) from error
     names = [name or f"column {i + 1}" for i, name in enumerate(header)]
-    _check_unique(path, names)
+    check_unique(path, names)
     if not columns[0]:
         raise InputError(f"{path} has a header but no rows, and at least one group is wanted")
     by_name = dict(zip(names, columns, strict=True))
@@ -154,7 +154,8 @@ def _long_fields() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _check_unique(path: Path, names: list[str]) -> None:
+def check_unique(path: Path, names: list[str]) -> None:
+    """Raise `InputError` where two columns of a file have the same name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -204,7 +205,7 @@ def _read_parquet(path: Path) -> Table:
     except Exception as error:  # pyarrow raises many kinds, down to OSError and MemoryError
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} is not a whole Parquet file: {reason}") from error
-    _check_unique(path, frame.column_names)
+    check_unique(path, frame.column_names)
     if frame.num_rows == 0:
         raise InputError(f"{path} has no rows, and at least one group is wanted")
     return table_of(frame, path.name)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,8 @@ __all__ = [
 MOST_SHOWN = 100_000
 SHARE_OF_SHOWN = 0.25  # of the memory that is free
 BYTES_PER_CELL = 24  # of words and topics: counts, ψ, and those of a shard and of all shards
-GROUPS_AT_ONCE = 100_000
+VOTES_AT_ONCE = 2_000_000
+RESERVE = 100_000_000  # bytes for kernels, for the start of a chain, and for what is never reused
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,17 @@ def bytes_of(source: StoredCorpus) -> int:
 
 
 def memory_in_use() -> int:
-    """Return the bytes of memory that this process has had at the most; 0 where nobody counts."""
+    """Return the bytes of memory that this process has now; 0 where nobody tells."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
     try:
         import resource
     except ImportError:  # Windows
         return 0
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # of all its life
     return most if sys.platform == "darwin" else most * 1024
 
 
@@ -133,7 +140,7 @@ def places_for(observations: StoredObservations, priors: Priors) -> Callable[[Wo
 
 def shards_for(observations: StoredObservations) -> int:
     """Return into how many shards a corpus is cut, so that one of them fits."""
-    shared = BYTES_PER_CELL * observations.n_words * topics_for(observations)
+    shared = RESERVE + BYTES_PER_CELL * observations.n_words * topics_for(observations)
     of_chunk = observations.bytes_of_chunk()
     in_use, limit = memory_in_use(), observations.source.memory
     at_once = (limit - in_use - shared) // of_chunk
@@ -141,8 +148,8 @@ def shards_for(observations: StoredObservations) -> int:
         needed = in_use + shared + of_chunk
         raise InputError(
             f"memory is {limit / 1e6:,.0f} MB, but {needed / 1e6:,.0f} MB at the least are wanted: "
-            f"{in_use / 1e6:,.0f} that this process has used, {shared / 1e6:,.0f} for "
-            f"{observations.n_words:,} words in topics, {of_chunk / 1e6:,.0f} for a shard"
+            f"{in_use / 1e6:,.0f} that this process has now, {shared / 1e6:,.0f} for what all "
+            f"groups share, {of_chunk / 1e6:,.0f} for a shard"
         )
     return -(-(len(observations.layout.chunk_start) - 1) // at_once)
 
@@ -191,8 +198,9 @@ def labels_of_all(
     shares = [_share_of_consensus(draw, posterior) for draw in draws]
     labels = np.empty(n_groups, np.int32)
     sizes = np.bincount(posterior.labels) / len(posterior.labels)
-    for first in range(0, n_groups, GROUPS_AT_ONCE):
-        last = min(first + GROUPS_AT_ONCE, n_groups)
+    step = max(VOTES_AT_ONCE // len(sizes), 1)
+    for first in range(0, n_groups, step):
+        last = min(first + step, n_groups)
         votes = np.tile(1e-9 * sizes, (last - first, 1))  # for those who never had company
         for number, share in enumerate(shares):
             cluster = read_draw(source.folder, n_groups, number, first, last)

@@ -38,8 +38,7 @@ class Step(IntEnum):
     LAM = 17
     TOPIC_TAIL = 18
     CLUSTER_TAIL = 19
-    FIRST_CLUSTERS = 20
-    FIRST_TOPICS = 21
+    FIRST_TOPICS = 20
 
 
 @njit(cache=True, inline="always")

@@ -91,6 +91,7 @@ class ParquetFolder:
             raise InputError(f"path is {path!r:.60}, but the name of a folder is wanted") from error
         self.text, self.contexts, self.bags = text, contexts, bags
         self.group_names, self.vocabulary = group_names, vocabulary
+        self._words_of_codes = vocabulary  # whatever words are counted later
         self.memory = bytes_of(memory)
         self.scratch = scratch
         self.vectorizer = vectorizer
@@ -121,7 +122,8 @@ class ParquetFolder:
         roles = roles_of(self.path, self.text, self.contexts, self.bags, self.group_names)
         scratch = self._scratch()
         try:
-            return write(roles, scratch, self.memory, self.vocabulary, self.vectorizer)
+            words = (self.vocabulary, self._words_of_codes)
+            return write(roles, scratch, self.memory, *words, self.vectorizer)
         except BaseException as error:
             shutil.rmtree(scratch, ignore_errors=True)
             if isinstance(error, OSError):

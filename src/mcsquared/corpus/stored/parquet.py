@@ -7,6 +7,7 @@ from typing import Any
 
 from pyarrow import parquet, types
 
+from mcsquared.corpus.readers import check_unique
 from mcsquared.errors import InputError
 
 __all__ = ["batches", "parquet_files", "schemas"]
@@ -45,10 +46,7 @@ def schemas(files: Sequence[Path]) -> Iterator[tuple[Path, Any, int]]:
     for path in files:
         with _whole(path), parquet.ParquetFile(path) as file:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
-        names = schema.names
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(f"{path} has two columns named {name!r}, but names must be unique")
+        check_unique(path, schema.names)
         yield path, schema, n_rows
 
 

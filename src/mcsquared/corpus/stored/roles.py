@@ -54,18 +54,16 @@ class Roles:
 def roles_of(path: Path, text: Any, contexts: Any, bags: Any, group_names: Any) -> Roles:
     """Return the parts that the columns play; every file must have them, of the same sort."""
     files = parquet_files(path)
-    found: list[tuple[Path, Any]] = []
     n_groups = 0
     first: Roles | None = None
     seen: dict[str, Path] = {}
     for file, schema, n_rows in schemas(files):
         table = Table(dict.fromkeys(schema.names), n_rows, file.name)
         if first is None:
-            first = _first_roles(files, schema, table, text, contexts, bags, group_names)
-            found.append((file, schema))
+            first = _first_roles(files, schema, text, contexts, bags, group_names)
         for name, argument in _arguments(first):
             table.raw(name, argument)
-        if contexts == "all":
+        if isinstance(contexts, str) and contexts == "all":
             _check_no_others(first, file, schema)
         sort = _sort(first.text, file, schema)
         _agree(seen, sort, file, first.text)
@@ -86,7 +84,6 @@ def roles_of(path: Path, text: Any, contexts: Any, bags: Any, group_names: Any) 
 def _first_roles(
     files: list[Path],
     schema: Any,
-    table: Table,
     text: Any,
     contexts: Any,
     bags: Any,

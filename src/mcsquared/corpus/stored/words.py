@@ -65,6 +65,9 @@ class WordsWriter:
         What errors call the content.
     vocabulary : sequence of str, optional
         Count these words alone.
+    words_of_codes : sequence of str, optional
+        What the numbers in lists of codes stand for; by default, and where all of these are numbers
+        themselves, numbers are words.
     counted : bool
         Whether entries come with counts.
     vectorizer : dict
@@ -77,13 +80,15 @@ class WordsWriter:
         room: Room,
         column: str,
         vocabulary: Any,
+        words_of_codes: Any,
         counted: bool,
         vectorizer: dict[str, Any],
     ) -> None:
         self._folder, self._column = folder, column
         self._wanted = None if vocabulary is None else _checked_vocabulary(vocabulary)
-        # Numbers written out are names like any other, and are met as such.
-        self._are_numbers = self._wanted is not None and all(map(_is_digits, self._wanted))
+        self._words_of_codes = None if words_of_codes is None else word_list(words_of_codes)
+        if self._words_of_codes is not None and all(map(_is_digits, self._words_of_codes)):
+            self._words_of_codes = None
         self._vectorizer = dict(vectorizer)
         self._limits = take_limits(self._vectorizer)
         self._book = Codebook(room)
@@ -105,8 +110,8 @@ class WordsWriter:
     def add_entries(self, entries: Any, coded: bool, n_missing: int) -> None:
         """Take the words of consecutive groups; ``coded``: their labels are numbers."""
         labels = entries.labels
-        if coded and self._wanted is not None and not self._are_numbers:
-            labels = [self._word(int(label)) for label in labels]
+        if coded and self._words_of_codes is not None:
+            labels = [_word(self._words_of_codes, int(label)) for label in labels]
         self._n_missing += n_missing
         self._append(entries.lengths, self._book.codes(labels)[entries.codes], entries.counts)
 
@@ -123,14 +128,6 @@ class WordsWriter:
         seen = np.bincount(codes, weights=counts, minlength=len(self._book)).astype(np.int64)
         seen[: len(total)] += total
         return seen
-
-    def _word(self, code: int) -> str:
-        assert self._wanted is not None
-        if not 0 <= code < len(self._wanted):
-            raise InputError(
-                f"holds the code {code}, but vocabulary has {len(self._wanted)} words, from 0"
-            )
-        return str(self._wanted[code])
 
     # -------------------------------------------------------------------------- the end
 
@@ -204,6 +201,12 @@ class WordsWriter:
 def _checked_vocabulary(vocabulary: Any) -> NDArray[np.object_]:
     words = word_list(vocabulary)
     return words_from_counts(sparse.csr_matrix((1, len(words)), dtype=np.int32), words).vocabulary
+
+
+def _word(words: list[str], code: int) -> str:
+    if not 0 <= code < len(words):
+        raise InputError(f"holds the code {code}, but vocabulary has {len(words)} words, from 0")
+    return words[code]
 
 
 def _is_digits(word: str) -> bool:

@@ -28,12 +28,19 @@ _SHARE = 64  # of the memory that one batch takes before it is worked on
 
 
 def write(
-    roles: Roles, folder: Path, memory: int, vocabulary: Any, vectorizer: dict[str, Any]
+    roles: Roles,
+    folder: Path,
+    memory: int,
+    vocabulary: Any,
+    words_of_codes: Any,
+    vectorizer: dict[str, Any],
 ) -> StoredCorpus:
     """Read the files once and return the corpus they hold, written to ``folder``."""
     counted = roles.sort != "lists"
     room = Room(memory)
-    words = WordsWriter(folder, room, roles.text[0], vocabulary, counted, vectorizer)
+    words = WordsWriter(
+        folder, room, roles.text[0], vocabulary, words_of_codes, counted, vectorizer
+    )
     contexts = {
         name: ColumnWriter(folder, room, f"context {number}", name)
         for number, name in enumerate(roles.contexts)

@@ -1,32 +1,45 @@
-"""First labels for groups and tokens that had no part in the start of a chain."""
+"""First topics for tokens that had no part in the start of a chain."""
 
 import numpy as np
 from numba import njit
 
 from mcsquared.kernels.rng import uniform
 
-__all__ = ["draw_from_sums", "draw_topics_of_words"]
+__all__ = ["draw_first_topics"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_from_sums(sums, seed, chain, sweep, step, first, labels):
-    """Fill ``labels`` with draws from one distribution, given by its running sums.
+def draw_first_topics(
+    first_group,
+    last_group,
+    group_start,
+    words,
+    cluster_of_group,
+    shares,
+    variates,
+    seed,
+    chain,
+    sweep,
+    step,
+    first_token,
+    topic_of_token,
+):
+    """Draw l_ji ∝ τ_km ψ_mw for every token of some groups, z_j = k.
 
-    The number of a label is that of ``first`` plus its place, wherever its shard is.
+    ``shares`` and ``variates`` are as in `draw_cells`. The number of a token is that of
+    ``first_token`` plus its place, wherever its shard is.
     """
-    total = sums[-1]
-    for i in range(len(labels)):
-        u = uniform(seed, chain, sweep, step, first + i, 0)
-        labels[i] = min(np.searchsorted(sums, u * total, side="right"), len(sums) - 1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def draw_topics_of_words(words, sums, seed, chain, sweep, step, first, topics):
-    """Draw the topic of every token by its word: ``sums[w]`` are the running sums of its weights.
-
-    The number of a token is that of ``first`` plus its place, wherever its shard is.
-    """
-    for i in range(len(topics)):
-        row = sums[words[i]]
-        u = uniform(seed, chain, sweep, step, first + i, 0)
-        topics[i] = min(np.searchsorted(row, u * row[-1], side="right"), len(row) - 1)
+    n_topics = shares.shape[1]
+    sums = np.empty(n_topics, np.float32)
+    for j in range(first_group, last_group):
+        share = shares[cluster_of_group[j]]
+        for i in range(group_start[j], group_start[j + 1]):
+            weight, total = variates[words[i]], np.float32(0.0)
+            for m in range(n_topics):
+                total += share[m] * weight[m]
+                sums[m] = total
+            u = np.float32(uniform(seed, chain, sweep, step, first_token + i, 0))
+            drawn = min(np.searchsorted(sums, u * total, side="right"), n_topics - 1)
+            while drawn > 0 and share[drawn] == 0.0:  # a slot without weight, by rounding
+                drawn -= 1
+            topic_of_token[i] = drawn

@@ -201,12 +201,12 @@ class Shards(Place):
             self.labels = [None] * self.n_shards
         spread = None
         if len(state.cluster_of_group) != self.observations.n_groups:
-            spread = Spread(state, self.observations.n_words, key)
+            spread = Spread(state, self.observations, self.priors, key)
         has_topics = len(state.topic_of_token) > 0
         for number in range(self.n_shards):
             shard = self.shard(number)
             if spread is not None:
-                self.labels[number] = spread.labels(shard)
+                self.labels[number] = spread.labels(shard, self.workers)
                 continue
             self.labels[number] = Labels(
                 state.cluster_of_group[shard.first_group :][: shard.n_groups],

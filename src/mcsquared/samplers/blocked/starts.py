@@ -64,12 +64,12 @@ def start(
     if sample is None:
         return _start(_in_memory(observations), *given)
     state = _start(observations.take(sample), *given)
-    spread = Spread(state, observations.n_words, Key(seed, chain, 0))
     nobody = np.zeros(0, np.int32), state.topic_of_token[:0]
-    is_stored = isinstance(observations, StoredObservations)
-    state.cluster_of_group, state.topic_of_token = (
-        nobody if is_stored else spread.labels(observations)
-    )
+    if isinstance(observations, StoredObservations):
+        state.cluster_of_group, state.topic_of_token = nobody
+    else:
+        spread = Spread(state, observations, priors, Key(seed, chain, 0))
+        state.cluster_of_group, state.topic_of_token = spread.labels(observations)
     return state
 
 

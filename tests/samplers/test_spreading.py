@@ -1,0 +1,99 @@
+"""A chain of a large corpus begins with a sample of it, and all groups have labels at once."""
+
+import math
+
+import numpy as np
+import pytest
+
+import mcsquared as mc2
+from mcsquared.observations import observe
+from mcsquared.priors import Gamma, Priors
+from mcsquared.samplers import blocked
+from mcsquared.samplers.blocked import spreading
+from mcsquared.state import differences, recount
+
+
+@pytest.fixture
+def sampled(monkeypatch):
+    """Take 200 groups for a large corpus, of which 60 are enough to begin with."""
+    monkeypatch.setattr(spreading, "MOST_GROUPS", 100)
+    monkeypatch.setattr(spreading, "SAMPLED_GROUPS", 60)
+
+
+def corpus():
+    drawn = mc2.datasets.simulate(
+        200,
+        tokens_per_group=30,
+        n_words=50,
+        contexts={"x": mc2.Gaussian(mean=0.0, rate=1.0)},
+        random_state=1,
+    )
+    return drawn
+
+
+@pytest.mark.parametrize("lam", [math.inf, Gamma(1, 0.1)], ids=["shared", "varying"])
+def test_the_first_sweep_makes_the_counts_those_of_all_groups(lam, sampled):
+    data = corpus().corpus
+    priors = Priors.for_corpus(data, lam=lam)
+    observations = observe(data, priors)
+    state = blocked.start(observations, priors, 0, 0)
+    assert state.counts.groups_in_cluster.sum() == 60
+    assert len(state.cluster_of_group) == 200
+    blocked.sweep(state, observations, priors, 0, 0)
+    assert state.counts.groups_in_cluster.sum() == 200
+    assert state.counts.tokens_in_topic.sum() == data.n_tokens
+    if not math.isinf(state.lam):
+        assert differences(state.counts, recount(state, observations)) == []
+
+
+def test_first_labels_do_not_depend_on_the_shard(sampled):
+    data = corpus().corpus
+    priors = Priors.for_corpus(data, lam=2.0)
+    observations = observe(data, priors)
+    part = observations.shard(20, 40)
+    groups = slice(part.first_group, part.first_group + part.n_groups)
+    tokens = slice(part.first_token, part.first_token + part.n_tokens)
+    found = blocked.start(observations.take(np.arange(0, 200, 2)), priors, 0, 0)
+    spread = spreading.Spread(found, observations, priors, blocked.Key(0, 0, 0))
+    np.testing.assert_array_equal(
+        spread.labels(part).clusters, spread.labels(observations).clusters[groups]
+    )
+    np.testing.assert_array_equal(
+        spread.labels(part).topics, spread.labels(observations).topics[tokens]
+    )
+
+
+def test_first_topics_follow_the_words_of_the_sample(sampled):
+    data = corpus().corpus
+    priors = Priors.for_corpus(data, lam=2.0)
+    observations = observe(data, priors)
+    state = blocked.start(observations, priors, 0, 0)
+    found = np.zeros_like(state.counts.words_in_topic)
+    np.add.at(found, (observations.word, state.topic_of_token), 1)
+    of_sample = state.counts.words_in_topic / state.counts.words_in_topic.sum()
+    assert np.abs(found / found.sum() - of_sample).sum() < 0.4
+
+
+def test_a_sampled_start_finds_the_clusters_of_all_groups(monkeypatch):
+    monkeypatch.setattr(spreading, "MOST_GROUPS", 100)
+    monkeypatch.setattr(spreading, "SAMPLED_GROUPS", 200)
+    letters = mc2.datasets.letters(n_groups_per_cluster=150, random_state=0)
+    model = mc2.MC2(n_sweeps=40, burn_in=20, random_state=1, progress=False).fit(letters.corpus)
+    assert mc2.evaluation.nmi(letters.cluster_of_group, model.labels_) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["words", "vectors"])
+def test_groups_taken_out_are_those_of_a_corpus_of_them(kind):
+    data = corpus().corpus
+    if kind == "vectors":
+        rng = np.random.default_rng(0)
+        data = mc2.Corpus([rng.normal(size=(j % 4, 2)) for j in range(200)], data.contexts)
+    data = data.with_contexts({**data.contexts, "tags": [list("abc"[: j % 4]) for j in range(200)]})
+    priors = Priors.for_corpus(data)
+    rows = np.array([3, 17, 18, 190])
+    taken, wanted = observe(data, priors).take(rows), observe(data[rows], priors)
+    for name in ("group_start", "word", "values"):
+        np.testing.assert_array_equal(getattr(taken, name), getattr(wanted, name))
+    for part in ("dense", "bags"):
+        for found, expected in zip(getattr(taken, part), getattr(wanted, part), strict=True):
+            np.testing.assert_array_equal(found, expected)
