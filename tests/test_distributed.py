@@ -189,10 +189,18 @@ def test_a_client_that_is_closed_is_refused(client):
 
 def test_workers_must_be_there_and_have_the_same_mcsquared(client, monkeypatch):
     monkeypatch.setattr(mc2.distributed, "__version__", "9.9")
-    with pytest.raises(InputError, match=r"mcsquared is .* at worker .*, but 9\.9 is wanted there"):
+    with pytest.raises(InputError, match=r"mcsquared is .* at tcp.*, but 9\.9 is wanted, as here"):
+        mc2.distributed.fit(mc2.MC2(), words(), client=client)
+    monkeypatch.undo()
+
+    def lacks(*_):
+        raise ImportError("no mcsquared")
+
+    monkeypatch.setattr(client, "run_on_scheduler", lacks)
+    with pytest.raises(InputError, match=r"mcsquared fails \(no mcsquared\) at the scheduler"):
         mc2.distributed.fit(mc2.MC2(), words(), client=client)
     monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://a:1": ImportError("no mcsquared")})
-    with pytest.raises(InputError, match=r"mcsquared fails \(no mcsquared\) at worker tcp://a:1"):
+    with pytest.raises(InputError, match=r"mcsquared fails \(no mcsquared\) at tcp://a:1"):
         mc2.distributed.fit(mc2.MC2(), words(), client=client)
     monkeypatch.setattr(client, "run", lambda *_, **__: {})
     with pytest.raises(InputError, match="client has no workers, but one at least is wanted"):

@@ -128,15 +128,18 @@ def _check(model: MC2, client: Any) -> None:
 def _check_workers(client: Any) -> None:
     """Refuse workers that are not there, or have another mcsquared than this process."""
     # A function that every Python has: what cannot be imported cannot be sent by name.
-    versions = client.run(resolve_name, "mcsquared:__version__", on_error="return")
+    asked = (resolve_name, "mcsquared:__version__")
+    versions = client.run(*asked, on_error="return")
     if not versions:
         raise InputError("client has no workers, but one at least is wanted: wait for them first")
-    for worker, version in versions.items():
+    try:
+        versions["the scheduler"] = client.run_on_scheduler(*asked)  # it reads what tasks call
+    except ImportError as error:
+        versions["the scheduler"] = error
+    for where, version in versions.items():
         if version != __version__:
             found = f"fails ({version})" if isinstance(version, Exception) else f"is {version}"
-            raise InputError(
-                f"mcsquared {found} at worker {worker}, but {__version__} is wanted there as here"
-            )
+            raise InputError(f"mcsquared {found} at {where}, but {__version__} is wanted, as here")
 
 
 class Held(NamedTuple):
