@@ -11,7 +11,8 @@ from tests.docs.pages import DOCS, blocks
 from tests.docs.public_names import public_objects
 
 ROOT = DOCS.parent
-PAGES = ["tutorial.md", *sorted(f"how-to/{path.name}" for path in (DOCS / "how-to").glob("*.md"))]
+PAGES = ["tutorial.md", "cluster.md"]
+PAGES += sorted(f"how-to/{path.name}" for path in (DOCS / "how-to").glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES)

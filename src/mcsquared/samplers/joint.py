@@ -43,6 +43,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+N_PARTS = 16  # of the categories of a bag: on any number of threads their sums are the same
 N_KNOWN = 1024  # counts whose log-gammas are computed once
 
 
@@ -172,8 +173,8 @@ def log_tables(
     categories = np.ascontiguousarray(counts.category_counts.T)
     total, first = 0.0, 0
     for family, observed in zip(observations.bag_families, counts.category_totals.T, strict=True):
-        bounds = np.array([first, first + family.n_stats])
-        total += _log_counts(categories, family.kernel_parameters(), observed, bounds)
+        bounds = np.linspace(first, first + family.n_stats, N_PARTS + 1).astype(np.int64)
+        total += _log_counts(categories, family.kernel_parameters(), observed, bounds, workers)
         first += family.n_stats
     if observations.n_words:
         bounds, prior = observations.layout.row_chunk_start, priors.content.kernel_parameters()

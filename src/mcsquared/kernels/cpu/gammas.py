@@ -23,7 +23,15 @@ from mcsquared.kernels.rng import (
     unit,
 )
 
-__all__ = ["CELLS", "ROWS", "add_columns", "draw_gamma_rows", "log_gamma_draw", "log_gamma_of_cell"]
+__all__ = [
+    "CELLS",
+    "ROWS",
+    "add_columns",
+    "draw_gamma_rows",
+    "draw_gamma_rows_at",
+    "log_gamma_draw",
+    "log_gamma_of_cell",
+]
 
 F = np.float32
 CELLS = BLOCK // 2  # cells that take their first two numbers from one block
@@ -93,16 +101,17 @@ def try_list_large(numbers, n, shapes, in_logs, values, stands):
 
 
 @njit(cache=True, error_model="numpy")
-def finish(out, first, cells, shapes, n, small, step, key, in_logs, scratch):
+def finish(out, first, number, cells, shapes, n, small, step, key, in_logs, scratch):
     """Try the listed cells, each with its own shape, until all stand.
 
+    They lie at ``first`` plus cell, and their numbers are those of ``number`` plus cell.
     ``small`` says that all shapes are the first of them and below 1, and that attempt 0 is over.
     """
     seed, chain, sweep = key
     numbers, values, stands = scratch
     attempt = 1 if small else 0
     while n > 0:
-        fill_uniforms_at(cells, n, first, seed, chain, sweep, step, attempt, numbers)
+        fill_uniforms_at(cells, n, number, seed, chain, sweep, step, attempt, numbers)
         if small:
             try_list_small(numbers, n, shapes[0], in_logs, values, stands)
         else:
@@ -122,6 +131,16 @@ def finish(out, first, cells, shapes, n, small, step, key, in_logs, scratch):
 def draw_gamma_rows(
     first_row, last_row, n_columns, counts, shape, step, seed, chain, sweep, in_logs, out
 ):
+    """Draw the rows of a table whose first row has the first numbers, see `draw_gamma_rows_at`."""
+    draw_gamma_rows_at(
+        0, first_row, last_row, n_columns, counts, shape, step, seed, chain, sweep, in_logs, out
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_gamma_rows_at(
+    number, first_row, last_row, n_columns, counts, shape, step, seed, chain, sweep, in_logs, out
+):
     """Draw out[r, c] ~ Gamma(shape + counts[r, c]) for the rows, or the logarithms of such.
 
     Cells that hold something draw by ``step + 1``, the others by ``step``. Variates below 1e-20 are
@@ -129,6 +148,9 @@ def draw_gamma_rows(
 
     Parameters
     ----------
+    number : int
+        Rows whose numbers come before those of row 0, a multiple of `ROWS`: tables that are drawn
+        by one step share no numbers.
     first_row : int
         A multiple of `ROWS`.
     n_columns : int
@@ -152,11 +174,11 @@ def draw_gamma_rows(
     key = (seed, chain, sweep)
     small = shape < 1.0
     for row in range(first_row, last_row, ROWS):
-        first = row * n_columns
+        first, first_number = row * n_columns, (number + row) * n_columns
         n = (min(last_row, row + ROWS) - row) * n_columns
         if small:
             n_blocks = (n + CELLS - 1) // CELLS
-            fill_uniforms(numbers, n_blocks, seed, chain, sweep, step, first // CELLS)
+            fill_uniforms(numbers, n_blocks, seed, chain, sweep, step, first_number // CELLS)
             try_all_small(out, first, n, float32(shape), numbers, in_logs, failed)
         n_held = n_rejected = 0
         for block in range(0, n, N_LANES):
@@ -178,8 +200,9 @@ def draw_gamma_rows(
                 held[n_held] = cell
                 shapes[n_held] = float32(shape + counts[first + cell])
                 n_held += 1
-        finish(out, first, rejected, same, n_rejected, True, step, key, in_logs, scratch)
-        finish(out, first, held, shapes, n_held, False, step + 1, key, in_logs, scratch)
+        at = (first, first_number)
+        finish(out, *at, rejected, same, n_rejected, True, step, key, in_logs, scratch)
+        finish(out, *at, held, shapes, n_held, False, step + 1, key, in_logs, scratch)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

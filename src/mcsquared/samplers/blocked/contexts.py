@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows
+from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows_at
 from mcsquared.kernels.cpu.given_contexts import (
     ContextParameters,
     normalise_log_rows,
@@ -63,52 +65,53 @@ def _log_categories(
 ) -> NDArray[np.float32]:
     """Draw the log-probabilities of the categories of all bags: (categories, cluster slots).
 
-    The bags lie in one table, so that no two cells share a number, and each begins at a row where
-    the kernel can begin.
+    The bags share one step: the numbers of each begin behind those of the one before, at a row
+    where the kernel can begin.
     """
-    sizes = [family.n_stats for family in observations.bag_families]
-    start = np.cumsum([0, *(-(-size // ROWS) * ROWS for size in sizes)])
-    bags = [range(first, first + size) for first, size in zip(start.tolist(), sizes, strict=False)]
-    row_of_category = np.concatenate([np.zeros(0, np.int64), *bags])
-    n_slots = len(state.counts.category_counts)
-    counts = np.zeros((start[-1], n_slots), np.int32)
-    counts[row_of_category] = state.counts.category_counts.T
+    counts = np.ascontiguousarray(state.counts.category_counts.T)
     logs = np.empty(counts.shape, np.float32)
-    for rows, concentration in zip(bags, observations.bags.concentration, strict=True):
-        _draw_bag(rows, max(float(concentration), SMALLEST_SHAPE), counts, logs, key, workers)
-    return logs[row_of_category]
-
-
-def _draw_bag(
-    rows: range,
-    concentration: float,
-    counts: NDArray[np.int32],
-    logs: NDArray[np.float32],
-    key: Key,
-    workers: Workers,
-) -> None:
-    """Draw the log-probabilities of one bag's categories into its rows."""
+    sizes = [family.n_stats for family in observations.bag_families]
+    n_blocks = [-(-size // ROWS) for size in sizes]
+    first_row, first_block = _before(sizes), _before(n_blocks)
+    shapes = np.maximum(observations.bags.concentration, SMALLEST_SHAPE)
     n_slots = counts.shape[1]
 
     def draw(first: int, last: int) -> None:
-        draw_gamma_rows(
-            rows.start + first * ROWS,
-            min(rows.start + last * ROWS, rows.stop),
-            n_slots,
-            counts.reshape(-1),
-            concentration,
-            int(Step.CATEGORIES),
-            *key,
-            True,
-            logs.reshape(-1),
-        )
+        for bag, part in _parts(first_block, first, last):
+            rows = slice(first_row[bag], first_row[bag + 1])
+            draw_gamma_rows_at(
+                first_block[bag] * ROWS,
+                part.start * ROWS,
+                min(part.stop * ROWS, sizes[bag]),
+                n_slots,
+                counts[rows].reshape(-1),
+                float(shapes[bag]),
+                int(Step.CATEGORIES),
+                *key,
+                True,
+                logs[rows].reshape(-1),
+            )
 
     def normalise(first: int, last: int) -> None:
-        normalise_log_rows(rows.start, rows.stop, first, last, logs)
+        for bag, part in _parts(_before([n_slots] * len(sizes)), first, last):
+            normalise_log_rows(first_row[bag], first_row[bag + 1], part.start, part.stop, logs)
 
-    workers.map(-(-len(rows) // ROWS), draw)
+    workers.map(first_block[-1], draw)
     # Few parts: columns side by side share the lines of memory that are read.
-    workers.map(n_slots, normalise, n_parts=1)
+    workers.map(n_slots * len(sizes), normalise, n_parts=2)
+    return logs
+
+
+def _before(sizes: list[int]) -> list[int]:
+    """Return how many come before each, and before the end."""
+    return [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
+
+
+def _parts(start: list[int], first: int, last: int) -> Iterator[tuple[int, range]]:
+    """Yield the bags that ``first:last`` of a row of them touches, and which part of each."""
+    for bag, (begin, end) in enumerate(pairwise(start)):
+        if max(first, begin) < min(last, end):
+            yield bag, range(max(first, begin) - begin, min(last, end) - begin)
 
 
 def _extra(
@@ -154,8 +157,11 @@ def count_groups(state: State, observations: Observations, workers: Workers) -> 
         )
         return groups, categories, totals
 
-    parts = workers.map(n_chunks, run, n_parts=1)
-    groups, categories, totals = (sum(part) for part in zip(*parts, strict=True))
+    found, *others = workers.map(n_chunks, run, n_parts=1)
+    for other in others:
+        for total, part in zip(found, other, strict=True):
+            total += part
+    groups, categories, totals = found
     return GroupCounts(groups, categories, totals, statistics)
 
 
