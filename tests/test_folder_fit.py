@@ -143,3 +143,14 @@ def test_the_command_line_fits_predicts_and_reports_from_a_folder(folder, tmp_pa
     assert found.exit_code == 0, found.output
     assert len(pd.read_csv(table)) == N_GROUPS
     assert run(app, ["report", model, "--out", page]).exit_code == 0
+
+
+@both
+def test_a_cluster_draws_the_same_from_a_folder(lam, frame, folder, on_disk):
+    distributed = pytest.importorskip("distributed")
+    on_disk.setattr("mcsquared.distributed.shards_for", lambda observations: 5)
+    alone = mc2.MC2(lam=lam, **SCHEDULE).fit(in_memory(frame))
+    with distributed.Client(n_workers=2, processes=False, dashboard_address=None) as client:
+        model = mc2.distributed.fit(mc2.MC2(lam=lam, **SCHEDULE), str(folder), client=client)
+    assert_same_draws(model.posterior_, alone.posterior_)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
