@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Blocked"]
 
+YEAR = {"year": "gaussian"}
+
 
 class Blocked:
-    """A chain of the wanted number of clusters and topics, with the year as its context.
+    """A chain of the wanted number of clusters and topics, with the year as its context by default.
 
     Clusters and topics are bounded by their numbers at the start, so that the size asked for is the
     size timed.
@@ -22,7 +24,9 @@ class Blocked:
 
     name = "mcsquared blocked"
 
-    def __init__(self, corpus: Corpus, settings: Settings, lam: Any) -> None:
+    def __init__(
+        self, corpus: Corpus, settings: Settings, lam: Any, contexts: Any = YEAR
+    ) -> None:
         from mcsquared import Priors
         from mcsquared.observations import observe
         from mcsquared.samplers import blocked
@@ -30,7 +34,7 @@ class Blocked:
         from mcsquared.state import Bounds
 
         self.sampler, self.log_joint = blocked, log_joint
-        self.priors = Priors.for_corpus(corpus, contexts={"year": "gaussian"}, lam=lam)
+        self.priors = Priors.for_corpus(corpus, contexts=contexts, lam=lam)
         self.observations = observe(corpus, self.priors)
         self.seed = settings.seed
         self.bounds = Bounds(clusters=settings.n_clusters, topics=settings.n_topics)

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.kernels.cpu.tables import sort_by_word
+
 __all__ = ["Entries", "Layout", "Survey", "split_evenly"]
 
 N_CHUNKS = 64  # of a corpus that is not large
@@ -117,7 +119,9 @@ class Layout:
     @cached_property
     def token_by_word(self) -> NDArray[np.int32]:
         """The tokens of the first word, then those of the second, and so on."""
-        return np.argsort(self.word, kind="stable").astype(np.int32)
+        order = np.empty(len(self.word), np.int32)
+        sort_by_word(self.word, self.word_start[:-1].copy(), order)
+        return order
 
     @cached_property
     def _counts(self) -> sparse.csr_matrix:

@@ -14,6 +14,7 @@ __all__ = [
     "log_joint_of_words",
     "log_rising_of_lengths",
     "open_first_tables",
+    "sort_by_word",
     "sparse_columns",
 ]
 
@@ -133,3 +134,15 @@ def sparse_columns(table, columns):
                 count[place[c]] = n
                 place[c] += 1
     return start.astype(np.int32), row, count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sort_by_word(word, place, order):
+    """Fill ``order`` with the tokens of the first word, then those of the second, and so on.
+
+    ``place`` int64 (n_words,) is where the tokens of each word begin; it is moved on to where they
+    end.
+    """
+    for i in range(len(word)):
+        order[place[word[i]]] = i
+        place[word[i]] += 1
