@@ -13,7 +13,7 @@ from benchmarks.measure import ROOT
 from benchmarks.plots import draw_curves
 from benchmarks.questions import QUESTIONS
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, markdown, picture_of
+from benchmarks.tables import Answer, Unavailable, markdown, picture_of
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -26,9 +26,16 @@ def main() -> None:
         settings = settings.quick()
     # Tables are wide; a log file has no width of its own.
     console = Console(width=None if Console().is_terminal else 132)
-    for name in arguments.questions or QUESTIONS:
+    left_out = []
+    asked = arguments.questions or list(QUESTIONS)
+    for name in asked:
         with console.status(f"asking about {name}"):
-            answer = replace(QUESTIONS[name](settings), run=occasion(_command(arguments)))
+            try:
+                answer = replace(QUESTIONS[name](settings), run=occasion(_command(arguments)))
+            except Unavailable as reason:
+                console.print(f"{name} is left out: {reason}.\n", highlight=False)
+                left_out.append(name)
+                continue
         console.print(answer.for_terminal())
         for remark in (*map(str, answer.targets), *answer.notes):
             console.print(f"  {remark}", highlight=False)
@@ -37,28 +44,32 @@ def main() -> None:
             write({name: answer})  # one by one: a question that fails takes no other with it
     if arguments.quick:
         console.print("Shown only: small sizes are nothing to compare with later.")
-    else:
+    elif len(left_out) < len(asked):
         console.print(f"Written to {RESULTS.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}.")
 
 
 def write(answers: dict[str, Answer]) -> None:
     """Write the figures as JSON and as a page; answers to other questions stay if they fit.
 
-    What was measured on another machine or with other versions goes: one page, one machine.
+    What was measured on another machine or with other versions goes: one page, one machine. An
+    answer that says where it was measured stays, and takes none with it.
     """
-    machine = describe()
+    machine, pictured = describe(), list(answers)
     if RESULTS.exists():
         earlier = json.loads(RESULTS.read_text(encoding="utf-8"))
-        if earlier["machine"] == machine:
-            kept = {name: Answer.from_dict(entry) for name, entry in earlier["answers"].items()}
-            answers = kept | answers
+        kept = {name: Answer.from_dict(entry) for name, entry in earlier["answers"].items()}
+        if all(answer.machine for answer in answers.values()):
+            machine = earlier["machine"]
+        if earlier["machine"] != machine:
+            kept = {name: answer for name, answer in kept.items() if answer.machine}
+        answers = kept | answers
     answers = {name: answers[name] for name in QUESTIONS if name in answers}
     record = {
         "machine": machine,
         "answers": {name: answer.to_dict() for name, answer in answers.items()},
     }
     for name, answer in answers.items():
-        if answer.curves:
+        if answer.curves and name in pictured:
             draw_curves(answer, PAGE.parent / picture_of(name))
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

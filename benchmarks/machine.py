@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["describe", "occasion"]
+__all__ = ["describe", "describe_device", "occasion"]
 
 PACKAGES = ("mcsquared", "numpy", "scipy", "numba", "scikit-learn", "pandas", "tomotopy")
+DEVICE_PACKAGES = ("numba-cuda", "numba", "numpy", "scipy")
 
 
 def describe() -> dict[str, str]:
@@ -19,6 +20,28 @@ def describe() -> dict[str, str]:
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "versions": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
+    }
+
+
+def describe_device() -> dict[str, str] | None:
+    """Return the same for a GPU and what drives it; None where there is none."""
+    try:
+        from numba import cuda
+
+        from mcsquared.kernels.cuda.memory import missing
+        from mcsquared.kernels.cuda.warp import SIMULATED
+    except ImportError:
+        return None
+    if SIMULATED or missing():
+        return None
+    name, driver = cuda.get_current_device().name, cuda.cudadrv.driver.get_version()
+    memory = cuda.current_context().get_memory_info()[1] / 1e9
+    named = name.decode() if isinstance(name, bytes) else name
+    versions = ", ".join(f"{package} {_version(package)}" for package in DEVICE_PACKAGES)
+    return {
+        "GPU": f"{named}, {memory:.0f} GB, CUDA {'.'.join(map(str, driver))}",
+        "processor beside it": f"{_processor()}, {os.cpu_count()} cores",
+        "versions there": f"Python {platform.python_version()}, {versions}",
     }
 
 

@@ -47,6 +47,10 @@ class Settings:
         Fits of the letters.
     pairs : int
         Pairs of runs on one thread and on two.
+    device_sweeps, device_warm_up : int
+        Sweeps on a GPU, and how many of them are not timed.
+    device_large_sweeps, device_large_timed : int
+        Sweeps of the large corpus: λ finite, and λ = ∞.
     consensus_groups, consensus_draws : int
     repeats : int
         How often a command is started to time it.
@@ -85,6 +89,10 @@ class Settings:
     identifiable_starts: int = 10
     identifiable_sweeps: int = 2_000
     pairs: int = 5
+    device_sweeps: int = 160
+    device_warm_up: int = 100
+    device_large_sweeps: int = 600
+    device_large_timed: int = 60
     consensus_groups: int = 100_000
     consensus_draws: int = 100
     repeats: int = 7
@@ -122,6 +130,10 @@ class Settings:
             identifiable_starts=1,
             identifiable_sweeps=50,
             pairs=2,
+            device_sweeps=12,
+            device_warm_up=6,
+            device_large_sweeps=12,
+            device_large_timed=12,
             consensus_groups=10_000,
             repeats=2,
             scale=0.05,

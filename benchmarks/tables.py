@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-__all__ = ["Answer", "Target", "markdown", "picture_of"]
+__all__ = ["Answer", "Target", "Unavailable", "markdown", "picture_of"]
 
 Cell = str | int | float | None
+
+
+class Unavailable(Exception):  # noqa: N818 - it is no error
+    """A question that cannot be asked here; why is its text."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class Target:
 class Answer:
     """What a question found: rows of figures, the targets they are held against, remarks.
 
-    ``curves`` are the lines of a plot, by name, as (CPU-seconds, figure).
+    ``curves`` are the lines of a plot, by name, as (CPU-seconds, figure); ``machine`` is what
+    `benchmarks.machine` says, where it is not the page's.
     """
 
     title: str
@@ -58,6 +63,7 @@ class Answer:
     notes: Sequence[str] = field(default_factory=list)
     run: str = ""
     curves: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Answer:
@@ -82,6 +88,8 @@ class Answer:
     def for_documentation(self, picture: str = "") -> str:
         """Return title, picture, rows and notes in Markdown; targets are at the top of the page."""
         lines = [f"## {self.title}", "", self.run, ""]
+        if self.machine:
+            lines += [*(f"- {name}: {value}" for name, value in self.machine.items()), ""]
         if self.curves and picture:
             lines += [f"![{self.title}]({picture})", ""]
         lines += ["| " + " | ".join(self.columns) + " |"]

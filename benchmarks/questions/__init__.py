@@ -3,6 +3,7 @@
 from benchmarks.questions import (
     clusters,
     consensus,
+    device,
     folder,
     growth,
     letters,
@@ -28,4 +29,6 @@ QUESTIONS = {
     "folder": folder.ask,
     "consensus": consensus.ask,
     "startup": startup.ask,
+    "device": device.ask,
+    "device_large": device.ask_large,
 }

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from mcsquared.kernels.cpu.tables import (
     log_joint_of_counts,
@@ -100,13 +100,18 @@ def log_joint_of_members(
         log_unused = math.log(unused) if unused > 0.0 else float(state.log_unused[0])
         weights = np.append(topic_weights[active], math.exp(log_unused))
         shares = log_shares[occupied]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rest = logsumexp(shares[:, ~active], axis=1) if (~active).any() else np.array(-np.inf)
-        known = np.column_stack([shares[:, active], np.broadcast_to(rest, len(shares))])
+        known = np.column_stack([shares[:, active], _log_sums(shares[:, ~active])])
         total += log_rising + _log_restaurants(state.lam, observations)
         total += _log_dirichlet(known, state.v * weights)
         total += _log_root(weights[:-1], log_unused, state.eta)
     return total
+
+
+def _log_sums(logs: Floats) -> Floats:
+    """Return the logarithm of each row's sum, −∞ where nothing is above 0; SciPy takes longer."""
+    highest = np.maximum(logs.max(axis=1, initial=-np.inf), np.finfo(np.float64).min)
+    with np.errstate(divide="ignore"):
+        return highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1))
 
 
 def _log_clusters(state: State, observations: Observations) -> float:

@@ -29,7 +29,8 @@ def put(array, out=None):
     array = np.ascontiguousarray(array)
     if out is None:
         return cuda.to_device(array)
-    out.copy_to_device(array)
+    if array.size:  # of nothing the simulator knows no strides
+        out.copy_to_device(array)
     return out
 
 
@@ -45,7 +46,9 @@ def empty(size, dtype):
 
 def zero(array):
     """Fill an array with zeros."""
+    if not array.size:
+        return
     if SIMULATED:
         array.copy_to_device(np.zeros(array.shape, array.dtype))
-    elif array.size:
+    else:
         cuda.cudadrv.driver.device_memset(array, 0, array.nbytes)

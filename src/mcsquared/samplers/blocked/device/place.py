@@ -108,7 +108,7 @@ class Device(Place):
         What is returned is filled when the groups have moved: nobody here reads it before.
         """
         tables = self.tables
-        prior = self.memory.put(state.v * topics, tables.of_topic)
+        prior = self.memory.put(state.v * topics, tables.of_topic)  # tables are drawn by it too
         out = tables.drawn.there["log_shares"]
         self.kernels.shares.draw_log_shares(prior, tables.held, *key, out)
         self.log_shares = np.empty(tables.slots)
@@ -147,18 +147,16 @@ class Device(Place):
 
         Nothing is waited for before all of it has been asked for.
         """
-        tables, memory = self.tables, self.memory
-        memory.zero(self.categories)
+        tables = self.tables
+        self.memory.zero(self.categories)
         tables.counts.clear()
-        memory.put(contexts.naturals.reshape(-1), tables.naturals)
-        memory.put(weights.log_clusters, tables.log_clusters)
+        tables.give(weights.log_clusters, contexts.naturals)
         self.content.prepare()
         move = self._move_members if self.corpus.varies else self._move_groups
         move(state, contexts.extra, key)
         self.content.finish(key)
-        given = memory.put(state.v * weights.topics, tables.of_topic)
         out = tables.drawn.there["tables"]
-        self.kernels.shares.draw_table_counts(tables.held, given, *key, out)
+        self.kernels.shares.draw_table_counts(tables.held, tables.of_topic, *key, out)
         self._add_log_counts()
         self._take_home(state)
         return float(tables.drawn.here["log_likelihood"].sum()) if self.corpus.varies else 0.0
@@ -166,8 +164,7 @@ class Device(Place):
     def _take_home(self, state: State) -> None:
         """Bring home what is as small as clusters × topics."""
         tables, counts = self.tables, state.counts
-        tables.counts.bring()
-        tables.drawn.bring()
+        tables.bring()
         here = tables.counts.here
         state.take_topics(here["topics"])
         if self.corpus.varies:
@@ -276,7 +273,7 @@ class Device(Place):
         if not self.counted:
             self.content.add_log_counts()
             self._add_log_counts()
-            self.tables.drawn.bring()
+            self.tables.bring()
             self.counted = True
         total = self.content.log_density(state)
         for c, family in enumerate(self.observations.bag_families):

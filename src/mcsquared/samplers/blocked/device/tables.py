@@ -17,7 +17,7 @@ Sizes = dict[str, tuple[tuple[int, ...], Any]]
 
 
 class Home:
-    """One array on the GPU that several tables share, so that one copy brings all of them home.
+    """Tables that lie one after another in an array on the GPU, so that one copy brings all home.
 
     Parameters
     ----------
@@ -31,24 +31,24 @@ class Home:
             n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
             self._places[name] = slice(first, first + -(-n_bytes // 8))
             first = self._places[name].stop
-        self._array = memory.empty(max(first, 1), np.int64)
-        self.there = {name: self._view(name) for name in sizes}
+        self.n_numbers = max(first, 1)
+        self.there: dict[str, Any] = {}
         self.here: dict[str, NDArray[Any]] = {}
 
-    def _view(self, name: str) -> Any:
-        shape, dtype = self._sizes[name]
-        size = int(np.prod(shape))
-        if not size:
-            return self._memory.empty(0, dtype)
-        return self._array[self._places[name]].view(dtype)[:size]
+    def lie_in(self, array: Any) -> None:
+        """Take an array, int64 (n_numbers,), for the tables; ``there`` has them."""
+        self._array = array
+        for name, (shape, dtype) in self._sizes.items():
+            size = int(np.prod(shape))
+            part = array[self._places[name]].view(dtype)[:size] if size else None
+            self.there[name] = self._memory.empty(0, dtype) if part is None else part
 
     def clear(self) -> None:
         """Fill all tables with zeros."""
         self._memory.zero(self._array)
 
-    def bring(self) -> None:
-        """Copy all tables home; ``here`` has them."""
-        array = self._memory.take(self._array)
+    def unpack(self, array: NDArray[np.int64]) -> None:
+        """Take over a copy of the array; ``here`` has the tables."""
         for name, (shape, dtype) in self._sizes.items():
             size = int(np.prod(shape))
             self.here[name] = array[self._places[name]].view(dtype)[:size].reshape(shape)
@@ -104,10 +104,15 @@ class Tables:
                 **of_content,
             },
         )
+        self._memory = memory
+        self._array = memory.empty(self.counts.n_numbers + self.drawn.n_numbers, np.int64)
+        self.counts.lie_in(self._array[: self.counts.n_numbers])
+        self.drawn.lie_in(self._array[self.counts.n_numbers :])
         self.log_categories = memory.empty(corpus.n_category_rows * n_clusters, np.float32)
         self.of_topic = memory.empty(n_topics, np.float64)
-        self.log_clusters = memory.empty(n_clusters, np.float64)
-        self.naturals = memory.empty(len(corpus.scales) * n_clusters, np.float64)
+        # Two that come together: copies of a few numbers take as long as a small step.
+        self._given = memory.empty((1 + len(corpus.scales)) * n_clusters, np.float64)
+        self.log_clusters, self.naturals = self._given[:n_clusters], self._given[n_clusters:]
         self.no_scores = memory.empty((0, 0), np.float64)
         self.no_sums = memory.empty(0, np.float64)
         self.no_shares = memory.empty(0, np.float32)
@@ -117,6 +122,16 @@ class Tables:
             self.base = memory.empty(n_cells, np.float32)
             self.rising = memory.empty(n_cells * (self.n_tabulated + 1), np.float32)
             self.log_likelihood = memory.empty(observations.n_groups, np.float32)
+
+    def give(self, log_clusters: NDArray[np.float64], naturals: NDArray[np.float64]) -> None:
+        """Copy log π and the parameters of dense contexts there."""
+        self._memory.put(np.concatenate([log_clusters, naturals.reshape(-1)]), self._given)
+
+    def bring(self) -> None:
+        """Copy home what was counted and drawn."""
+        array = self._memory.take(self._array)
+        self.counts.unpack(array[: self.counts.n_numbers])
+        self.drawn.unpack(array[self.counts.n_numbers :])
 
     @property
     def held(self) -> Any:

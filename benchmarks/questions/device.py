@@ -1,0 +1,283 @@
+"""How long a whole sweep takes on a GPU, beside what memory and instructions allow."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.corpora import corpus_for, name_of_corpus, speeches_for
+from benchmarks.limits import ISSUED, MOVED, Work
+from benchmarks.machine import describe_device
+from benchmarks.measure import Timing
+from benchmarks.settings import Settings
+from benchmarks.tables import Answer, Cell, Target, Unavailable
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Corpus
+    from mcsquared.observations import Observations
+    from mcsquared.priors import Priors
+    from mcsquared.state import Bounds, State
+
+__all__ = ["ask", "ask_large"]
+
+INFINITE, FINITE = LAMS = ("λ = ∞", "λ finite")
+MINUTES = 10.0  # for all sweeps of the largest corpus, start and end included
+
+
+class Case(NamedTuple):
+    """A corpus, the clusters and topics that bound it, and the milliseconds that are wanted."""
+
+    name: str
+    corpus: Corpus
+    observations: Observations | None  # None: those that a corpus gives
+    clusters: int
+    topics: int
+    wanted: tuple[float, float]
+    truth: np.ndarray | None = None
+
+
+class Start(NamedTuple):
+    """Where a chain begins."""
+
+    priors: Priors
+    observations: Observations
+    state: State
+
+
+class Found(NamedTuple):
+    """What was measured for one corpus and one λ; ``seconds`` are those of the whole run."""
+
+    timing: Timing
+    work: Work
+    clusters: int
+    topics: int
+    gigabytes: float
+    seconds: float
+
+
+def ask(settings: Settings) -> Answer:
+    n_sweeps, n_dropped = settings.device_sweeps, settings.device_warm_up
+    rows: list[tuple[Cell, ...]] = []
+    targets: list[Target] = []
+    machine = _machine()
+    for case in _cases(settings):
+        for start, lam, wanted in zip(_starts(case, settings.seed), LAMS, case.wanted, strict=True):
+            found = _measure(case, start, n_sweeps, n_dropped, settings.seed)
+            rows.append(_row(case, lam, found))
+            targets.append(_target(case, lam, found, wanted))
+    note = f"{n_sweeps - n_dropped} sweeps each, after {n_dropped} that are not timed."
+    return _answer("Milliseconds per whole sweep on a GPU", rows, targets, [note], machine)
+
+
+def ask_large(settings: Settings) -> Answer:
+    short, n_sweeps = settings.device_large_timed, settings.device_large_sweeps
+    rows, targets, machine = [], [], _machine()
+    case = _large(settings)
+    began = time.perf_counter()
+    infinite, finite = _starts(case, settings.seed)
+    seconds = time.perf_counter() - began
+    for start, lam, n, wanted in zip(
+        (infinite, finite), LAMS, (short, n_sweeps), case.wanted, strict=True
+    ):
+        found = _measure(case, start, n, n // 6, settings.seed)
+        rows.append(_row(case, lam, found))
+        targets.append(_target(case, lam, found, wanted))
+    whole = seconds + found.seconds
+    what = f"{case.name}, {FINITE}, {n_sweeps} sweeps, start and end included"
+    targets.append(Target(what, whole / 60, MINUTES, False, "minutes"))
+    notes = [
+        f"{INFINITE}: {short} sweeps; {FINITE}: {n_sweeps}; the first sixth is not timed.",
+        f"{FINITE}: {whole:.0f} s from a corpus in memory through labels at random "
+        f"({seconds:.0f} s on one core) and {n_sweeps} sweeps to the draws kept; NMI with the "
+        f"simulated clusters {_agreement(case.truth, finite.state):.2f}.",
+    ]
+    return _answer("A large corpus on a GPU", rows, targets, notes, machine)
+
+
+def _answer(
+    title: str,
+    rows: list[tuple[Cell, ...]],
+    targets: list[Target],
+    notes: list[str],
+    machine: dict[str, str],
+) -> Answer:
+    return Answer(
+        title=title,
+        columns=(
+            "corpus",
+            "λ",
+            "groups",
+            "M tokens",
+            "clusters",
+            "topics",
+            "ms a sweep",
+            "fastest",
+            "bytes, ms",
+            "rows, ms",
+            "instructions, ms",
+            "GB",
+        ),
+        rows=rows,
+        targets=targets,
+        notes=[
+            "Wall-clock time of everything a fit does in a sweep, log joint of the trace included; "
+            "labels begin at random. Clusters and topics are those in use, bounded by what is "
+            "asked for; the year is a context where there is one.",
+            f"Limits: bytes that must move, each once, at {MOVED / 1e12:.1f} TB/s (an H200 by its "
+            "data sheet); rows of ψ that tokens look up (λ finite), or of mixtures that words look "
+            "up (λ = ∞), at the same rate, as if no cache had any; instructions of 32 threads that "
+            f"cannot be avoided, at {ISSUED / 1e12:.2f} million million a second (132 "
+            "processors with four schedulers each, at 1.98 GHz). `benchmarks/limits.py` counts "
+            "them. GB is what the GPU's memory holds in all.",
+            *notes,
+        ],
+        machine=machine,
+    )
+
+
+def _target(case: Case, lam: str, found: Found, wanted: float) -> Target:
+    what = f"{case.name}, {lam}, a sweep"
+    return Target(what, 1e3 * found.timing.median, wanted, False, "ms")
+
+
+def _machine() -> dict[str, str]:
+    """Return what was measured on; there must be a GPU."""
+    machine = describe_device()
+    if machine is None:
+        raise Unavailable(_missing())
+    return machine
+
+
+def _missing() -> str:
+    try:
+        from mcsquared.kernels.cuda.memory import missing
+    except ImportError as error:
+        return f"numba-cuda is not installed ({error})"
+    return missing() or "numba's simulator takes its place"
+
+
+def _cases(settings: Settings) -> Iterator[Case]:
+    """Yield the corpora of `ask` one by one."""
+    nips = corpus_for(settings)
+    yield Case(name_of_corpus(settings), nips, None, 30, 150, (3.5, 4.0))
+    speeches = speeches_for(settings)
+    if speeches is not None:
+        yield Case("UN speeches", speeches, None, 30, 150, (5.0, 7.0))
+    yield _simulated("140 M tokens", (1_400_000, 140_000_000, 50_000), (30.0, 60.0), settings)
+
+
+def _large(settings: Settings) -> Case:
+    sizes = (8_200_000, 730_000_000, 141_000)
+    return _simulated("730 M tokens", sizes, (160.0, 380.0), settings)
+
+
+def _simulated(
+    name: str, sizes: tuple[int, int, int], wanted: tuple[float, float], settings: Settings
+) -> Case:
+    """Return documents with 100 clusters and 200 topics; sizes are groups, tokens and words."""
+    from benchmarks.simulation import simulate
+
+    scaled = [max(int(size * settings.scale), 10) for size in sizes]
+    made = simulate(*scaled, 100, 200, settings.seed)
+    observed = made.observations
+    return Case(f"{name}, simulated", made.corpus, observed, 100, 200, wanted, made.clusters)
+
+
+def _starts(case: Case, seed: int) -> tuple[Start, Start]:
+    """Return chains that begin at the same labels, drawn at random: λ = ∞, and λ finite."""
+    from mcsquared.observations import observe
+    from mcsquared.priors import Gamma, Priors
+    from mcsquared.samplers.blocked.assignments import state_of
+
+    contexts = {"year": "gaussian"} if "year" in case.corpus.contexts else {}
+    finite = Priors.for_corpus(case.corpus, contexts=contexts, lam=Gamma(1, 0.1))
+    observations = case.observations or observe(case.corpus, finite)
+    rng = np.random.default_rng(seed)
+    clusters = rng.integers(0, case.clusters, observations.n_groups)
+    topics = rng.integers(0, case.topics, observations.n_tokens, dtype=np.int32)
+    state = state_of(observations, finite, clusters, topics, rng)
+    # Counted once: the largest corpus has 730 million tokens.
+    infinite = replace(
+        state,
+        topic_of_token=state.topic_of_token[:0],
+        lam=math.inf,
+        tables_in_cluster=None,
+        counts=copy.copy(state.counts),
+    )
+    shared = Priors.for_corpus(case.corpus, contexts=contexts, lam=math.inf)
+    return Start(shared, observations, infinite), Start(finite, observations, state)
+
+
+def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int) -> Found:
+    """Run a chain, and time its sweeps but the first."""
+    from numba import cuda
+
+    from mcsquared.samplers.blocked.device import Device, DeviceCorpus
+    from mcsquared.state import Bounds
+
+    gc.collect()
+    cuda.current_context().deallocations.clear()
+    priors, observations, state = start
+    varies, places = not math.isinf(state.lam), []
+    began = time.perf_counter()
+    corpus = DeviceCorpus(observations, varies)
+
+    def place(workers: Any) -> Device:
+        places.append(Device(observations, priors, corpus, workers))
+        return places[-1]
+
+    each = _run(start, n_sweeps, seed, Bounds(case.clusters, case.topics), place)
+    seconds = time.perf_counter() - began
+    free, total = cuda.current_context().get_memory_info()
+    entries = len(observations.layout.words_of_group.column)
+    sizes = (observations.n_groups, observations.n_tokens, entries, observations.n_words)
+    return Found(
+        timing=Timing(each[n_dropped:]),
+        work=Work(*sizes, *places[0].tables.slots, varies),
+        clusters=state.n_clusters,
+        topics=state.n_topics,
+        gigabytes=(total - free) / 1e9,
+        seconds=seconds,
+    )
+
+
+def _run(start: Start, n_sweeps: int, seed: int, bounds: Bounds, place: Any) -> list[float]:
+    """Run a chain as a fit does; return the seconds of its sweeps."""
+    from mcsquared.chain import ChainRun, Schedule, run_chains
+
+    priors, observations, state = start
+    run, burn_in = ChainRun(0, state), 5 * n_sweeps // 6
+    schedule = Schedule(n_sweeps, burn_in, max((n_sweeps - burn_in) // 2, 1), 1)
+    run_chains([run], observations, priors, schedule, seed, bounds, places=place)
+    return list(run.trace["seconds"])
+
+
+def _agreement(truth: np.ndarray | None, state: State) -> float:
+    """Return the NMI of true clusters and those found, of some groups."""
+    from mcsquared import evaluation
+
+    assert truth is not None
+    some = np.random.default_rng(0).choice(len(truth), min(len(truth), 100_000), replace=False)
+    return float(evaluation.nmi(truth[some], state.cluster_of_group[some]))
+
+
+def _row(case: Case, lam: str, found: Found) -> tuple[Cell, ...]:
+    milliseconds = 1e3 * found.timing.median, 1e3 * found.timing.least
+    return (
+        case.name,
+        lam,
+        found.work.groups,
+        found.work.tokens / 1e6,
+        found.clusters,
+        found.topics,
+        *milliseconds,
+        *found.work.milliseconds,
+        found.gigabytes,
+    )

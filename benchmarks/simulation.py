@@ -1,0 +1,88 @@
+"""Documents by the hundred million tokens, simulated as the arrays that samplers read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit, prange, uint64
+
+from mcsquared.kernels.rng import four_words, place_of, unit
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Corpus
+    from mcsquared.observations import Observations
+
+__all__ = ["Simulated", "simulate"]
+
+TIMES = 1.5  # that a document has a word it has at all, on average
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What was simulated.
+
+    ``corpus`` has the words and nothing else: priors are made for it. ``clusters`` are the true
+    ones, int32 (n_groups,).
+    """
+
+    corpus: Corpus
+    observations: Observations
+    clusters: np.ndarray
+
+
+def simulate(
+    n_groups: int, n_tokens: int, n_words: int, n_clusters: int, n_topics: int, seed: int = 0
+) -> Simulated:
+    """Return documents of clusters that mix topics, which share a few frequent words.
+
+    The number of tokens comes out within a few percent.
+    """
+    rng = np.random.default_rng(seed)
+    shares = np.cumsum(rng.dirichlet(np.full(n_topics, 0.1), n_clusters), axis=1)
+    clusters = rng.integers(0, n_clusters, n_groups).astype(np.int32)
+    lengths = np.maximum(rng.gamma(2.0, n_tokens / TIMES / n_groups / 2, n_groups), 1.0)
+    start = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
+    word, count = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
+    _fill(start, clusters, shares, n_words, seed, word, count)
+    corpus, observations = _observed(n_words, start, word, count)
+    return Simulated(corpus, observations, clusters)
+
+
+@njit(parallel=True)
+def _fill(start, clusters, shares, n_words, seed, word, count):
+    n_topics = shares.shape[1]
+    for j in prange(start.size - 1):
+        of_cluster = shares[clusters[j]]
+        for e in range(start[j], start[j + 1]):
+            numbers = four_words(uint64(e), uint64(0), place_of(0, 0), uint64(seed), uint64(0))
+            topic = min(np.searchsorted(of_cluster, unit(numbers[0])), n_topics - 1)
+            # Ranks as Zipf has them; topics are frequent in different words.
+            rank = np.int64(math.exp(unit(numbers[1]) * math.log(n_words)) - 1.0)
+            word[e] = (rank * (1 + rank % 7) + topic * (n_words // n_topics)) % n_words
+            more = math.log(unit(numbers[2])) / math.log(1.0 - 1.0 / TIMES)
+            count[e] = 1 + np.int32(more)
+
+
+def _observed(
+    n_words: int, start: np.ndarray, word: np.ndarray, count: np.ndarray
+) -> tuple[Corpus, Observations]:
+    """Return the entries as observations, without the copies that a corpus would make of them."""
+    from mcsquared.corpus import Corpus
+    from mcsquared.observations import observe
+    from mcsquared.observations.layout import Entries
+    from mcsquared.priors import Priors
+
+    corpus = Corpus(np.ones((2, n_words), np.int64))
+    one = observe(corpus, Priors.for_corpus(corpus))
+    none = replace(one, word=one.word[:0], group_start=np.zeros(3, np.int64))
+    tokens = np.add.reduceat(count, start[:-1], dtype=np.int64)
+    observations = replace(
+        none.take(np.zeros(len(start) - 1, np.int64)),
+        group_start=np.concatenate([[0], np.cumsum(tokens)]),
+        word=np.repeat(word, count),
+    )
+    observations.layout.__dict__["words_of_group"] = Entries(start, word, count)
+    return corpus, observations
