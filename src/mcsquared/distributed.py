@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["connect", "fit"]
 
 SWEEPS_BETWEEN_COPIES = 20  # of labels, from which a shard goes on whose worker was lost
+MOST_BYTES_KEPT = 200_000_000  # of the globals of these sweeps: fewer sweeps where they are large
 SECONDS_BETWEEN_LOOKS = 2.0  # whether a worker that has not answered is still there
 SECONDS_TO_CONNECT = 20
 SECONDS_FOR_OTHERS = 5.0  # to come, when all workers are lost, before this process goes on alone
@@ -248,7 +249,8 @@ class OnCluster(Shards):
             sums = self._told(number, future, SUMS)
             self.bytes_of_sweep += _n_bytes(sums)
             yield sums
-        if len(self._since) >= SWEEPS_BETWEEN_COPIES:
+        kept = len(self._since)
+        if kept >= SWEEPS_BETWEEN_COPIES or kept * _n_bytes(given) > MOST_BYTES_KEPT:
             self._copy_home()
 
     def _submit(self, number: int, given: Any) -> Any:
