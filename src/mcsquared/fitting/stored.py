@@ -50,6 +50,7 @@ __all__ = [
 MOST_SHOWN = 100_000
 SHARE_OF_SHOWN = 0.25  # of the memory that is free
 BYTES_PER_CELL = 24  # of words and topics: counts, ψ, and those of a shard and of all shards
+BYTES_PER_LABEL = 12  # of all groups, when the fit ends
 VOTES_AT_ONCE = 2_000_000
 RESERVE = 100_000_000  # bytes for kernels, for the start of a chain, and for what is never reused
 
@@ -141,6 +142,7 @@ def places_for(observations: StoredObservations, priors: Priors) -> Callable[[Wo
 def shards_for(observations: StoredObservations) -> int:
     """Return into how many shards a corpus is cut, so that one of them fits."""
     shared = RESERVE + BYTES_PER_CELL * observations.n_words * topics_for(observations)
+    shared += BYTES_PER_LABEL * observations.n_groups
     of_chunk = observations.bytes_of_chunk()
     in_use, limit = memory_in_use(), observations.source.memory
     at_once = (limit - in_use - shared) // of_chunk
