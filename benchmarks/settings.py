@@ -24,7 +24,7 @@ class Settings:
         Timed sweeps of each contender, one after the other in turn.
     slow_warm_up, slow_sweeps : int
         The same for contenders that would take all the time.
-    growth_warm_up, growth_sweeps : int
+    growth_warm_up, growth_sweeps, scaling_sweeps : int
         The same where many sizes are timed.
     fit_sweeps : int
         Sweeps of the whole fits whose memory is measured.
@@ -69,6 +69,7 @@ class Settings:
     slow_sweeps: int = 3
     growth_warm_up: int = 10
     growth_sweeps: int = 7
+    scaling_sweeps: int = 9
     fit_sweeps: int = 20
     compile_anew: bool = True
     large_sweeps: int = 200
@@ -115,6 +116,7 @@ class Settings:
             slow_sweeps=1,
             growth_warm_up=1,
             growth_sweeps=2,
+            scaling_sweeps=2,
             fit_sweeps=5,
             compile_anew=False,
             large_sweeps=12,
