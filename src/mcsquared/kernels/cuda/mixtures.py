@@ -136,7 +136,7 @@ def draw_clusters_of_words(
         entry_count,
         table,
         log_weights,
-        contexts,
+        *contexts,
         seed,
         chain,
         sweep,
@@ -160,7 +160,13 @@ def _draw_clusters_of(own):
         entry_count,
         table,
         log_weights,
-        contexts,
+        statistics,
+        bag_start,
+        bag_category,
+        bag_count,
+        naturals,
+        log_categories,
+        extra,
         seed,
         chain,
         sweep,
@@ -176,6 +182,16 @@ def _draw_clusters_of(own):
             return
         j = order[at]
         first, last = entry_start[j], entry_start[j + 1]
+        # One by one: numba looks longer at a tuple of arrays than at its parts.
+        contexts = (
+            statistics,
+            bag_start,
+            bag_category,
+            bag_count,
+            naturals,
+            log_categories,
+            extra,
+        )
         for q in range(own):
             k = q * 32 + thread
             part[q] = float32(0.0)

@@ -105,7 +105,7 @@ def place_groups(
         rising,
         n_tabulated,
         log_weights,
-        contexts,
+        *contexts,
         seed,
         chain,
         sweep,
@@ -132,7 +132,13 @@ def _place_groups_of(n_topics, own):
         rising,
         n_tabulated,
         log_weights,
-        contexts,
+        statistics,
+        bag_start,
+        bag_category,
+        bag_count,
+        naturals,
+        log_categories,
+        extra,
         seed,
         chain,
         sweep,
@@ -183,6 +189,16 @@ def _place_groups_of(n_topics, own):
                             a = max(float64(base[k * n_topics + topic]), SMALLEST) + n_tabulated
                             part[q] += float32(log_rising(a, float64(n - n_tabulated)))
 
+        # One by one: numba looks longer at a tuple of arrays than at its parts.
+        contexts = (
+            statistics,
+            bag_start,
+            bag_category,
+            bag_count,
+            naturals,
+            log_categories,
+            extra,
+        )
         for q in range(own):
             k = q * 32 + thread
             score[q] = -math.inf

@@ -210,7 +210,13 @@ def _draw_clusters_of(own):
         n_clusters,
         content_scores,
         log_weights,
-        contexts,
+        statistics,
+        bag_start,
+        bag_category,
+        bag_count,
+        naturals,
+        log_categories,
+        extra,
         seed,
         chain,
         sweep,
@@ -223,6 +229,16 @@ def _draw_clusters_of(own):
         j = first_group + int64(cuda.blockIdx.x) * N_WARPS + cuda.threadIdx.x // 32
         if j >= last_group:
             return
+        # One by one: numba looks longer at a tuple of arrays than at its parts.
+        contexts = (
+            statistics,
+            bag_start,
+            bag_category,
+            bag_count,
+            naturals,
+            log_categories,
+            extra,
+        )
         for q in range(own):
             k = q * 32 + thread
             score[q] = -math.inf
@@ -262,7 +278,7 @@ def draw_clusters_by_scores(
         n_clusters,
         content_scores,
         log_weights,
-        contexts,
+        *contexts,
         seed,
         chain,
         sweep,
