@@ -33,15 +33,15 @@ STEPS: dict[str, dict[str, tuple[str, ...]]] = {
         "ψ": ("V·M",),
         "clusters": ("V·K·M", "V·K", "E·K", "J·K"),
         "topics": ("V·M", "E", "cells·M", "N"),
-        "counts": (),
-        "rest": ("1", "V·M", "K·M", "C·K", "J"),
+        "counts": ("J", "C·K"),
+        "rest": ("1", "V·M", "K·M", "C·K"),
     },
     FINITE: {
         "ψ": ("V·M",),
         "clusters": ("J·K", "J·M", "N", "K·M"),
         "topics": ("N·M", "E·M", "N"),
-        "counts": ("V·M", "N"),
-        "rest": ("1", "V·M", "K·M", "C·K", "J"),
+        "counts": ("V·M", "N", "J", "C·K"),
+        "rest": ("1", "V·M", "K·M", "C·K"),
     },
 }
 SMALL_SHARE = 0.05  # of a sweep: a step below it need not be told as exactly as others
@@ -96,9 +96,6 @@ def learn_costs(engine: str, timed: Sequence[tuple[Sizes, Mapping[str, float]]])
     """
     costs: Costs = {}
     for step, terms in STEPS[engine].items():
-        costs[step] = {}
-        if not terms:
-            continue
         seconds = np.array([found[step] for _, found in timed])
         whole = np.array([sum(found.values()) for _, found in timed])
         weight = 1.0 / np.maximum(seconds, SMALL_SHARE * whole)

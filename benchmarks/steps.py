@@ -7,20 +7,23 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 __all__ = ["clocked_steps"]
 
-# Functions of `mcsquared.samplers.blocked.words` and the step that each belongs to.
+# Functions by their modules in `mcsquared.samplers.blocked`, and the step that each belongs to.
 STEP_OF = {
-    "draw_words": "ψ",
-    "draw_psi": "ψ",
-    "draw_clusters": "clusters",
-    "place_members": "clusters",
-    "draw_topics": "topics",
-    "visit_all_topics": "topics",
-    "visit_own_topics": "topics",
-    "move_members_given": "counts",  # without the steps inside: what is left is counting words
+    ("words", "draw_words"): "ψ",
+    ("words", "draw_psi"): "ψ",
+    ("words", "draw_clusters"): "clusters",
+    ("words", "place_members"): "clusters",
+    ("words", "draw_topics"): "topics",
+    ("words", "visit_all_topics"): "topics",
+    ("words", "visit_own_topics"): "topics",
+    # Without the steps inside of it: what is left is counting words.
+    ("words", "move_members_given"): "counts",
+    ("place", "count_groups"): "counts",
 }
 
 
@@ -30,18 +33,18 @@ def clocked_steps() -> Iterator[dict[str, float]]:
 
     From whole sweeps alone, terms that grow together could not be told apart.
     """
-    from mcsquared.samplers.blocked import words
-
     seconds: dict[str, float] = defaultdict(float)
     inside = [0.0]  # CPU-seconds of steps that end inside of the one at hand
-    before = {name: getattr(words, name) for name in STEP_OF}
-    for name, step in STEP_OF.items():
-        setattr(words, name, _clocked(before[name], step, seconds, inside))
+    before = []
+    for (module_name, name), step in STEP_OF.items():
+        module = import_module(f"mcsquared.samplers.blocked.{module_name}")
+        before.append((module, name, getattr(module, name)))
+        setattr(module, name, _clocked(getattr(module, name), step, seconds, inside))
     try:
         yield seconds
     finally:
-        for name, function in before.items():
-            setattr(words, name, function)
+        for module, name, function in before:
+            setattr(module, name, function)
 
 
 def _clocked(

@@ -24,9 +24,7 @@ class Blocked:
 
     name = "mcsquared blocked"
 
-    def __init__(
-        self, corpus: Corpus, settings: Settings, lam: Any, contexts: Any = YEAR
-    ) -> None:
+    def __init__(self, corpus: Corpus, settings: Settings, lam: Any, contexts: Any = YEAR) -> None:
         from mcsquared import Priors
         from mcsquared.observations import observe
         from mcsquared.samplers import blocked
