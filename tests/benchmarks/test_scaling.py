@@ -1,0 +1,176 @@
+"""The cost model is what it says; nothing here is timed."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import predictions
+from benchmarks.cost import STEPS, Sizes, learn_costs, n_chunks, predict, wire_bytes
+from benchmarks.ours import FINITE, INFINITE
+from benchmarks.questions import scaling
+from benchmarks.settings import Settings
+from benchmarks.sized import Size, sized_corpus
+from benchmarks.steps import clocked_steps
+from mcsquared import Priors
+from mcsquared.distributed import _n_bytes
+from mcsquared.observations import observe
+from mcsquared.samplers import blocked
+from mcsquared.samplers.blocked.shards import Shards
+from mcsquared.samplers.blocked.weights import Key
+
+ENGINES = pytest.mark.parametrize("engine", [INFINITE, FINITE])
+SMALL = Size(150, 20, 120, 20, 16, 7)
+PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
+
+
+def random_sizes(rng: np.random.Generator) -> Sizes:
+    tokens = rng.integers(10_000, 1_000_000)
+    return Sizes(
+        groups=int(rng.integers(50, 5_000)),
+        tokens=int(tokens),
+        entries=int(tokens * rng.uniform(0.2, 0.9)),
+        words=int(rng.integers(500, 50_000)),
+        clusters=int(rng.integers(1, 12) * 16),
+        topics=int(rng.integers(1, 12) * 16),
+        categories=int(rng.integers(0, 1_000)),
+    )
+
+
+def test_a_term_is_a_product_of_sizes() -> None:
+    sizes = Sizes(groups=2, tokens=30, entries=20, words=5, clusters=4, topics=7, categories=11)
+    assert sizes.product("V·K·M") == 5 * 4 * 7
+    assert sizes.product("1") == 1
+    assert sizes.cells == 10  # of 20 pairs for 20 entries
+    assert replace(sizes, entries=1e9).cells == pytest.approx(20)
+
+
+@ENGINES
+def test_true_costs_are_found_again(engine: str) -> None:
+    rng = np.random.default_rng(0)
+    true = {
+        step: {term: float(rng.uniform(1e-9, 2e-8)) for term in terms}
+        for step, terms in STEPS[engine].items()
+    }
+    true["rest"]["1"] = 2e-3
+    timed = []
+    for _ in range(40):
+        sizes = random_sizes(rng)
+        timed.append((sizes, {step: predict({step: true[step]}, sizes) for step in true}))
+    learned = learn_costs(engine, timed)
+    other = random_sizes(rng)
+    assert predict(learned, other) == pytest.approx(predict(true, other), rel=1e-6)
+
+
+@ENGINES
+def test_no_cost_is_below_nothing(engine: str) -> None:
+    rng = np.random.default_rng(1)
+    timed = [
+        (random_sizes(rng), {step: float(rng.exponential()) for step in STEPS[engine]})
+        for _ in range(12)
+    ]
+    learned = learn_costs(engine, timed)
+    assert all(cost > 0.0 for terms in learned.values() for cost in terms.values())
+
+
+@ENGINES
+def test_bytes_on_the_wire_are_those_of_globals_and_sums(engine: str) -> None:
+    lam = np.inf if engine == INFINITE else 5.0
+    corpus = sized_corpus(replace(SMALL, n_words=3_000), seed=0)
+    priors = Priors.for_corpus(
+        corpus, contexts={"year": "gaussian", "place": "categorical"}, lam=lam
+    )
+    observations = observe(corpus, priors)
+    sent = []
+
+    class Watched(Shards):
+        def move_all(self, given):  # noqa: ANN001, ANN202
+            sent.append(2 * _n_bytes(given))
+            for sums in super().move_all(given):
+                sent.append(_n_bytes(sums))
+                yield sums
+
+    place = Watched(observations, priors, 2)
+    state = blocked.start(observations, priors, 0, 0, n_clusters=5, n_topics=10)
+    place.put(state, Key(0, 0, 0))
+    blocked.sweep(state, observations, priors, 0, 0, place=place)
+    clusters, topics = state.counts.topics_in_cluster.shape
+    sizes = Sizes(
+        corpus.n_groups,
+        corpus.n_tokens,
+        0,
+        corpus.n_words,
+        clusters,
+        topics,
+        observations.n_categories,
+    )
+    assert wire_bytes(engine, sizes, 2, statistics=3) == pytest.approx(sum(sent), rel=0.02)
+
+
+def test_a_sized_corpus_has_its_size() -> None:
+    corpus = sized_corpus(SMALL, seed=3)
+    assert (corpus.n_groups, corpus.n_words) == (150, 120)
+    assert 0.7 < corpus.n_tokens / (150 * 20) < 1.5
+    assert set(corpus.contexts) == {"year", "place"}
+    repeats = corpus.n_tokens / corpus.content.counts.nnz
+    assert repeats > 1.2, "words are repeated in groups, as in texts"
+
+
+def test_clocks_go_as_they_came() -> None:
+    from mcsquared.samplers.blocked import words
+
+    before = words.draw_words
+    with clocked_steps() as seconds:
+        assert words.draw_words is not before
+        assert seconds == {}
+    assert words.draw_words is before
+
+
+def test_every_set_is_told_and_absent_ones_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaling, "SIZES", (SMALL, replace(SMALL, n_groups=200, n_words=300)))
+    monkeypatch.setattr(scaling, "LARGE", replace(SMALL, n_groups=300))
+    settings = replace(Settings(), simulated=True, growth_warm_up=1, scaling_sweeps=2)
+    answer = scaling.ask(settings)
+    assert all(len(row) == len(answer.columns) for row in answer.rows)
+    assert len(answer.rows) == 6
+    assert len(answer.targets) == 2
+    assert sum("left out" in note for note in answer.notes) == 3
+    row = dict(zip(answer.columns, answer.rows[1], strict=True))
+    steps = sum(row[step] for step in STEPS[FINITE])
+    assert steps == pytest.approx(row["CPU-s"], rel=0.5)  # both are medians, of two sweeps
+    again = scaling.costs_of(json.loads(json.dumps(answer.rows)))
+    engine = {"∞": INFINITE, "finite": FINITE}[row["λ"]]
+    assert predict(again[engine], scaling.sizes_of(answer.rows[1])) == row["predicted"]
+
+
+@ENGINES
+def test_more_workers_work_less_each_and_hear_more_in_all(engine: str) -> None:
+    costs = {step: dict.fromkeys(terms, 1e-9) for step, terms in STEPS[engine].items()}
+    few, many = (
+        predictions.seconds_on_cluster(engine, costs, predictions.BILLION, workers)
+        for workers in (16, 1024)
+    )
+    assert many["workers"] < few["workers"]
+    assert many["wire"] > 10 * few["wire"]
+
+
+def test_workers_without_a_chunk_have_nothing_to_do() -> None:
+    costs = {step: dict.fromkeys(terms, 1e-9) for step, terms in STEPS[FINITE].items()}
+    most = n_chunks(predictions.PUBMED)
+    assert most < 1024
+    as_many, more = (
+        predictions.seconds_on_cluster(FINITE, costs, predictions.PUBMED, workers)
+        for workers in (most, 1024)
+    )
+    assert as_many == more
+
+
+def test_cores_share_all_but_the_rest() -> None:
+    costs = {step: {"N": 1e-9} for step in STEPS[FINITE]}
+    one, many = (
+        predictions.seconds_on_cores(costs, predictions.PUBMED, cores) for cores in (1, 1_000_000)
+    )
+    assert one == pytest.approx(5 * 0.73)
+    assert many == pytest.approx(0.73, rel=1e-3)
