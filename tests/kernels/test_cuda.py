@@ -22,6 +22,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import observe
 from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers import blocked
+from mcsquared.samplers.blocked.shards import Shards, move_shard
 from mcsquared.samplers.blocked.weights import Key, draw_weights, make_room
 from mcsquared.samplers.joint import log_tables
 from mcsquared.state import Bounds, differences, recount
@@ -277,6 +278,45 @@ def test_counts_are_those_of_the_labels(case, on_device):
         known = [name for name in known if name not in of_topics]
         assert state.counts.words_in_topic.sum() == case.observations.n_tokens
     assert known == []
+
+
+def test_a_shard_with_a_gpu_of_its_own_draws_what_it_draws_without(case, memory):
+    from mcsquared.samplers.blocked.device import DeviceCorpus
+    from mcsquared.samplers.blocked.device.shard import ShardThere
+
+    state, key = copy.deepcopy(case.state), Key(0, 0, case.state.sweep + 1)
+    place = Shards(case.observations, case.priors, 2)
+    place.put(state, key)
+    make_room(state, case.bounds)
+    weights = draw_weights(state, case.bounds, key)
+    given = place._globals(state, weights, place.draw_contexts(state, key), key)
+    shard, labels = place.shard(1), place.labels[1]
+    assert shard.first_group > 0
+    corpus = DeviceCorpus(shard, varies=not math.isinf(state.lam), most_bytes=10**9)
+    there = ShardThere(corpus, case.priors)
+    expected, sums = move_shard(shard, labels, given)
+    for _ in range(2):  # once more from the same labels, which are not those it has left there
+        found, sums_found = there.move_shard(labels, given)
+    apart = (found.clusters != expected.clusters).mean()
+    apart += (found.topics != expected.topics).mean() if len(found.topics) else 0.0
+    assert apart <= GROUPS_APART
+    for name in ("words", "topics", "tables", "log_rising", "statistics"):
+        one, other = getattr(sums_found, name), getattr(sums, name)
+        assert (one is None) == (other is None)
+        if one is not None and not apart:
+            floats = one.dtype.kind == "f"  # come as those of one chunk
+            assert_near(one.sum(axis=0), other.sum(axis=0)) if floats else assert_near(one, other)
+    for one, other in zip(sums_found.groups[:3], sums.groups[:3], strict=True):
+        assert one.sum() == other.sum()
+        if not apart:
+            np.testing.assert_array_equal(one, other)
+    one, other = sums_found.groups.statistics, sums.groups.statistics
+    assert_near(one.sum(axis=(0, 1)), other.sum(axis=(0, 1)))
+
+
+def assert_near(found, expected):
+    scale = np.abs(expected).max(initial=1.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * scale)
 
 
 def test_shards_that_come_and_go_give_the_same_draws(case, on_device, monkeypatch):

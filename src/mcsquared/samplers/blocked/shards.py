@@ -33,7 +33,7 @@ from mcsquared.samplers.blocked.weights import Key, Weights
 from mcsquared.samplers.workers import ONE, Workers, add_in_order
 from mcsquared.state import Counts, State
 
-__all__ = ["Globals", "Labels", "Shards", "Sums", "move_shard"]
+__all__ = ["Globals", "Labels", "Shards", "Sums", "move_shard", "state_of_shard"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def move_shard(
     observations : Observations
         From `Observations.shard`.
     """
-    state = _state_of_shard(observations, labels, given)
+    state = state_of_shard(observations, labels, given)
     move = (given.weights, given.contexts, given.key, workers)
     held = log_rising = statistics = None
     if observations.n_words and math.isinf(given.lam):
@@ -115,7 +115,7 @@ def move_shard(
     )
 
 
-def _state_of_shard(observations: Observations, labels: Labels, given: Globals) -> State:
+def state_of_shard(observations: Observations, labels: Labels, given: Globals) -> State:
     """Return a state with a shard's labels, and of the counts only what its move reads."""
     n_clusters, n_topics = given.weights.log_shares.shape
     is_words = observations.n_words > 0

@@ -30,7 +30,9 @@ class Shard:
     Attributes
     ----------
     groups, tokens : slice
-        Which ones of the corpus.
+        Which ones of the observations.
+    first_group, first_token : int
+        Groups and tokens of the whole corpus before these: random numbers are those of the whole.
     arrays : dict
         Those of `DeviceCorpus.host_arrays`.
     blocks : list of (int, int)
@@ -39,6 +41,8 @@ class Shard:
 
     groups: slice
     tokens: slice
+    first_group: int
+    first_token: int
     arrays: dict[str, Any]
     blocks: list[tuple[int, int]]
 
@@ -176,7 +180,11 @@ class DeviceCorpus:
         host = self.host_arrays(first, last)
         arrays = {name: memory.put(array) for name, array in host.items()}
         tokens = slice(int(start[first]), int(start[last]))
-        return Shard(slice(first, last), tokens, arrays, self._blocks(first, last))
+        before = (
+            self.observations.first_group + first,
+            self.observations.first_token + tokens.start,
+        )
+        return Shard(slice(first, last), tokens, *before, arrays, self._blocks(first, last))
 
     def _blocks(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return groups of a shard, counted from its first, that are moved at a time."""

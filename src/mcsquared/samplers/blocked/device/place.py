@@ -59,15 +59,19 @@ class Device(Place):
 
     def put(self, state: State, key: Key) -> None:
         """Take over labels and counts."""
-        put = self.memory.put
-        self.clusters = put(state.cluster_of_group.astype(np.int32))
+        self.put_labels(state)
+        self.content.put(state)
+        padded = self.corpus.padded(state.counts.category_counts)
+        self.categories = self.memory.put(padded.reshape(-1))
+        self._new_tables(state)
+
+    def put_labels(self, state: State) -> None:
+        """Take over labels."""
+        self.clusters = self.memory.put(state.cluster_of_group.astype(np.int32))
         topics = state.topic_of_token.astype(np.uint16)
         # Topics of a corpus that comes in shards stay at home.
         resident = self.corpus.keeps_topics and self.corpus.is_resident
-        self.topics = put(topics) if resident else topics
-        self.content.put(state)
-        self.categories = put(self.corpus.padded(state.counts.category_counts).reshape(-1))
-        self._new_tables(state)
+        self.topics = self.memory.put(topics) if resident else topics
 
     def _new_tables(self, state: State) -> None:
         slots = state.counts.topics_in_cluster.shape
@@ -83,13 +87,17 @@ class Device(Place):
         state.cluster_of_group = take(self.clusters)
         if clusters_only:
             return
-        if self.corpus.keeps_topics:
-            resident = self.corpus.is_resident
-            state.topic_of_token = take(self.topics) if resident else self.topics.copy()
+        self._fetch_topics(state)
         self.content.fetch(state)
         n_clusters = self.tables.slots[0]
         rows = take(self.categories).reshape(-1, n_clusters)[self.corpus.row_of_category]
         state.counts.category_counts = np.ascontiguousarray(rows.T)
+
+    def _fetch_topics(self, state: State) -> None:
+        """Bring home the topics of tokens, where there are any."""
+        if self.corpus.keeps_topics:
+            resident, take = self.corpus.is_resident, self.memory.take
+            state.topic_of_token = take(self.topics) if resident else self.topics.copy()
 
     def begin(self, state: State, key: Key) -> None:
         """Give all tables the size that the slots ask for, and draw the parameters of topics."""
@@ -198,8 +206,8 @@ class Device(Place):
             self.content.sweep_tokens(shard, clusters, topics, state.lam, key)
             kernels.placing.place_groups(
                 shard.n_groups,
-                shard.groups.start,
-                shard.tokens.start,
+                shard.first_group,
+                shard.first_token,
                 tables.slots,
                 shard.arrays["group_start"],
                 topics,

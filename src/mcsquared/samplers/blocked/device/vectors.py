@@ -85,7 +85,7 @@ class VectorsThere:
             self.kernels.vector_tokens.sweep_vector_groups(
                 first,
                 last,
-                shard.tokens.start,
+                shard.first_token,
                 self.tables.slots,
                 arrays["order"],
                 arrays["group_start"],
@@ -124,14 +124,14 @@ class VectorsThere:
                 tables.log_clusters,
                 contexts,
                 *key,
-                shard.groups.start,
+                shard.first_group,
                 clusters,
             )
             kernels.vector_tokens.draw_vector_topics(
                 first,
                 last,
                 n_tokens,
-                shard.tokens.start,
+                shard.first_token,
                 tables.slots,
                 arrays["group_start"],
                 self.rows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
 from mcsquared.kernels.rng import Step
@@ -21,6 +22,7 @@ from mcsquared.state import State
 __all__ = ["WordsThere"]
 
 CONTENT = int(Step.CONTENT)
+Floats = NDArray[np.float32]
 MAY_BE_SMALL = 8.0  # a Gamma of a larger shape is below `SMALL_SUM` once in 10⁸⁴ draws
 
 
@@ -115,17 +117,33 @@ class WordsThere:
             self.shares,
             self.shares_by_topic,
         )
+        self._mix()
+
+    def take(self, content: Floats, shares: Floats | None) -> None:
+        """Begin to count anew with ψ and τ that somebody else has drawn, see `shards.Globals`."""
+        self.memory.zero(self.words)
+        self.memory.put(content.reshape(-1), self.variates)
+        if shares is not None:
+            self.memory.put(np.ascontiguousarray(shares.T).reshape(-1), self.shares_by_topic)
+            self._mix()
+
+    def _mix(self) -> None:
+        """Tabulate the mixtures of all clusters, and begin to count tokens by cluster."""
         self.memory.zero(self.tokens_of_cell)
-        kernels.mixtures.tabulate_log_mixtures(
-            n_words, tables.slots, self.variates, self.shares_by_topic, self.mixtures
+        self.kernels.mixtures.tabulate_log_mixtures(
+            self.observations.n_words,
+            self.tables.slots,
+            self.variates,
+            self.shares_by_topic,
+            self.mixtures,
         )
 
     def sweep_tokens(self, shard: Shard, clusters: Any, topics: Any, lam: float, key: Key) -> None:
         """Draw the topics of a shard's tokens given each other, and count them: λ finite."""
         self.kernels.members.sweep_tokens(
             shard.n_groups,
-            shard.groups.start,
-            shard.tokens.start,
+            shard.first_group,
+            shard.first_token,
             self.tables.slots,
             shard.arrays["order"],
             shard.arrays["group_start"],
@@ -144,7 +162,7 @@ class WordsThere:
         """Draw the clusters of a shard's groups with topics summed out: λ = ∞."""
         self.kernels.mixtures.draw_clusters_of_words(
             shard.n_groups,
-            shard.groups.start,
+            shard.first_group,
             shard.arrays["order"],
             shard.arrays["entry_start"],
             shard.arrays["entry_word"],
