@@ -132,6 +132,7 @@ def fit_folder(settings: dict[str, Any], engine: str, path: str) -> dict[str, An
     began = time.perf_counter()
     cpu = cpu_seconds(lambda: model.fit(ParquetFolder(path, memory=chosen.folder_memory)))
     return {
+        "fitted_megabytes": peak_megabytes(),  # before scores are computed, which take more
         "fit_cpu_seconds": cpu,
         "fit_wall_seconds": time.perf_counter() - began,
         "sweep_seconds": float(np.median(seconds)),

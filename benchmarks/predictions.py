@@ -43,7 +43,7 @@ STATISTICS = 3  # of a year
 
 EFFICIENCY = 0.85  # of a core among others; two here: benchmarks, threads
 ETHERNET = 1.25e9  # bytes/s: 10 Gbit/s
-ADDED = 1.0e-9  # seconds for a cell of one worker's counts that is added at home, measured
+ADDED = 1.3e-9  # seconds for a cell of one worker's counts that is added at home, measured
 DASK = 0.1  # seconds that Dask takes in a sweep, measured
 BUS = 50e9  # bytes/s from main memory to a GPU
 BETWEEN_DEVICES = 400e9  # bytes/s

@@ -86,7 +86,7 @@ def test_bytes_on_the_wire_are_those_of_globals_and_sums(engine: str) -> None:
     sent = []
 
     class Watched(Shards):
-        def move_all(self, given):  # noqa: ANN001, ANN202
+        def move_all(self, given):
             sent.append(2 * _n_bytes(given))
             for sums in super().move_all(given):
                 sent.append(_n_bytes(sums))
