@@ -170,8 +170,8 @@ def test_clusters_that_were_lost_with_their_worker_are_drawn_again(client):
     ("model", "client_given", "sentence"),
     [
         ({}, None, "client is None, but a distributed.Client is wanted"),
-        ({"device": "cuda"}, True, "a cluster takes device='cpu' and the blocked sampler"),
-        ({"sampler": "collapsed"}, True, "a cluster takes device='cpu' and the blocked sampler"),
+        ({"device": "cuda"}, True, "device is 'cuda', but worker .* can use no GPU"),
+        ({"sampler": "collapsed", "lam": np.inf}, True, "a cluster takes the blocked one"),
     ],
 )
 def test_what_a_cluster_cannot_do_is_said_at_once(model, client_given, sentence, client):

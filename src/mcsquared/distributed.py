@@ -7,6 +7,7 @@ the number of workers.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import time
@@ -29,6 +30,7 @@ from mcsquared.observations import Observations
 from mcsquared.observations.stored import StoredObservations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import Key
+from mcsquared.samplers.blocked.device import missing_gpu
 from mcsquared.samplers.blocked.shards import Globals, Shards, Sums, move_shard
 from mcsquared.samplers.blocked.spreading import Labels
 from mcsquared.samplers.workers import ONE, Workers
@@ -53,7 +55,8 @@ def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
     Parameters
     ----------
     model : MC2
-        With ``device="cpu"`` and the blocked sampler; chains run one after another.
+        With the blocked sampler; chains run one after another. With ``device="cuda"`` every worker
+        moves its groups on its GPU; draws are then the same up to rounding.
     corpus : Corpus, or what `MC2.fit` takes, or the path of a folder of Parquet files
         A path is taken for ``ParquetFolder(path)``: its columns by their names, 2 GB of memory
         here. Workers hold all of it together.
@@ -76,7 +79,7 @@ def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
         corpus = ParquetFolder(corpus)
 
     def places(observations: Observations, priors: Priors) -> Any:
-        return partial(OnCluster, observations, priors, client)
+        return partial(OnCluster, observations, priors, client, device=model.device)
 
     with elsewhere(places):
         return model.fit(corpus, contexts=contexts)
@@ -118,12 +121,11 @@ def _check(model: MC2, client: Any) -> None:
     if client.asynchronous or client.status != "running":
         how = "asynchronous" if client.asynchronous else client.status
         raise InputError(f"client is {how}, but one that is connected and waits is wanted")
-    if model.device != "cpu" or model.sampler == "collapsed":
-        raise InputError(
-            f"the model has device={model.device!r} and sampler={model.sampler!r}, but a cluster "
-            "takes device='cpu' and the blocked sampler"
-        )
+    if model.sampler == "collapsed":
+        raise InputError("sampler is 'collapsed', but a cluster takes the blocked one")
     _check_workers(client)
+    if model.device == "cuda":
+        _check_gpus(client)
 
 
 def _check_workers(client: Any) -> None:
@@ -143,8 +145,18 @@ def _check_workers(client: Any) -> None:
             raise InputError(f"mcsquared {found} at {where}, but {__version__} is wanted, as here")
 
 
+def _check_gpus(client: Any) -> None:
+    """Refuse workers that have no GPU."""
+    for worker, reason in client.run(missing_gpu).items():
+        if reason is not None:
+            raise InputError(f"device is 'cuda', but worker {worker} can use no GPU: {reason}")
+
+
 class Held(NamedTuple):
-    """Where a shard is, and the futures of its observations and labels."""
+    """Where a shard is, and the futures of its observations and labels.
+
+    Of observations that a worker has put on its GPU, where that is asked for.
+    """
 
     worker: str
     shard: Any
@@ -162,6 +174,12 @@ class OnCluster(Shards):
     that were copied home, and go through the sweeps since then again, to the same draws. While
     there is no worker at all, shards go through their sweeps in this process.
 
+    Parameters
+    ----------
+    client : distributed.Client
+    device : {"cpu", "cuda"}
+        What workers move their groups with.
+
     Attributes
     ----------
     bytes_of_sweep : int
@@ -169,9 +187,15 @@ class OnCluster(Shards):
     """
 
     def __init__(
-        self, observations: Observations, priors: Priors, client: Any, workers: Workers = ONE
+        self,
+        observations: Observations,
+        priors: Priors,
+        client: Any,
+        workers: Workers = ONE,
+        device: str = "cpu",
     ) -> None:
         super().__init__(observations, priors, _n_shards(observations, client), workers)
+        self.device = device
         self.client = client
         self.bytes_of_sweep = 0
         self._held = [NOBODY] * self.n_shards
@@ -195,7 +219,11 @@ class OnCluster(Shards):
 
     def _send(self, number: int, worker: str) -> Held:
         """Send a shard and its labels, as last copied home, to a worker."""
-        return Held(worker, *self._scatter(worker, self.shard(number), self.labels[number]))
+        shard, labels = self._scatter(worker, self.shard(number), self.labels[number])
+        if self.device == "cuda":
+            given = (shard, self.priors)
+            shard = self.client.submit(_on_gpu, *given, workers=[worker], pure=False)
+        return Held(worker, shard, labels)
 
     def _scatter(self, worker: str, *parts: Any) -> list[Any]:
         """Send some things to a worker. OSError: it has just been lost."""
@@ -257,7 +285,8 @@ class OnCluster(Shards):
         """Ask for a move where the shard is; return its sums to come."""
         held, submit = self._held[number], self.client.submit
         here = {"workers": [held.worker], "pure": False}
-        moved = submit(move_shard, held.shard, held.labels, given, **here)
+        move = _move_on_gpu if self.device == "cuda" else move_shard
+        moved = submit(move, held.shard, held.labels, given, **here)
         labels = submit(_first, moved, **here)
         self._held[number] = held._replace(labels=labels)
         return submit(_second, moved, **here)
@@ -357,6 +386,20 @@ def _n_bytes(sent: Any) -> int:
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(sent, protocol=5, buffer_callback=buffers.append)
     return len(head) + sum(buffer.raw().nbytes for buffer in buffers)
+
+
+def _on_gpu(shard: Observations, priors: Priors) -> Any:
+    """Put a shard on the GPU of the worker that this runs on; it stays there."""
+    from mcsquared.samplers.blocked.device import DeviceCorpus
+    from mcsquared.samplers.blocked.device.shard import ShardThere
+
+    return ShardThere(DeviceCorpus(shard, varies=priors.lam != math.inf), priors)
+
+
+def _move_on_gpu(there: Any, labels: Labels, given: Globals) -> tuple[Labels, Sums]:
+    """Move the groups of a shard that is on a GPU, see `move_shard`."""
+    moved: tuple[Labels, Sums] = there.move_shard(labels, given)
+    return moved
 
 
 def _first(pair: tuple[Any, Any]) -> Any:

@@ -174,3 +174,27 @@ def test_cores_share_all_but_the_rest() -> None:
     )
     assert one == pytest.approx(5 * 0.73)
     assert many == pytest.approx(0.73, rel=1e-3)
+
+
+def test_a_gpu_costs_what_two_sets_say_and_copies_what_it_cannot_hold() -> None:
+    measured = {
+        (name, FINITE): (Sizes(0, tokens, 0, 0, 0, 100), seconds)
+        for name, tokens, seconds in zip(predictions.FROM, (1e6, 5e6), (0.002, 0.004), strict=True)
+    }
+    device = predictions.learn_device(FINITE, measured)
+    assert device.fixed == pytest.approx(0.0015)
+    fits, does_not = (Sizes(0, tokens, 0, 0, 0, 100) for tokens in (1e10, 1e12))
+    assert predictions.seconds_on_device(FINITE, device, fits) == pytest.approx(5.0015)
+    copying = 8 * 1e12 / predictions.BUS
+    assert predictions.seconds_on_device(FINITE, device, does_not) == pytest.approx(
+        500.0015 + copying
+    )
+
+
+def test_the_page_shows_the_committed_figures() -> None:
+    answers = json.loads(predictions.RESULTS.read_text(encoding="utf-8"))["answers"]
+    text = PAGE.read_text(encoding="utf-8")
+    missing = [
+        line for lines in predictions.page(answers).values() for line in lines if line not in text
+    ]
+    assert not missing, "python -m benchmarks.predictions prints the tables of docs/scaling.md"

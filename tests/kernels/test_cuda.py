@@ -314,6 +314,23 @@ def test_a_shard_with_a_gpu_of_its_own_draws_what_it_draws_without(case, memory)
     assert_near(one.sum(axis=(0, 1)), other.sum(axis=(0, 1)))
 
 
+@pytest.mark.parametrize("lam", [math.inf, 2.0])
+def test_a_worker_with_a_gpu_draws_what_one_process_draws(lam, size, memory):
+    distributed = pytest.importorskip("distributed")
+    import mcsquared as mc2
+
+    corpus = corpus_of("words", *size[:2])
+    schedule = {"n_sweeps": 2, "burn_in": 0, "thin": 1, "random_state": 0, "progress": False}
+    bounds = {"max_clusters": 16, "max_topics": 16, "init": "random"}
+    alone = mc2.MC2(lam=lam, **schedule, **bounds).fit(corpus)
+    model = mc2.MC2(lam=lam, device="cuda", **schedule, **bounds)
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.Client(**one) as client:
+        mc2.distributed.fit(model, corpus, client=client)
+    first = [model.posterior_.cluster_of_group[0] for model in (model, alone)]
+    assert (first[0] != first[1]).mean() <= GROUPS_APART
+
+
 def assert_near(found, expected):
     scale = np.abs(expected).max(initial=1.0)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * scale)

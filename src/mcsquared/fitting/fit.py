@@ -133,9 +133,10 @@ class Fit:
         if isinstance(corpus, Corpus):
             check_memory(corpus.n_tokens, physical_memory())
             return observe(corpus, self.priors)
+        device = "cpu" if _ELSEWHERE.get() else self.device  # workers have their own
         for name, found, wanted in (
             ("checkpoint", self.checkpoint, None),
-            ("device", self.device, "cpu"),
+            ("device", device, "cpu"),
             ("sampler", self.sampler, "blocked"),
         ):
             if found != wanted:

@@ -12,19 +12,22 @@ from mcsquared.samplers.blocked.device.corpus import DeviceCorpus
 from mcsquared.samplers.blocked.device.place import Device
 from mcsquared.samplers.blocked.own import integrates
 
-__all__ = ["Device", "DeviceCorpus", "check_device"]
+__all__ = ["Device", "DeviceCorpus", "check_device", "missing_gpu"]
+
+
+def missing_gpu() -> str | None:
+    """Return why no GPU can be used here; None where one can."""
+    try:
+        from mcsquared.kernels.cuda.memory import missing
+    except ImportError as error:
+        return f"numba-cuda is not installed ({error}): pip install 'mcsquared[gpu]'"
+    reason: str | None = missing()
+    return reason
 
 
 def check_device(observations: Observations) -> None:
     """Refuse what no GPU can do: where there is none, and families that only Python knows."""
-    try:
-        from mcsquared.kernels.cuda.memory import missing
-    except ImportError as error:
-        raise InputError(
-            f"device is 'cuda', but numba-cuda is not installed ({error}): "
-            "pip install 'mcsquared[gpu]'"
-        ) from error
-    reason = missing()
+    reason = missing_gpu()
     if reason is not None:
         raise InputError(f"device is 'cuda', but no GPU can be used here: {reason}")
     if observations.generic_content is not None:
