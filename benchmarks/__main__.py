@@ -11,6 +11,7 @@ from rich.console import Console
 from benchmarks.machine import describe, occasion
 from benchmarks.measure import ROOT
 from benchmarks.plots import draw_curves
+from benchmarks.predictions import write_page
 from benchmarks.questions import QUESTIONS
 from benchmarks.settings import Settings
 from benchmarks.tables import Answer, Unavailable, markdown, picture_of
@@ -74,6 +75,7 @@ def write(answers: dict[str, Answer]) -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PAGE.write_text(markdown(machine, answers), encoding="utf-8")
+    write_page(PAGE.parent / "scaling.md", record["answers"])
 
 
 def _command(arguments: argparse.Namespace) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "STEPS",
     "Costs",
     "Sizes",
+    "formula",
     "learn_costs",
     "n_chunks",
     "peak_bytes",
@@ -39,11 +40,12 @@ STEPS: dict[str, dict[str, tuple[str, ...]]] = {
     FINITE: {
         "ψ": ("V·M",),
         "clusters": ("J·K", "J·M", "N", "K·M"),
-        "topics": ("N·M", "E·M", "N"),
+        "topics": ("N·M", "E·M·far", "N"),
         "counts": ("V·M", "N", "J", "C·K"),
         "rest": ("1", "V·M", "K·M", "C·K"),
     },
 }
+NEAR = 6e6  # bytes of a table, half of which is found in caches: best for the sets of the fit
 SMALL_SHARE = 0.05  # of a sweep: a step below it need not be told as exactly as others
 
 Costs = dict[str, dict[str, float]]  # seconds by step and term
@@ -69,7 +71,13 @@ class Sizes:
     def cells(self) -> float:
         """About how many pairs of a word and a cluster hold tokens: at most all, or the entries."""
         pairs = self.words * self.clusters
-        return self.entries * pairs / (self.entries + pairs)
+        return self.entries * pairs / max(self.entries + pairs, 1)
+
+    @property
+    def far(self) -> float:
+        """About which share of the rows of ψ must come from beyond the caches that are near."""
+        table = 4.0 * self.words * self.topics
+        return table / (table + NEAR)
 
     def product(self, term: str) -> float:
         """Return a term, a product of letters: ``V·K·M``."""
@@ -83,6 +91,7 @@ class Sizes:
             "M": self.topics,
             "C": self.categories,
             "cells": self.cells,
+            "far": self.far,
         }
         return math.prod(letters[letter] for letter in term.split("·"))
 
@@ -121,6 +130,16 @@ def predict_steps(costs: Costs, sizes: Sizes) -> dict[str, float]:
 def predict(costs: Costs, sizes: Sizes) -> float:
     """Return the CPU-seconds of a sweep on one core."""
     return sum(predict_steps(costs, sizes).values())
+
+
+def formula(terms: Mapping[str, float]) -> str:
+    """Return the terms of a step with their nanoseconds, in three digits."""
+    parts = []
+    for term, cost in terms.items():
+        value = float(f"{1e9 * cost:.3g}")
+        number = f"{value:,.0f}" if value >= 100 else f"{value:g}"
+        parts.append(number if term == "1" else f"{number} {term}")
+    return " + ".join(parts)
 
 
 def n_chunks(sizes: Sizes) -> int:

@@ -1,7 +1,7 @@
 """What the committed figures foretell for corpora that nobody has timed: the tables of one page.
 
-``python -m benchmarks.predictions`` prints the tables of docs/scaling.md, from
-benchmarks/results/latest.json.
+``python -m benchmarks.predictions`` writes them into docs/scaling.md, from
+benchmarks/results/latest.json, as every run of the benchmarks does.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks.cost import (
     Costs,
     Sizes,
+    formula,
     n_chunks,
     peak_bytes,
     predict_steps,
@@ -21,7 +23,7 @@ from benchmarks.cost import (
 )
 from benchmarks.measure import ROOT
 from benchmarks.ours import FINITE, INFINITE
-from benchmarks.questions.scaling import LAM, LEARNED, costs_of
+from benchmarks.questions.scaling import LAM, LEARNED, TITLE, costs_of
 from benchmarks.tables import show
 
 __all__ = [
@@ -29,11 +31,14 @@ __all__ = [
     "PUBMED",
     "Device",
     "page",
+    "refreshed",
     "seconds_on_cluster",
     "seconds_on_cores",
     "seconds_on_device",
+    "write_page",
 ]
 
+NEEDED = {"scaling", "memory", "device", "device_large"}  # questions whose answers are read
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 
 PUBMED = Sizes(8.2e6, 730e6, 483e6, 141_043, 112, 208)
@@ -50,13 +55,6 @@ BETWEEN_DEVICES = 400e9  # bytes/s
 DEVICE_MEMORY = 0.8 * 141e9  # bytes for the corpus
 DEVICE_BYTES = {INFINITE: ("E", 8), FINITE: ("N", 8)}  # of an entry; of a token, its topic twice
 
-# One H200, milliseconds of a whole sweep: tokens, topic slots, λ = ∞, λ finite.
-MEASURED_ON_DEVICE = {
-    "NIPS": (2_301_375, 160, 3.4, 4.1),
-    "UN speeches": (13_646_599, 160, 5.6, 7.5),
-    "140 M tokens, simulated": (139e6, 208, 22.0, 59.0),
-    "730 M tokens, simulated": (724e6, 208, 107.0, 300.0),
-}
 FROM = ("NIPS", "140 M tokens, simulated")  # the device's costs are taken from these two
 
 # Two workers, MB in a sweep, to and fro: sizes, statistics, λ = ∞ or finite, as docs/cluster.md.
@@ -119,12 +117,25 @@ def seconds_on_cluster(
     }
 
 
-def learn_device(engine: str) -> Device:
+def measured_on_device(answers: Mapping[str, Any]) -> dict[tuple[str, str], tuple[Sizes, float]]:
+    """Return sizes and seconds of the sweeps that were timed on a GPU, by set and engine."""
+    from mcsquared.samplers.blocked.weights import TOPIC_SLOTS
+
+    found = {}
+    for row in (*answers["device"]["rows"], *answers["device_large"]["rows"]):
+        name, lam, groups, millions, _, topics, milliseconds = row[:7]
+        engine = INFINITE if lam.endswith(LAM[INFINITE]) else FINITE
+        slots = next(size for size in TOPIC_SLOTS if size >= topics)
+        found[name, engine] = (Sizes(groups, 1e6 * millions, 0, 0, 0, slots), milliseconds / 1e3)
+    return found
+
+
+def learn_device(engine: str, measured: Mapping[tuple[str, str], tuple[Sizes, float]]) -> Device:
     """Return the costs of a GPU that pass through two measurements."""
     term = "N" if engine == INFINITE else "N·M"
-    (x0, y0), (x1, y1) = (_on_device(name, engine, term) for name in FROM)
-    each = (y1 - y0) / (x1 - x0)
-    return Device(y0 - each * x0, term, each)
+    (few, begun), (many, ended) = (measured[name, engine] for name in FROM)
+    each = (ended - begun) / (many.product(term) - few.product(term))
+    return Device(begun - each * few.product(term), term, each)
 
 
 def seconds_on_device(engine: str, device: Device, sizes: Sizes, devices: int = 1) -> float:
@@ -136,23 +147,31 @@ def seconds_on_device(engine: str, device: Device, sizes: Sizes, devices: int = 
     return device.fixed + device.each * sizes.product(device.term) / devices + copied + exchanged
 
 
-def _on_device(name: str, engine: str, term: str) -> tuple[float, float]:
-    tokens, topics, infinite, finite = MEASURED_ON_DEVICE[name]
-    sizes = Sizes(0, tokens, 0, 0, 0, topics)
-    return sizes.product(term), (infinite if engine == INFINITE else finite) / 1e3
+def seconds_on_device_workers(
+    engine: str, costs: Costs, device: Device, sizes: Sizes, workers: int
+) -> float:
+    """Return the wall seconds of a sweep on a cluster whose workers have a GPU each."""
+    spent = seconds_on_cluster(engine, costs, sizes, workers)
+    return seconds_on_device(engine, device, sizes, workers) + spent["home"] + spent["wire"]
 
 
 def page(answers: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the tables of the page, by name, as lines of Markdown."""
     rows = answers["scaling"]["rows"]
     costs = costs_of(rows)
+    measured = measured_on_device(answers)
+    devices = {engine: learn_device(engine, measured) for engine in (INFINITE, FINITE)}
     return {
         "costs": _costs(costs),
         "checks": _checks(rows),
         "memory": _memory(answers["memory"]["rows"]),
         "wire": _wire(),
-        "device": _device(),
-        "predictions": _predictions(costs),
+        "formulas": [
+            f"- {TITLE[engine]}: {1e3 * cost.fixed:.2g} ms + {1e9 * cost.each:.3g} ns {cost.term}"
+            for engine, cost in devices.items()
+        ],
+        "device": _device(devices, measured),
+        "predictions": _predictions(costs, devices),
         "cluster": _cluster(costs),
     }
 
@@ -163,11 +182,6 @@ def _table(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> list[str]:
 
 
 def _costs(costs: Mapping[str, Costs]) -> list[str]:
-    def formula(terms: Mapping[str, float]) -> str:
-        return " + ".join(
-            f"{1e9 * c:.3g} {t}" if t != "1" else f"{1e9 * c:.3g}" for t, c in terms.items()
-        )
-
     return _table(
         ("step", "λ = ∞", "λ finite"),
         (
@@ -235,20 +249,19 @@ def _wire() -> list[str]:
     )
 
 
-def _device() -> list[str]:
+def _device(
+    devices: Mapping[str, Device], measured: Mapping[tuple[str, str], tuple[Sizes, float]]
+) -> list[str]:
     def rows() -> Iterator[Sequence[Any]]:
-        for name in MEASURED_ON_DEVICE:
-            for engine in (INFINITE, FINITE):
-                device = learn_device(engine)
-                product, seconds = _on_device(name, engine, device.term)
-                found = device.fixed + device.each * product
-                use = "fit" if name in FROM else "check"
-                yield name, use, LAM[engine], 1e3 * seconds, 1e3 * found, found / seconds
+        for (name, engine), (sizes, seconds) in measured.items():
+            found = seconds_on_device(engine, devices[engine], sizes)
+            use = "fit" if name in FROM else "check"
+            yield name, use, LAM[engine], 1e3 * seconds, 1e3 * found, found / seconds
 
     return _table(("set", "use", "λ", "measured, ms", "predicted", "ratio"), rows())
 
 
-def _predictions(costs: Mapping[str, Costs]) -> list[str]:
+def _predictions(costs: Mapping[str, Costs], devices: Mapping[str, Device]) -> list[str]:
     def rows() -> Iterator[Sequence[Any]]:
         for what, cores in (("one core", 1), ("2 cores", 2), ("64 cores", 64)):
             yield what, *_each(lambda e, s, n=cores: seconds_on_cores(costs[e], s, n))
@@ -264,10 +277,15 @@ def _predictions(costs: Mapping[str, Costs]) -> list[str]:
                     )
                 ),
             )
-        for what, devices in (("one H200", 1), ("8 H200 (not built)", 8)):
-            yield what, *_each(lambda e, s, n=devices: seconds_on_device(e, learn_device(e), s, n))
+        alone, many = "one H200", "8 H200 that add up counts among them (not built)"
+        yield alone, *_each(lambda e, s: seconds_on_device(e, devices[e], s))
+        yield (
+            "8 H200, a worker for each",
+            *_each(lambda e, s: seconds_on_device_workers(e, costs[e], devices[e], s, 8)),
+        )
+        yield many, *_each(lambda e, s: seconds_on_device(e, devices[e], s, 8))
 
-    columns = (f"{name}, λ {LAM[engine]}" for name in CORPORA for engine in (INFINITE, FINITE))
+    columns = (f"{name}, {TITLE[engine]}" for name in CORPORA for engine in (INFINITE, FINITE))
     return _table(("seconds a sweep", *columns), rows())
 
 
@@ -286,12 +304,23 @@ def _cluster(costs: Mapping[str, Costs]) -> list[str]:
     return _table(("corpus", "λ", "workers", "their work, s", "home", "wire", "a sweep"), rows())
 
 
-def main() -> None:
-    answers = json.loads(RESULTS.read_text(encoding="utf-8"))["answers"]
+def refreshed(text: str, answers: Mapping[str, Any]) -> str:
+    """Return the page with the tables of these answers, each between its two marks."""
+    if not set(answers) >= NEEDED:
+        return text
     for name, lines in page(answers).items():
-        print(f"\n{name}\n")
-        print("\n".join(lines))
+        mark = f"<!-- {name} -->"
+        before, _, after = text.split(mark)
+        text = f"{before}{mark}\n\n" + "\n".join(lines) + f"\n\n{mark}{after}"
+    return text
+
+
+def write_page(path: Path, answers: Mapping[str, Any]) -> None:
+    """Bring the page up to date, where it is and where there is something to say."""
+    if path.exists():
+        path.write_text(refreshed(path.read_text(encoding="utf-8"), answers), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    found = json.loads(RESULTS.read_text(encoding="utf-8"))["answers"]
+    write_page(ROOT / "docs" / "scaling.md", found)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.contenders.blocked import Blocked
 from benchmarks.corpora import corpus_for, name_of_corpus, scenes_for, speeches_for
-from benchmarks.cost import STEPS, Costs, Sizes, learn_costs, predict
+from benchmarks.cost import STEPS, Costs, Sizes, formula, learn_costs, predict
 from benchmarks.ours import ENGINES, FINITE, INFINITE
 from benchmarks.settings import Settings
 from benchmarks.sized import Size, sized_corpus
@@ -25,6 +25,7 @@ __all__ = ["COLUMNS", "ask", "costs_of", "describe_costs"]
 WITHIN = 0.3
 LEARNED, TOLD = "fit", "check"
 LAM = {INFINITE: "∞", FINITE: "finite"}
+TITLE = {INFINITE: "λ = ∞", FINITE: "λ finite"}
 SIZES = (  # groups, tokens a group, words, topics, clusters, categories
     Size(500, 100, 1_000, 30, 16),
     Size(2_000, 300, 5_000, 50, 16),
@@ -116,17 +117,11 @@ def ask(settings: Settings) -> Answer:
                 chain.seconds.append(seconds)
     rows = _rows(chains)
     costs = costs_of(rows)
-    checks = [row for row in rows if row[1] != LEARNED]
     return Answer(
         title="The cost of a sweep, predicted and measured",
         columns=COLUMNS,
         rows=rows,
-        targets=[
-            Target(
-                f"{row[0]}, λ {row[2]}: predicted / measured, less 1", _miss(row), WITHIN, False, ""
-            )
-            for row in checks
-        ],
+        targets=[_target(row) for row in rows if row[1] != LEARNED],
         notes=[
             "Groups J, tokens N, different words of every group E, words V, slots of clusters K "
             "and of topics M (the empty ones included), categories of contexts C.",
@@ -166,12 +161,8 @@ def seconds_of(row: Sequence[Cell]) -> dict[str, float]:
 
 def describe_costs(engine: str, costs: Costs) -> str:
     """Return all coefficients in one line, in nanoseconds."""
-    parts = [
-        f"{step} " + " + ".join(f"{1e9 * cost:.3g} {term}" for term, cost in terms.items())
-        for step, terms in costs.items()
-        if terms
-    ]
-    return f"λ {LAM[engine]}, nanoseconds: {'; '.join(parts)}."
+    parts = [f"{step} {formula(terms)}" for step, terms in costs.items()]
+    return f"{TITLE[engine]}, nanoseconds: {'; '.join(parts)}."
 
 
 def _rows(chains: Sequence[Chain]) -> list[tuple[Cell, ...]]:
@@ -185,14 +176,18 @@ def _rows(chains: Sequence[Chain]) -> list[tuple[Cell, ...]]:
     costs = costs_of(rows)
     foretold = []
     for row in rows:
-        engine = next(engine for engine, lam in LAM.items() if lam == row[2])
-        seconds = predict(costs[engine], sizes_of(row))
+        seconds = predict(costs[_engine(row)], sizes_of(row))
         foretold.append((*row, seconds, seconds / float(row[-1])))  # type: ignore[arg-type]
     return foretold
 
 
-def _miss(row: Sequence[Any]) -> float:
-    return abs(row[-1] - 1.0)
+def _target(row: Sequence[Any]) -> Target:
+    name = f"{row[0]}, {TITLE[_engine(row)]}: distance of predicted / measured from 1"
+    return Target(name, abs(row[-1] - 1.0), WITHIN, False, "")
+
+
+def _engine(row: Sequence[Cell]) -> str:
+    return next(engine for engine, lam in LAM.items() if lam == row[2])
 
 
 def _begin(one: Set, engine: str, settings: Settings) -> Chain:
