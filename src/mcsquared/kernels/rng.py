@@ -9,6 +9,7 @@ from enum import IntEnum
 
 import numpy as np
 from numba import float32, int32, njit, uint32, uint64
+from numpy.random.bit_generator import ISeedSequence
 
 __all__ = ["BLOCK", "Step", "fill_uniforms", "fill_uniforms_at", "generator", "philox", "uniform"]
 
@@ -166,5 +167,19 @@ def generator(seed: int, chain: int, sweep: int, step: int) -> np.random.Generat
     The same (seed, chain, sweep, step) always gives the same generator, so nothing of it is stored.
     """
     counter = np.array([0, 0, sweep, step], np.uint64)
-    key = np.array([seed, chain], np.uint64)
-    return np.random.Generator(np.random.Philox(counter=counter, key=key))
+    bits = np.random.Philox(_Key(seed, chain), counter=counter)  # type: ignore[arg-type]
+    return np.random.Generator(bits)
+
+
+class _Key(ISeedSequence):
+    """The key of a Philox generator, handed over as a seed is.
+
+    ``Philox(key=...)`` asks the system for a seed of its own first, which takes longer than all
+    that a step draws.
+    """
+
+    def __init__(self, *words):
+        self.words = words
+
+    def generate_state(self, n_words, dtype=np.uint32):
+        return np.array(self.words, dtype)

@@ -35,7 +35,10 @@ def put(array, out=None):
         out.copy_to_device(array)
     else:  # as an array's own function does, without its checks, which cost most of a small copy
         assert (array.dtype, array.nbytes) == (out.dtype, out.nbytes)
-        cuda.cudadrv.driver.host_to_device(out, array, array.nbytes)
+        # On a stream that is named, because a copy on none waits until all kernels have ended. The
+        # array may go at once: what is in ordinary memory is copied aside first.
+        stream = cuda.legacy_default_stream()
+        cuda.cudadrv.driver.host_to_device(out, array, array.nbytes, stream)
     return out
 
 

@@ -56,6 +56,7 @@ class Device(Place):
             for c in observations.bags.concentration
         ]
         self.scales = self.memory.put(corpus.scales)
+        self._tokens_moved = False  # before the contexts of the sweep were drawn
 
     def put(self, state: State, key: Key) -> None:
         """Take over labels and counts."""
@@ -129,7 +130,15 @@ class Device(Place):
         return self.tables.drawn.here["tables"]
 
     def draw_contexts(self, state: State, key: Key) -> ContextParameters:
-        """Draw φ_k of every context and cluster slot; those of bags stay on the GPU."""
+        """Draw φ_k of every context and cluster slot; those of bags stay on the GPU.
+
+        Tokens that are on the GPU move in the meantime: they do not ask for contexts.
+        """
+        if self.corpus.varies and self.corpus.is_resident:
+            self._weigh_topics(state)
+            for shard in self.corpus.shards():
+                self._sweep_tokens(shard, state, key)
+            self._tokens_moved = True
         if self.observations.generic_contexts:
             self.fetch(state, clusters_only=True)
         naturals, extra = draw_few(state, self.observations, key)
@@ -159,7 +168,10 @@ class Device(Place):
         self.memory.zero(self.categories)
         tables.counts.clear()
         tables.give(weights.log_clusters, contexts.naturals)
-        self.content.prepare()
+        if not self.corpus.varies:
+            self.content.prepare()
+        elif not self._tokens_moved:
+            self._weigh_topics(state)
         move = self._move_members if self.corpus.varies else self._move_groups
         move(state, contexts.extra, key)
         self.content.finish(key)
@@ -195,15 +207,10 @@ class Device(Place):
         """Draw topics of tokens, clusters of groups and their tables: λ finite."""
         tables, kernels = self.tables, self.kernels
         drawn, counts, base = tables.drawn.there, tables.counts.there, tables.base
-        none = (tables.no_sums, base, tables.no_shares)
-        kernels.shares.weigh_topics(
-            tables.slots[1], drawn["log_shares"], state.lam, SMALLEST_SHARE, *none
-        )
         kernels.placing.tabulate_log_rising(tables.slots, base, tables.n_tabulated, tables.rising)
         for shard in self.corpus.shards():
+            topics = self.topics if self._tokens_moved else self._sweep_tokens(shard, state, key)
             clusters, scores = self._of_shard(shard, self.clusters, tables.log_likelihood)
-            topics = self._topics_of(shard)
-            self.content.sweep_tokens(shard, clusters, topics, state.lam, key)
             kernels.placing.place_groups(
                 shard.n_groups,
                 shard.first_group,
@@ -224,7 +231,27 @@ class Device(Place):
             )
             self._keep_topics(shard, topics)
             self._count(shard)
+        self._tokens_moved = False
         kernels.sums.add_floats(tables.log_likelihood, drawn["log_likelihood"])
+
+    def _weigh_topics(self, state: State) -> None:
+        """Begin to count anew, and tabulate λ τ."""
+        self.content.prepare()
+        self._tabulate_base(state)
+
+    def _tabulate_base(self, state: State) -> None:
+        tables = self.tables
+        none = (tables.no_sums, tables.base, tables.no_shares)
+        log_shares = tables.drawn.there["log_shares"]
+        given = (log_shares, state.lam, SMALLEST_SHARE)
+        self.kernels.shares.weigh_topics(tables.slots[1], *given, *none)
+
+    def _sweep_tokens(self, shard: Shard, state: State, key: Key) -> Any:
+        """Draw the topics of a shard's tokens; return them."""
+        (clusters,) = self._of_shard(shard, self.clusters)
+        topics = self._topics_of(shard)
+        self.content.sweep_tokens(shard, clusters, topics, state.lam, key)
+        return topics
 
     def _move_groups(self, state: State, extra: NDArray[np.float64], key: Key) -> None:
         """Draw clusters with topics summed out, then topics: λ = ∞."""

@@ -44,6 +44,8 @@ class ShardThere(Device):
         self.memory.zero(self.categories)
         tables.counts.clear()
         tables.give(given.weights.log_clusters, given.contexts.naturals)
+        if self.corpus.varies:
+            self._tabulate_base(state)
         move = self._move_members if self.corpus.varies else self._move_groups
         move(state, given.contexts.extra, given.key)
         if not isinstance(self.content, WordsThere):
