@@ -53,7 +53,7 @@ def ask(settings: Settings) -> Answer:
             f"group, {written['megabytes']:.0f} MB of Parquet; "
             f'`ParquetFolder(path, memory="{settings.folder_memory}")`, {settings.folder_sweeps} '
             f"sweeps on two threads, at most {settings.folder_topics} topics and "
-            f"{settings.folder_clusters} clusters (20 and 50 are true).",
+            f"{settings.folder_clusters} clusters (50 and 20 are true).",
             "Peak memory is that of the whole process, from its start to the end of `fit`.",
         ],
     )
