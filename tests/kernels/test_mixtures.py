@@ -11,8 +11,8 @@ from mcsquared.kernels.cpu.contexts import Bags, Dense
 from mcsquared.kernels.cpu.given_contexts import (
     ContextParameters,
     add_context_scores,
-    normalise_log_rows,
     sum_contexts,
+    sum_exponentials,
 )
 from mcsquared.kernels.cpu.mixtures import (
     add_word_scores,
@@ -172,13 +172,15 @@ def test_contexts_are_summed_by_cluster_and_chunk():
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_logs_of_variates_become_log_probabilities():
+def test_exponentials_are_summed_by_chunk_whatever_their_size():
     logs = np.random.default_rng(0).normal(0, 300, (9, 16)).astype(F)
-    table = logs.copy()
-    normalise_log_rows(2, 7, 0, table.shape[1], table)
-    expected = logs[2:7] - logsumexp(logs[2:7].astype(float), axis=0)
-    np.testing.assert_allclose(table[2:7], expected, rtol=1e-6, atol=1e-6)
-    np.testing.assert_array_equal(table[[0, 1, 7, 8]], logs[[0, 1, 7, 8]])
+    logs[:, 3] = -1e6 * np.arange(1, 10)
+    largest, total = np.full((2, 4, 16), np.nan)
+    sum_exponentials(1, 3, 4, logs, largest, total)
+    for chunk, rows in ((1, logs[4:8]), (2, logs[8:])):
+        expected = logsumexp(rows.astype(float), axis=0)
+        np.testing.assert_allclose(largest[chunk] + np.log(total[chunk]), expected, rtol=1e-6)
+    assert np.isnan(total[[0, 3]]).all()
 
 
 def test_clusters_are_picked_by_words_contexts_and_weights():

@@ -43,7 +43,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-N_PARTS = 16  # of the categories of a bag: on any number of threads their sums are the same
+FEW_CELLS = 2_000_000
 N_KNOWN = 1024  # counts whose log-gammas are computed once
 
 
@@ -178,8 +178,8 @@ def log_tables(
     categories = np.ascontiguousarray(counts.category_counts.T)
     total, first = 0.0, 0
     for family, observed in zip(observations.bag_families, counts.category_totals.T, strict=True):
-        bounds = np.linspace(first, first + family.n_stats, N_PARTS + 1).astype(np.int64)
-        total += _log_counts(categories, family.kernel_parameters(), observed, bounds, workers)
+        bounds = np.array([first, first + family.n_stats])
+        total += _log_counts(categories, family.kernel_parameters(), observed, bounds)
         first += family.n_stats
     if observations.n_words:
         bounds, prior = observations.layout.row_chunk_start, priors.content.kernel_parameters()
@@ -220,5 +220,5 @@ def _log_counts(
     def add(first: int, last: int) -> None:
         log_joint_of_words(first, last, bounds, counts, prior[0], known, by_chunk)
 
-    workers.map(len(by_chunk), add)
+    workers.map(len(by_chunk), add, is_small=counts.size < FEW_CELLS)
     return float(by_chunk.sum()) + log_without_probabilities(prior, totals)

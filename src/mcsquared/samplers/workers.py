@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 __all__ = ["ONE", "Workers", "add_in_order"]
 
-PARTS = 6  # for each thread: whoever is done first takes the next
+FINEST = 64  # no share is less than this part of all
+GUIDED = 2  # a share is what is left, divided by so many for each thread: the last ones are small
 
 
 class Workers:
@@ -37,21 +38,26 @@ class Workers:
         n_chunks: int,
         run: Callable[[int, int], Any],
         begin: int = 0,
-        n_parts: int = PARTS,
+        n_parts: int | None = None,
+        is_small: bool = False,
     ) -> list[Any]:
         """Call ``run(first, last)`` for shares of the chunks in the threads; return the results.
 
-        Results come in the order of the chunks, which are numbered from ``begin`` on.
+        Results come in the order of the chunks, which are numbered from ``begin`` on. Whoever is
+        done first takes the next share.
 
         Parameters
         ----------
-        n_parts : int
-            Shares for each thread: few, where a share costs something of itself.
+        n_parts : int, optional
+            Shares for each thread: few, where a share costs something of itself. By default they
+            become smaller towards the end, so that nobody waits long for the last.
+        is_small : bool
+            To wake the other threads would take longer than all there is to do.
         """
-        if self._pool is None:
+        if self._pool is None or is_small:
             return [run(begin, begin + n_chunks)]
-        bounds = begin + np.linspace(0, n_chunks, n_parts * self.n + 1).round().astype(int)
-        parts = [(int(first), int(last)) for first, last in pairwise(bounds) if first < last]
+        shares = self._guided(n_chunks) if n_parts is None else self._even(n_chunks, n_parts)
+        parts = [(begin + first, begin + last) for first, last in pairwise(shares) if first < last]
         results: list[Any] = [None] * len(parts)
         left = iter(range(len(parts)))  # `next` is one step of the interpreter: no part goes twice
 
@@ -67,6 +73,16 @@ class Workers:
                 if not other.cancel():
                     other.result()
         return results
+
+    def _even(self, n_chunks: int, n_parts: int) -> list[int]:
+        n_shares = n_parts * self.n
+        return [n_chunks * share // n_shares for share in range(n_shares + 1)]
+
+    def _guided(self, n_chunks: int) -> list[int]:
+        bounds, least = [0], max(1, n_chunks // FINEST)
+        while (left := n_chunks - bounds[-1]) > 0:
+            bounds.append(bounds[-1] + min(max(-(-left // (GUIDED * self.n)), least), left))
+        return bounds
 
     def __enter__(self) -> Self:
         return self

@@ -5,13 +5,13 @@ the base measure h is the same for all clusters. Bags read a table of log-probab
 each category.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from mcsquared.kernels.cpu.contexts import JOIN
+from mcsquared.kernels.cpu.fast_math import exp32
 from mcsquared.kernels.cpu.predictive import add_observation
 from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.rng import Step, uniform
@@ -20,8 +20,8 @@ __all__ = [
     "ContextParameters",
     "add_context_scores",
     "draw_clusters_by_scores",
-    "normalise_log_rows",
     "sum_contexts",
+    "sum_exponentials",
 ]
 
 CLUSTERS = int(Step.CLUSTERS)
@@ -92,26 +92,26 @@ def draw_clusters_by_scores(
         cluster_of_group[j] = pick(scores, n_clusters, u)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def normalise_log_rows(first, last, first_column, last_column, table):
-    """Turn logs of variates in the rows ``first:last`` into log-probabilities, column by column.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def sum_exponentials(first_chunk, last_chunk, rows, table, largest, total):
+    """Sum exp(table) over chunks of ``rows`` rows, column by column.
 
-    In doubles: logs may be large, and what is left of them small. Rows are read in turn, as they
-    lie, because a column's numbers are far apart.
+    Chunk ``c`` is ``table[c * rows : (c + 1) * rows]``, the last one shorter; its sums are
+    ``total[c] * exp(largest[c])``, both float64 (n_chunks, n_columns).
     """
-    n = last_column - first_column
-    largest, total = np.full(n, -math.inf), np.zeros(n)
-    for r in range(first, last):
-        for k in range(n):
-            largest[k] = max(largest[k], table[r, first_column + k])
-    for r in range(first, last):
-        for k in range(n):
-            total[k] += math.exp(table[r, first_column + k] - largest[k])
-    for k in range(n):
-        total[k] = largest[k] + math.log(total[k])
-    for r in range(first, last):
-        for k in range(n):
-            table[r, first_column + k] = np.float32(table[r, first_column + k] - total[k])
+    n_columns = table.shape[1]
+    for chunk in range(first_chunk, last_chunk):
+        begin, end = chunk * rows, min((chunk + 1) * rows, len(table))
+        highest, sums = np.full(n_columns, np.float32(-np.inf)), np.zeros(n_columns)
+        for r in range(begin, end):
+            for k in range(n_columns):
+                highest[k] = max(highest[k], table[r, k])
+        for r in range(begin, end):
+            for k in range(n_columns):
+                sums[k] += exp32(table[r, k] - highest[k])
+        for k in range(n_columns):
+            largest[chunk, k] = highest[k]
+            total[chunk, k] = sums[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

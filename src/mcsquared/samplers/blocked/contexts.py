@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows_at
 from mcsquared.kernels.cpu.given_contexts import (
     ContextParameters,
-    normalise_log_rows,
     sum_contexts,
+    sum_exponentials,
 )
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
@@ -31,6 +32,8 @@ __all__ = [
     "take_groups",
 ]
 
+ROWS_OF_CHUNK = 8 * ROWS  # of categories: sums are by chunk, whoever draws it
+FEW_CELLS, FEW_GROUPS = 20_000, 20_000
 SMALLEST_SHAPE = 1e-30  # the logarithms of a smaller one's variates are beyond the largest float
 
 
@@ -71,19 +74,21 @@ def _log_categories(
     counts = np.ascontiguousarray(state.counts.category_counts.T)
     logs = np.empty(counts.shape, np.float32)
     sizes = [family.n_stats for family in observations.bag_families]
-    n_blocks = [-(-size // ROWS) for size in sizes]
-    first_row, first_block = _before(sizes), _before(n_blocks)
+    first_row = _before(sizes)
+    chunks = [-(-size // ROWS_OF_CHUNK) for size in sizes]
+    first_chunk, first_number = _before(chunks), _before([-(-size // ROWS) for size in sizes])
     shapes = np.maximum(observations.bags.concentration, SMALLEST_SHAPE)
-    n_slots = counts.shape[1]
+    largest, total = np.empty((2, first_chunk[-1], counts.shape[1]))
 
     def draw(first: int, last: int) -> None:
-        for bag, part in _parts(first_block, first, last):
+        for bag, part in _parts(first_chunk, first, last):
             rows = slice(first_row[bag], first_row[bag + 1])
+            of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
             draw_gamma_rows_at(
-                first_block[bag] * ROWS,
-                part.start * ROWS,
-                min(part.stop * ROWS, sizes[bag]),
-                n_slots,
+                first_number[bag] * ROWS,
+                part.start * ROWS_OF_CHUNK,
+                min(part.stop * ROWS_OF_CHUNK, sizes[bag]),
+                counts.shape[1],
                 counts[rows].reshape(-1),
                 float(shapes[bag]),
                 int(Step.CATEGORIES),
@@ -91,14 +96,16 @@ def _log_categories(
                 True,
                 logs[rows].reshape(-1),
             )
+            sums = (largest[of_bag], total[of_bag])
+            sum_exponentials(part.start, part.stop, ROWS_OF_CHUNK, logs[rows], *sums)
 
-    def normalise(first: int, last: int) -> None:
-        for bag, part in _parts(_before([n_slots] * len(sizes)), first, last):
-            normalise_log_rows(first_row[bag], first_row[bag + 1], part.start, part.stop, logs)
-
-    workers.map(first_block[-1], draw)
-    # Few parts: columns side by side share the lines of memory that are read.
-    workers.map(n_slots * len(sizes), normalise, n_parts=2)
+    workers.map(first_chunk[-1], draw, is_small=counts.size < FEW_CELLS)
+    for bag in range(len(sizes)):
+        of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
+        log_sum = logsumexp(largest[of_bag], axis=0, b=total[of_bag])
+        rows = logs[first_row[bag] : first_row[bag + 1]]
+        # In doubles: logs may be large, and what is left of them small.
+        np.subtract(rows, log_sum, out=rows, casting="same_kind")
     return logs
 
 
@@ -157,7 +164,8 @@ def count_groups(state: State, observations: Observations, workers: Workers) -> 
         )
         return groups, categories, totals
 
-    found, *others = workers.map(n_chunks, run, n_parts=1)
+    small = observations.n_groups < FEW_GROUPS
+    found, *others = workers.map(n_chunks, run, n_parts=1, is_small=small)
     for other in others:
         for total, part in zip(found, other, strict=True):
             total += part

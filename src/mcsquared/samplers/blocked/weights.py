@@ -29,6 +29,7 @@ __all__ = ["Key", "Weights", "draw_shares", "draw_weights", "make_room"]
 TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 384, 512)
 FEWEST_EMPTY = 16
 MOST_EMPTY = 256
+FEW_CELLS = 10_000  # of clusters and topics
 NEGLIGIBLE = 1e-4  # weight that may fall on the last empty slot instead of on ones after it
 
 
@@ -167,5 +168,5 @@ def draw_shares(
     def draw(first: int, last: int) -> None:
         draw_log_shares(first, last, prior, held, *key, int(Step.TOPIC_SHARES), log_shares)
 
-    workers.map(len(held), draw)
+    workers.map(len(held), draw, is_small=held.size < FEW_CELLS)
     return log_shares
