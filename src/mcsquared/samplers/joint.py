@@ -43,7 +43,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-FEW_CELLS = 2_000_000
+FEW_CELLS = 300_000
 N_KNOWN = 1024  # counts whose log-gammas are computed once
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from mcsquared.kernels.cpu.lanes import N_LANES, nonzero, trailing_zeros
 from mcsquared.kernels.cpu.special import crt, log_rising
 from mcsquared.kernels.rng import Step
 
@@ -69,13 +70,20 @@ def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, bet
 
     ``known`` holds the terms of the first few n, from `log_joint_of_counts`.
     """
+    cells, n_topics = words_in_topic.reshape(-1), words_in_topic.shape[1]
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
-        for w in range(chunk_start[chunk], chunk_start[chunk + 1]):
-            for m in range(words_in_topic.shape[1]):
-                n = words_in_topic[w, m]
-                if n > 0:
-                    total += known[n] if n < known.size else log_rising(beta, n)
+        cell, end = chunk_start[chunk] * n_topics, chunk_start[chunk + 1] * n_topics
+        while cell + N_LANES <= end:  # nearly all cells are empty, and none of those is visited
+            held = nonzero(cells, cell)
+            while held != 0:
+                n = cells[cell + trailing_zeros(held)]
+                held &= held - 1
+                total += known[n] if n < known.size else log_rising(beta, n)
+            cell += N_LANES
+        for left in range(cell, end):
+            n = cells[left]
+            total += known[n] if n < known.size else log_rising(beta, n)
         out[chunk] = total
 
 

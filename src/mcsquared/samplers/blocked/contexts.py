@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows_at
 from mcsquared.kernels.cpu.given_contexts import (
@@ -102,7 +101,9 @@ def _log_categories(
     workers.map(first_chunk[-1], draw, is_small=counts.size < FEW_CELLS)
     for bag in range(len(sizes)):
         of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
-        log_sum = logsumexp(largest[of_bag], axis=0, b=total[of_bag])
+        highest = largest[of_bag].max(axis=0)
+        sums = (total[of_bag] * np.exp(largest[of_bag] - highest)).sum(axis=0)
+        log_sum = highest + np.log(sums)
         rows = logs[first_row[bag] : first_row[bag + 1]]
         # In doubles: logs may be large, and what is left of them small.
         np.subtract(rows, log_sum, out=rows, casting="same_kind")
