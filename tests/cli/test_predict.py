@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from mcsquared import MC2
-from mcsquared.estimator import KIND
 from mcsquared.storage import read_file, write_file
+from mcsquared.storage.models import KIND
 from tests.cli.commands import invoke, papers, refused
 
 

@@ -78,7 +78,9 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
     """
     bags = {context.name: context.separator for context in contexts if context.family == "bag"}
     if file.is_folder:
-        return file.folder([context.name for context in contexts], bags)
+        folder = file.folder([context.name for context in contexts], bags)
+        folder.check()
+        return folder
     if file.text is None:
         from mcsquared.corpus.readers import read_table
 

@@ -129,8 +129,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         seed=_whole(meta, "seed", 2**64 - 1),
         notes=_notes(meta["notes"]),
         source=_source(meta["source"]),
-        # Files from before it was written are of all groups.
-        n_fitted=_whole(meta, "n_fitted", 2**53, least=n_groups) if "n_fitted" in meta else None,
+        n_fitted=_whole(meta, "n_fitted", 2**53, least=n_groups),
     )
     # The search for the consensus takes a while, and its result is easily checked.
     labels = reader.array("labels", np.int32, (n_groups,), 0, n_groups - 1)

@@ -111,15 +111,9 @@ class ParquetFolder:
         ['2', '3']
         >>> stored.close()
         """
-        try:
-            from mcsquared.corpus.stored.roles import roles_of
-            from mcsquared.corpus.stored.writing import write
-        except ImportError as error:
-            raise InputError(
-                f"{self.path} is a folder of Parquet files, and reading it needs pyarrow: "
-                "pip install pyarrow"
-            ) from error
-        roles = roles_of(self.path, self.text, self.contexts, self.bags, self.group_names)
+        roles = self.check()
+        from mcsquared.corpus.stored.writing import write
+
         scratch = self._scratch()
         try:
             words = (self.vocabulary, self._words_of_codes)
@@ -129,6 +123,22 @@ class ParquetFolder:
             if isinstance(error, OSError):
                 raise _disk_error(scratch, error) from error
             raise
+
+    def check(self) -> Any:
+        """Refuse a folder whose files or columns are not as they should be; read their heads alone.
+
+        Examples
+        --------
+        >>> checked = folder.check()
+        """
+        try:
+            from mcsquared.corpus.stored.roles import roles_of
+        except ImportError as error:
+            raise InputError(
+                f"{self.path} is a folder of Parquet files, and reading it needs pyarrow: "
+                "pip install pyarrow"
+            ) from error
+        return roles_of(self.path, self.text, self.contexts, self.bags, self.group_names)
 
     def counted_in(self, vocabulary: Sequence[str]) -> "ParquetFolder":
         """Return the same folder, in which these words alone are counted: those of a model.
