@@ -34,6 +34,7 @@ def test_the_list_of_plots_is_complete():
 def test_a_plot_draws_on_the_axes_it_is_given_and_returns_them(posterior, name):
     from matplotlib import pyplot
 
+    pyplot.close("all")  # what others have left open is not of this plot
     _, (left, right) = pyplot.subplots(1, 2)
     assert getattr(plots, name)(Fitted(posterior), *CALLS[name], ax=right) is right
     assert right.has_data() or right.texts
