@@ -39,8 +39,8 @@ def places(monkeypatch):
     made = []
 
     class Watched(mc2.distributed.OnCluster):
-        def __init__(self, *given):
-            super().__init__(*given)
+        def __init__(self, *given, **options):
+            super().__init__(*given, **options)
             made.append(self)
 
     monkeypatch.setattr(mc2.distributed, "OnCluster", Watched)
