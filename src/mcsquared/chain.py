@@ -243,7 +243,7 @@ class Runner:
             blocked.sweep(*given, place.workers, place)
             if mixing.is_due(run.state, self.observations):
                 place.fetch(run.state)
-                mixing.sweep_collapsed(run.state, place.whole(), *given[2:])
+                mixing.sweep_collapsed(run.state, self.observations.whole(), *given[2:])
                 place.put(run.state, self._key(run))
 
     def _key(self, run: ChainRun) -> Key:

@@ -19,12 +19,8 @@ from numpy.typing import NDArray
 from mcsquared.chain import ChainRun
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
-from mcsquared.observations.stored import (
-    BYTES_PER_CONTEXT,
-    BYTES_PER_GROUP,
-    BYTES_PER_TOKEN,
-    StoredObservations,
-)
+from mcsquared.observations.stored import StoredObservations, bytes_of_groups
+from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.samplers.blocked.shards import Shards
 from mcsquared.samplers.blocked.starts import topics_for
@@ -115,8 +111,7 @@ def parts_of_folder(folder: ParquetFolder, vocabulary: Any) -> Iterator[Corpus]:
 
 def bytes_of(source: StoredCorpus) -> int:
     """Return the memory that a fit to all of a corpus takes, apart from what all groups share."""
-    of_group = BYTES_PER_GROUP + BYTES_PER_CONTEXT * len(source.contexts)
-    return source.n_groups * of_group + source.n_tokens * BYTES_PER_TOKEN
+    return int(bytes_of_groups(source.n_groups, source.n_tokens, len(source.contexts)))
 
 
 def memory_in_use() -> int:
@@ -197,7 +192,7 @@ def labels_of_all(
     """
     source, n_groups = shown.source, shown.source.n_groups
     draws = [draw for run in runs for draw in run.cluster_of_group]
-    shares = [_share_of_consensus(draw, posterior) for draw in draws]
+    shares = [share_of_consensus(draw, posterior.labels) for draw in draws]
     labels = np.empty(n_groups, np.int32)
     sizes = np.bincount(posterior.labels) / len(posterior.labels)
     step = max(VOTES_AT_ONCE // len(sizes), 1)
@@ -211,10 +206,3 @@ def labels_of_all(
         labels[first:last] = votes.argmax(axis=1)
     labels[shown.groups] = posterior.labels
     return labels
-
-
-def _share_of_consensus(draw: NDArray[np.int32], posterior: Posterior) -> NDArray[np.float64]:
-    """Return |k and c| / |k| of a draw's clusters k and the consensus clusters c; 0 of empty k."""
-    both = np.zeros((int(draw.max()) + 1, posterior.n_clusters))
-    np.add.at(both, (draw, posterior.labels), 1.0)
-    return both / np.maximum(both.sum(axis=1, keepdims=True), 1.0)

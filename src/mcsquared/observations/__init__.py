@@ -142,6 +142,10 @@ class Observations:
             return 0
         return self.content_family.n_stats
 
+    def whole(self) -> Observations:
+        """Return all groups in memory, as they are."""
+        return self
+
     @cached_property
     def layout(self) -> Layout:
         """The same tokens in the order that parallel samplers read them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcsquared.corpus.stored import StoredCorpus
     from mcsquared.priors import Priors
 
-__all__ = ["StoredObservations", "observe_stored"]
+__all__ = ["StoredObservations", "bytes_of_groups", "observe_stored"]
 
 GROUPS_AT_ONCE = 1_000_000
 # Of a shard while it is moved, measured: words, labels, their order by word, and copies of these.
@@ -96,8 +96,13 @@ class StoredObservations(Observations):
         """Return the memory that the largest chunk takes while its groups are moved."""
         groups, tokens = np.diff(self.survey.chunk_start), np.diff(self.survey.token_start)
         n_contexts = len(self.dense_families) + len(self.bag_families)
-        of_group = BYTES_PER_GROUP + BYTES_PER_CONTEXT * n_contexts
-        return int((groups * of_group + tokens * BYTES_PER_TOKEN).max())
+        return int(bytes_of_groups(groups, tokens, n_contexts).max())
+
+
+def bytes_of_groups(n_groups: Any, n_tokens: Any, n_contexts: int) -> Any:
+    """Return the memory that so many groups take while they are moved."""
+    of_group = BYTES_PER_GROUP + BYTES_PER_CONTEXT * n_contexts
+    return n_groups * of_group + n_tokens * BYTES_PER_TOKEN
 
 
 def observe_stored(

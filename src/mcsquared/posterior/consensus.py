@@ -18,7 +18,14 @@ from mcsquared.errors import InputError
 if TYPE_CHECKING:
     from mcsquared.kernels.cpu.consensus import Tables
 
-__all__ = ["Loss", "consensus", "expected_loss", "numbered_by_size", "variation_of_information"]
+__all__ = [
+    "Loss",
+    "consensus",
+    "expected_loss",
+    "numbered_by_size",
+    "share_of_consensus",
+    "variation_of_information",
+]
 
 Loss = Literal["vi", "binder"]
 Labels = NDArray[np.int32]
@@ -278,3 +285,10 @@ class _Search:
                 self._descend(labels)
             if self.lowest < before:
                 without_gain = 0
+
+
+def share_of_consensus(draw: Labels, consensus: Labels) -> NDArray[np.float64]:
+    """Return |k and c| / |k| of a draw's clusters k and the consensus clusters c; 0 of empty k."""
+    both = np.zeros((int(draw.max()) + 1, int(consensus.max()) + 1))
+    np.add.at(both, (draw, consensus), 1.0)
+    return both / np.maximum(both.sum(axis=1, keepdims=True), 1.0)

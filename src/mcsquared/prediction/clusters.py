@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
+from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.prediction.alignment import aligned
 from mcsquared.prediction.likelihood import (
     log_cluster_prior,
@@ -26,7 +27,6 @@ __all__ = [
     "cluster_probabilities",
     "draw_cluster_probabilities",
     "most_probable_cluster",
-    "share_of_consensus",
 ]
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,8 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
         # Scaled by the largest so far: a group that is almost surely new has a row that sums to 1.
         scale = np.maximum(log_scale, log_known)
         total *= np.exp(log_scale - scale)[:, None]
-        total += np.exp(log_known - scale)[:, None] * (known @ share_of_consensus(posterior, draw))
+        share = share_of_consensus(posterior.cluster_of_group[draw.draw], posterior.labels)
+        total += np.exp(log_known - scale)[:, None] * (known @ share)
         log_scale = scale
     total /= total.sum(axis=1, keepdims=True)
     return total, new / len(posterior.parameters)
@@ -83,15 +84,6 @@ def draw_cluster_probabilities(
     n_clusters = parameters.n_clusters
     new = probability[:, n_clusters:].sum(axis=1, keepdims=True)
     return np.hstack([probability[:, :n_clusters], new])
-
-
-def share_of_consensus(posterior: Posterior, draw: ParameterDraw) -> Floats:
-    """Return |k and c| / |k| of a draw's clusters k and the consensus clusters c."""
-    labels = posterior.cluster_of_group[draw.draw]
-    shape = (draw.topics_in_cluster.shape[0], posterior.n_clusters)
-    both = np.zeros(shape)
-    np.add.at(both, (labels, posterior.labels), 1.0)
-    return both / both.sum(axis=1, keepdims=True)
 
 
 def _log_joint(

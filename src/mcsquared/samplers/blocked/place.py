@@ -86,7 +86,3 @@ class Place:
 
     def keep(self, number_of_slot: NDArray[np.int32]) -> None:
         """Hear that the present draw is kept, and which number each cluster slot has in it."""
-
-    def whole(self) -> Observations:
-        """Return all groups in the memory of this process, where they are known to be few."""
-        return self.observations

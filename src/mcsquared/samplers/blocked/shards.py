@@ -227,12 +227,6 @@ class Shards(Place):
         if self.is_stored:
             self.labels.keep(number_of_slot)
 
-    def whole(self) -> Observations:
-        """Return all groups in the memory of this process, where they are known to be few."""
-        if isinstance(self.observations, StoredObservations):
-            return self.observations.whole()
-        return self.observations
-
     def move_all(self, given: Globals) -> Iterator[Sums]:
         """Have every shard moved; return what each sends back, in their order."""
         for number in range(self.n_shards):

@@ -62,19 +62,14 @@ def start(
     n_topics = topics_for(observations) if n_topics is None else n_topics
     given = (priors, seed, chain, init, n_clusters, n_topics, bounds, rng)
     if sample is None:
-        return _start(_in_memory(observations), *given)
+        return _start(observations.whole(), *given)
     state = _start(observations.take(sample), *given)
-    nobody = np.zeros(0, np.int32), state.topic_of_token[:0]
     if isinstance(observations, StoredObservations):
-        state.cluster_of_group, state.topic_of_token = nobody
+        state.cluster_of_group, state.topic_of_token = np.zeros(0, np.int32), np.zeros(0, np.uint16)
     else:
         spread = Spread(state, observations, priors, Key(seed, chain, 0))
         state.cluster_of_group, state.topic_of_token = spread.labels(observations)
     return state
-
-
-def _in_memory(observations: Observations) -> Observations:
-    return observations.whole() if isinstance(observations, StoredObservations) else observations
 
 
 def _start(
