@@ -53,7 +53,7 @@ from mcsquared.datasets import DataSet
 from . import find, sets
 from .summary import paper_numbers, plain, rounded, summarise
 
-__all__ = ["Outcome", "Setting", "record_text", "run_experiment", "run_seed"]
+__all__ = ["Outcome", "Setting", "record_text", "run_experiment", "run_seed", "versions"]
 
 SCALES = ("full", "tiny")
 PACKAGES = ("mcsquared", "numpy", "scipy", "numba", "scikit-learn", "pandas", "tomotopy")
@@ -122,12 +122,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one seed gave."""
+    """What one seed gave; ``ended``: seconds after the beginning of the run."""
 
     seed: int
     rows: list[dict[str, Any]]
     arrays: dict[str, Any]
     seconds: float
+    ended: float = 0.0
 
 
 def run_seed(name: str, seed: int, setting: Setting) -> Outcome:
@@ -149,6 +150,7 @@ def run_experiment(
     n_jobs: int = 1,
     command: str = "",
     report: Callable[[Outcome], None] | None = None,
+    earlier: Sequence[Outcome] = (),
 ) -> dict[str, Any]:
     """Run an experiment over seeds and return its record.
 
@@ -160,16 +162,21 @@ def run_experiment(
         What the user typed, for the record.
     report : callable, optional
         Told the outcome of each seed as it ends, in the order of the seeds.
+    earlier : sequence of Outcome
+        Seeds that an interrupted run had done; they are not run again.
     """
     module = find(name)
-    n_processes = max(1, min(n_jobs, len(seeds)))
+    left = [seed for seed in seeds if seed not in {outcome.seed for outcome in earlier}]
+    n_processes = max(1, min(n_jobs, len(left)))
     shared = replace(setting, n_jobs=max(1, n_jobs // n_processes))
-    began = time.perf_counter()
-    outcomes = []
-    for outcome in _outcomes(name, shared, seeds, n_processes):
-        outcomes.append(outcome)
+    outcomes = list(earlier)
+    began = time.perf_counter() - max((outcome.ended for outcome in earlier), default=0.0)
+    for outcome in _outcomes(name, shared, left, n_processes):
+        outcomes.append(replace(outcome, ended=time.perf_counter() - began))
         if report is not None:
-            report(outcome)
+            report(outcomes[-1])
+    seconds = time.perf_counter() - began
+    outcomes.sort(key=lambda outcome: outcome.seed)
     rows = [row for outcome in outcomes for row in outcome.rows]
     return {
         "experiment": name,
@@ -179,8 +186,8 @@ def run_experiment(
         "seeds": list(seeds),
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{_processor()}, {os.cpu_count()} cores, {n_jobs} used",
-        "versions": {"python": platform.python_version()} | {p: _version(p) for p in PACKAGES},
-        "seconds": round(time.perf_counter() - began, 1),
+        "versions": versions(),
+        "seconds": round(seconds, 1),
         "seconds_by_seed": [round(outcome.seconds, 1) for outcome in outcomes],
         "keys": list(module.KEYS),
         "rows": rows,
@@ -228,6 +235,11 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or "unknown processor"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that results depend on."""
+    return {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES}
 
 
 def _version(package: str) -> str:

@@ -100,6 +100,43 @@ def test_an_interrupted_run_says_what_was_written(tmp_path, monkeypatch):
     assert "interrupted; written: correlation" in result.stderr
 
 
+def test_seeds_of_an_interrupted_run_are_taken_over(tmp_path, monkeypatch):
+    module = reproduce.experiments().find("length")
+    asked = []
+
+    def run(seed, setting, last=1):
+        asked.append(seed)
+        if seed > last:
+            raise KeyboardInterrupt
+        return [{"context": "none", "n_groups": 20, "n_words": 5, "nmi": 0.5 + seed}]
+
+    monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(module, "figures", lambda record: {})
+    command = ("reproduce", "length", "--scale", "tiny", "--seeds", 3, "--jobs", 1)
+    assert invoke(*command, "--out", tmp_path).exit_code == 130
+    assert os.listdir(tmp_path / "results") == ["length.unfinished.jsonl"]
+
+    monkeypatch.setattr(module, "run", lambda seed, setting: run(seed, setting, 2))
+    assert invoke(*command, "--out", tmp_path, "--resume").exit_code == 0
+    assert asked == [0, 1, 2, 2]
+    assert sorted(os.listdir(tmp_path / "results")) == ["length.json", "length.md"]
+    record = json.loads((tmp_path / "results" / "length.json").read_text())
+    assert [row["nmi"] for row in record["rows"]] == [0.5, 1.5, 2.5]
+    assert len(record["seconds_by_seed"]) == 3
+
+
+def test_seeds_of_another_run_are_not_taken_over(tmp_path):
+    running, unfinished = (reproduce._part(name) for name in ("running", "unfinished"))
+    path = tmp_path / "length.unfinished.jsonl"
+    outcome = running.Outcome(0, [{"seed": 0, "nmi": 0.5}], {}, 1.0)
+    unfinished.Unfinished(path, "length", running.Setting("tiny")).add(outcome)
+    same = unfinished.Unfinished(path, "length", running.Setting("tiny"))
+    assert same.read(range(2)) == [outcome]
+    assert same.read(range(1, 2)) == []
+    other = unfinished.Unfinished(path, "length", running.Setting("full"))
+    assert other.read(range(2)) == []
+
+
 @pytest.mark.slow
 def test_all_experiments_run_at_tiny_scale_without_any_data(tmp_path, monkeypatch):
     monkeypatch.delenv("MCSQUARED_DATA", raising=False)

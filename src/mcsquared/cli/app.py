@@ -252,12 +252,15 @@ def reproduce(
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Tables and figures of results that are there.")
     ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Take over the seeds that an interrupted run did.")
+    ] = False,
 ) -> None:
     """Run the paper's experiments; write tables and figures with the paper's numbers beside."""
     with clear_errors():
         from mcsquared.cli import reproduce as command
 
-        options = command.Options(data, scale, seeds, jobs, tuple(sets or ()), out, redraw)
+        options = command.Options(data, scale, seeds, jobs, tuple(sets or ()), out, redraw, resume)
         command.run(names, options)
 
 

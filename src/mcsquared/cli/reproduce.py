@@ -39,6 +39,8 @@ class Options:
         Where the folders ``results`` and ``figures`` are.
     redraw : bool
         Whether to draw tables and figures again from results that are there.
+    resume : bool
+        Whether to take over the seeds that an interrupted run has done.
     """
 
     data: Path | None
@@ -48,6 +50,7 @@ class Options:
     sets: tuple[str, ...]
     out: Path
     redraw: bool = False
+    resume: bool = False
 
     def command(self, name: str, n_seeds: int) -> str:
         """Return the command that gives these results, without where the data lie."""
@@ -74,7 +77,10 @@ def run(names: list[str], options: Options) -> None:
             failed = True
             complain(f"{name}: {error}")
         except KeyboardInterrupt:
-            complain(f"interrupted; written: {', '.join(done) or 'nothing'}")
+            complain(
+                f"interrupted; written: {', '.join(done) or 'nothing'}; seeds of {name} that had "
+                "ended are kept for --resume"
+            )
             raise typer.Exit(INTERRUPTED) from None
     if failed:
         raise typer.Exit(BAD_INPUT)
@@ -102,31 +108,42 @@ def _reproduce(name: str, options: Options) -> None:
     if options.redraw:
         record = _read(results)
     else:
-        record = _run(name, options)
-        results.parent.mkdir(parents=True, exist_ok=True)
-        write_text(results, _part("running").record_text(record))
+        record = _run(name, options, results)
     write_text(results.with_suffix(".md"), _part("summary").markdown(record))
     _print_tables(record)
     drawn = _draw(name, record, options.out / "figures")
     typer.echo(f"{name}: {', '.join(str(path) for path in [results, *drawn])}\n")
 
 
-def _run(name: str, options: Options) -> dict[str, Any]:
+def _run(name: str, options: Options, results: Path) -> dict[str, Any]:
+    """Run an experiment and write its record; seeds are kept as they end."""
     from joblib import effective_n_jobs
 
     running = _part("running")
     setting = running.Setting(options.scale, options.data, chosen_sets=options.sets)
     n_seeds = options.seeds or (1 if setting.tiny else experiments().find(name).SEEDS)
-    return running.run_experiment(
+    unfinished = _part("unfinished").Unfinished(
+        results.with_suffix(".unfinished.jsonl"), name, setting
+    )
+    earlier = unfinished.read(range(n_seeds)) if options.resume else []
+
+    def report(outcome: Any) -> None:
+        unfinished.add(outcome)
+        typer.echo(f"{name}: seed {outcome.seed} of {n_seeds}, {outcome.seconds:.1f} s", err=True)
+
+    record: dict[str, Any] = running.run_experiment(
         name,
         setting,
         range(n_seeds),
         options.jobs or effective_n_jobs(-1),
         options.command(name, n_seeds),
-        lambda outcome: typer.echo(
-            f"{name}: seed {outcome.seed} of {n_seeds}, {outcome.seconds:.1f} s", err=True
-        ),
+        report,
+        earlier,
     )
+    results.parent.mkdir(parents=True, exist_ok=True)
+    write_text(results, running.record_text(record))
+    unfinished.remove()
+    return record
 
 
 def _read(path: Path) -> dict[str, Any]:
