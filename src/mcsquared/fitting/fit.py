@@ -123,6 +123,7 @@ class Fit:
                 stacklevel=4,
             )
         states = [run.state for run in runs]
+        del observations, places  # as large as the corpus, and of no further use
         if isinstance(corpus, Corpus):
             return FitResult(self._posterior(corpus, runs), states)
         posterior = self._posterior(corpus.corpus, [without_hidden(run) for run in runs])

@@ -36,7 +36,7 @@ def count_meetings(counts: sparse.csr_matrix, words: NDArray[np.int32]) -> CoDoc
     words : int32 (n_topics, n_top)
     """
     used, place = np.unique(words, return_inverse=True)
-    occurs = sparse.csc_matrix(counts)[:, used]
+    occurs = sparse.csc_matrix(counts[:, used])
     occurs.data = np.ones(len(occurs.data), np.int32)
     together = np.zeros((*words.shape, words.shape[1]), np.int32)
     for topic, columns in enumerate(place.reshape(words.shape)):

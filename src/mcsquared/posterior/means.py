@@ -66,10 +66,11 @@ def content_means(draw: ParameterDraw, family: ConjugateFamily) -> Floats:
     """
     statistics = draw.content_statistics
     if not isinstance(statistics, np.ndarray):
-        weights = statistics.toarray().astype(np.float64)
+        weights = statistics.astype(np.float64).toarray()
         if isinstance(family, Categorical):
             weights += family.concentration
-        return weights / weights.sum(axis=1, keepdims=True)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return weights
     if len(statistics) == 0:
         width = family.width if isinstance(family, MultivariateGaussian) else 1
         return np.zeros((0, width))

@@ -30,8 +30,10 @@ def top_words(posterior: Posterior, n_words: int) -> NDArray[np.int32]:
     """Return the numbers of each topic's most probable words: int32 (n_topics, n_words)."""
     probability = posterior.components
     n_words = min(n_words, probability.shape[1])
-    order = np.argsort(-probability, axis=1, kind="stable")
-    return order[:, :n_words].astype(np.int32)
+    top = np.empty((len(probability), n_words), np.int32)
+    for row, weights in zip(top, probability, strict=True):  # one by one: they may be very many
+        row[:] = np.argsort(-weights, kind="stable")[:n_words]
+    return top
 
 
 def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:

@@ -136,6 +136,7 @@ def topics_of_seeds(
         weights[entries.column[part], m] += entries.count[part]
     if len(chosen):
         weights[:, : len(chosen)] /= weights[:, : len(chosen)].sum(axis=0)
+    weights *= len(weights)  # most are near 1 then, far from where floats end
     topics = np.zeros(observations.n_tokens, np.int32)
     draw_topics_by_word(
         0,
@@ -143,8 +144,7 @@ def topics_of_seeds(
         weights.shape[1],
         layout.word_start,
         layout.token_by_word,
-        # Times the number of words: most are near 1, far from where floats end.
-        (weights * len(weights)).astype(np.float32).reshape(-1),
+        weights.astype(np.float32).reshape(-1),
         seed,
         chain,
         0,

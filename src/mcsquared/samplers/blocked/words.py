@@ -250,8 +250,16 @@ def move_members(
 
     Returns what `place_members` does.
     """
-    psi = draw_psi(state, observations, priors, key, workers)
-    return move_members_given(state, observations, psi, weights, contexts, key, workers)
+    # ψ has no name here, so that it is gone once the tokens have moved.
+    return move_members_given(
+        state,
+        observations,
+        draw_psi(state, observations, priors, key, workers),
+        weights,
+        contexts,
+        key,
+        workers,
+    )
 
 
 def draw_psi(
@@ -295,6 +303,7 @@ def move_members_given(
 
     visit = visit_all_topics if base.shape[1] <= MANY_SLOTS else visit_own_topics
     visit(state, observations, base, psi, key, workers)
+    del psi
     workers.map(len(word_bounds) - 1, count)
     return place_members(state, observations, weights, contexts, key, workers)
 
