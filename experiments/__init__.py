@@ -12,7 +12,16 @@ from mcsquared import InputError
 
 __all__ = ["NAMES", "find"]
 
-NAMES = ("letters", "table1", "images", "missing", "topic-over-time", "length", "correlation")
+NAMES = (
+    "letters",
+    "table1",
+    "images",
+    "contexts-alone",
+    "missing",
+    "topic-over-time",
+    "length",
+    "correlation",
+)
 
 
 def find(name: str) -> ModuleType:

@@ -22,7 +22,19 @@ import mcsquared as mc2
 from .fits import COLUMNS, LAMS, agreement, fit_mc2, fit_topics, perplexities, sizes
 from .running import Setting
 
-__all__ = ["KEYS", "SEEDS", "TITLE", "features", "figures", "run", "spread"]
+__all__ = [
+    "KEYS",
+    "SEEDS",
+    "TITLE",
+    "Images",
+    "features",
+    "figures",
+    "load_split",
+    "over_numbers",
+    "row_of",
+    "run",
+    "spread",
+]
 
 TITLE = "Images: perplexity, and agreement of clusters with known classes (table 2, figures 5, 6)"
 KEYS = ("set", "method", "contexts", "lam", "clusters")
@@ -56,13 +68,14 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
     """Fit every method to one split of each set."""
     rows: list[dict[str, Any]] = []
     for name in setting.sets("labelme8", "wiki_crossmodal"):
-        images = _load(name, seed, setting)
+        images = load_split(name, seed, setting)
         for part in (_of_mc2, _of_topics, _of_words):
             rows += [{"set": name} | COLUMNS | row for row in part(images, seed, setting)]
     return rows
 
 
-def _load(name: str, seed: int, setting: Setting) -> Images:
+def load_split(name: str, seed: int, setting: Setting) -> Images:
+    """Return a set with known classes, a tenth of it held out."""
     entry, data = setting.entry(name), setting.load(name)
     if entry.label is None:
         raise mc2.InputError(f"the set {name} has no known classes to compare clusters with")
@@ -73,7 +86,8 @@ def _load(name: str, seed: int, setting: Setting) -> Images:
     return Images(name, entry.contexts, data.corpus[kept], data.corpus[held_out], truth)
 
 
-def _row(method: str, contexts: str = "none", lam: str = "–", clusters: str = "found") -> dict:
+def row_of(method: str, contexts: str = "none", lam: str = "–", clusters: str = "found") -> dict:
+    """Return what a row is about."""
     return {"method": method, "contexts": contexts, "lam": lam, "clusters": clusters}
 
 
@@ -82,7 +96,7 @@ def _of_mc2(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, A
         for contexts in ({}, images.contexts):
             model = fit_mc2(images.training, contexts, lam, seed, setting)
             yield (
-                _row("MC2", "+".join(contexts) or "none", lam)
+                row_of("MC2", "+".join(contexts) or "none", lam)
                 | perplexities(model, images.held_out, N_FEW)
                 | sizes(model)
                 | agreement(images.truth, model.labels_)
@@ -94,10 +108,10 @@ def _of_topics(images: Images, seed: int, setting: Setting) -> Iterator[dict[str
     """HDP by itself, and clusters by the topics of HDP and of LDA."""
     baselines = mc2.baselines
     hdp = fit_topics(baselines.HDP, images.training, seed, setting, n_jobs=setting.n_jobs)
-    yield _row("HDP", clusters="–") | perplexities(hdp, images.held_out, N_FEW) | sizes(hdp)
+    yield row_of("HDP", clusters="–") | perplexities(hdp, images.held_out, N_FEW) | sizes(hdp)
     by_divergence = baselines.AffinityPropagation("symmetric_kl", random_state=seed)
     found = by_divergence.fit(hdp.transform(images.training)).labels_
-    yield _row("HDP + AP") | agreement(images.truth, found)
+    yield row_of("HDP + AP") | agreement(images.truth, found)
     lda = baselines.LDA(
         n_topics=setting.choose(N_LDA_TOPICS, 5),
         n_sweeps=setting.sweeps(N_LDA_SWEEPS),
@@ -106,28 +120,36 @@ def _of_topics(images: Images, seed: int, setting: Setting) -> Iterator[dict[str
         random_state=seed,
     ).fit(images.training)
     shares = lda.transform(images.training)
-    yield from _over_numbers("LDA + k-means", baselines.KMeans, shares, images, seed, setting)
+    yield from over_numbers("LDA + k-means", baselines.KMeans, shares, images, seed, setting)
 
 
 def _of_words(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, Any]]:
     """Clusters by the visual words alone."""
     baselines = mc2.baselines
     found = baselines.AffinityPropagation(random_state=seed).fit(images.training).labels_
-    yield _row("AP") | agreement(images.truth, found)
+    yield row_of("AP") | agreement(images.truth, found)
     for name, kind in (("k-means", baselines.KMeans), ("NMF", baselines.NMF)):
-        yield from _over_numbers(name, kind, images.training, images, seed, setting)
+        yield from over_numbers(name, kind, images.training, images, seed, setting)
 
 
-def _over_numbers(
-    name: str, kind: Any, rows: Any, images: Images, seed: int, setting: Setting
+def over_numbers(
+    name: str,
+    kind: Any,
+    rows: Any,
+    images: Images,
+    seed: int,
+    setting: Setting,
+    contexts: str = "none",
 ) -> Iterator[dict[str, Any]]:
+    """Cluster rows into 10 to 40 clusters and yield the spread of each measure."""
     scores = []
     numbers = setting.choose(N_CLUSTERS, (3, 4))
     for n_clusters in numbers:
         found = kind(n_clusters=n_clusters, random_state=seed).fit(rows).labels_
         scores.append(agreement(images.truth, found))
     for statistic, measures in spread(scores).items():
-        yield _row(name, clusters=f"{numbers[0]} to {numbers[-1]}, {statistic}") | measures
+        clusters = f"{numbers[0]} to {numbers[-1]}, {statistic}"
+        yield row_of(name, contexts, clusters=clusters) | measures
 
 
 def spread(scores: list[dict[str, float]]) -> dict[str, dict[str, float]]:
