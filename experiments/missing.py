@@ -24,7 +24,7 @@ __all__ = ["KEYS", "SEEDS", "TITLE", "figures", "hide", "run"]
 
 TITLE = "Agreement of clusters with known classes when contexts are missing (table 3)"
 KEYS = ("set", "method", "lam", "missing")
-SEEDS = 4
+SEEDS = 2
 
 PERCENT = (0, 25, 50, 75, 100)
 
