@@ -28,7 +28,8 @@ KEYS = ("set", "method", "contexts", "lam")
 SEEDS = 2
 
 HELD_OUT = 0.1
-# Above what the fits use of themselves; without a bound the engine keeps twice as many at hand.
+# Above what HDP and MC2 use of themselves; without a bound the engine keeps twice as many at hand.
+# npTOT reaches it: a timestamp for every word makes topics of years.
 MAX_TOPICS = 200
 # Held-out groups whose whole probability is estimated by particles: all of them take as long as
 # the fits.
