@@ -1,6 +1,7 @@
 """What tests share: settings of Hypothesis, the table of calibration results."""
 
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -11,6 +12,10 @@ from tests.statistics import calibration_table
 # In CI the examples are the same every time: new ones are found on a developer's machine.
 hypothesis.settings.register_profile("any machine", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("any machine")
+
+# Tests of Ctrl-C need it to be heard, which it is not in the background of a script.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 RESULTS = "calibration"
 found = []
