@@ -10,7 +10,7 @@ from tests.cli.commands import invoke, papers, refused
 
 
 @pytest.fixture
-def test_file(tmp_path):
+def held_out(tmp_path):
     path = tmp_path / "test.csv"
     papers(12, seed=9).to_csv(path, index=False)
     return path
@@ -23,8 +23,8 @@ def perplexities(text: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("model", "whole"), [("fitted", "left_to_right"), ("fitted_as_in_the_paper", "exact")]
 )
-def test_every_perplexity_says_which_one_it_is(request, test_file, model, whole):
-    result = invoke("evaluate", request.getfixturevalue(model), test_file)
+def test_every_perplexity_says_which_one_it_is(request, held_out, model, whole):
+    result = invoke("evaluate", request.getfixturevalue(model), held_out)
     assert result.exit_code == 0, result.output
     found = perplexities(result.stdout)
     assert set(found) == {"completion", whole}
@@ -32,30 +32,30 @@ def test_every_perplexity_says_which_one_it_is(request, test_file, model, whole)
     assert all(6 < value < 16 for value in found.values())
 
 
-def test_methods_can_be_chosen_and_contexts_given(fitted, fitted_as_in_the_paper, test_file):
-    result = invoke("evaluate", fitted_as_in_the_paper, test_file, "--method", "printed")
+def test_methods_can_be_chosen_and_contexts_given(fitted, fitted_as_in_the_paper, held_out):
+    result = invoke("evaluate", fitted_as_in_the_paper, held_out, "--method", "printed")
     assert set(perplexities(result.stdout)) == {"printed"}
     assert "not a probability" in result.stdout
     for model, method in ((fitted, "left_to_right"), (fitted_as_in_the_paper, "exact")):
-        result = invoke("evaluate", model, test_file, "--method", method, "--given-contexts")
+        result = invoke("evaluate", model, held_out, "--method", method, "--given-contexts")
         assert set(perplexities(result.stdout)) == {f"{method}, given the contexts"}
 
 
 @pytest.mark.parametrize("method", ["exact", "printed"])
-def test_a_method_of_the_papers_model_alone_is_refused_for_another(fitted, test_file, method):
-    sentence = refused(invoke("evaluate", fitted, test_file, "--method", method))
+def test_a_method_of_the_papers_model_alone_is_refused_for_another(fitted, held_out, method):
+    sentence = refused(invoke("evaluate", fitted, held_out, "--method", method))
     assert f"'{method}'" in sentence
     assert "lam is finite" in sentence
 
 
-def test_the_same_question_has_the_same_answer(fitted, test_file):
-    first, second = (invoke("evaluate", fitted, test_file) for _ in range(2))
+def test_the_same_question_has_the_same_answer(fitted, held_out):
+    first, second = (invoke("evaluate", fitted, held_out) for _ in range(2))
     assert first.exit_code == 0, first.output
     assert first.stdout == second.stdout
 
 
-def test_labels_score_the_clusters(fitted, test_file):
-    result = invoke("evaluate", fitted, test_file, "--labels", "subject")
+def test_labels_score_the_clusters(fitted, held_out):
+    result = invoke("evaluate", fitted, held_out, "--labels", "subject")
     assert result.exit_code == 0, result.output
     for score in ("purity", "NMI", "Rand index", "adjusted Rand index", "pairwise F-score"):
         assert f"{score}: 1.0000" in result.stdout
@@ -86,8 +86,8 @@ def test_groups_without_a_label_do_not_count(fitted, tmp_path):
         (["--text", "body"], "body"),
     ],
 )
-def test_bad_options_are_refused(fitted, test_file, options, sentence):
-    assert sentence in refused(invoke("evaluate", fitted, test_file, *options))
+def test_bad_options_are_refused(fitted, held_out, options, sentence):
+    assert sentence in refused(invoke("evaluate", fitted, held_out, *options))
 
 
 def test_labels_without_a_value_are_refused(fitted, tmp_path):
@@ -98,11 +98,11 @@ def test_labels_without_a_value_are_refused(fitted, tmp_path):
     )
 
 
-def test_a_model_fitted_in_python_wants_the_text_column(tmp_path, test_file):
+def test_a_model_fitted_in_python_wants_the_text_column(tmp_path, held_out):
     model = MC2(n_sweeps=4, burn_in=2, thin=1, random_state=0).fit(list(papers()["abstract"]))
     model.save(tmp_path / "python.mc2")
-    assert "--text" in refused(invoke("evaluate", tmp_path / "python.mc2", test_file))
-    result = invoke("evaluate", tmp_path / "python.mc2", test_file, "--text", "abstract")
+    assert "--text" in refused(invoke("evaluate", tmp_path / "python.mc2", held_out))
+    result = invoke("evaluate", tmp_path / "python.mc2", held_out, "--text", "abstract")
     assert result.exit_code == 0, result.output
 
 

@@ -6,6 +6,7 @@ largest one: nothing else is known of it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -24,18 +25,19 @@ Labels = NDArray[np.int64]
 SIMILARITIES = {"euclidean": squared_distances, "symmetric_kl": symmetric_kl}
 
 
-class _Clusterer(ClusterMixin, BaseEstimator):
+class _Clusterer(ClusterMixin, BaseEstimator, ABC):
     """Groups as rows, clustered; a subclass clusters rows, and finds the cluster of new ones."""
 
     weighting: str
     random_state: Any
 
+    @abstractmethod
     def _cluster(self, rows: Any) -> Labels:
-        raise NotImplementedError
+        """Return the cluster of each row."""
 
+    @abstractmethod
     def _assign(self, rows: Any) -> Labels:
         """Return the clusters of new rows by the numbers that `_cluster` gave."""
-        raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the groups.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,7 +38,7 @@ class TopicEstimator(TransformerMixin, BaseEstimator):
         return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
 
 
-class TopicModel(TopicEstimator):
+class TopicModel(TopicEstimator, ABC):
     """Topics that groups mix, each group by weights with a Dirichlet prior.
 
     A subclass has ``_fit(corpus, seed)``, which learns from a corpus, and ``_draws(corpus,
@@ -55,12 +56,13 @@ class TopicModel(TopicEstimator):
 
     random_state: Any
 
+    @abstractmethod
     def _fit(self, corpus: Corpus, seed: int) -> NDArray[np.float64]:
         """Learn, and return the topics of the last draw."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _draws(self, corpus: Corpus, given_contexts: bool) -> Sequence[TopicDraw]:
-        raise NotImplementedError
+        """Return the kept draws as they are for the groups of a corpus."""
 
     def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
         """Fit the model.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -58,7 +59,7 @@ class SweepDone:
     chain: int = 0
 
 
-class TopicSampler(TopicEstimator):
+class TopicSampler(TopicEstimator, ABC):
     """Base of `HDP` and `NPTOT`: topics that every group mixes by weights of its own.
 
     A subclass has the parameters that `_schedule` reads, and makes the chain.
@@ -106,9 +107,9 @@ class TopicSampler(TopicEstimator):
             self.feature_names_in_ = np.asarray(corpus.vocabulary, dtype=object)
         return self
 
+    @abstractmethod
     def _start(self, corpus: Corpus) -> Chain:
         """Return the chain before its first sweep, and note families and columns of training."""
-        raise NotImplementedError
 
     def _run(self, chain: Chain, schedule: Schedule, n_tokens: int) -> None:
         import pandas as pd
