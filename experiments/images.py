@@ -168,6 +168,7 @@ def spread(scores: list[dict[str, float]]) -> dict[str, dict[str, float]]:
 def _keep_map(images: Images, labels: np.ndarray, lam: str, seed: int, setting: Setting) -> None:
     """Keep seven clusters, chosen at random, on a plane by t-SNE of content and context."""
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
     rng = np.random.default_rng(seed)
     groups_of = np.bincount(labels)
@@ -180,7 +181,8 @@ def _keep_map(images: Images, labels: np.ndarray, lam: str, seed: int, setting: 
     )
     seen = features(images.training[groups], list(images.contexts))
     perplexity = min(30.0, (len(groups) - 1) / 3)
-    plane = TSNE(2, perplexity=perplexity, init="pca", random_state=seed).fit_transform(seen)
+    with threadpool_limits(1):  # so few points that threads would only wait for one another
+        plane = TSNE(2, perplexity=perplexity, init="pca", random_state=seed).fit_transform(seen)
     setting.keep(f"{images.name} {lam}: plane", plane)
     setting.keep(f"{images.name} {lam}: cluster", labels[groups])
     setting.keep(f"{images.name} {lam}: class", [str(name) for name in images.truth[groups]])
