@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 __all__ = ["clocked_steps"]
 
-# Functions by their modules in `mcsquared.samplers.blocked`, and the step that each belongs to.
+# Functions by where `mcsquared.samplers.blocked` has them, and the step that each belongs to.
 STEP_OF = {
-    ("words", "draw_words"): "ψ",
-    ("words", "draw_psi"): "ψ",
+    ("psi.Psi", "variates"): "ψ",
+    ("psi.Psi", "times_words"): "ψ",
     ("words", "draw_clusters"): "clusters",
     ("words", "place_members"): "clusters",
     ("words", "draw_topics"): "topics",
@@ -36,15 +36,15 @@ def clocked_steps() -> Iterator[dict[str, float]]:
     seconds: dict[str, float] = defaultdict(float)
     inside = [0.0]  # CPU-seconds of steps that end inside of the one at hand
     before = []
-    for (module_name, name), step in STEP_OF.items():
-        module = import_module(f"mcsquared.samplers.blocked.{module_name}")
-        before.append((module, name, getattr(module, name)))
-        setattr(module, name, _clocked(getattr(module, name), step, seconds, inside))
+    for (where, name), step in STEP_OF.items():
+        owner = resolve_name(f"mcsquared.samplers.blocked.{where}")
+        before.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, _clocked(getattr(owner, name), step, seconds, inside))
     try:
         yield seconds
     finally:
-        for module, name, function in before:
-            setattr(module, name, function)
+        for owner, name, function in before:
+            setattr(owner, name, function)
 
 
 def _clocked(

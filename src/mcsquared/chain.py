@@ -213,7 +213,7 @@ class Runner:
             began = time.perf_counter()
             self._sweep(run, place)
             kept = self.schedule.is_kept(run.sweeps_done)
-            info = self._info(run, kept, began, place)
+            info = self._info(run, kept, began)
             run.record(info)
             if kept:
                 number = len(run.cluster_of_group)
@@ -241,19 +241,19 @@ class Runner:
             collapsed.sweep(*given)
         else:
             blocked.sweep(*given, place.workers, place)
-            if mixing.is_due(run.state, self.observations):
-                place.fetch(run.state)
-                mixing.sweep_collapsed(run.state, self.observations.whole(), *given[2:])
-                place.put(run.state, self._key(run))
+            if not mixing.is_due(run.state, self.observations):
+                return
+            place.fetch(run.state)
+            mixing.sweep_collapsed(run.state, self.observations.whole(), *given[2:])
+            place.put(run.state, self._key(run))
+        tables = place.begin_log_tables(run.state)
+        run.state.log_joint = log_joint(run.state, self.observations, self.priors, tables)
 
     def _key(self, run: ChainRun) -> Key:
         return Key(self.seed, run.chain, run.state.sweep)
 
-    def _info(self, run: ChainRun, kept: bool, began: float, place: Place) -> SweepInfo:
+    def _info(self, run: ChainRun, kept: bool, began: float) -> SweepInfo:
         state = run.state
-        joint = state.log_joint
-        if math.isinf(state.lam):
-            joint = log_joint(state, self.observations, self.priors, place.log_tables(state))
         return SweepInfo(
             chain=run.chain,
             sweep=run.sweeps_done,
@@ -262,7 +262,7 @@ class Runner:
             kept=kept,
             n_clusters=state.n_clusters,
             n_topics=state.n_topics,
-            log_joint=joint,
+            log_joint=state.log_joint,
             alpha=state.alpha,
             v=state.v,
             eta=state.eta,

@@ -70,7 +70,7 @@ class State:
         O_km: tables that the groups of a cluster have at a topic; None where λ = ∞, because every
         token is then a table of its own.
     log_joint : float
-        Where λ is finite, the joint density after the groups moved in the last sweep.
+        The joint density after the last sweep; where λ is finite, after its groups had moved.
     """
 
     cluster_of_group: NDArray[np.int32]

@@ -119,13 +119,13 @@ def test_a_sized_corpus_has_its_size() -> None:
 
 
 def test_clocks_go_as_they_came() -> None:
-    from mcsquared.samplers.blocked import words
+    from mcsquared.samplers.blocked.psi import Psi
 
-    before = words.draw_words
+    before = Psi.variates
     with clocked_steps() as seconds:
-        assert words.draw_words is not before
+        assert Psi.variates is not before
         assert seconds == {}
-    assert words.draw_words is before
+    assert Psi.variates is before
 
 
 def test_every_set_is_told_and_absent_ones_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked.shards import Shards, move_shard
 from mcsquared.samplers.blocked.weights import Key, draw_weights, make_room
-from mcsquared.samplers.joint import log_tables
+from mcsquared.samplers.joint import begin_log_tables
 from mcsquared.state import Bounds, differences, recount
 
 APART = 1e-3  # share of draws that may differ
@@ -119,7 +119,7 @@ class Case:
         place.begin(state, key)
         weights = draw_weights(state, self.bounds, key, place.draw_shares)
         log_rising = place.move(state, weights, place.draw_contexts(state, key), key)
-        tables = place.log_tables(state)
+        tables = place.begin_log_tables(state)()
         place.fetch(state)
         return state, log_rising, tables
 
@@ -271,7 +271,7 @@ def test_groups_move_as_on_the_cpu(case, on_device):
 
 def test_counts_are_those_of_the_labels(case, on_device):
     state, _, tables = on_device[1]
-    assert tables == pytest.approx(log_tables(state.counts, case.observations, case.priors))
+    assert tables == pytest.approx(begin_log_tables(state.counts, case.observations, case.priors)())
     known = differences(state.counts, recount(state, case.observations))
     if not len(state.topic_of_token):  # then nothing tells the topics
         of_topics = {"topics_in_cluster", "tokens_in_cluster", "tokens_in_topic", "words_in_topic"}

@@ -18,6 +18,7 @@ Base measures of the data are left out: they are the same for every assignment.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +36,9 @@ from mcsquared.state import Counts, State
 
 __all__ = [
     "N_KNOWN",
+    "begin_log_tables",
     "log_joint",
     "log_joint_of_members",
-    "log_tables",
     "log_without_probabilities",
 ]
 
@@ -48,24 +49,28 @@ N_KNOWN = 1024  # counts whose log-gammas are computed once
 
 
 def log_joint(
-    state: State, observations: Observations, priors: Priors, tables: float | None = None
+    state: State,
+    observations: Observations,
+    priors: Priors,
+    tables: Callable[[], float] | None = None,
 ) -> float:
     """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures: λ = ∞.
 
     Parameters
     ----------
-    tables : float, optional
-        What `log_tables` returns, where somebody has it.
+    tables : callable, optional
+        What `begin_log_tables` returned, where somebody has begun.
     """
     counts = state.counts
-    total = log_tables(counts, observations, priors) if tables is None else tables
-    total += _log_clusters(state, observations)
+    tables = tables or begin_log_tables(counts, observations, priors)
+    others = [_log_clusters(state, observations)]
     if observations.n_tokens:
         occupied = counts.groups_in_cluster > 0
         active = counts.tokens_in_topic > 0
-        total += _log_topics(state, counts, occupied)
-        total += _log_root(state.topic_weights[active], float(state.log_unused[0]), state.eta)
-    return total
+        others.append(_log_topics(state, counts, occupied))
+        weights = state.topic_weights[active]
+        others.append(_log_root(weights, float(state.log_unused[0]), state.eta))
+    return sum(others, tables())
 
 
 def log_joint_of_members(
@@ -74,7 +79,7 @@ def log_joint_of_members(
     topic_weights: Floats,
     log_shares: Floats,
     log_rising: float,
-    tables: float,
+    tables: Callable[[], float],
 ) -> float:
     """Return log p(z, l, x, w, τ, ε | α, v, η, λ), up to the data's base measures: λ finite.
 
@@ -88,11 +93,11 @@ def log_joint_of_members(
         log τ.
     log_rising : float
         Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
-    tables : float
-        What `log_tables` returns.
+    tables : callable
+        What `begin_log_tables` returned.
     """
     counts = state.counts
-    total = tables + _log_clusters(state, observations)
+    others = [_log_clusters(state, observations)]
     if observations.n_tokens:
         active = counts.tokens_in_topic > 0
         occupied = counts.groups_in_cluster > 0
@@ -101,10 +106,10 @@ def log_joint_of_members(
         weights = np.append(topic_weights[active], math.exp(log_unused))
         shares = log_shares[occupied]
         known = np.column_stack([shares[:, active], _log_sums(shares[:, ~active])])
-        total += log_rising + _log_restaurants(state.lam, observations)
-        total += _log_dirichlet(known, state.v * weights)
-        total += _log_root(weights[:-1], log_unused, state.eta)
-    return total
+        others.append(log_rising + _log_restaurants(state.lam, observations))
+        others.append(_log_dirichlet(known, state.v * weights))
+        others.append(_log_root(weights[:-1], log_unused, state.eta))
+    return sum(others, tables())
 
 
 def _log_sums(logs: Floats) -> Floats:
@@ -171,22 +176,35 @@ def _log_topics(state: State, counts: Counts, occupied: np.ndarray) -> float:
     return total
 
 
-def log_tables(
+def begin_log_tables(
     counts: Counts, observations: Observations, priors: Priors, workers: Workers = ONE
-) -> float:
-    """Return the log-density of the content given its topics, and of bags given clusters."""
-    categories = np.ascontiguousarray(counts.category_counts.T)
-    total, first = 0.0, 0
-    for family, observed in zip(observations.bag_families, counts.category_totals.T, strict=True):
-        bounds = np.array([first, first + family.n_stats])
-        total += _log_counts(categories, family.kernel_parameters(), observed, bounds)
-        first += family.n_stats
+) -> Callable[[], float]:
+    """Begin with the log-density of the content given its topics, and of bags given clusters.
+
+    Returns what ends it, with the sum of them. Other threads add up while somebody draws; counts
+    must not change before the end.
+    """
+    end_content: Callable[[], float]
     if observations.n_words:
         bounds, prior = observations.layout.row_chunk_start, priors.content.kernel_parameters()
         held = counts.tokens_in_topic
-        return total + _log_counts(counts.words_in_topic, prior, held, bounds, workers)
-    active = counts.tokens_in_topic > 0
-    return total + float(priors.content.log_marginal(counts.topic_statistics[active]).sum())
+        end_content = _begin_log_counts(counts.words_in_topic, prior, held, bounds, workers)
+    else:
+        active = counts.tokens_in_topic > 0
+        marginals = priors.content.log_marginal(counts.topic_statistics[active])
+        end_content = marginals.sum
+
+    def end() -> float:
+        categories = np.ascontiguousarray(counts.category_counts.T)
+        total, first = 0.0, 0
+        bags = zip(observations.bag_families, counts.category_totals.T, strict=True)
+        for family, observed in bags:
+            bounds = np.array([first, first + family.n_stats])
+            total += _begin_log_counts(categories, family.kernel_parameters(), observed, bounds)()
+            first += family.n_stats
+        return total + float(end_content())
+
+    return end
 
 
 def log_without_probabilities(prior: Floats, totals: NDArray[np.int64]) -> float:
@@ -196,14 +214,16 @@ def log_without_probabilities(prior: Floats, totals: NDArray[np.int64]) -> float
     return -log_rising_of_lengths(concentration * size, totals, once)
 
 
-def _log_counts(
+def _begin_log_counts(
     counts: NDArray[np.int32],
     prior: Floats,
     totals: NDArray[np.int64],
     bounds: NDArray[np.int64],
     workers: Workers = ONE,
-) -> float:
-    """Return the log-density of draws from unknown probabilities ~ Dir(c, ..., c), integrated out.
+) -> Callable[[], float]:
+    """Begin with the log-density of draws from unknown probabilities ~ Dir(c, ..., c).
+
+    They are integrated out. Returns what ends it, with the density.
 
     Parameters
     ----------
@@ -220,5 +240,11 @@ def _log_counts(
     def add(first: int, last: int) -> None:
         log_joint_of_words(first, last, bounds, counts, prior[0], known, by_chunk)
 
-    workers.map(len(by_chunk), add, is_small=counts.size < FEW_CELLS)
-    return float(by_chunk.sum()) + log_without_probabilities(prior, totals)
+    end_adding = (ONE if counts.size < FEW_CELLS else workers).begin(len(by_chunk), add)
+
+    def end() -> float:
+        without = log_without_probabilities(prior, totals)
+        end_adding()
+        return float(by_chunk.sum()) + without
+
+    return end

@@ -54,8 +54,25 @@ class Workers:
         is_small : bool
             To wake the other threads would take longer than all there is to do.
         """
-        if self._pool is None or is_small:
+        if is_small:
             return [run(begin, begin + n_chunks)]
+        return self.begin(n_chunks, run, begin, n_parts)()
+
+    def begin(
+        self,
+        n_chunks: int,
+        run: Callable[[int, int], Any],
+        begin: int = 0,
+        n_parts: int | None = None,
+    ) -> Callable[[], list[Any]]:
+        """Let the other threads begin with what `map` does; return what ends it.
+
+        In the meantime the thread that asks does something else, and what it asks of the others
+        then waits until they are done, or it does that alone. To end it, it takes its part of the
+        shares that are left. Without other threads, nothing is done before.
+        """
+        if self._pool is None:
+            return lambda: [run(begin, begin + n_chunks)]
         shares = self._guided(n_chunks) if n_parts is None else self._even(n_chunks, n_parts)
         parts = [(begin + first, begin + last) for first, last in pairwise(shares) if first < last]
         results: list[Any] = [None] * len(parts)
@@ -66,13 +83,17 @@ class Workers:
                 results[part] = run(*parts[part])
 
         others = [self._pool.submit(work) for _ in range(min(self.n, len(parts)) - 1)]
-        try:
-            work()
-        finally:
-            for other in others:
-                if not other.cancel():
-                    other.result()
-        return results
+
+        def end() -> list[Any]:
+            try:
+                work()
+            finally:
+                for other in others:
+                    if not other.cancel():
+                        other.result()
+            return results
+
+        return end
 
     def _even(self, n_chunks: int, n_parts: int) -> list[int]:
         n_shares = n_parts * self.n

@@ -15,7 +15,7 @@ from mcsquared.samplers.blocked.concentrations import resample_concentrations
 from mcsquared.samplers.blocked.place import Place
 from mcsquared.samplers.blocked.starts import start
 from mcsquared.samplers.blocked.weights import Key, draw_weights, make_room
-from mcsquared.samplers.joint import log_joint_of_members
+from mcsquared.samplers.joint import log_joint, log_joint_of_members
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
@@ -47,14 +47,13 @@ def sweep(
     weights = draw_weights(state, bounds, key, place.draw_shares)
     contexts = place.draw_contexts(state, key)
     log_rising = place.move(state, weights, contexts, key)
-    if not math.isinf(state.lam):
-        state.log_joint = log_joint_of_members(
-            state,
-            observations,
-            weights.topics,
-            weights.log_shares,
-            log_rising,
-            place.log_tables(state),
-        )
+    end_log_tables = place.begin_log_tables(state)
     tables = place.draw_tables(state, state.v * weights.topics, key)
+    varies = not math.isinf(state.lam)
+    if varies:
+        state.log_joint = log_joint_of_members(
+            state, observations, weights.topics, weights.log_shares, log_rising, end_log_tables
+        )
     resample_concentrations(state, observations, priors, tables, key)
+    if not varies:
+        state.log_joint = log_joint(state, observations, priors, end_log_tables)

@@ -21,6 +21,7 @@ from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import draw_contexts
 from mcsquared.samplers.blocked.mixing import EVERY, MOST_TOKENS, OTHER_CHAIN
+from mcsquared.samplers.blocked.psi import Psi
 from mcsquared.samplers.blocked.weights import Key, Weights, make_room, topic_weights_with_tail
 from mcsquared.samplers.concentrations import (
     draw_tables,
@@ -56,7 +57,8 @@ def sweep(
         weights = Weights(topics, log_clusters, np.tile(np.log(topics), (n_clusters, 1)))
     contexts = draw_contexts(state, observations, key, workers)
     if observations.n_words:
-        words.move_members(state, observations, priors, weights, contexts, key, workers)
+        psi = Psi(state, observations, priors, key, workers)
+        words.move_members(state, observations, psi, weights, contexts, key, workers)
     else:
         vectors.move_members(state, observations, weights, contexts, key, workers)
     _resample(state, observations, priors, key)

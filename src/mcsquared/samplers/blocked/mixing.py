@@ -18,8 +18,8 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers import collapsed
+from mcsquared.samplers.blocked.psi import Psi
 from mcsquared.samplers.blocked.weights import Key, Weights, draw_weights, make_room
-from mcsquared.samplers.blocked.words import draw_words
 from mcsquared.samplers.workers import ONE
 from mcsquared.state import Bounds, State, count
 
@@ -68,7 +68,7 @@ def draw_topics(
     state: State, observations: Observations, priors: Priors, weights: Weights, key: Key
 ) -> NDArray[np.int32]:
     """Draw l_ji ∝ τ_km ψ_mw with ψ_m ~ Dir(β + n_m), empty topics included."""
-    variates, sums = draw_words(state, observations, priors, key, ONE)
+    variates, sums = Psi(state, observations, priors, key, ONE).variates()
     word_given_topic = variates / sums
     share = np.exp(weights.log_shares)
     rng = key.generator(Step.TOPICS)

@@ -7,6 +7,7 @@ the memory of this process; a GPU or the workers of a cluster answer the same qu
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,10 @@ from mcsquared.observations import Observations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import count_groups, draw_contexts, take_groups
+from mcsquared.samplers.blocked.psi import Psi
 from mcsquared.samplers.blocked.weights import Key, Weights, draw_shares
 from mcsquared.samplers.concentrations import draw_tables
-from mcsquared.samplers.joint import log_tables
+from mcsquared.samplers.joint import begin_log_tables
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
 
@@ -38,9 +40,18 @@ class Place:
         self.observations = observations
         self.priors = priors
         self.workers = workers
+        self._psi: Psi | None = None
 
     def begin(self, state: State, key: Key) -> None:
         """Begin a sweep: what needs no other globals may be drawn from here on."""
+        if self.observations.n_words:
+            self._psi = Psi(state, self.observations, self.priors, key, self.workers)
+
+    def take_psi(self) -> Psi:
+        """Hand over ψ of this sweep."""
+        psi, self._psi = self._psi, None
+        assert psi is not None
+        return psi
 
     def draw_shares(
         self, state: State, topics: NDArray[np.float64], key: Key
@@ -67,16 +78,16 @@ class Place:
         varies = not math.isinf(state.lam)
         if self.observations.n_words:
             move = words.move_members if varies else words.move_groups
-            log_rising = move(state, self.observations, self.priors, *given)
+            log_rising = move(state, self.observations, self.take_psi(), *given)
         else:
             vector_move = vectors.move_members if varies else vectors.move_groups
             log_rising = vector_move(state, self.observations, *given).log_rising
         take_groups(state, count_groups(state, self.observations, self.workers))
         return 0.0 if log_rising is None else float(log_rising.sum())
 
-    def log_tables(self, state: State) -> float:
-        """Return the log-density of the content given topics and of bags given clusters."""
-        return log_tables(state.counts, self.observations, self.priors, self.workers)
+    def begin_log_tables(self, state: State) -> Callable[[], float]:
+        """Begin with the log-density of content given topics and of bags given clusters."""
+        return begin_log_tables(state.counts, self.observations, self.priors, self.workers)
 
     def fetch(self, state: State, clusters_only: bool = False) -> None:
         """Bring home labels and the largest counts, before somebody reads them."""

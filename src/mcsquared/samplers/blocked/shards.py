@@ -43,7 +43,7 @@ class Globals:
     Attributes
     ----------
     content : float32 (n_words, topic slots) or float64 (topic slots, n_stats)
-        ψ of words, as `words.draw_psi` has it or, where λ = ∞, as variates; or the statistics of
+        ψ of words, as `Psi.times_words` has it or, where λ = ∞, as variates; or the statistics of
         the topics, from which everybody draws the same parameters.
     shares : float32 (cluster slots, topic slots) or None
         Of words where λ = ∞: τ divided by the sums of the variates.
@@ -261,10 +261,10 @@ class Shards(Place):
         told = (key, state.lam, weights, contexts)
         if not self.observations.n_words:
             return Globals(*told, state.counts.topic_statistics, None)
-        drawing = (state, self.observations, self.priors, key, self.workers)
+        psi = self.take_psi()
         if not math.isinf(state.lam):
-            return Globals(*told, words.draw_psi(*drawing), None)
-        variates, sums = words.draw_words(*drawing)
+            return Globals(*told, psi.times_words(), None)
+        variates, sums = psi.variates()
         return Globals(*told, variates, words.divided_shares(weights, sums))
 
     def _draw_cells(self, state: State, given: Globals, cells: NDArray[np.int32]) -> None:

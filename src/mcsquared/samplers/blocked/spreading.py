@@ -21,6 +21,7 @@ from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import draw_contexts
 from mcsquared.samplers.blocked.own import integrates
+from mcsquared.samplers.blocked.psi import Psi
 from mcsquared.samplers.blocked.weights import Key, Weights, draw_shares
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
@@ -74,7 +75,7 @@ class Spread:
         )
         self._contexts = draw_contexts(state, observations, key, ONE)
         if observations.n_words:
-            self._variates, sums = words.draw_words(state, observations, priors, key, ONE)
+            self._variates, sums = Psi(state, observations, priors, key, ONE).variates()
             self._shares = words.divided_shares(self._weights, sums)
 
     def labels(self, shard: Observations, workers: Workers = ONE) -> Labels:

@@ -1,100 +1,41 @@
-"""Words in the blocked sampler: ψ drawn for all topics, then groups and tokens given it."""
+"""Words in the blocked sampler: groups and tokens, given ψ."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from mcsquared.kernels.cpu.cells import draw_cells
-from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.members import count_words_in_topics, sweep_tokens
 from mcsquared.kernels.cpu.mixtures import draw_clusters_of_words, tabulate_log_mixtures
 from mcsquared.kernels.cpu.sparse_members import sweep_tokens_by_own_topics, tabulate_mixtures
-from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.observations.layout import Entries
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.members import as_floats, place_members
 from mcsquared.samplers.blocked.own import Visits
+from mcsquared.samplers.blocked.psi import Floats, Psi
 from mcsquared.samplers.blocked.weights import Key, Weights
-from mcsquared.samplers.workers import Workers, add_in_order
+from mcsquared.samplers.workers import Workers
 from mcsquared.state import State
 
 __all__ = [
-    "SMALL_SUM",
     "divided_shares",
     "draw_clusters",
-    "draw_psi",
-    "draw_small_topics",
     "draw_topics",
-    "draw_words",
     "move_groups",
     "move_members",
     "move_members_given",
 ]
 
 MANY_SLOTS = 512  # above it, weighing all topics at once is slower than those of the group first
-SMALL_SUM = 1e-10  # of a topic's variates: floats may not hold their proportions
-
-Floats = NDArray[np.float32]
-
-
-def draw_words(
-    state: State, observations: Observations, priors: Priors, key: Key, workers: Workers
-) -> tuple[Floats, NDArray[np.float64]]:
-    """Draw ψ as variates (n_words, topic slots), and return them with each topic's sum.
-
-    ψ_mw is the variate divided by its topic's sum, ~ Dir(β + n_m).
-    """
-    words, bounds = state.counts.words_in_topic, observations.layout.row_chunk_start
-    beta = float(priors.content.concentration)  # type: ignore[attr-defined]
-    variates = np.empty(words.shape, np.float32)
-    sums = np.zeros((len(bounds) - 1, words.shape[1]))
-    step = int(Step.CONTENT)
-
-    def run(first: int, last: int) -> None:
-        draw_gamma_rows(
-            bounds[first],
-            bounds[last],
-            words.shape[1],
-            words.reshape(-1),
-            beta,
-            step,
-            *key,
-            False,
-            variates.reshape(-1),
-        )
-        add_columns(first, last, bounds, variates, sums)
-
-    workers.map(len(bounds) - 1, run)
-    total = add_in_order(sums)
-    draw_small_topics(words, beta, key, variates, total)
-    return variates, total
-
-
-def draw_small_topics(
-    words: NDArray[np.int32], beta: float, key: Key, variates: Floats, sums: NDArray[np.float64]
-) -> None:
-    """Draw in logs, from the same numbers, the topics whose variates are too small for floats."""
-    for m in np.flatnonzero(sums < SMALL_SUM):
-        cells = np.arange(len(words), dtype=np.int64) * words.shape[1] + m
-        logs = np.array(
-            [
-                log_gamma_of_cell(cell, n, beta, int(Step.CONTENT), *key)
-                for cell, n in zip(cells, words[:, m], strict=True)
-            ]
-        )
-        variates[:, m] = np.exp(logs - logsumexp(logs))
-        sums[m] = 1.0
 
 
 def move_groups(
     state: State,
     observations: Observations,
-    priors: Priors,
+    psi: Psi,
     weights: Weights,
     contexts: ContextParameters,
     key: Key,
@@ -102,7 +43,7 @@ def move_groups(
 ) -> None:
     """Draw clusters with topics summed out, then topics by (cluster, word) cell: λ = ∞."""
     layout = observations.layout
-    variates, sums = draw_words(state, observations, priors, key, workers)
+    variates, sums = psi.variates()
     shares = divided_shares(weights, sums)
     draw_clusters(state, observations, variates, shares, weights, contexts, key, workers)
     cells = (layout.groups_of_word, layout.word_start, layout.word_chunk_start)
@@ -131,7 +72,7 @@ def draw_clusters(
     Parameters
     ----------
     variates : float32 (n_words, topic slots)
-        From `draw_words`.
+        From `Psi.variates`.
     shares : float32 (cluster slots, topic slots)
         τ_km divided by the sum of the topic's variates.
     """
@@ -240,7 +181,7 @@ def leave_closed_slots(
 def move_members(
     state: State,
     observations: Observations,
-    priors: Priors,
+    psi: Psi,
     weights: Weights,
     contexts: ContextParameters,
     key: Key,
@@ -250,31 +191,10 @@ def move_members(
 
     Returns what `place_members` does.
     """
-    # ψ has no name here, so that it is gone once the tokens have moved.
+    # ψ drawn has no name here, so that it is gone once the tokens have moved.
     return move_members_given(
-        state,
-        observations,
-        draw_psi(state, observations, priors, key, workers),
-        weights,
-        contexts,
-        key,
-        workers,
+        state, observations, psi.times_words(), weights, contexts, key, workers
     )
-
-
-def draw_psi(
-    state: State, observations: Observations, priors: Priors, key: Key, workers: Workers
-) -> Floats:
-    """Draw ψ times the number of words: most are near 1, far from where floats end."""
-    variates, sums = draw_words(state, observations, priors, key, workers)
-    scale = (len(variates) / sums).astype(np.float32)
-    bounds = observations.layout.row_chunk_start
-
-    def divide(first: int, last: int) -> None:
-        variates[bounds[first] : bounds[last]] *= scale
-
-    workers.map(len(bounds) - 1, divide)
-    return variates
 
 
 def move_members_given(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -303,7 +305,11 @@ class Device(Place):
             out = self.tables.drawn.there[f"log_counts {c}"]
             add(held, concentration, self.known_of_bag[c], out)
 
-    def log_tables(self, state: State) -> float:
+    def begin_log_tables(self, state: State) -> Callable[[], float]:
+        """Return what asks for the log-density that was added up when the groups had moved."""
+        return partial(self._log_tables, state)
+
+    def _log_tables(self, state: State) -> float:
         """Return the log-density of the content given topics and of bags given clusters."""
         if not self.counted:
             self.content.add_log_counts()

@@ -14,8 +14,8 @@ from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.device.corpus import DeviceCorpus, Shard, longest_first
 from mcsquared.samplers.blocked.device.tables import Sizes, Tables, grown
 from mcsquared.samplers.blocked.members import SMALLEST_SHARE
+from mcsquared.samplers.blocked.psi import SMALL_SUM, draw_small_topics
 from mcsquared.samplers.blocked.weights import Key
-from mcsquared.samplers.blocked.words import SMALL_SUM, draw_small_topics
 from mcsquared.samplers.joint import N_KNOWN, log_without_probabilities
 from mcsquared.state import State
 

@@ -1,0 +1,76 @@
+"""Threads that share the chunks of a step: every chunk once, in order, whoever is busy."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from mcsquared.samplers.workers import Workers
+
+N_CHUNKS = 1000
+
+
+def chunks(results: list[range]) -> list[int]:
+    return [chunk for part in results for chunk in part]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("n_chunks", [0, 1, 3, N_CHUNKS])
+def test_every_chunk_goes_once_and_results_are_in_order(n_threads: int, n_chunks: int) -> None:
+    with Workers(n_threads) as workers:
+        for n_parts in (None, 1, 4):
+            assert chunks(workers.map(n_chunks, range, 7, n_parts)) == list(range(7, 7 + n_chunks))
+
+
+def test_other_threads_begin_while_the_one_that_asks_does_something_else() -> None:
+    begun = threading.Event()
+
+    def run(first: int, last: int) -> range:
+        begun.set()
+        return range(first, last)
+
+    with Workers(2) as workers:
+        end = workers.begin(N_CHUNKS, run)
+        assert begun.wait(timeout=60)
+        assert chunks(end()) == list(range(N_CHUNKS))
+
+
+def test_nothing_is_done_before_the_end_without_other_threads() -> None:
+    shares = []
+    with Workers(1) as workers:
+        end = workers.begin(N_CHUNKS, lambda first, last: shares.append((first, last)))
+        assert shares == []
+        end()
+    assert shares == [(0, N_CHUNKS)]
+
+
+def test_a_step_in_between_does_not_wait_for_what_was_begun() -> None:
+    between = threading.Event()
+
+    def wait(first: int, last: int) -> range:
+        assert between.wait(timeout=60), "the step in between waits for this one"
+        return range(first, last)
+
+    with Workers(2) as workers:
+        end = workers.begin(N_CHUNKS, wait)
+        assert chunks(workers.map(N_CHUNKS, range)) == list(range(N_CHUNKS))
+        between.set()
+        assert chunks(end()) == list(range(N_CHUNKS))
+
+
+def test_an_error_in_another_thread_arrives_at_the_end() -> None:
+    asking = threading.get_ident()
+    failed = threading.Event()
+
+    def run(first: int, last: int) -> None:
+        if threading.get_ident() == asking:
+            assert failed.wait(timeout=60)
+            return
+        failed.set()
+        raise MemoryError("of another thread")
+
+    with Workers(2) as workers:
+        end = workers.begin(N_CHUNKS, run)
+        with pytest.raises(MemoryError, match="of another thread"):
+            end()
