@@ -19,6 +19,7 @@ from mcsquared.kernels.cpu.tables import sort_by_word
 __all__ = ["Entries", "Layout", "Survey", "split_evenly"]
 
 N_CHUNKS = 64  # of a corpus that is not large
+N_SHARES = 256  # of steps whose sums are of whole numbers: small ones, so that no thread waits long
 LARGEST_CHUNK = 2**22  # in tokens, groups at their cost
 GROUP_COST, WORD_COST = 50, 20  # of a group or a word without tokens, in tokens
 WORDS_AT_A_TIME = 8  # a chunk of words begins at a multiple of it
@@ -80,6 +81,11 @@ class Layout:
         return np.lexsort((length, chunk)).astype(np.int64)
 
     @cached_property
+    def order_start(self) -> NDArray[np.int64]:
+        """Bounds of parts of `order` with about as many tokens, int64 (n_parts + 1,)."""
+        return split_evenly(np.diff(self.group_start)[self.order] + GROUP_COST, N_SHARES)
+
+    @cached_property
     def longest(self) -> int:
         """Tokens of the longest group."""
         return int(np.diff(self.group_start).max(initial=0))
@@ -99,7 +105,7 @@ class Layout:
     @cached_property
     def word_chunk_start(self) -> NDArray[np.int64]:
         """Bounds of chunks of words with about as many tokens, int64 (n_chunks + 1,)."""
-        return split_evenly(np.diff(self.word_start) + WORD_COST, N_CHUNKS, WORDS_AT_A_TIME)
+        return split_evenly(np.diff(self.word_start) + WORD_COST, N_SHARES, WORDS_AT_A_TIME)
 
     @cached_property
     def row_chunk_start(self) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 __all__ = ["ONE", "Workers", "add_in_order"]
 
-FINEST = 64  # no share is less than this part of all
+FINEST = 256  # no share is less than this part of all
 GUIDED = 2  # a share is what is left, divided by so many for each thread: the last ones are small
 
 

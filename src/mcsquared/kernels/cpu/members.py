@@ -148,9 +148,9 @@ def two_groups(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sweep_tokens(
-    first_chunk,
-    last_chunk,
-    chunk_start,
+    first,
+    last,
+    order_start,
     order,
     group_start,
     word,
@@ -166,12 +166,13 @@ def sweep_tokens(
     cluster_of_group,
     topic_of_token,
 ):
-    """Draw the topics of all tokens of the groups in some chunks.
+    """Draw the topics of all tokens of the groups in some parts of ``order``.
 
     Parameters
     ----------
+    order_start : int64 (n_parts + 1,)
     order : int64 (n_groups,)
-        Groups of each chunk by their length, so that two neighbours end together.
+        Groups, so that two neighbours are about as long and end together.
     base : float32 (cluster slots, topic slots)
         λ τ_km.
     factors : float32 (n_words × topic slots,)
@@ -193,7 +194,7 @@ def sweep_tokens(
     sums_a = np.zeros(n_slots + 3 * N_LANES, np.float32)
     sums_b = np.zeros(n_slots + 3 * N_LANES, np.float32)
     key = (seed, chain, sweep, first_group, first_token)
-    at, end = chunk_start[first_chunk], chunk_start[last_chunk]
+    at, end = order_start[first], order_start[last]
     while at < end:
         a = order[at]
         first_a, last_a = group_start[a], group_start[a + 1]

@@ -244,7 +244,7 @@ def visit_all_topics(
         sweep_tokens(
             first,
             last,
-            layout.chunk_start,
+            layout.order_start,
             layout.order,
             observations.group_start,
             observations.word,
@@ -259,7 +259,7 @@ def visit_all_topics(
             state.topic_of_token,
         )
 
-    workers.map(len(layout.chunk_start) - 1, visit)
+    workers.map(len(layout.order_start) - 1, visit)
 
 
 def visit_own_topics(
