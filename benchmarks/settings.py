@@ -45,8 +45,8 @@ class Settings:
         Fits of the labelled images.
     letter_starts, identifiable_starts, identifiable_sweeps : int
         Fits of the letters.
-    pairs : int
-        Pairs of runs on one thread and on two.
+    pairs, pair_seconds
+        Pairs of runs on one thread and on two, and what each of a pair takes at the least.
     device_sweeps, device_warm_up : int
         Sweeps on a GPU, and how many of them are not timed.
     device_large_sweeps, device_large_timed : int
@@ -90,6 +90,7 @@ class Settings:
     identifiable_starts: int = 10
     identifiable_sweeps: int = 2_000
     pairs: int = 5
+    pair_seconds: float = 5.0
     device_sweeps: int = 160
     device_warm_up: int = 100
     device_large_sweeps: int = 600
@@ -132,6 +133,7 @@ class Settings:
             identifiable_starts=1,
             identifiable_sweeps=50,
             pairs=2,
+            pair_seconds=0.2,
             device_sweeps=12,
             device_warm_up=6,
             device_large_sweeps=12,
