@@ -288,6 +288,7 @@ def test_a_shard_with_a_gpu_of_its_own_draws_what_it_draws_without(case, memory)
     place = Shards(case.observations, case.priors, 2)
     place.put(state, key)
     make_room(state, case.bounds)
+    place.begin(state, key)
     weights = draw_weights(state, case.bounds, key)
     given = place._globals(state, weights, place.draw_contexts(state, key), key)
     shard, labels = place.shard(1), place.labels[1]
