@@ -16,8 +16,9 @@ from mcsquared.estimator import LAM, MC2
 
 __all__ = ["compile_kernels"]
 
-# The kernel for tokens of groups that vary is made for each number of topic slots, of which these
-# are the most used beside that of the smallest models; others are compiled when they are needed.
+# The kernels for tokens of groups that vary, and for cells, are made for each number of topic slots,
+# of which these are the most used beside that of the smallest models; others are compiled when they
+# are needed.
 MORE_SLOTS = (64, 112)
 
 
@@ -32,7 +33,8 @@ def compile_kernels() -> None:
             _use(_model(lam=lam).fit(corpus), corpus)
         _model(lam=math.inf, sampler="collapsed").fit(corpus)
     for n_slots in MORE_SLOTS:
-        _model(eta=50.0, max_topics=n_slots).fit(words)
+        for lam in (LAM, math.inf):
+            _model(eta=50.0, max_topics=n_slots, lam=lam).fit(words)
 
 
 def _model(**parameters: Any) -> MC2:

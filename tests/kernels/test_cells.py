@@ -1,4 +1,4 @@
-"""Topics of (cluster, word) cells: where a threshold falls, and what is counted."""
+"""Topics of (cluster, word) cells: where shares end, and what is counted."""
 
 from itertools import pairwise
 
@@ -8,89 +8,95 @@ from numba import njit
 from scipy import sparse, stats
 
 from mcsquared.kernels.cpu.cells import (
+    AT_ONCE,
     FEW,
-    block_sums,
+    MANY_TOPICS,
+    blocks_at_once,
+    count_topics,
     draw_cells,
-    running_sums,
-    topic_at,
-    topic_in_block,
+    upper_edges,
 )
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.observations.layout import Layout
 
 F = np.float32
-SIZES = [16, 32, 48, 112, 256, 272, 512]
+SIZES = [16, 32, 48, 112, 144, 256, 272]
 
 
 @njit
-def by_lanes(left, right, n, numbers, out):
-    sums = np.full(n + 3 * N_LANES, np.nan, np.float32)
-    total = running_sums(left, 1, right, 2, n, sums)
-    for i in range(numbers.size):
-        out[i] = topic_at(sums, n, numbers[i] * total)
-    return total
+def write_edges(left, right, n, end, edges):
+    return upper_edges(left, 1, right, 2, n, end, edges)
 
 
-@njit
-def by_blocks(left, right, n, numbers, out):
-    sums = np.full(2 * n + 3 * N_LANES, np.inf, np.float32)
-    total = block_sums(left, 1, right, 2, n, sums)
-    for i in range(numbers.size):
-        out[i] = topic_in_block(sums, n, numbers[i] * total)
-    return total
-
-
-def order_of(function, n):
-    """Topics in the order in which their shares lie side by side."""
-    order = np.arange(n)
-    return order.reshape(-1, N_LANES).T.reshape(-1) if function is by_lanes else order
+def edges_of(left, right):
+    """Upper edges as (blocks, lanes), and the total."""
+    n = len(left) - 1
+    end, edges = np.zeros(N_LANES, F), np.full(n, np.nan, F)
+    end[-1] = np.inf
+    total = write_edges(left, right, n, end, edges)
+    return edges.reshape(-1, N_LANES), total
 
 
 def some_weights(n, empty, rng):
-    left, right = (rng.gamma(0.5, size=n + 2).astype(F) for _ in range(2))
-    left[1 : n + 1][rng.random(n) < empty] = 0.0
+    left, right = rng.gamma(0.5, size=n + 1).astype(F), rng.gamma(0.5, size=n + 2).astype(F)
+    left[1:][rng.random(n) < empty] = 0.0
     left[1 + rng.integers(n)] = 1.0
     return left, right
 
 
-def near_edges(cumulative):
-    """Numbers at the edges of shares and a few floats to both sides of them."""
-    edges = np.append(0.0, cumulative) / cumulative[-1]
-    numbers = edges[:, None] * (1.0 + np.arange(-5, 6) * 2.0**-24)
-    return np.clip(numbers.reshape(-1), 2.0**-32, 1.0 - 2.0**-24).astype(F)
-
-
-@pytest.mark.parametrize("function", [by_lanes, by_blocks])
 @pytest.mark.parametrize("n", SIZES)
-def test_a_threshold_picks_the_topic_that_cumulative_sums_say(function, n):
-    rng, order = np.random.default_rng(n), order_of(function, n)
+def test_shares_of_topics_lie_side_by_side_lane_after_lane(n):
+    rng = np.random.default_rng(n)
     for empty in (0.0, 0.3, 0.95):
-        for _ in range(10):
+        for _ in range(20):
             left, right = some_weights(n, empty, rng)
-            weights = left[1 : n + 1].astype(float) * right[2 : n + 2]
-            cumulative = np.cumsum(weights[order])
-            numbers = np.append(rng.random(500).astype(F), near_edges(cumulative))
-            found = np.full(len(numbers), -1)
-            total = function(left, right[: n + 2], n, numbers, found)
-            assert total == pytest.approx(cumulative[-1], rel=2e-6)
-            threshold = numbers * cumulative[-1]
-            place = np.argsort(order)[found]
-            # Between the sums before it and with it, but for what is lost in adding up floats.
-            lost = 3e-6 * cumulative[-1]
-            assert (np.append(0.0, cumulative)[place] <= threshold + lost).all()
-            assert (threshold <= cumulative[place] + lost).all()
-            if function is by_lanes:
-                assert (weights[found] > 0).all()
+            edges, total = edges_of(left, right)
+            in_order = edges.T.reshape(-1)
+            weights = (left[1:].astype(float) * right[2:]).reshape(-1, N_LANES).T.reshape(-1)
+            exact = np.cumsum(weights)
+            assert np.isposinf(in_order[-1])
+            assert total == pytest.approx(exact[-1], rel=2e-6)
+            np.testing.assert_allclose(in_order[:-1], exact[:-1], rtol=0, atol=2e-6 * exact[-1])
+            assert (np.diff(in_order[:-1]) >= 0).all()
+            assert in_order[0] >= 0
 
 
-@pytest.mark.parametrize("function", [by_lanes, by_blocks])
-def test_the_only_topic_with_a_share_is_always_picked(function):
-    for m in range(32):
-        left, right = np.zeros(33, F), np.ones(34, F)
-        left[1 + m] = 0.3
-        found = np.full(4, -1)
-        function(left, right, 32, F([2.0**-32, 0.5, 1 - 2.0**-24, 1.0]), found)
-        np.testing.assert_array_equal(found[: 4 if function is by_lanes else 3], m)
+@pytest.mark.parametrize("n", [32, 112])
+def test_a_topic_without_share_at_the_end_of_its_lane_is_never_met(n):
+    """Slots behind the last topic are there: rounding must not give them anything."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        left, right = some_weights(n, 0.1, rng)
+        left[1 + n - N_LANES :] = 0.0
+        edges, total = edges_of(left, right)
+        np.testing.assert_array_equal(edges[-1, :-1], edges[-2, :-1])
+        assert edges[-2, -1] == total
+
+
+@njit
+def count_all(numbers, total, n, edges, at_once, reached):
+    count_topics(numbers, 3, numbers.size, total, n, edges, at_once, reached)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_numbers_are_counted_by_the_edges_they_reach(n):
+    rng = np.random.default_rng(n)
+    left, right = some_weights(n, 0.3, rng)
+    edges, total = edges_of(left, right)
+    at_once = blocks_at_once(n)
+    assert len(at_once) <= AT_ONCE
+    room = n + (1 + len(at_once)) * N_LANES
+    behind, reached = np.zeros(room, F), np.full(room, np.nan, F)
+    behind[:n] = edges.reshape(-1)
+    on_edges = (edges[edges < total] / total).clip(2.0**-32, 1 - 2.0**-24)
+    numbers = np.concatenate([rng.random(1_000), on_edges, [2.0**-32, 1 - 2.0**-24]]).astype(F)
+    count_all(numbers, total, n, behind, at_once, reached)
+    thresholds = numbers[3:] * total
+    expected = (edges.reshape(-1)[:, None] <= thresholds).sum(axis=1)
+    np.testing.assert_array_equal(reached[N_LANES : N_LANES + n], expected)
+    counts = (reached[:n] - reached[N_LANES : N_LANES + n]).reshape(-1, N_LANES).T.reshape(-1)
+    place = np.searchsorted(edges.T.reshape(-1), thresholds, side="right")
+    np.testing.assert_array_equal(counts, np.bincount(place, minlength=n))
 
 
 class Cells:
@@ -118,6 +124,7 @@ class Cells:
                 first,
                 last,
                 n_slots,
+                blocks_at_once(n_slots),
                 entries.start,
                 entries.column,
                 entries.count,
@@ -134,15 +141,23 @@ class Cells:
         return topics, words
 
 
-def some_cells():
+def some_cells(n_slots=48):
     counts = np.random.default_rng(1).poisson(1.5, (50, 21))
     counts[:, 4] += 60  # more tokens than numbers are made at a time
     counts[:, 6] = 0
-    return Cells(counts, 48, n_clusters=32)
+    return Cells(counts, n_slots, n_clusters=32)
 
 
-def test_every_token_is_counted_in_its_cluster_and_word():
-    cells = some_cells()
+MANY = MANY_TOPICS + N_LANES
+
+
+@pytest.mark.parametrize("n_slots", [16, 48, 144, MANY])
+@pytest.mark.parametrize("weight", ["some", "none", "not a number"])
+def test_every_token_is_counted_in_its_cluster_and_word(n_slots, weight):
+    """Also where weights have gone out of the range of floats: no token is ever lost."""
+    cells = some_cells(n_slots)
+    if weight != "some":
+        cells.psi[2] = 0.0 if weight == "none" else np.nan
     topics, words = cells.draw()
     np.testing.assert_array_equal(topics.sum(axis=1), cells.tokens.sum(axis=1))
     np.testing.assert_array_equal(words.sum(axis=1), cells.tokens.sum(axis=0))
@@ -150,8 +165,9 @@ def test_every_token_is_counted_in_its_cluster_and_word():
     assert cells.tokens.sum(axis=0).max() > 2048
 
 
-def test_any_split_of_the_words_gives_the_same_counts():
-    cells = some_cells()
+@pytest.mark.parametrize("n_slots", [48, MANY])
+def test_any_split_of_the_words_gives_the_same_counts(n_slots):
+    cells = some_cells(n_slots)
     topics, words = cells.draw()
     for bounds in ([0, 1, 21], [0, 8, 16, 21], list(range(22))):
         again = cells.draw(bounds)
@@ -159,10 +175,11 @@ def test_any_split_of_the_words_gives_the_same_counts():
         np.testing.assert_array_equal(again[1], words)
 
 
-@pytest.mark.parametrize("n_tokens", [FEW - 1, 6000])
-def test_topics_of_a_cell_have_their_chances(n_tokens):
-    """Cells of few and of many tokens, which are searched in two ways."""
-    cells = Cells(np.full((1, 6000 // n_tokens), n_tokens), 16)
+@pytest.mark.parametrize("n_slots", [16, 112, MANY])
+@pytest.mark.parametrize("n_tokens", [1, FEW - 1, 6000])
+def test_topics_of_a_cell_have_their_chances(n_slots, n_tokens):
+    """Cells of few and of many tokens, which are searched where there are very many topics."""
+    cells = Cells(np.full((1, 6000 // n_tokens), n_tokens), n_slots)
     cells.psi[:] = cells.psi[0]
     topics, _ = cells.draw()
     chances = cells.tau[cells.clusters[0]].astype(float) * cells.psi[0]

@@ -8,19 +8,28 @@ from mcsquared.kernels.cpu.lanes import (
     N_LANES,
     add,
     add_at,
+    add_counts,
     add_product,
+    aligned,
     count_at_most,
+    count_reached,
+    element,
     fill,
+    fill_rows,
     increment,
     lane,
+    larger,
     load,
+    moved_up,
     multiply,
     nonzero,
     place_in_lane,
     prefix_sums,
+    rising_sums,
     rows_of,
     store,
     store_rows,
+    subtract,
     trailing_zeros,
     weigh,
 )
@@ -153,3 +162,70 @@ def test_a_row_is_weighed_by_running_sums_of_its_lanes(n_blocks):
         of_lane = sums[number::N_LANES]
         for value in [F(0.0), *of_lane, *np.nextafter(of_lane, F(0.0))]:
             assert place(sums, number, value, blocks) == (of_lane <= value).sum()
+
+
+@njit
+def more_arithmetic(a, b, out):
+    store(out, 0, subtract(load(a, 0), load(b, 0)))
+    store(out, 16, larger(load(a, 0), load(b, 0)))
+    store(out, 32, moved_up(load(a, 0), F(7.5)))
+
+
+def test_lanes_subtract_compare_and_move():
+    a, b, out = floats(16), floats(16, 1), np.zeros(48, F)
+    more_arithmetic(a, b, out)
+    np.testing.assert_array_equal(out[:16], a - b)
+    np.testing.assert_array_equal(out[16:32], np.maximum(a, b))
+    np.testing.assert_array_equal(out[32:], [7.5, *a[:-1]])
+
+
+@njit
+def sum_rising(a, out):
+    store(out, 0, rising_sums(load(a, 0)))
+
+
+def test_rising_sums_never_fall():
+    """Sums of the common kind do, one time in a few hundred of these."""
+    rng, out = np.random.default_rng(0), np.zeros(16, F)
+    for _ in range(2_000):
+        a = (rng.gamma(0.3, size=16) * (rng.random(16) < 0.7)).astype(F)
+        sum_rising(a, out)
+        np.testing.assert_allclose(out, np.cumsum(a.astype(float)), rtol=1e-6)
+        assert (np.diff(out) >= 0).all()
+        assert (np.diff(out)[a[1:] == 0.0] == 0.0).all()
+
+
+@njit
+def count_edges(edges, values, blocks, out):
+    row, counts = rows_of(edges, 0, blocks), fill_rows(F(2.0), blocks)
+    for i in range(values.size):
+        counts = count_reached(counts, row, element(values, i))
+    store_rows(out, 0, counts)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 3])
+def test_edges_that_values_reach_are_counted(n_blocks):
+    n = n_blocks * N_LANES
+    edges, out = floats(n), np.zeros(n, F)
+    values = np.concatenate([floats(40, 1), edges[:5], F([np.inf, -np.inf, np.nan])])
+    count_edges(edges, values, (0,) * n_blocks, out)
+    np.testing.assert_array_equal(out, 2 + (edges[:, None] <= values).sum(axis=1))
+
+
+@njit
+def add_whole(counts, offset, lanes):
+    add_counts(counts, offset, load(lanes, 0))
+
+
+def test_whole_numbers_in_lanes_are_added_to_counts():
+    counts, lanes = np.arange(20, dtype=np.int32), np.arange(16).astype(F)
+    add_whole(counts, 3, lanes)
+    np.testing.assert_array_equal(counts[3:19], np.arange(3, 19) + np.arange(16))
+    np.testing.assert_array_equal(counts[[0, 1, 2, 19]], [0, 1, 2, 19])
+
+
+def test_aligned_room_begins_with_a_cache_line():
+    rooms = [aligned(3, n) for n in range(1, 9)]
+    assert [room.shape for room in rooms] == [(3, n) for n in range(1, 9)]
+    assert all(room.ctypes.data % 64 == 0 and room.flags.c_contiguous for room in rooms)
+    assert aligned(0, 16).shape == (0, 16)

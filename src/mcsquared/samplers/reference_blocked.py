@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from mcsquared.families import ConjugateFamily
-from mcsquared.kernels.cpu.cells import FEW
+from mcsquared.kernels.cpu.cells import FEW, MANY_TOPICS
 from mcsquared.kernels.rng import Step
 from mcsquared.priors import Priors
 from mcsquared.samplers.concentrations import (
@@ -223,10 +223,10 @@ def draw_topics_of_cells(
     for w in range(data.n_words):
         block, place = before // BLOCK + w, 0
         for k in range(n_slots):
-            few = tokens[k, w] < FEW
+            by_lanes = psi.shape[1] <= MANY_TOPICS or tokens[k, w] < FEW
             for _ in range(tokens[k, w]):
                 u = numbers.in_block(Step.TOPICS, block, place)
-                m = choose(tau[k] * psi[w], u, by_lanes=few)
+                m = choose(tau[k] * psi[w], u, by_lanes=by_lanes)
                 state.words_in_topic[w, m] += 1
                 state.tables[k, m] += 1
                 place += 1

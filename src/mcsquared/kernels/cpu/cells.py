@@ -3,6 +3,12 @@
 Tokens of the same cluster and word are exchangeable, so a cell's C_kw topics are independent draws
 from p(m) ∝ τ_km ψ_mw, and no topic is stored per token. Word by word, so that the word's row of
 topics stays in the nearest cache.
+
+Shares of topics lie side by side, and a token's number falls on one of them. Only how many fall on
+each is wanted: every number is compared with the upper edges of all shares at once, sixteen in one
+instruction, and how often an edge was reached is counted in registers. Nothing is looked up, and
+no count waits for the one before it. With very many topics a search is faster where a cell has
+enough tokens to make sums for it.
 """
 
 import numpy as np
@@ -10,106 +16,81 @@ from numba import njit
 
 from mcsquared.kernels.cpu.lanes import (
     N_LANES,
+    add,
+    add_counts,
     add_product,
-    count_at_most,
-    fill,
+    count_reached,
+    element,
+    fill_rows,
     increment,
     lane,
+    larger,
     load,
+    moved_up,
     multiply,
     nonzero,
-    prefix_sums,
+    rising_sums,
+    rows_of,
     store,
+    store_rows,
+    subtract,
     trailing_zeros,
 )
+from mcsquared.kernels.cpu.thresholds import block_sums, running_sums, topic_at, topic_in_block
 from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, uniform
 
-__all__ = ["draw_cells", "draw_topics_by_word", "running_sums", "topic_at"]
+__all__ = ["FEW", "MANY_TOPICS", "blocks_at_once", "draw_cells", "draw_topics_by_word"]
 
 F = np.float32
 TOPICS = int(Step.TOPICS)
-FEW = 8  # from so many tokens on, sums that are dearer to make and cheaper to search
+MANY_TOPICS, FEW = 320, 8  # above so many topics, from so many tokens on: a search is quicker
+AT_ONCE = 7  # blocks whose counts stay in registers, also where these hold eight floats
 NUMBERS = 32 * BLOCK
 
 
-@njit(cache=True, inline="always")
-def running_sums(left, left_at, right, right_at, n, sums):
-    """Write the running sums of left × right over n topics, lane by lane; return their total.
+def blocks_at_once(n_topics: int) -> tuple[int, ...]:
+    """Return a tuple as long as the blocks of topics to count at once: as few passes as can be."""
+    n_blocks = n_topics // N_LANES
+    n_passes = -(-n_blocks // AT_ONCE)
+    return (0,) * -(-n_blocks // n_passes)
 
-    Sums of lane i are at i, i + 16, ...; a block of zeros and the sums over lanes follow them.
+
+@njit(cache=True, inline="always")
+def upper_edges(left, left_at, right, right_at, n, end, edges):
+    """Write where the shares left × right of n topics end, lane after lane; return the total.
+
+    Edges of lane i are at i, i + 16, ...: those of its topics, from the first block to the last.
+    No edge is below the one before it, and a topic without a share at the end of its lane has the
+    edge of the one before: sums are monotone however they are rounded. ``end`` is zeros but for its
+    last lane, infinity, so that no number lies beyond all edges.
     """
     total = multiply(load(left, left_at), load(right, right_at))
-    store(sums, 0, total)
+    store(edges, 0, total)
     for m in range(N_LANES, n, N_LANES):
         total = add_product(total, load(left, left_at + m), load(right, right_at + m))
-        store(sums, m, total)
-    by_lane = prefix_sums(total)
-    store(sums, n, fill(F(0.0)))
-    store(sums, n + N_LANES, by_lane)
+        store(edges, m, total)
+    by_lane = rising_sums(total)
+    before = moved_up(by_lane, F(0.0))
+    for m in range(0, n - N_LANES, N_LANES):
+        behind = subtract(total, load(edges, m))
+        store(edges, m, larger(subtract(by_lane, behind), before))
+    store(edges, n - N_LANES, add(by_lane, load(end, 0)))
     return lane(by_lane, N_LANES - 1)
 
 
 @njit(cache=True, inline="always")
-def topic_at(sums, n, threshold):
-    """Return the topic that ``threshold`` falls on: first its lane, then its block.
+def count_topics(numbers, first, last, total, n, edges, at_once, reached):
+    """Write how many of ``numbers[first:last]``, times ``total``, reach each of the n edges.
 
-    It has a share if any has. Sums over lanes are rounded apart, so that a threshold at their edge
-    can miss its lane, or fall on one without a share.
+    The count of the edge m is at 16 + m, that of the edge before it at m.
     """
-    number = min(count_at_most(load(sums, n + N_LANES), threshold), N_LANES - 1)
-    rest = max(threshold - lane(load(sums, n + N_LANES - 1 + number), 0), F(0.0))
-    block = 0
-    for m in range(0, n, N_LANES):
-        block += np.int64(lane(load(sums, m + number), 0) <= rest)
-    blocks = n // N_LANES
-    if block >= blocks:  # by rounding: the last topic with a share, of this lane or one beside it
-        last = n - N_LANES
-        while number > 0 and sums[last + number] == F(0.0):
-            number -= 1
-        while number < N_LANES - 1 and sums[last + number] == F(0.0):
-            number += 1
-        block = blocks - 1
-        while block > 0 and sums[(block - 1) * N_LANES + number] == sums[last + number]:
-            block -= 1
-    return block * N_LANES + number
-
-
-@njit(cache=True, inline="always")
-def block_sums(left, left_at, right, right_at, n, sums):
-    """Write prefix sums inside each block of sixteen, then those of the blocks; return the total.
-
-    The sums of blocks begin at n + 16, after a block of zeros.
-    """
-    store(sums, n, fill(F(0.0)))
-    total = F(0.0)
-    for m in range(0, n, N_LANES):
-        inside = prefix_sums(multiply(load(left, left_at + m), load(right, right_at + m)))
-        store(sums, m, inside)
-        total += lane(inside, N_LANES - 1)
-        sums[n + N_LANES + m // N_LANES] = total
-    return total
-
-
-@njit(cache=True, inline="always")
-def topic_in_block(sums, n, threshold):
-    """Return the topic that ``threshold`` falls on: first its block, then its place there.
-
-    Sums inside a block are rounded apart, so that at the edge of a share a topic beside it can be
-    meant, one without a share even.
-    """
-    blocks = n // N_LANES
-    block = 0
-    for b in range(0, blocks, N_LANES):
-        block += count_at_most(load(sums, n + N_LANES + b), threshold)
-    block = min(block, blocks - 1)
-    rest = threshold - lane(load(sums, n + N_LANES - 1 + block), 0)
-    number = count_at_most(load(sums, block * N_LANES), rest)
-    if number >= N_LANES:  # by rounding: the last topic of the block that has a share
-        number = N_LANES - 1
-        at = block * N_LANES
-        while number > 0 and sums[at + number - 1] == sums[at + N_LANES - 1]:
-            number -= 1
-    return block * N_LANES + number
+    for begin in range(0, n, len(at_once) * N_LANES):
+        row, counts = rows_of(edges, begin, at_once), fill_rows(F(0.0), at_once)
+        for i in range(first, last):
+            counts = count_reached(counts, row, element(numbers, i) * total)
+        store_rows(reached, N_LANES + begin, counts)
+    # What is before the first block of a lane is the last block of the lane below.
+    store(reached, 0, moved_up(load(reached, n), F(last - first)))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -117,6 +98,7 @@ def draw_cells(
     first_word,
     last_word,
     n,
+    at_once,
     entry_start,
     group_of_entry,
     count_of_entry,
@@ -136,6 +118,8 @@ def draw_cells(
     ----------
     n : int
         Topic slots.
+    at_once : tuple
+        From `blocks_at_once`: its length is known when this is compiled.
     entry_start : int64 (n_words + 1,)
         Entries (group, count) of each word.
     word_start : int64 (n_words + 1,)
@@ -151,15 +135,18 @@ def draw_cells(
     """
     n_clusters = topics_in_cluster.size // n
     tokens_of_cell = np.zeros(n_clusters, np.int32)
-    # Single sums are read as the first of sixteen: room for those behind the last.
-    by_lane = np.zeros(n + 3 * N_LANES, np.float32)
+    # The last pass may look at blocks behind the last.
+    room = n + (1 + len(at_once)) * N_LANES
+    edges, reached = np.zeros(room, np.float32), np.zeros(room, np.float32)
+    end = np.zeros(N_LANES, np.float32)
+    end[N_LANES - 1] = np.inf
     by_block = np.full(2 * n + 3 * N_LANES, np.inf, np.float32)
     numbers = np.empty(NUMBERS, np.float32)
     for w in range(first_word, last_word):
-        for m in range(w * n, (w + 1) * n):
-            words_in_topic[m] = 0
+        words_in_topic[w * n : (w + 1) * n] = 0
         for e in range(entry_start[w], entry_start[w + 1]):
-            tokens_of_cell[cluster_of_group[group_of_entry[e]]] += count_of_entry[e]
+            k = cluster_of_group[np.uint32(group_of_entry[e])]
+            tokens_of_cell[np.uint32(k)] += count_of_entry[e]
         # Every word begins a block of its own, so that no two words share a number.
         block = word_start[w] // BLOCK + w
         used = NUMBERS
@@ -171,11 +158,11 @@ def draw_cells(
                 occupied &= occupied - 1
                 n_tokens = np.int64(tokens_of_cell[k])
                 tokens_of_cell[k] = 0
-                few = n_tokens < FEW
-                if few:
-                    total = running_sums(shares, k * n, weights, w * n, n, by_lane)
-                else:
+                is_searched = n > MANY_TOPICS and n_tokens >= FEW
+                if is_searched:
                     total = block_sums(shares, k * n, weights, w * n, n, by_block)
+                else:
+                    total = upper_edges(shares, k * n, weights, w * n, n, end, edges)
                 while n_tokens > 0:
                     if used == NUMBERS:
                         n_blocks = min(NUMBERS, left + BLOCK - 1) // BLOCK
@@ -183,16 +170,17 @@ def draw_cells(
                         block += n_blocks
                         used = 0
                     take = min(n_tokens, NUMBERS - used)
-                    if few:
-                        for i in range(used, used + take):
-                            m = topic_at(by_lane, n, numbers[i] * total)
-                            increment(words_in_topic, w * n + m)
-                            increment(topics_in_cluster, k * n + m)
-                    else:
+                    if is_searched:
                         for i in range(used, used + take):
                             m = topic_in_block(by_block, n, numbers[i] * total)
                             increment(words_in_topic, w * n + m)
                             increment(topics_in_cluster, k * n + m)
+                    else:
+                        count_topics(numbers, used, used + take, total, n, edges, at_once, reached)
+                        for m in range(0, n, N_LANES):
+                            found = subtract(load(reached, m), load(reached, m + N_LANES))
+                            add_counts(words_in_topic, w * n + m, found)
+                            add_counts(topics_in_cluster, k * n + m, found)
                     used += take
                     n_tokens -= take
                     left -= take

@@ -1,9 +1,11 @@
 """Gamma variates: whole tables of them as floats, or single ones in logs.
 
 Shapes below 1 by the rejection of Ahrens and Dieter (1974), others by Marsaglia and Tsang (2000).
-In a table nearly all cells hold nothing and share one small shape. A first pass tries all cells at
-once; cells that hold something, and those whose try was rejected, are gathered in lists and tried
-again, sixteen at a time, until none is left. A try and its test always use the same numbers.
+In a table nearly all cells hold nothing and share one small shape. A first pass gives all cells the
+likely kind of candidate and a quick test that is never wrong when it says that one stands. Cells
+for which it says nothing are gathered in a list, where the same numbers get the whole try and test;
+so are cells that hold something. What is rejected there is tried again, sixteen at a time, until
+none is left.
 """
 
 import math
@@ -35,6 +37,7 @@ __all__ = [
 
 F = np.float32
 CELLS = BLOCK // 2  # cells that take their first two numbers from one block
+ROUNDING = F(1e-6)  # more than a test in floats is off
 NOTHING = F(1e-20)  # less than this is 0: floats so small would multiply to ones that are slow
 ROWS = 8  # of the table at a time: their scratch space stays in the nearest cache
 
@@ -71,15 +74,42 @@ def try_large(u, turns, accept, shape):
     return d * cube, log32(d) + log_cube, positive & stands
 
 
+@njit(cache=True, inline="always", fastmath={"contract"})
+def try_low(u, accept, shape):
+    """Do what `try_small` does where that is quick; return False where it is not known to stand.
+
+    The low candidates, all but shape / (e + shape) of them, stand if ``accept`` is at most exp(−x),
+    of which the first terms of its series are a lower bound.
+    """
+    p = (F(1.0) + shape * F(1.0 / math.e)) * u
+    log_x = log32(p) / shape
+    x = exp32(log_x)
+    bound = F(1.0) - x * (F(1.0) - x * (F(0.5) - x * F(1.0 / 6.0)))
+    stands = (p <= F(1.0)) & (accept <= bound - ROUNDING)
+    return (x if x > NOTHING else F(0.0)), log_x, stands
+
+
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_all_small(out, first, n, shape, numbers, in_logs, failed):
-    """Give n cells from ``first`` on a candidate each; ``failed`` says which do not stand."""
+def try_all_low(out, first, n, shape, numbers, in_logs, unsure):
+    """Give n cells from ``first`` on a candidate each; ``unsure`` says which may not stand."""
     for block in range((n + CELLS - 1) // CELLS):
         begin, at = block * CELLS, block * BLOCK
+        # Slices, because an index that is a sum might be negative, and is then no vector's.
+        u, accept = numbers[at : at + CELLS], numbers[at + CELLS : at + BLOCK]
+        drawn, doubt = out[first + begin : first + n], unsure[begin:]
         for i in range(min(CELLS, n - begin)):
-            value, log_value, stands = try_small(numbers[at + i], numbers[at + CELLS + i], shape)
-            out[first + begin + i] = log_value if in_logs else value
-            failed[begin + i] = int32(0) if stands else int32(1)
+            value, log_value, stands = try_low(u[i], accept[i], shape)
+            drawn[i] = log_value if in_logs else value
+            doubt[i] = int32(0) if stands else int32(1)
+
+
+@njit(cache=True, error_model="numpy")
+def take_numbers(cells, n, numbers, taken):
+    """Copy the first two numbers of the listed cells from where `fill_uniforms` put them."""
+    for i in range(n):
+        at = cells[i] // CELLS * BLOCK + cells[i] % CELLS
+        taken[0, i] = numbers[at]
+        taken[1, i] = numbers[at + CELLS]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -105,13 +135,15 @@ def finish(out, first, number, cells, shapes, n, small, step, key, in_logs, scra
     """Try the listed cells, each with its own shape, until all stand.
 
     They lie at ``first`` plus cell, and their numbers are those of ``number`` plus cell.
-    ``small`` says that all shapes are the first of them and below 1, and that attempt 0 is over.
+    ``small`` says that all shapes are the first of them and below 1, and that ``scratch`` has the
+    numbers of attempt 0.
     """
     seed, chain, sweep = key
     numbers, values, stands = scratch
-    attempt = 1 if small else 0
+    attempt = 0
     while n > 0:
-        fill_uniforms_at(cells, n, number, seed, chain, sweep, step, attempt, numbers)
+        if attempt > 0 or not small:
+            fill_uniforms_at(cells, n, number, seed, chain, sweep, step, attempt, numbers)
         if small:
             try_list_small(numbers, n, shapes[0], in_logs, values, stands)
         else:
@@ -162,9 +194,9 @@ def draw_gamma_rows_at(
     out : float32 (n_rows × n_columns,)
     """
     n_most = ROWS * n_columns + N_LANES
-    held, rejected = np.zeros(n_most, np.int64), np.zeros(n_most, np.int64)
+    held, listed = np.zeros(n_most, np.int64), np.zeros(n_most, np.int64)
     shapes, same = np.ones(n_most, np.float32), np.full(n_most, shape, np.float32)
-    failed = np.ones(n_most, np.int32)
+    unsure = np.ones(n_most, np.int32)
     numbers = np.empty(2 * n_most + BLOCK, np.float32)
     scratch = (
         np.empty((3, n_most), np.float32),
@@ -179,17 +211,17 @@ def draw_gamma_rows_at(
         if small:
             n_blocks = (n + CELLS - 1) // CELLS
             fill_uniforms(numbers, n_blocks, seed, chain, sweep, step, first_number // CELLS)
-            try_all_small(out, first, n, float32(shape), numbers, in_logs, failed)
-        n_held = n_rejected = 0
+            try_all_low(out, first, n, float32(shape), numbers, in_logs, unsure)
+        n_held = n_listed = 0
         for block in range(0, n, N_LANES):
             full = nonzero(counts, first + block)
-            again = nonzero(failed, block) & ~full
+            again = nonzero(unsure, block) & ~full
             while again != 0:
                 cell = block + trailing_zeros(again)
                 again &= again - 1
                 if small:
-                    rejected[n_rejected] = cell
-                    n_rejected += 1
+                    listed[n_listed] = cell
+                    n_listed += 1
                 else:
                     held[n_held] = cell
                     shapes[n_held] = float32(shape)
@@ -201,7 +233,8 @@ def draw_gamma_rows_at(
                 shapes[n_held] = float32(shape + counts[first + cell])
                 n_held += 1
         at = (first, first_number)
-        finish(out, *at, rejected, same, n_rejected, True, step, key, in_logs, scratch)
+        take_numbers(listed, n_listed, numbers, scratch[0])
+        finish(out, *at, listed, same, n_listed, True, step, key, in_logs, scratch)
         finish(out, *at, held, shapes, n_held, False, step + 1, key, in_logs, scratch)
 
 

@@ -5,34 +5,60 @@ The functions here are what kernels may do with it. Each becomes a handful of in
 processor, the widest it has.
 """
 
+import math
+
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import PrimitiveModel
 from numba.extending import intrinsic, register_model
+from numpy.typing import NDArray
 
 __all__ = [
     "N_LANES",
     "add",
     "add_at",
+    "add_counts",
     "add_product",
+    "aligned",
     "count_at_most",
+    "count_reached",
+    "element",
     "fill",
+    "fill_rows",
     "increment",
     "lane",
+    "larger",
     "load",
+    "moved_up",
     "multiply",
     "nonzero",
     "place_in_lane",
     "prefix_sums",
+    "rising_sums",
     "rows_of",
     "store",
     "store_rows",
+    "subtract",
     "trailing_zeros",
     "weigh",
 ]
 
 N_LANES = 16
+CACHE_LINE = 64  # bytes: those of sixteen floats
+
+
+def aligned(*shape: int) -> NDArray[np.float32]:
+    """Return room for floats whose first lies at the beginning of a cache line.
+
+    NumPy's arrays do not begin there, so that each sixteen of a table's floats lie in two lines.
+    """
+    size = 4 * math.prod(shape)
+    room = np.empty(size + CACHE_LINE, np.uint8)
+    skipped = -room.ctypes.data % CACHE_LINE
+    return room[skipped : skipped + size].view(np.float32).reshape(shape)
+
 
 _FLOAT, _WORD, _LONG = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 _LANES, _WORDS = ir.VectorType(_FLOAT, N_LANES), ir.VectorType(_WORD, N_LANES)
@@ -67,8 +93,8 @@ def _load(builder, address, vector=_LANES):
     return builder.load(builder.bitcast(address, vector.as_pointer()), align=4)
 
 
-def _store(builder, value, address):
-    builder.store(value, builder.bitcast(address, _LANES.as_pointer()), align=4)
+def _store(builder, value, address, vector=_LANES):
+    builder.store(value, builder.bitcast(address, vector.as_pointer()), align=4)
 
 
 def _everywhere(builder, value, nothing=_NOTHING):
@@ -90,6 +116,19 @@ def load(typing_context, array, offset):
         return _load(builder, _address(context, builder, signature.args[0], *arguments))
 
     return LANES(array, types.int64), generate
+
+
+@intrinsic
+def element(typing_context, array, offset):
+    """Return ``array[offset]`` of a flat array; the offset is not checked, nor may it be negative.
+
+    What an index costs that may be negative is much beside one instruction.
+    """
+
+    def generate(context, builder, signature, arguments):
+        return builder.load(_address(context, builder, signature.args[0], *arguments))
+
+    return array.dtype(array, types.int64), generate
 
 
 @intrinsic
@@ -120,6 +159,27 @@ def add(typing_context, left, right):
 
     def generate(context, builder, signature, arguments):
         return builder.fadd(*arguments)
+
+    return LANES(LANES, LANES), generate
+
+
+@intrinsic
+def subtract(typing_context, left, right):
+    """Return left − right."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.fsub(*arguments)
+
+    return LANES(LANES, LANES), generate
+
+
+@intrinsic
+def larger(typing_context, left, right):
+    """Return the larger of both, lane by lane."""
+
+    def generate(context, builder, signature, arguments):
+        left, right = arguments
+        return builder.select(builder.fcmp_ordered(">", left, right), left, right)
 
     return LANES(LANES, LANES), generate
 
@@ -175,6 +235,41 @@ def prefix_sums(typing_context, lanes):
 
 
 @intrinsic
+def rising_sums(typing_context, lanes):
+    """Return prefix sums of lanes ≥ 0 that never fall from one lane to the next by rounding.
+
+    Where `prefix_sums` adds in each step what is 1, 2, 4, 8 lanes below, this adds the last sum of
+    the 1, 2, 4, 8 lanes below to all sums above (Sklansky, 1960): adding one number to several
+    keeps their order. A lane of 0 has the sum of the one below.
+    """
+
+    def generate(context, builder, signature, arguments):
+        value = arguments[0]
+        zero = ir.Constant(_LANES, [0.0] * N_LANES)
+        for step in (1, 2, 4, 8):
+            last_below = [i // step * step - 1 for i in range(N_LANES)]
+            taken = [N_LANES + last_below[i] if i & step else 0 for i in range(N_LANES)]
+            below = builder.shuffle_vector(zero, value, ir.Constant(_WORDS, taken))
+            value = builder.fadd(value, below)
+        return value
+
+    return LANES(LANES), generate
+
+
+@intrinsic
+def moved_up(typing_context, lanes, first):
+    """Return every lane in the place of the next one, and ``first`` in the first."""
+
+    def generate(context, builder, signature, arguments):
+        lanes, first = arguments
+        places = ir.Constant(_WORDS, [0, *range(N_LANES - 1)])
+        moved = builder.shuffle_vector(lanes, lanes, places)
+        return builder.insert_element(moved, first, ir.Constant(_WORD, 0))
+
+    return LANES(LANES, types.float32), generate
+
+
+@intrinsic
 def count_at_most(typing_context, lanes, value):
     """Return how many lanes are at most ``value``."""
 
@@ -199,6 +294,19 @@ def increment(typing_context, array, offset):
 
 
 @intrinsic
+def add_counts(typing_context, array, offset, lanes):
+    """Add lanes, whole numbers all, to the int32 ``array[offset:offset + 16]``."""
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, signature.args[0], *arguments[:2])
+        counts = builder.fptosi(arguments[2], _WORDS)
+        _store(builder, builder.add(_load(builder, address, _WORDS), counts), address, _WORDS)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, LANES), generate
+
+
+@intrinsic
 def nonzero(typing_context, array, offset):
     """Return a bit for each of ``array[offset:offset + 16]``, 1 where the whole number is not 0."""
 
@@ -219,6 +327,18 @@ def trailing_zeros(typing_context, bits):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.int64), generate
+
+
+@intrinsic
+def fill_rows(typing_context, value, blocks):
+    """Return a tuple of as many `Lanes` as ``blocks`` is long, ``value`` everywhere."""
+    result = types.UniTuple(LANES, blocks.count)
+
+    def generate(context, builder, signature, arguments):
+        row = [_everywhere(builder, arguments[0])] * blocks.count
+        return cgutils.pack_array(builder, row, _LANES)
+
+    return result(types.float32, blocks), generate
 
 
 @intrinsic
@@ -310,3 +430,21 @@ def place_in_lane(typing_context, sums, number, value, blocks):
         return place
 
     return types.int64(sums, types.int64, types.float32, blocks), generate
+
+
+@intrinsic
+def count_reached(typing_context, counts, edges, value):
+    """Return a tuple of `Lanes`, ``counts``, with 1 added where ``edges`` are at most ``value``."""
+
+    def generate(context, builder, signature, arguments):
+        result, edges_row, value = arguments
+        everywhere, one = _everywhere(builder, value), ir.Constant(_LANES, [1.0] * N_LANES)
+        for k in range(counts.count):
+            held = builder.extract_value(result, k)
+            edge = builder.extract_value(edges_row, k)
+            passed = builder.fcmp_ordered("<=", edge, everywhere)
+            changed = builder.select(passed, builder.fadd(held, one), held)
+            result = builder.insert_value(result, changed, k)
+        return result
+
+    return counts(counts, edges, types.float32), generate

@@ -310,9 +310,10 @@ def add_tables(topics, held, n_topics, base, numbers, tables):
     for t in range(n_topics):
         m = topics[t]
         a = base[m]
+        own = numbers[at : at + held[t]]
         opened = 1
-        for i in range(1, held[t]):
-            opened += 1 if numbers[at + i] * (a + float32(i)) < a else 0
+        for i in range(1, own.size):
+            opened += 1 if own[i] * (a + float32(i)) < a else 0
         tables[m] += opened
         at += held[t]
 
@@ -403,4 +404,4 @@ def count_words_in_topics(
         row = words_in_topic[w]
         row[:] = 0
         for i in range(word_start[w], word_start[w + 1]):
-            row[topic_of_token[token_by_word[i]]] += 1
+            row[topic_of_token[np.uint64(token_by_word[i])]] += 1

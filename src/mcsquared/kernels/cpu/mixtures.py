@@ -10,7 +10,7 @@ from numba import float32, njit
 
 from mcsquared.kernels.cpu.fast_math import log32
 from mcsquared.kernels.cpu.given_contexts import add_context_scores
-from mcsquared.kernels.cpu.lanes import N_LANES, add_product, fill, load, store
+from mcsquared.kernels.cpu.lanes import N_LANES, add_product, element, fill, load, store
 from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.rng import Step, uniform
 
@@ -42,16 +42,16 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
         n = min(4, last_word - w)
         multiply_four(w, n, weights, shares, n_topics, n_clusters, sums)
         for r in range(n):
-            at = r * n_clusters
-            total = F(0.0)
+            logs, row = sums[r * n_clusters : (r + 1) * n_clusters], table[w + r]
             for k in range(n_clusters):
-                value = log32(sums[at + k] + SMALLEST)
-                sums[at + k] = value
-                total += value
+                logs[k] = log32(logs[k] + SMALLEST)
+            total = F(0.0)
+            for k in range(n_clusters):  # apart, because sums in order are no vector's
+                total += logs[k]
             mean = total / float32(n_clusters)
             means[w + r] = mean
             for k in range(n_clusters):
-                table[w + r, k] = sums[at + k] - mean
+                row[k] = logs[k] - mean
 
 
 @njit(cache=True, error_model="numpy")
@@ -67,10 +67,10 @@ def multiply_four(w, n, weights, shares, n_topics, n_clusters, sums):
         sum0, sum1, sum2, sum3 = fill(F(0.0)), fill(F(0.0)), fill(F(0.0)), fill(F(0.0))
         for m in range(n_topics):
             share = load(shares, m * n_clusters + k)
-            sum0 = add_product(sum0, fill(weights[row0 + m]), share)
-            sum1 = add_product(sum1, fill(weights[row1 + m]), share)
-            sum2 = add_product(sum2, fill(weights[row2 + m]), share)
-            sum3 = add_product(sum3, fill(weights[row3 + m]), share)
+            sum0 = add_product(sum0, fill(element(weights, row0 + m)), share)
+            sum1 = add_product(sum1, fill(element(weights, row1 + m)), share)
+            sum2 = add_product(sum2, fill(element(weights, row2 + m)), share)
+            sum3 = add_product(sum3, fill(element(weights, row3 + m)), share)
         store(sums, k, sum0)
         store(sums, n_clusters + k, sum1)
         store(sums, 2 * n_clusters + k, sum2)
@@ -90,8 +90,8 @@ def add_word_scores(first, last, word, count, table, part, scores):
         while k + 2 * N_LANES <= n_clusters:
             sum0, sum1 = fill(F(0.0)), fill(F(0.0))
             for e in range(begin, end):
-                at = np.int64(word[e]) * n_clusters + k
-                times = fill(float32(count[e]))
+                at = np.int64(element(word, e)) * n_clusters + k
+                times = fill(float32(element(count, e)))
                 sum0 = add_product(sum0, times, load(table, at))
                 sum1 = add_product(sum1, times, load(table, at + N_LANES))
             store(part, k, sum0)
@@ -100,8 +100,9 @@ def add_word_scores(first, last, word, count, table, part, scores):
         if k < n_clusters:
             total = fill(F(0.0))
             for e in range(begin, end):
-                at = np.int64(word[e]) * n_clusters + k
-                total = add_product(total, fill(float32(count[e])), load(table, at))
+                at = np.int64(element(word, e)) * n_clusters + k
+                times = fill(float32(element(count, e)))
+                total = add_product(total, times, load(table, at))
             store(part, k, total)
         for k in range(n_clusters):
             scores[k] += part[k]

@@ -9,9 +9,9 @@ tabulated for the sweep; only a token that falls on it looks at all of them.
 import numpy as np
 from numba import float32, njit
 
-from mcsquared.kernels.cpu.cells import running_sums, topic_at
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.mixtures import multiply_four
+from mcsquared.kernels.cpu.thresholds import running_sums, topic_at
 from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms
 
 __all__ = ["sweep_tokens_by_own_topics", "tabulate_mixtures"]

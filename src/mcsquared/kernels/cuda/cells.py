@@ -1,15 +1,15 @@
 """Topics when all groups of a cluster share one mixture, on the GPU: a few warps for each word.
 
 A word's cells are dealt out to them in the order of the clusters; a cell's tokens are worked on 32
-at a time. Which topic a number falls on is found as on the CPU: cells of few tokens through sums by
-lane, the others through sums by block of sixteen.
+at a time. Which topic a number falls on is found as on the CPU, where shares lie lane after lane,
+or in the order of the topics if these are very many and so are the tokens.
 """
 
 from functools import cache
 
 from numba import cuda, float32, int32, int64, uint32, uint64
 
-from mcsquared.kernels.cpu.cells import FEW
+from mcsquared.kernels.cpu.cells import FEW, MANY_TOPICS
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cuda.numbers import four_words, place_of, unit
 from mcsquared.kernels.cuda.warp import (
@@ -81,16 +81,16 @@ def draw_cells(
 
 
 @cuda.jit(device=True)
-def topic_at(place, few, n_topics):
-    """Return the topic at a place of the running sums: by lane where tokens are few."""
-    if few:
+def topic_at(place, by_lane, n_topics):
+    """Return the topic at a place of the running sums."""
+    if by_lane:
         n_blocks = int32(n_topics // N_LANES)
         return (place % n_blocks) * int32(N_LANES) + place // n_blocks
     return place
 
 
 @cuda.jit(device=True)
-def add_up(w, row, few, n_topics, shares, weights, sums, warp, thread):
+def add_up(w, row, by_lane, n_topics, shares, weights, sums, warp, thread):
     """Write running sums over all topics of a cell to ``sums``; return the last of them.
 
     In the order in which the CPU's run: by lane, or as topics come.
@@ -100,7 +100,7 @@ def add_up(w, row, few, n_topics, shares, weights, sums, warp, thread):
         place = begin + thread
         value = float32(0.0)
         if place < n_topics:
-            m = topic_at(place, few, n_topics)
+            m = topic_at(place, by_lane, n_topics)
             value = shares[row + m] * weights[w * n_topics + m]
         value = before + running_sum(value, thread)
         if place < n_topics:
@@ -126,7 +126,7 @@ def number_of(block, token, place, seed, chain, sweep):
 
 
 @cuda.jit(device=True)
-def find(threshold, row, few, n_topics, shares, sums, warp):
+def find(threshold, row, by_lane, n_topics, shares, sums, warp):
     """Return the topic at the first place whose sum is beyond the threshold."""
     low, high = int32(0), int32(n_topics - 1)
     while low < high:
@@ -136,10 +136,10 @@ def find(threshold, row, few, n_topics, shares, sums, warp):
         else:
             low = middle + int32(1)
     # Sums of 32 at once may fall by rounding: a place without share is passed by.
-    m = topic_at(low, few, n_topics)
+    m = topic_at(low, by_lane, n_topics)
     while low > 0 and shares[row + m] == float32(0.0):
         low -= int32(1)
-        m = topic_at(low, few, n_topics)
+        m = topic_at(low, by_lane, n_topics)
     return m
 
 
@@ -192,12 +192,13 @@ def _draw_cells_of(n_topics):
                 n_cells += int32(1)
                 if n_cells % SHARERS == part:
                     k = first + source
-                    row, few = int64(k) * n_topics, n_tokens < FEW
-                    total = add_up(w, row, few, n_topics, shares, weights, sums, warp, thread)
+                    row = int64(k) * n_topics
+                    by_lane = n_topics <= MANY_TOPICS or n_tokens < FEW
+                    total = add_up(w, row, by_lane, n_topics, shares, weights, sums, warp, thread)
                     meet()
                     for i in range(thread, n_tokens, 32):
                         u = number_of(block, drawn + i, place, seed, chain, sweep)
-                        m = find(u * total, row, few, n_topics, shares, sums, warp)
+                        m = find(u * total, row, by_lane, n_topics, shares, sums, warp)
                         cuda.atomic.add(count, (warp, m), 1)
                     meet()
                     for m in range(thread, n_topics, 32):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
+from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.priors import Priors
@@ -38,7 +39,7 @@ class Psi:
         self._words, self._key, self._workers = state.counts.words_in_topic, key, workers
         self._beta = float(priors.content.concentration)  # type: ignore[attr-defined]
         self._bounds = observations.layout.row_chunk_start
-        self._variates = np.empty(self._words.shape, np.float32)
+        self._variates = aligned(*self._words.shape)
         self._sums = np.zeros((len(self._bounds) - 1, self._words.shape[1]))
         self._end = workers.begin(len(self._bounds) - 1, self._draw)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.cells import draw_cells
+from mcsquared.kernels.cpu.cells import blocks_at_once, draw_cells
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
-from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.kernels.cpu.lanes import N_LANES, aligned
 from mcsquared.kernels.cpu.members import count_words_in_topics, sweep_tokens
 from mcsquared.kernels.cpu.mixtures import draw_clusters_of_words, tabulate_log_mixtures
 from mcsquared.kernels.cpu.sparse_members import sweep_tokens_by_own_topics, tabulate_mixtures
@@ -79,7 +79,7 @@ def draw_clusters(
     layout, row_bounds = observations.layout, observations.layout.row_chunk_start
     visits = Visits(state, observations, contexts, workers)
     n_words, n_slots = len(variates), len(shares)
-    table, means = np.empty((n_words, n_slots), np.float32), np.empty(n_words, np.float32)
+    table, means = aligned(n_words, n_slots), np.empty(n_words, np.float32)
     by_topic = np.ascontiguousarray(shares.T)
 
     def tabulate(first: int, last: int) -> None:
@@ -136,7 +136,7 @@ def draw_topics(
     word_start, word_bounds : int64
         Tokens of the words before each, and bounds of chunks of words.
     """
-    words = state.counts.words_in_topic
+    words, at_once = state.counts.words_in_topic, blocks_at_once(shares.shape[1])
 
     def draw(first: int, last: int) -> NDArray[np.int32]:
         topics = np.zeros(shares.shape, np.int32)
@@ -144,6 +144,7 @@ def draw_topics(
             word_bounds[first],
             word_bounds[last],
             shares.shape[1],
+            at_once,
             groups_of_word.start,
             groups_of_word.column,
             groups_of_word.count,
@@ -167,8 +168,8 @@ def leave_closed_slots(
 ) -> None:
     """Move tokens that rounding put into slots without weight to the open slot beside each.
 
-    That happens to one token of some ten million, see `mcsquared.kernels.cpu.cells`; a bound on the
-    number of topics holds nevertheless. Counts by cluster and by word change alike.
+    That hardly ever happens, see `mcsquared.kernels.cpu.cells`; a bound on the number of topics
+    holds nevertheless. Counts by cluster and by word change alike.
     """
     for m in np.flatnonzero(~is_open & topics.any(axis=0)):
         candidates = np.flatnonzero(is_open)
@@ -272,7 +273,7 @@ def visit_own_topics(
 ) -> None:
     """Draw the topic of every token, the topics of its group first."""
     layout, by_topic = observations.layout, np.ascontiguousarray(base.T)
-    table = np.empty((len(psi), len(base)), np.float32)
+    table = aligned(len(psi), len(base))
     row_bounds = layout.row_chunk_start
 
     def tabulate(first: int, last: int) -> None:
