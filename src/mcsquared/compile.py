@@ -16,8 +16,8 @@ from mcsquared.estimator import LAM, MC2
 
 __all__ = ["compile_kernels"]
 
-# The kernels for tokens of groups that vary, and for cells, are made for each number of topic slots,
-# of which these are the most used beside that of the smallest models; others are compiled when they
+# Kernels for tokens of groups that vary, and for cells, are made for each number of topic slots, of
+# which these are the most used beside that of the smallest models; others are compiled when they
 # are needed.
 MORE_SLOTS = (64, 112)
 
