@@ -43,7 +43,7 @@ __all__ = ["FEW", "MANY_TOPICS", "blocks_at_once", "draw_cells", "draw_topics_by
 
 F = np.float32
 TOPICS = int(Step.TOPICS)
-MANY_TOPICS, FEW = 320, 8  # above so many topics, from so many tokens on: a search is quicker
+MANY_TOPICS, FEW = 240, 8  # above so many topics, from so many tokens on: a search is quicker
 AT_ONCE = 7  # blocks whose counts stay in registers, also where these hold eight floats
 NUMBERS = 32 * BLOCK
 
