@@ -50,10 +50,10 @@ def main() -> None:
 
 
 def write(answers: dict[str, Answer]) -> None:
-    """Write the figures as JSON and as a page; answers to other questions stay if they fit.
+    """Write the figures as JSON and as a page; answers to other questions stay.
 
-    What was measured on another machine or with other versions goes: one page, one machine. An
-    answer that says where it was measured stays, and takes none with it.
+    The page has one machine. What was measured on another, or with other versions, says so with its
+    figures; an answer that says so itself leaves the page's machine as it is.
     """
     machine, pictured = describe(), list(answers)
     if RESULTS.exists():
@@ -62,8 +62,8 @@ def write(answers: dict[str, Answer]) -> None:
         if all(answer.machine for answer in answers.values()):
             machine = earlier["machine"]
         if earlier["machine"] != machine:
-            kept = {name: answer for name, answer in kept.items() if answer.machine}
-        answers = kept | answers
+            kept = {name: measured_on(earlier["machine"], answer) for name, answer in kept.items()}
+        answers = {name: as_of(machine, answer) for name, answer in (kept | answers).items()}
     answers = {name: answers[name] for name in QUESTIONS if name in answers}
     record = {
         "machine": machine,
@@ -76,6 +76,16 @@ def write(answers: dict[str, Answer]) -> None:
     RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PAGE.write_text(markdown(machine, answers), encoding="utf-8")
     write_page(PAGE.parent / "scaling.md", record["answers"])
+
+
+def measured_on(machine: dict[str, str], answer: Answer) -> Answer:
+    """Return the answer with the machine that was its page's, unless it has one of its own."""
+    return answer if answer.machine else replace(answer, machine=machine)
+
+
+def as_of(machine: dict[str, str], answer: Answer) -> Answer:
+    """Return the answer without its machine if that is the page's."""
+    return replace(answer, machine={}) if answer.machine == machine else answer
 
 
 def _command(arguments: argparse.Namespace) -> str:

@@ -69,5 +69,18 @@ def test_answers_of_another_machine_stay_and_take_none_with_them(tmp_path, monke
     page.write({"startup": Answer("New", ["what"], [["z"]])})
     kept = json.loads(page.RESULTS.read_text())
     assert kept["machine"] == {"processor": "two"}
-    assert set(kept["answers"]) == {"device", "startup"}
+    machines = {name: answer["machine"] for name, answer in kept["answers"].items()}
+    assert machines == {"memory": {"processor": "one"}, "device": {"GPU": "fast"}, "startup": {}}
     assert "- GPU: fast" in page.PAGE.read_text()
+    assert "- processor: one" in page.PAGE.read_text()
+    monkeypatch.setattr(page, "describe", lambda: {"processor": "one"})
+    page.write({"device": there})
+    page.write({"growth": Answer("Again", ["what"], [["w"]])})
+    kept = json.loads(page.RESULTS.read_text())["answers"]
+    machines = {name: answer["machine"] for name, answer in kept.items()}
+    assert machines == {
+        "memory": {},
+        "growth": {},
+        "device": {"GPU": "fast"},
+        "startup": {"processor": "two"},
+    }
