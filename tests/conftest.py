@@ -1,7 +1,9 @@
 """What tests share: settings of Hypothesis, the table of calibration results."""
 
+import contextlib
 import os
 import signal
+import warnings
 
 import hypothesis
 import pytest
@@ -30,6 +32,15 @@ def calibration(record_property, request):
         record_property(RESULTS, calibration_table.to_property(row))
 
     return note
+
+
+def pytest_configure(config):
+    # ArviZ leaves a file when it is first imported on a day, and fails where two processes do so at
+    # once: before there are workers, this one does.
+    if getattr(config.option, "numprocesses", None):
+        with warnings.catch_warnings(), contextlib.suppress(ImportError):
+            warnings.simplefilter("ignore")
+            import arviz  # noqa: F401
 
 
 def pytest_runtest_logreport(report):
