@@ -27,6 +27,7 @@ __all__ = ["is_due", "sweep_collapsed"]
 
 MOST_TOKENS = 100_000
 EVERY = 3  # sweeps: it costs as much as several blocked ones
+YOUNG = 100  # sweeps of a chain that each have one: clusters that are alike merge sooner
 OTHER_CHAIN = 2**30  # the collapsed sweep draws numbers that no blocked sweep of a chain draws
 SMALLEST_WEIGHT = 1e-300
 TOKENS_AT_ONCE = 4096
@@ -35,7 +36,8 @@ TOKENS_AT_ONCE = 4096
 def is_due(state: State, observations: Observations) -> bool:
     """Say whether a fit does a collapsed sweep now: words, λ = ∞, and not too many of them."""
     few = observations.n_words > 0 and observations.n_tokens <= MOST_TOKENS
-    return few and observations.shown is None and math.isinf(state.lam) and state.sweep % EVERY == 0
+    now = state.sweep <= YOUNG or state.sweep % EVERY == 0
+    return few and observations.shown is None and math.isinf(state.lam) and now
 
 
 def sweep_collapsed(
