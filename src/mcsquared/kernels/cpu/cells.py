@@ -18,7 +18,6 @@ from mcsquared.kernels.cpu.lanes import (
     N_LANES,
     add,
     add_counts,
-    add_product,
     count_reached,
     element,
     fill_rows,
@@ -27,7 +26,6 @@ from mcsquared.kernels.cpu.lanes import (
     larger,
     load,
     moved_up,
-    multiply,
     nonzero,
     rising_sums,
     rows_of,
@@ -36,7 +34,13 @@ from mcsquared.kernels.cpu.lanes import (
     subtract,
     trailing_zeros,
 )
-from mcsquared.kernels.cpu.thresholds import block_sums, running_sums, topic_at, topic_in_block
+from mcsquared.kernels.cpu.thresholds import (
+    block_sums,
+    running_sums,
+    sum_lanes,
+    topic_at,
+    topic_in_block,
+)
 from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, uniform
 
 __all__ = ["FEW", "MANY_TOPICS", "blocks_at_once", "draw_cells", "draw_topics_by_word"]
@@ -64,11 +68,7 @@ def upper_edges(left, left_at, right, right_at, n, end, edges):
     edge of the one before: sums are monotone however they are rounded. ``end`` is zeros but for its
     last lane, infinity, so that no number lies beyond all edges.
     """
-    total = multiply(load(left, left_at), load(right, right_at))
-    store(edges, 0, total)
-    for m in range(N_LANES, n, N_LANES):
-        total = add_product(total, load(left, left_at + m), load(right, right_at + m))
-        store(edges, m, total)
+    total = sum_lanes(left, left_at, right, right_at, n, edges)
     by_lane = rising_sums(total)
     before = moved_up(by_lane, F(0.0))
     for m in range(0, n - N_LANES, N_LANES):

@@ -18,9 +18,23 @@ from mcsquared.kernels.cpu.lanes import (
     store,
 )
 
-__all__ = ["block_sums", "running_sums", "topic_at", "topic_in_block"]
+__all__ = ["block_sums", "running_sums", "sum_lanes", "topic_at", "topic_in_block"]
 
 F = np.float32
+
+
+@njit(cache=True, inline="always")
+def sum_lanes(left, left_at, right, right_at, n, sums):
+    """Write the running sums of left × right over n topics, each lane for itself; return the last.
+
+    Those of lane i are at i, i + 16, ...
+    """
+    total = multiply(load(left, left_at), load(right, right_at))
+    store(sums, 0, total)
+    for m in range(N_LANES, n, N_LANES):
+        total = add_product(total, load(left, left_at + m), load(right, right_at + m))
+        store(sums, m, total)
+    return total
 
 
 @njit(cache=True, inline="always")
@@ -29,11 +43,7 @@ def running_sums(left, left_at, right, right_at, n, sums):
 
     Sums of lane i are at i, i + 16, ...; a block of zeros and the sums over lanes follow them.
     """
-    total = multiply(load(left, left_at), load(right, right_at))
-    store(sums, 0, total)
-    for m in range(N_LANES, n, N_LANES):
-        total = add_product(total, load(left, left_at + m), load(right, right_at + m))
-        store(sums, m, total)
+    total = sum_lanes(left, left_at, right, right_at, n, sums)
     by_lane = prefix_sums(total)
     store(sums, n, fill(F(0.0)))
     store(sums, n + N_LANES, by_lane)
