@@ -1,4 +1,4 @@
-# Every target sets up what it needs, so that each works on a fresh clone.
+# Each target creates .venv if needed, so all of them work on a fresh clone.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,65 +6,74 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 WORKERS ?= 2
-CHECKED := src tests $(wildcard benchmarks docs/*.py examples experiments)
+CHECKED := src tests .ci $(wildcard benchmarks docs/*.py examples experiments)
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup demo test lint format docs calibrate bench reproduce fresh clean
+.PHONY: help setup demo test coverage golden lint format docs calibrate bench reproduce fresh clean
 
-help:  ## show this list
+help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY)  ## make .venv with the package, its kernels compiled, and all extras but the GPU's
+setup: $(READY)  ## create .venv with the package, all extras except gpu, and compiled kernels
 
-# The stamp depends on pyproject.toml alone: set up once, and again when a requirement changes.
+# The stamp depends on pyproject.toml alone: the environment is updated when a requirement changes.
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "mcsquared needs Python 3.11 or later: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "setting up $(VENV), once: some minutes, most of them without a word"
+		|| { echo "mcsquared requires Python 3.11 or later: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Installing into $(VENV): takes a few minutes the first time (pip prints nothing meanwhile)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[all,dev]'
-	@echo "compiling the kernels, once: a minute or two"
+	@echo "Compiling the kernels: takes a minute or two the first time"
 	$(BIN)/python -m mcsquared.compile
 	@touch $@
 
-demo: $(READY)  ## start to result on the letters of the paper
+demo: $(READY)  ## run the demo on the paper's letters
 	$(BIN)/mc2 demo letters
-	@echo "next: . $(BIN)/activate, then mc2 demo stdlib, or mc2 fit FILE.csv --text COLUMN for a file of your own"
+	@echo "Next: . $(BIN)/activate, then mc2 demo stdlib, or mc2 fit FILE.csv --text COLUMN for your own file"
 
-# Two workers share two cores: one thread each for linear algebra. Compiled kernels are cached.
-test: $(READY)  ## the tests, without the long ones
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
+# One linear-algebra thread per pytest worker: two workers share two cores.
+test: $(READY)  ## run the tests, except those marked slow or calibrate
+	$(PYTEST) $(TESTS)
 
-lint: $(READY)  ## ruff, the type check and the import contract
+coverage: $(READY)  ## run the tests with line coverage; HTML in build/coverage
+	$(PYTEST) --cov --cov-report= $(TESTS)
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report --skip-covered --sort=cover
+
+golden: $(READY)  ## compare the draws with those recorded in tests/golden; CASES="words_finite ..."
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.golden compare $(CASES)
+
+lint: $(READY)  ## run ruff, mypy and the import contract
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(READY)  ## let ruff lay out the code
+format: $(READY)  ## format the code with ruff
 	$(BIN)/ruff format $(CHECKED)
 	$(BIN)/ruff check --fix $(CHECKED)
 
-# What builds the site is of no use for anything else, and large: it is not part of the setup.
+# MkDocs and its plugins are large and used by `make docs` only, so setup leaves them out.
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
-docs: $(DOCS_READY)  ## the documentation as a site in build/site
+docs: $(DOCS_READY)  ## build the documentation in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "open build/site/index.html, or for its search: $(BIN)/mkdocs serve"
+	@echo "Open build/site/index.html, or run $(BIN)/mkdocs serve to use the search"
 
-calibrate: $(READY)  ## the long exactness tests of the samplers
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m calibrate $(TESTS)
+calibrate: $(READY)  ## run the long exactness tests of the samplers
+	$(PYTEST) -m calibrate $(TESTS)
 
-bench: $(READY)  ## speed, memory and quality beside other packages; QUESTIONS="throughput ..."
+bench: $(READY)  ## measure speed, memory and quality against other packages; QUESTIONS="throughput ..."
 	$(BIN)/python -m benchmarks $(QUESTIONS)
 
-reproduce: $(READY)  ## the paper's experiments at tiny scale, without any data
+reproduce: $(READY)  ## run the paper's experiments at tiny scale; needs no data
 	$(BIN)/mc2 reproduce all --scale tiny --out build/reproduction
 
-fresh:  ## forget compiled kernels, after an edit in kernels/
+fresh:  ## delete compiled kernels; needed after an edit in kernels/
 	find src -name '*.nb[ic]' -delete
 
-clean:  ## remove the environment and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+clean:  ## delete the environment and all caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

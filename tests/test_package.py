@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import importlib.util
 import json
 import re
 import subprocess
@@ -130,3 +131,19 @@ def test_the_base_is_light():
     names = {re.split("[<>=]", requirement)[0] for requirement in project["dependencies"]}
     numeric = {"numpy", "scipy", "scikit-learn", "pandas", "numba", "narwhals", "safetensors"}
     assert names == numeric | {"typer", "rich"}
+
+
+def release_check():
+    spec = importlib.util.spec_from_file_location("check_release", ROOT / ".ci/check_release.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.release_problems
+
+
+def test_the_tag_of_the_present_version_can_be_released():
+    assert release_check()(f"v{mcsquared.__version__}") == []
+
+
+@pytest.mark.parametrize("tag", ["0.1.0", "v0.0.9", "v99.0.0"])
+def test_a_tag_that_disagrees_with_the_version_or_the_changelog_is_refused(tag):
+    assert release_check()(tag) != []
