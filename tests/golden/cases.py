@@ -324,23 +324,28 @@ def _on_dask(corpus, settings):
 
 
 def _simulated(rows, settings):
+    """Fits on a simulated GPU: as few groups, sweeps, cluster slots and topic slots as can be."""
+    from tests.golden import simulator
+
+    few = {"n_sweeps": 3, "burn_in": 1, "thin": 1, "device": "cuda"}
+    few |= {"init": "random", "max_clusters": 4, "max_topics": 16}
+    chosen = {name: FAMILIES[name] for name in ("year", "place", "tags", "spot")}
+    corpus = mc2.Corpus(rows, contexts=contexts(8))
     found = {}
-    for number, options in enumerate(settings):
-        few = {"n_sweeps": 3, "burn_in": 1, "thin": 1, "device": "cuda"}
-        chosen = {name: FAMILIES[name] for name in ("year", "place", "tags", "spot")}
-        corpus = mc2.Corpus(rows, contexts=contexts(6))
-        for key, value in left(fit(corpus, contexts=chosen, **few, **options)).items():
-            found[f"{number} {key}"] = value
+    with simulator.one_thread_at_a_time():
+        for number, options in enumerate(settings):
+            for key, value in left(fit(corpus, contexts=chosen, **few, **options)).items():
+                found[f"{number} {key}"] = value
     return found
 
 
 def words_in_cuda_simulator():
-    counts = words(n_words=5, tokens=3, n=6).content.counts
+    counts = words(n_words=6, tokens=5, n=8).content.counts
     return _simulated(counts, [PAPER, VARYING])
 
 
 def vectors_in_cuda_simulator():
-    return _simulated([row[:3] for row in points(2, n=6)], [PAPER, VARYING])
+    return _simulated([row[:3] for row in points(2, n=8)], [PAPER, VARYING])
 
 
 def resumed():
