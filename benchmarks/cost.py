@@ -173,8 +173,8 @@ def wire_bytes(engine: str, sizes: Sizes, workers: int, statistics: int = 0) -> 
 
 def peak_bytes(sizes: Sizes, contexts: int) -> float:
     """Return the memory of a fit beyond what the libraries take, by the engine's own measures."""
-    from mcsquared.fitting.stored import BYTES_PER_CELL
-    from mcsquared.observations.stored import BYTES_PER_CONTEXT, BYTES_PER_GROUP, BYTES_PER_TOKEN
+    from mcsquared.fitting.disk import BYTES_PER_CELL
+    from mcsquared.observations.disk import BYTES_PER_CONTEXT, BYTES_PER_GROUP, BYTES_PER_TOKEN
 
     of_group = BYTES_PER_GROUP + BYTES_PER_CONTEXT * contexts
     return (

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import mcsquared as mc2
 from mcsquared.cli.app import app
 from mcsquared.errors import InputError
-from mcsquared.fitting import stored
+from mcsquared.fitting import disk
 from tests.test_chain import assert_same_draws
 
 pytest.importorskip("pyarrow")
@@ -45,9 +45,9 @@ def folder(frame, tmp_path_factory):
 @pytest.fixture
 def on_disk(monkeypatch):
     """Leave the corpus on disk, in five shards, though it is small."""
-    monkeypatch.setattr(stored, "bytes_of", lambda source: 10**18)
-    monkeypatch.setattr(stored, "shards_for", lambda observations: 5)
-    monkeypatch.setattr(stored.Shown, "most_that_fit", staticmethod(lambda source: 10**9))
+    monkeypatch.setattr(disk, "bytes_of", lambda source: 10**18)
+    monkeypatch.setattr(disk, "shards_for", lambda observations: 5)
+    monkeypatch.setattr(disk.SampledCorpus, "most_that_fit", staticmethod(lambda source: 10**9))
     return monkeypatch
 
 
@@ -73,9 +73,9 @@ def test_shards_read_from_disk_draw_what_memory_draws(lam, frame, folder, on_dis
 @both
 def test_any_number_of_shards_draws_the_same_where_some_groups_are_shown(lam, folder, on_disk):
     models = []
-    on_disk.setattr(stored, "MOST_SHOWN", 100)
+    on_disk.setattr(disk, "MAX_SAMPLED", 100)
     for n_shards in (1, 7):
-        on_disk.setattr(stored, "shards_for", lambda observations, n=n_shards: n)
+        on_disk.setattr(disk, "shards_for", lambda observations, n=n_shards: n)
         models.append(mc2.MC2(lam=lam, **SCHEDULE).fit(mc2.ParquetFolder(folder)))
     assert_same_draws(*(model.posterior_ for model in models))
     np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
@@ -85,7 +85,7 @@ def test_any_number_of_shards_draws_the_same_where_some_groups_are_shown(lam, fo
 def test_labels_of_all_groups_agree_with_those_shown_and_with_predictions(
     lam, frame, folder, on_disk, tmp_path
 ):
-    on_disk.setattr(stored, "MOST_SHOWN", 100)
+    on_disk.setattr(disk, "MAX_SAMPLED", 100)
     schedule = SCHEDULE | {"n_sweeps": 40, "burn_in": 20}
     model = mc2.MC2(lam=lam, **schedule).fit(mc2.ParquetFolder(folder))
     posterior = model.posterior_
@@ -109,7 +109,7 @@ def test_the_scratch_folder_is_gone_after_a_fit(folder, on_disk, tmp_path):
 
 
 def test_a_limit_that_nothing_fits_into_is_refused(folder, monkeypatch, tmp_path):
-    monkeypatch.setattr(stored, "bytes_of", lambda source: 10**18)
+    monkeypatch.setattr(disk, "bytes_of", lambda source: 10**18)
     with pytest.raises(InputError, match=r"memory is 10 MB, but .* MB at the least are wanted"):
         mc2.MC2(**SCHEDULE).fit(mc2.ParquetFolder(folder, memory="10MB", scratch=tmp_path))
     assert list(tmp_path.iterdir()) == []

@@ -82,9 +82,9 @@ def test_a_family_without_a_kernel_is_observed_through_its_statistics():
     priors = Priors.for_corpus(corpus, Visits(), {"visits": Visits(), "year": "auto"})
     observed = observe(corpus, priors)
     assert observed.content_kind == -1
-    assert observed.generic_content.statistics.shape == (corpus.n_tokens, 2)
+    assert observed.python_content.statistics.shape == (corpus.n_tokens, 2)
     assert observed.n_content_statistics == 2
-    (visits,) = observed.generic_contexts
+    (visits,) = observed.python_contexts
     missing = ~corpus.contexts["visits"].observed
     assert missing.any()
     assert not visits.statistics[missing].any()
@@ -101,7 +101,7 @@ def test_values_near_a_billion_keep_their_digits():
 
 
 def test_more_tokens_than_counts_can_hold_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "MOST_TOKENS", 10)
+    monkeypatch.setattr(module, "MAX_TOKENS", 10)
     corpus = Corpus(np.array([[5, 6]]))
     with pytest.raises(InputError, match=r"the corpus has 11 tokens, .* 10 at most"):
         observe(corpus, Priors.for_corpus(corpus))

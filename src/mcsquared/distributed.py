@@ -25,9 +25,9 @@ from mcsquared import __version__
 from mcsquared.corpus import ParquetFolder
 from mcsquared.errors import InputError
 from mcsquared.fitting import elsewhere
-from mcsquared.fitting.stored import shards_for
+from mcsquared.fitting.disk import shards_for
 from mcsquared.observations import Observations
-from mcsquared.observations.stored import StoredObservations
+from mcsquared.observations.disk import DiskObservations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import Key
 from mcsquared.samplers.blocked.device import missing_gpu
@@ -375,7 +375,7 @@ def _alive(client: Any) -> list[str]:
 def _n_shards(observations: Observations, client: Any) -> int:
     """Return how many shards there are: one a worker, more where a part is all that fits here."""
     n_workers = max(len(_alive(client)), 1)  # all may have been lost since the last chain
-    if not isinstance(observations, StoredObservations):
+    if not isinstance(observations, DiskObservations):
         return n_workers
     # The same number for each: all workers are busy as long as the others are.
     return -(-shards_for(observations) // n_workers) * n_workers

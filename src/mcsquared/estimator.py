@@ -18,11 +18,11 @@ from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.fitting import EarlierFit, Fit, check_sampler, checked_schedule, seed_from
-from mcsquared.fitting.stored import (
-    Shown,
-    in_memory_or_shown,
-    parts_of_folder,
-    refuse_beside_folder,
+from mcsquared.fitting.disk import (
+    SampledCorpus,
+    check_absent,
+    folder_batches,
+    load_or_sample,
 )
 from mcsquared.posterior import Posterior
 from mcsquared.priors import Concentration, Gamma, Priors
@@ -179,12 +179,12 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         seed = seed_from(self.random_state, self.checkpoint)
         if not isinstance(X, ParquetFolder):
             return self._fit(as_corpus(X, contexts, content=self._content_kind()), schedule, seed)
-        refuse_beside_folder(contexts=contexts, warm_start=self.warm_start or None)
+        check_absent(contexts=contexts, warm_start=self.warm_start or None)
         with X.open() as stored:
-            return self._fit(in_memory_or_shown(stored, seed), schedule, seed)
+            return self._fit(load_or_sample(stored, seed), schedule, seed)
 
-    def _fit(self, corpus: Corpus | Shown, schedule: Schedule, seed: int) -> Self:
-        known = corpus.corpus if isinstance(corpus, Shown) else corpus
+    def _fit(self, corpus: Corpus | SampledCorpus, schedule: Schedule, seed: int) -> Self:
+        known = corpus.corpus if isinstance(corpus, SampledCorpus) else corpus
         priors = Priors.for_corpus(
             known,
             content="auto" if self._content_kind() != "auto" else self.content,
@@ -398,8 +398,8 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         if not isinstance(X, ParquetFolder):
             return ask(*self._known(X, contexts))
         check_is_fitted(self)
-        refuse_beside_folder(contexts=contexts)
-        parts = parts_of_folder(X, self.posterior_.vocabulary)
+        check_absent(contexts=contexts)
+        parts = folder_batches(X, self.posterior_.vocabulary)
         return np.concatenate([ask(*self._known(part, None)) for part in parts])
 
     def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:

@@ -214,8 +214,8 @@ def _topic_statistics(
     observations: Observations, topic_of_token: Labels, n_slots: int
 ) -> NDArray[np.float64]:
     statistics = np.zeros((n_slots, observations.n_content_statistics))
-    if observations.generic_content is not None:
-        np.add.at(statistics, topic_of_token, observations.generic_content.statistics)
+    if observations.python_content is not None:
+        np.add.at(statistics, topic_of_token, observations.python_content.statistics)
     elif observations.content_kind >= 0:
         from mcsquared.kernels.cpu.predictive import add_observations
 

@@ -11,7 +11,7 @@ from scipy.special import betaln, gammaln
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Bernoulli, Categorical, ConjugateFamily, Poisson
-from mcsquared.observations import Generic
+from mcsquared.observations import PythonObservations
 from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked import own
@@ -121,7 +121,7 @@ def test_what_is_drawn_next_is_weighed_by_all_the_others():
     rng = np.random.default_rng(4)
     family, labels, observed = Visits(), rng.integers(0, 4, 30), rng.random(30) < 0.8
     x = rng.poisson(5.0, 30).astype(float)
-    slots = own.Slots(Generic.of(family, x[observed], observed), labels, 6)
+    slots = own.Slots(PythonObservations.of(family, x[observed], observed), labels, 6)
     for _ in range(100):
         i, new = rng.integers(30), int(rng.integers(6))
         others = observed & (np.arange(30) != i)

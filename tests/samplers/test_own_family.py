@@ -108,4 +108,4 @@ def test_a_changed_copy_of_a_built_in_family_takes_the_generic_way():
     corpus = CASES["poisson"].corpus
     priors = Priors.for_corpus(corpus, Doubtful(1.5, 0.4), {}, alpha=1.0, v=1.0, eta=1.0)
     observations = observe(Corpus(corpus.content), priors)
-    assert observations.generic_content is not None
+    assert observations.python_content is not None

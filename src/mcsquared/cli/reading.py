@@ -147,11 +147,11 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
     if not file.is_folder:
         yield read_for_model(model, file)
         return
-    from mcsquared.fitting.stored import parts_of_folder
+    from mcsquared.fitting.disk import folder_batches
 
     text = file.text or model.posterior_.source.get(_TEXT)
     folder = replace(file, text=text).folder("all", bag_separators(model))
-    yield from parts_of_folder(folder, model.posterior_.vocabulary)
+    yield from folder_batches(folder, model.posterior_.vocabulary)
 
 
 def spelled_as_known(column: Column, fields: Any, known: Any) -> Column:

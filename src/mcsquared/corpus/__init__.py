@@ -4,13 +4,13 @@ from mcsquared.corpus.accept import as_corpus
 from mcsquared.corpus.columns import Column
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.corpus import Corpus
-from mcsquared.corpus.stored import ParquetFolder, StoredCorpus
+from mcsquared.corpus.stored import DiskCorpus, ParquetFolder
 
 __all__ = [
     "Column",
     "Corpus",
+    "DiskCorpus",
     "ParquetFolder",
-    "StoredCorpus",
     "Vectors",
     "Words",
     "as_corpus",

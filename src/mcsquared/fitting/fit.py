@@ -20,9 +20,14 @@ from mcsquared.checkpoint import Checkpoint
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.fitting.checks import check_memory, physical_memory
-from mcsquared.fitting.stored import Shown, labels_of_all, places_for, without_hidden
+from mcsquared.fitting.disk import (
+    SampledCorpus,
+    disk_backend,
+    drop_unsampled_clusters,
+    labels_of_all,
+)
 from mcsquared.observations import Observations, observe
-from mcsquared.observations.stored import StoredObservations, observe_stored
+from mcsquared.observations.disk import DiskObservations, observe_disk
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.advice import LARGEST_RHAT
 from mcsquared.priors import Priors
@@ -77,12 +82,12 @@ class Fit:
     checkpoint: str | None
     device: str = "cpu"
 
-    def run(self, corpus: Corpus | Shown, states: Sequence[State] = ()) -> FitResult:
+    def run(self, corpus: Corpus | SampledCorpus, states: Sequence[State] = ()) -> FitResult:
         """Run the chains, from ``states`` where an earlier fit left some.
 
         Parameters
         ----------
-        corpus : Corpus or Shown
+        corpus : Corpus or SampledCorpus
             In memory, or on disk.
         """
         observations = self._observe(corpus)
@@ -126,11 +131,11 @@ class Fit:
         del observations, places  # as large as the corpus, and of no further use
         if isinstance(corpus, Corpus):
             return FitResult(self._posterior(corpus, runs), states)
-        posterior = self._posterior(corpus.corpus, [without_hidden(run) for run in runs])
+        posterior = self._posterior(corpus.corpus, [drop_unsampled_clusters(run) for run in runs])
         self._say_how_many_are_shown(posterior, corpus)
         return FitResult(posterior, states, labels_of_all(corpus, runs, posterior))
 
-    def _observe(self, corpus: Corpus | Shown) -> Observations:
+    def _observe(self, corpus: Corpus | SampledCorpus) -> Observations:
         if isinstance(corpus, Corpus):
             check_memory(corpus.n_tokens, physical_memory())
             return observe(corpus, self.priors)
@@ -144,9 +149,9 @@ class Fit:
                 raise InputError(
                     f"{name} is {found!r}, but a corpus larger than memory takes {wanted!r}"
                 )
-        return observe_stored(corpus.source, self.priors, corpus.groups)
+        return observe_disk(corpus.source, self.priors, corpus.groups)
 
-    def _say_how_many_are_shown(self, posterior: Posterior, corpus: Shown) -> None:
+    def _say_how_many_are_shown(self, posterior: Posterior, corpus: SampledCorpus) -> None:
         source, n_shown = corpus.source, len(corpus.groups)
         posterior.notes = [*source.notes, *posterior.notes]
         posterior.word_frequency = source.word_frequency
@@ -162,8 +167,8 @@ class Fit:
         elsewhere = _ELSEWHERE.get()
         if elsewhere is not None:
             return elsewhere(observations, self.priors)
-        if isinstance(observations, StoredObservations):
-            return places_for(observations, self.priors)
+        if isinstance(observations, DiskObservations):
+            return disk_backend(observations, self.priors)
         if self.device == "cpu":
             return None
         check_device(observations)

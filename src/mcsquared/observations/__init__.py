@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from mcsquared.families import ConjugateFamily
     from mcsquared.priors import Priors
 
-__all__ = ["Generic", "Observations", "bags_of_groups", "observe"]
+__all__ = ["Observations", "PythonObservations", "bags_of_groups", "observe"]
 
-MOST_TOKENS = 2**31 - 1  # counts per topic are 32-bit
+MAX_TOKENS = 2**31 - 1  # counts per topic are 32-bit
 
 
 @dataclass(frozen=True)
-class Generic:
+class PythonObservations:
     """Observations of a family without a kernel: a user's own.
 
     Attributes
@@ -45,21 +45,21 @@ class Generic:
     observed: NDArray[np.bool_]
     x: Any
 
-    def part(self, rows: slice) -> Generic:
+    def part(self, rows: slice) -> PythonObservations:
         """Return some observations in a row."""
         seen = np.concatenate([[0], np.cumsum(self.observed)])
         some = self.x[int(seen[rows.start]) : int(seen[rows.stop])]
-        return Generic(self.family, self.statistics[rows], self.observed[rows], some)
+        return PythonObservations(self.family, self.statistics[rows], self.observed[rows], some)
 
-    def take(self, rows: NDArray[np.integer]) -> Generic:
+    def take(self, rows: NDArray[np.integer]) -> PythonObservations:
         """Return some observations, wherever they are."""
         number = np.cumsum(self.observed) - 1
         observed = self.observed[rows]
         some = self.x[number[rows[observed]]]
-        return Generic(self.family, self.statistics[rows], observed, some)
+        return PythonObservations(self.family, self.statistics[rows], observed, some)
 
     @classmethod
-    def of(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> Generic:
+    def of(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> PythonObservations:
         """Return observations with their statistics, after a look at what the family says."""
         wanted = (int(observed.sum()), family.n_stats)
         found = np.asarray(family.statistics(x), np.float64) if wanted[0] else np.zeros(wanted)
@@ -94,10 +94,10 @@ class Observations:
     content_kind : int
         The kernel's kind of the content; -1 for words and for a family without a kernel.
     content_parameters : float64
-    generic_content : Generic or None
+    python_content : PythonObservations or None
     dense, bags
         Contexts, see `mcsquared.kernels.cpu.contexts`.
-    generic_contexts : list of Generic
+    python_contexts : list of PythonObservations
     content_family, dense_families, bag_families
         Of the content, of ``dense`` and of ``bags``, in their order.
     first_group, first_token : int
@@ -110,10 +110,10 @@ class Observations:
     values: NDArray[np.float64]
     content_kind: int
     content_parameters: NDArray[np.float64]
-    generic_content: Generic | None
+    python_content: PythonObservations | None
     dense: Dense
     bags: Bags
-    generic_contexts: list[Generic]
+    python_contexts: list[PythonObservations]
     content_family: ConjugateFamily
     dense_families: list[ConjugateFamily]
     bag_families: list[ConjugateFamily]
@@ -121,7 +121,7 @@ class Observations:
     first_token: int = 0
 
     @property
-    def shown(self) -> NDArray[np.int64] | None:
+    def sampled(self) -> NDArray[np.int64] | None:
         """The groups that stand for all others, where not all are in memory; None: all are."""
         return None
 
@@ -138,7 +138,7 @@ class Observations:
     @property
     def n_content_statistics(self) -> int:
         """Float statistics of a topic: 0 for words, whose counts are whole numbers."""
-        if self.content_kind < 0 and self.generic_content is None:
+        if self.content_kind < 0 and self.python_content is None:
             return 0
         return self.content_family.n_stats
 
@@ -157,7 +157,7 @@ class Observations:
             self,
             dense=_dense([], self.n_groups),
             bags=_bags([], self.n_groups),
-            generic_contexts=[],
+            python_contexts=[],
             dense_families=[],
             bag_families=[],
         )
@@ -174,18 +174,18 @@ class Observations:
         groups = slice(int(chunks[0]), int(chunks[-1]))
         start = self.group_start[groups.start : groups.stop + 1]
         tokens = slice(int(start[0]), int(start[-1]))
-        content = self.generic_content
+        content = self.python_content
         part = replace(
             self,
             group_start=start - start[0],
             word=self.word[tokens],
             values=self.values[tokens] if len(self.values) else self.values,
-            generic_content=None if content is None else content.part(tokens),
+            python_content=None if content is None else content.part(tokens),
             dense=self.dense._replace(
                 values=self.dense.values[groups], observed=self.dense.observed[groups]
             ),
             bags=bags_of_groups(self.bags, groups),
-            generic_contexts=[context.part(groups) for context in self.generic_contexts],
+            python_contexts=[context.part(groups) for context in self.python_contexts],
             first_group=self.first_group + groups.start,
             first_token=self.first_token + tokens.start,
         )
@@ -197,18 +197,18 @@ class Observations:
     def take(self, groups: NDArray[np.integer]) -> Observations:
         """Return some groups, wherever they are, as observations of their own."""
         tokens, start = _rows(self.group_start, groups)
-        content = self.generic_content
+        content = self.python_content
         return replace(
             self,
             group_start=start,
             word=self.word[tokens] if len(self.word) else self.word,
             values=self.values[tokens] if len(self.values) else self.values,
-            generic_content=None if content is None else content.take(tokens),
+            python_content=None if content is None else content.take(tokens),
             dense=self.dense._replace(
                 values=self.dense.values[groups], observed=self.dense.observed[groups]
             ),
             bags=_take_bags(self.bags, groups),
-            generic_contexts=[context.take(groups) for context in self.generic_contexts],
+            python_contexts=[context.take(groups) for context in self.python_contexts],
         )
 
     @property
@@ -228,7 +228,9 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
         **_content(corpus, priors.content),
         dense=_dense(dense, corpus.n_groups),
         bags=_bags(bags, corpus.n_groups),
-        generic_contexts=[Generic.of(f, c.observations(), c.observed) for c, f in generic],
+        python_contexts=[
+            PythonObservations.of(f, c.observations(), c.observed) for c, f in generic
+        ],
         content_family=priors.content,
         dense_families=[family for _, family in dense],
         bag_families=[family for _, family in bags],
@@ -243,12 +245,12 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
         "values": np.zeros((0, 0)),
         "content_kind": -1,
         "content_parameters": np.zeros(0),
-        "generic_content": None,
+        "python_content": None,
     }
-    if content.n_tokens > MOST_TOKENS:
+    if content.n_tokens > MAX_TOKENS:
         raise InputError(
             f"the corpus has {content.n_tokens} tokens, but a sampler that visits each of them "
-            f"takes {MOST_TOKENS} at most"
+            f"takes {MAX_TOKENS} at most"
         )
     if isinstance(content, Words):
         start = np.zeros(content.n_groups + 1, np.int64)
@@ -258,7 +260,9 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
     arrays["group_start"] = content.start
     x = vector_observations(corpus, family)
     if family.kernel is None:
-        return arrays | {"generic_content": Generic.of(family, x, np.ones(len(x), np.bool_))}
+        return arrays | {
+            "python_content": PythonObservations.of(family, x, np.ones(len(x), np.bool_))
+        }
     values = np.ascontiguousarray(content.values - _origin(family))
     return arrays | {
         "values": values,

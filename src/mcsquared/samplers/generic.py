@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.rng import Step, uniform
-from mcsquared.observations import Generic, Observations
+from mcsquared.observations import Observations, PythonObservations
 from mcsquared.state import State
 
 __all__ = ["GenericContexts", "resample_generic_topics"]
@@ -24,7 +24,7 @@ NOTHING = np.zeros(0)
 class GenericContexts:
     """Statistics per cluster of the contexts whose families have no kernel, for one sweep."""
 
-    def __init__(self, contexts: list[Generic], state: State) -> None:
+    def __init__(self, contexts: list[PythonObservations], state: State) -> None:
         self.contexts = contexts
         self.state = state
         n_slots = len(state.counts.groups_in_cluster)
@@ -35,7 +35,7 @@ class GenericContexts:
     @classmethod
     def of(cls, state: State, observations: Observations) -> GenericContexts:
         """Return the statistics of a state, summed from its labels."""
-        return cls(observations.generic_contexts, state)
+        return cls(observations.python_contexts, state)
 
     def grow(self) -> None:
         """Follow `State.grow_clusters`."""
@@ -70,7 +70,9 @@ class GenericContexts:
         return total
 
 
-def _log_gain(observed: Generic, row: int, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_gain(
+    observed: PythonObservations, row: int, statistics: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return log Z(s + T(x)) − log Z(s) for every slot; the base measure cancels."""
     family = observed.family
     return family.log_normaliser(statistics + observed.statistics[row]) - family.log_normaliser(
@@ -82,8 +84,8 @@ def resample_generic_topics(
     state: State, observations: Observations, seed: int, chain: int, max_topics: int
 ) -> None:
     """Draw every token's topic when the content's family has no kernel."""
-    assert observations.generic_content is not None
-    content, counts, sweep = observations.generic_content, state.counts, state.sweep
+    assert observations.python_content is not None
+    content, counts, sweep = observations.python_content, state.counts, state.sweep
     cluster_of_token = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
     counts.topic_statistics[:] = 0.0
     np.add.at(counts.topic_statistics, state.topic_of_token, content.statistics)

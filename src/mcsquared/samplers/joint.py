@@ -159,7 +159,7 @@ def _log_contexts(state: State, observations: Observations, occupied: np.ndarray
     for c, family in enumerate(observations.dense_families):
         statistics = counts.context_statistics[occupied, start[c] : start[c + 1]]
         total += float(family.log_marginal(statistics).sum())
-    for generic in observations.generic_contexts:
+    for generic in observations.python_contexts:
         statistics = np.zeros((len(occupied), generic.family.n_stats))
         np.add.at(statistics, state.cluster_of_group, generic.statistics)
         total += float(generic.family.log_marginal(statistics[occupied]).sum())

@@ -130,7 +130,7 @@ def without_topics(
         n_words=0,
         values=np.zeros((0, 0)),
         content_kind=-1,
-        generic_content=None,
+        python_content=None,
         bags=bags,
         bag_families=families,
     )

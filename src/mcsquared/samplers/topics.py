@@ -27,7 +27,7 @@ def sweep_topics(
     if observations.n_tokens == 0:
         return
     max_topics = -1 if bounds.topics is None else bounds.topics
-    if observations.generic_content is not None:
+    if observations.python_content is not None:
         resample_generic_topics(state, observations, seed, chain, max_topics)
         return
     group = token = 0

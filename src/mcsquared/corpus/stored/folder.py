@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mcsquared.corpus.stored.store import StoredCorpus
+from mcsquared.corpus.stored.store import DiskCorpus
 from mcsquared.errors import InputError
 
 __all__ = ["ParquetFolder", "bytes_of"]
@@ -69,7 +69,7 @@ class ParquetFolder:
     ParquetFolder('papers')
     >>> with folder.open() as stored:
     ...     print(stored)
-    StoredCorpus(4 groups, 6 tokens, 3 words, contexts: year)
+    DiskCorpus(4 groups, 6 tokens, 3 words, contexts: year)
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ParquetFolder:
     def __repr__(self) -> str:
         return f"ParquetFolder({str(self.path)!r})"
 
-    def open(self) -> StoredCorpus:
+    def open(self) -> DiskCorpus:
         """Read the files once, write what they hold to a scratch folder, and return it.
 
         Nothing is left behind where that fails.

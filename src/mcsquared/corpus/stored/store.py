@@ -22,10 +22,10 @@ from mcsquared.corpus.stored.words import StoredWords
 from mcsquared.corpus.text import CountedWords
 from mcsquared.errors import InputError
 
-__all__ = ["StoredCorpus"]
+__all__ = ["DiskCorpus"]
 
 
-class StoredCorpus:
+class DiskCorpus:
     """A corpus in files of a scratch folder; `ParquetFolder.open` makes one.
 
     What is held in memory depends on the number of words and categories, not on that of groups.
@@ -57,7 +57,7 @@ class StoredCorpus:
     >>> papers.to_parquet("folder/one.parquet")
     >>> stored = mc2.ParquetFolder("folder").open()
     >>> stored
-    StoredCorpus(3 groups, 3 tokens, 2 words, contexts: year)
+    DiskCorpus(3 groups, 3 tokens, 2 words, contexts: year)
     >>> stored.n_groups, stored.n_tokens, stored.n_words, stored.document_frequency.tolist()
     (3, 3, 2, [1, 2])
     >>> stored[0:2].contexts["year"].values
@@ -108,11 +108,11 @@ class StoredCorpus:
     def __repr__(self) -> str:
         contexts = ", ".join(self.contexts) or "none"
         return (
-            f"StoredCorpus({self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words, "
+            f"DiskCorpus({self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words, "
             f"contexts: {contexts})"
         )
 
-    def __enter__(self) -> "StoredCorpus":
+    def __enter__(self) -> "DiskCorpus":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -17,7 +17,7 @@ from mcsquared.corpus.stored.columns import ColumnWriter
 from mcsquared.corpus.stored.flat import StringsFile
 from mcsquared.corpus.stored.parquet import batches
 from mcsquared.corpus.stored.roles import Roles
-from mcsquared.corpus.stored.store import StoredCorpus
+from mcsquared.corpus.stored.store import DiskCorpus
 from mcsquared.corpus.stored.words import WordsWriter
 from mcsquared.errors import InputError
 
@@ -34,7 +34,7 @@ def write(
     vocabulary: Any,
     words_of_codes: Any,
     vectorizer: dict[str, Any],
-) -> StoredCorpus:
+) -> DiskCorpus:
     """Read the files once and return the corpus they hold, written to ``folder``."""
     counted = roles.sort != "lists"
     room = Room(memory)
@@ -55,7 +55,7 @@ def write(
             if names is not None:
                 names.append(*names_of(batch.column(roles.group_names)))
     finished = {name: writer.finish() for name, writer in contexts.items()}
-    return StoredCorpus(folder, memory, words.finish(), finished, names)
+    return DiskCorpus(folder, memory, words.finish(), finished, names)
 
 
 def _add_content(words: WordsWriter, roles: Roles, batch: Any, path: Path) -> None:

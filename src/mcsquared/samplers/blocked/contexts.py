@@ -126,7 +126,7 @@ def _extra(
     state: State, observations: Observations, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return log F(x_j | φ_k) of families without a kernel: (n_groups, cluster slots) or (0, 0)."""
-    if not observations.generic_contexts:
+    if not observations.python_contexts:
         return np.zeros((0, 0))
     return log_likelihood_of_groups(state, observations, rng)
 

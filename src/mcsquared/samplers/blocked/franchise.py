@@ -66,7 +66,7 @@ def sweep(
 
 def in_turn_is_due(state: State, observations: Observations) -> bool:
     """Say whether `sweep_in_turn` follows now: few tokens, of a family that has a kernel."""
-    few = 0 < observations.n_tokens <= MOST_TOKENS and observations.generic_content is None
+    few = 0 < observations.n_tokens <= MOST_TOKENS and observations.python_content is None
     return few and state.sweep % EVERY == 0
 
 

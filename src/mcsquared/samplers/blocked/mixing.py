@@ -37,7 +37,7 @@ def is_due(state: State, observations: Observations) -> bool:
     """Say whether a fit does a collapsed sweep now: words, λ = ∞, and not too many of them."""
     few = observations.n_words > 0 and observations.n_tokens <= MOST_TOKENS
     now = state.sweep <= YOUNG or state.sweep % EVERY == 0
-    return few and observations.shown is None and math.isinf(state.lam) and now
+    return few and observations.sampled is None and math.isinf(state.lam) and now
 
 
 def sweep_collapsed(

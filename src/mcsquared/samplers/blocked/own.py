@@ -26,7 +26,7 @@ from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.vector_likelihood import VectorTokens, given_tokens
 from mcsquared.kernels.cpu.vector_tokens import Workspace, pick_topic
 from mcsquared.kernels.rng import Step, uniform
-from mcsquared.observations import Generic, Observations
+from mcsquared.observations import Observations, PythonObservations
 from mcsquared.samplers.blocked.weights import Key, Weights
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
@@ -45,7 +45,7 @@ MOST_LIKELIHOODS = 1 << 22  # of tokens in topics, computed at a time: 32 MiB
 Floats = NDArray[np.float64]
 
 
-def integrates(observed: Generic | None) -> bool:
+def integrates(observed: PythonObservations | None) -> bool:
     """Say whether these are observations whose parameters are integrated out."""
     return observed is not None and not observed.family.can_sample
 
@@ -59,7 +59,7 @@ def log_likelihood_of_groups(
     """
     n_slots = len(state.counts.groups_in_cluster)
     total = np.zeros((observations.n_groups, n_slots))
-    for context in observations.generic_contexts:
+    for context in observations.python_contexts:
         if integrates(context):
             continue
         statistics = np.zeros((n_slots, context.family.n_stats))
@@ -84,7 +84,7 @@ def token_blocks(
         Chunks of groups.
     tokens : VectorTokens
     """
-    content = observations.generic_content
+    content = observations.python_content
     assert content is not None
     family, n_slots = content.family, len(state.topic_weights)
     parameters = family.sample_parameters(
@@ -130,13 +130,15 @@ class Slots:
 
     Parameters
     ----------
-    observed : Generic
+    observed : PythonObservations
     labels : int (n,)
         The slot of every observation, missing ones included.
     n_slots : int
     """
 
-    def __init__(self, observed: Generic, labels: NDArray[np.integer], n_slots: int) -> None:
+    def __init__(
+        self, observed: PythonObservations, labels: NDArray[np.integer], n_slots: int
+    ) -> None:
         self.family = observed.family
         self.rows = observed.statistics
         self.observed = observed.observed.tolist()
@@ -211,7 +213,7 @@ class Visits:
         self._scores = contexts.extra
         self._slots = [
             Slots(context, state.cluster_of_group, len(state.counts.groups_in_cluster))
-            for context in observations.generic_contexts
+            for context in observations.python_contexts
             if integrates(context)
         ]
         self.bounds = np.arange(observations.n_groups + 1) if self._slots else self._chunk_start
@@ -238,7 +240,7 @@ class Visits:
 
 def resample_topics(state: State, observations: Observations, weights: Weights, key: Key) -> None:
     """Draw the topic of every token in turn, the topics' parameters integrated out."""
-    content = observations.generic_content
+    content = observations.python_content
     assert content is not None
     topic_of_token, n_slots = state.topic_of_token, len(state.topic_weights)
     slots, row = Slots(content, topic_of_token, n_slots), np.empty(n_slots)

@@ -20,8 +20,8 @@ from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.tables import count_cells
 from mcsquared.observations import Observations
+from mcsquared.observations.disk import DiskObservations
 from mcsquared.observations.layout import Entries
-from mcsquared.observations.stored import StoredObservations
 from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import GroupCounts, count_groups, take_groups
@@ -177,7 +177,7 @@ class Shards(Place):
         n_chunks = len(observations.layout.chunk_start) - 1
         bounds = np.linspace(0, n_chunks, min(n_shards, n_chunks) + 1).round().astype(int)
         self.chunks = [(int(first), int(last)) for first, last in pairwise(bounds)]
-        self.is_stored = isinstance(observations, StoredObservations)
+        self.is_stored = isinstance(observations, DiskObservations)
         self._cut: dict[int, Observations] = {}
 
     @property
@@ -195,7 +195,7 @@ class Shards(Place):
 
     def put(self, state: State, key: Key) -> None:
         """Deal out the labels; or make first ones, where the state has none."""
-        if isinstance(self.observations, StoredObservations):
+        if isinstance(self.observations, DiskObservations):
             self.labels = StoredLabels(self.observations, self.chunks)
         else:
             self.labels = [None] * self.n_shards
@@ -287,8 +287,8 @@ class Shards(Place):
 
 def _refuse_own_families(observations: Observations) -> None:
     """Refuse families whose parameters are integrated out, and contexts that only Python knows."""
-    refused = [context.family for context in observations.generic_contexts]
-    if integrates(observations.generic_content):
+    refused = [context.family for context in observations.python_contexts]
+    if integrates(observations.python_content):
         refused.append(observations.content_family)
     if refused:
         raise InputError(

@@ -36,9 +36,9 @@ def groups_to_begin_with(
     observations: Observations, rng: np.random.Generator
 ) -> NDArray[np.int64] | None:
     """Return the groups of a large corpus that a chain begins with; None: all of them."""
-    shown, n_groups, n_tokens = observations.shown, observations.n_groups, observations.n_tokens
+    shown, n_groups, n_tokens = observations.sampled, observations.n_groups, observations.n_tokens
     few = n_tokens <= MOST_TOKENS and n_groups <= MOST_GROUPS
-    if shown is None and (few or integrates(observations.generic_content)):
+    if shown is None and (few or integrates(observations.python_content)):
         return None
     known = np.arange(n_groups) if shown is None else shown
     most = min(SAMPLED_GROUPS, math.ceil(n_groups * MOST_TOKENS / max(n_tokens, 1)), len(known))

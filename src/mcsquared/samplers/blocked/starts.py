@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.cells import draw_topics_by_word
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations import Observations
-from mcsquared.observations.stored import StoredObservations
+from mcsquared.observations.disk import DiskObservations
 from mcsquared.priors import Priors
 from mcsquared.samplers import starts
 from mcsquared.samplers.blocked.assignments import state_of, whole_blocks
@@ -64,7 +64,7 @@ def start(
     if sample is None:
         return _start(observations.whole(), *given)
     state = _start(observations.take(sample), *given)
-    if isinstance(observations, StoredObservations):
+    if isinstance(observations, DiskObservations):
         state.cluster_of_group, state.topic_of_token = np.zeros(0, np.int32), np.zeros(0, np.uint16)
     else:
         spread = Spread(state, observations, priors, Key(seed, chain, 0))

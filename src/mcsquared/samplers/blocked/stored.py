@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.observations.stored import StoredObservations
+from mcsquared.observations.disk import DiskObservations
 from mcsquared.samplers.blocked.spreading import Labels
 
 __all__ = ["StoredLabels", "read_draw"]
@@ -28,13 +28,13 @@ class StoredLabels:
         Of each shard.
     """
 
-    def __init__(self, observations: StoredObservations, chunks: list[tuple[int, int]]) -> None:
+    def __init__(self, observations: DiskObservations, chunks: list[tuple[int, int]]) -> None:
         folder, survey = observations.source.folder, observations.survey
         self._clusters, self._topics = folder / "clusters.bin", folder / "topics.bin"
         self._kept = folder / "kept.bin"
         self._groups = [(int(survey.chunk_start[a]), int(survey.chunk_start[b])) for a, b in chunks]
         self._tokens = [(int(survey.token_start[a]), int(survey.token_start[b])) for a, b in chunks]
-        self._shown = observations.chosen
+        self._shown = observations.sample
         self._topics.unlink(missing_ok=True)
         for path in (self._clusters, self._topics):
             path.touch()

@@ -47,7 +47,7 @@ def token_blocks(
 
     All chunks at once where kernels compute the likelihoods.
     """
-    if observations.generic_content is not None:
+    if observations.python_content is not None:
         yield from own.token_blocks(state, observations, key)
         return
     family = observations.content_family
@@ -67,7 +67,7 @@ def move_groups(
     workers: Workers,
 ) -> Moved:
     """Draw clusters with topics summed out, then the topic of every token: λ = ∞."""
-    if own.integrates(observations.generic_content):
+    if own.integrates(observations.python_content):
         move_groups_in_turn(state, observations, weights, contexts, key, workers)
         return Moved(None, None)
     bounds = observations.layout.chunk_start
@@ -204,7 +204,7 @@ def move_members(
         return statistics
 
     statistics = None
-    if own.integrates(observations.generic_content):
+    if own.integrates(observations.python_content):
         own.resample_topics(state, observations, weights, key)
     else:
         parts: list[NDArray[np.float64]] = []

@@ -30,12 +30,12 @@ def check_device(observations: Observations) -> None:
     reason = missing_gpu()
     if reason is not None:
         raise InputError(f"device is 'cuda', but no GPU can be used here: {reason}")
-    if observations.generic_content is not None:
+    if observations.python_content is not None:
         raise InputError(
             f"device is 'cuda', but the family {type(observations.content_family).__name__} of the "
             "content is one of your own; device='cpu' takes it"
         )
-    for context in observations.generic_contexts:
+    for context in observations.python_contexts:
         if integrates(context):
             raise InputError(
                 f"device is 'cuda', but the family {type(context.family).__name__} does not say "

@@ -141,7 +141,7 @@ class Device(Place):
             for shard in self.corpus.shards():
                 self._sweep_tokens(shard, state, key)
             self._tokens_moved = True
-        if self.observations.generic_contexts:
+        if self.observations.python_contexts:
             self.fetch(state, clusters_only=True)
         naturals, extra = draw_few(state, self.observations, key)
         n_clusters, out = self.tables.slots[0], self.tables.log_categories

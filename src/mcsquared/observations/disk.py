@@ -16,10 +16,10 @@ from mcsquared.observations.layout import Layout, Survey
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
-    from mcsquared.corpus.stored import StoredCorpus
+    from mcsquared.corpus.stored import DiskCorpus
     from mcsquared.priors import Priors
 
-__all__ = ["StoredObservations", "bytes_of_groups", "observe_stored"]
+__all__ = ["DiskObservations", "bytes_of_groups", "observe_disk"]
 
 GROUPS_AT_ONCE = 1_000_000
 # Of a shard while it is moved, measured: words, labels, their order by word, and copies of these.
@@ -27,28 +27,28 @@ BYTES_PER_TOKEN, BYTES_PER_GROUP, BYTES_PER_CONTEXT = 60, 250, 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoredObservations(Observations):
+class DiskObservations(Observations):
     """What is known of all groups without reading them: arrays here have no rows.
 
     Attributes
     ----------
-    source : StoredCorpus
+    source : DiskCorpus
     priors : Priors
     survey : Survey
-    chosen : int64
+    sample : int64
         The groups that are in memory all the time: a chain begins with them, and a posterior shows
         them. All of them, where they are not too many.
     """
 
-    source: StoredCorpus
+    source: DiskCorpus
     priors: Priors
     survey: Survey
-    chosen: NDArray[np.int64]
+    sample: NDArray[np.int64]
 
     @property
-    def shown(self) -> NDArray[np.int64] | None:
+    def sampled(self) -> NDArray[np.int64] | None:
         """The groups that stand for all others; None: they are all."""
-        return self.chosen if len(self.chosen) < self.n_groups else None
+        return self.sample if len(self.sample) < self.n_groups else None
 
     @property
     def n_groups(self) -> int:
@@ -105,26 +105,24 @@ def bytes_of_groups(n_groups: Any, n_tokens: Any, n_contexts: int) -> Any:
     return n_groups * of_group + n_tokens * BYTES_PER_TOKEN
 
 
-def observe_stored(
-    source: StoredCorpus, priors: Priors, chosen: NDArray[np.int64]
-) -> StoredObservations:
+def observe_disk(source: DiskCorpus, priors: Priors, sample: NDArray[np.int64]) -> DiskObservations:
     """Return what samplers need to know of a corpus on disk under these priors.
 
     Parameters
     ----------
-    chosen : int64
+    sample : int64
         Groups that are in memory all the time, in increasing order.
     """
     first = source[0:1]
-    _check_conversions(first, priors, len(chosen) < source.n_groups)
+    _check_conversions(first, priors, len(sample) < source.n_groups)
     known = observe(first, priors)
     nobody = known.take(np.zeros(0, np.int64))
     fields = {name: getattr(nobody, name) for name in Observations.__dataclass_fields__}
     survey = Survey.of(_lengths(source), source.n_groups, source.n_tokens)
-    return StoredObservations(**fields, source=source, priors=priors, survey=survey, chosen=chosen)
+    return DiskObservations(**fields, source=source, priors=priors, survey=survey, sample=sample)
 
 
-def _lengths(source: StoredCorpus) -> Iterator[NDArray[np.int64]]:
+def _lengths(source: DiskCorpus) -> Iterator[NDArray[np.int64]]:
     for first in range(0, source.n_groups, GROUPS_AT_ONCE):
         yield source.lengths(first, min(first + GROUPS_AT_ONCE, source.n_groups))
 

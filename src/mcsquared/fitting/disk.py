@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mcsquared.chain import ChainRun
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
-from mcsquared.observations.stored import StoredObservations, bytes_of_groups
+from mcsquared.observations.disk import DiskObservations, bytes_of_groups
 from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.samplers.blocked.shards import Shards
@@ -28,23 +28,23 @@ from mcsquared.samplers.blocked.stored import read_draw
 from mcsquared.samplers.workers import Workers
 
 if TYPE_CHECKING:
-    from mcsquared.corpus import ParquetFolder, StoredCorpus
+    from mcsquared.corpus import DiskCorpus, ParquetFolder
     from mcsquared.posterior import Posterior
     from mcsquared.priors import Priors
 
 __all__ = [
-    "Shown",
-    "in_memory_or_shown",
+    "SampledCorpus",
+    "check_absent",
+    "disk_backend",
+    "drop_unsampled_clusters",
+    "folder_batches",
     "labels_of_all",
-    "parts_of_folder",
-    "places_for",
-    "refuse_beside_folder",
+    "load_or_sample",
     "shards_for",
-    "without_hidden",
 ]
 
-MOST_SHOWN = 100_000
-SHARE_OF_SHOWN = 0.25  # of the memory that is free
+MAX_SAMPLED = 100_000
+SAMPLE_SHARE = 0.25  # of the memory that is free
 BYTES_PER_CELL = 24  # of words and topics: counts, ψ, and those of a shard and of all shards
 BYTES_PER_LABEL = 12  # of all groups, when the fit ends
 VOTES_AT_ONCE = 2_000_000
@@ -52,26 +52,26 @@ RESERVE = 100_000_000  # bytes for kernels, for the start of a chain, and for wh
 
 
 @dataclass(frozen=True)
-class Shown:
+class SampledCorpus:
     """A corpus on disk, and some of its groups in memory.
 
     Attributes
     ----------
-    source : StoredCorpus
+    source : DiskCorpus
     groups : int64
         Which ones, in increasing order.
     corpus : Corpus
         Those.
     """
 
-    source: StoredCorpus
+    source: DiskCorpus
     groups: NDArray[np.int64]
     corpus: Corpus
 
     @classmethod
-    def of(cls, source: StoredCorpus, seed: int) -> Shown:
+    def of(cls, source: DiskCorpus, seed: int) -> SampledCorpus:
         """Choose groups at random: as many as a posterior can show and memory can hold."""
-        most = min(MOST_SHOWN, cls.most_that_fit(source))
+        most = min(MAX_SAMPLED, cls.most_that_fit(source))
         groups = np.arange(source.n_groups)
         if most < source.n_groups:
             rng = np.random.default_rng(seed)
@@ -79,20 +79,20 @@ class Shown:
         return cls(source, groups, source[groups])
 
     @staticmethod
-    def most_that_fit(source: StoredCorpus) -> int:
+    def most_that_fit(source: DiskCorpus) -> int:
         """Return how many groups a share of the free memory holds, 1 at the least."""
         free = max(source.memory - memory_in_use(), 0)
-        return max(int(SHARE_OF_SHOWN * free * source.n_groups / bytes_of(source)), 1)
+        return max(int(SAMPLE_SHARE * free * source.n_groups / bytes_of(source)), 1)
 
 
-def in_memory_or_shown(source: StoredCorpus, seed: int) -> Corpus | Shown:
+def load_or_sample(source: DiskCorpus, seed: int) -> Corpus | SampledCorpus:
     """Return the whole corpus where a fit to it stays below the limit, else some of its groups."""
     if bytes_of(source) < source.memory - memory_in_use():
         return source[0 : source.n_groups]
-    return Shown.of(source, seed)
+    return SampledCorpus.of(source, seed)
 
 
-def refuse_beside_folder(**given: Any) -> None:
+def check_absent(**given: Any) -> None:
     """Refuse what makes no sense beside a folder, unless it is None."""
     for name, value in given.items():
         if value is not None:
@@ -101,15 +101,15 @@ def refuse_beside_folder(**given: Any) -> None:
             )
 
 
-def parts_of_folder(folder: ParquetFolder, vocabulary: Any) -> Iterator[Corpus]:
+def folder_batches(folder: ParquetFolder, vocabulary: Any) -> Iterator[Corpus]:
     """Yield the groups of a folder in the words of a model, as many at a time as fit."""
     with folder.counted_in(vocabulary).open() as stored:
-        step = min(Shown.most_that_fit(stored), MOST_SHOWN)
+        step = min(SampledCorpus.most_that_fit(stored), MAX_SAMPLED)
         for first in range(0, stored.n_groups, step):
             yield stored[first : min(first + step, stored.n_groups)]
 
 
-def bytes_of(source: StoredCorpus) -> int:
+def bytes_of(source: DiskCorpus) -> int:
     """Return the memory that a fit to all of a corpus takes, apart from what all groups share."""
     return int(bytes_of_groups(source.n_groups, source.n_tokens, len(source.contexts)))
 
@@ -129,12 +129,12 @@ def memory_in_use() -> int:
     return most if sys.platform == "darwin" else most * 1024
 
 
-def places_for(observations: StoredObservations, priors: Priors) -> Callable[[Workers], Shards]:
+def disk_backend(observations: DiskObservations, priors: Priors) -> Callable[[Workers], Shards]:
     """Return what makes the places of chains: shards, of which one at a time is in memory."""
     return partial(Shards, observations, priors, shards_for(observations))
 
 
-def shards_for(observations: StoredObservations) -> int:
+def shards_for(observations: DiskObservations) -> int:
     """Return into how many shards a corpus is cut, so that one of them fits."""
     shared = RESERVE + BYTES_PER_CELL * observations.n_words * topics_for(observations)
     shared += BYTES_PER_LABEL * observations.n_groups
@@ -151,7 +151,7 @@ def shards_for(observations: StoredObservations) -> int:
     return -(-(len(observations.layout.chunk_start) - 1) // at_once)
 
 
-def without_hidden(run: ChainRun) -> ChainRun:
+def drop_unsampled_clusters(run: ChainRun) -> ChainRun:
     """Return a chain without the clusters of which no group is shown, numbered anew."""
     labels, parameters = [], {draw.draw: draw for draw in run.parameters}
     for number, draw in enumerate(run.cluster_of_group):
@@ -178,7 +178,7 @@ def _of_clusters(draw: ParameterDraw, clusters: NDArray[np.integer]) -> Paramete
 
 
 def labels_of_all(
-    shown: Shown, runs: Sequence[ChainRun], posterior: Posterior
+    shown: SampledCorpus, runs: Sequence[ChainRun], posterior: Posterior
 ) -> NDArray[np.int32]:
     """Return the consensus cluster of every group.
 
