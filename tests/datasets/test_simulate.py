@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse, stats
 
 from mcsquared.datasets import simulate
+from mcsquared.datasets.chinese_restaurant import Assignments
 from mcsquared.datasets.observations import draw_observations
-from mcsquared.datasets.seating import Assignments
 from mcsquared.datasets.simulate import draw_content, draw_contexts
 from mcsquared.errors import InputError
 from mcsquared.families import (
@@ -211,16 +211,19 @@ class Unknown(ConjugateFamily):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"n_groups": 0}, "n_groups is 0"),
-        ({"tokens_per_group": [1, 2]}, "tokens_per_group has 2 entries"),
+        ({"n_groups": 0}, "n_groups .*0"),
+        (
+            {"tokens_per_group": [1, 2]},
+            r"tokens_per_group must have one entry per group \(3\), got 2",
+        ),
         ({"tokens_per_group": -1}, "tokens_per_group"),
         ({"tokens_per_group": 1.5}, "tokens_per_group"),
-        ({"n_words": 0}, "n_words is 0"),
-        ({"alpha": 0.0}, "alpha is 0.0"),
-        ({"v": float("nan")}, "v is nan"),
-        ({"eta": "one"}, "eta is 'one'"),
+        ({"n_words": 0}, "n_words .*0"),
+        ({"alpha": 0.0}, "alpha must be positive .*0.0"),
+        ({"v": float("nan")}, "v must be positive .*nan"),
+        ({"eta": "one"}, "eta must be positive .*'one'"),
         ({"missing": 1.5, "contexts": {"x": Gaussian()}}, "missing for 'x'"),
-        ({"missing": {"y": 0.5}}, "missing names 'y'"),
+        ({"missing": {"y": 0.5}}, "missing must refer to contexts .*'y'"),
         ({"contexts": {"x": Categorical(0.1)}}, "has no size"),
         ({"contexts": {"x": MultivariateGaussian()}}, "neither mean nor scale"),
         ({"content": Bag(0.1, size=3)}, "content is a bag"),

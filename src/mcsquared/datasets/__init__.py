@@ -1,8 +1,12 @@
-"""Synthetic letters, draws from the prior, and readers of public sets: each holds a Corpus."""
+"""Data sets: synthetic letters, draws from the prior, and readers of public data."""
 
 from mcsquared.datasets.letters import Letters, identifiable_letters, letters
-from mcsquared.datasets.modules import standard_library
-from mcsquared.datasets.public import load_nips_toolbox, load_nus_wide, load_pnas, load_uci
+from mcsquared.datasets.original_files import (
+    load_nips_toolbox,
+    load_nus_wide,
+    load_pnas,
+    load_uci,
+)
 from mcsquared.datasets.readers import (
     DataSet,
     load_labelme,
@@ -14,6 +18,7 @@ from mcsquared.datasets.readers import (
     load_wiki,
 )
 from mcsquared.datasets.simulate import Simulated, simulate
+from mcsquared.datasets.standard_library import standard_library
 
 __all__ = [
     "DataSet",

@@ -9,41 +9,35 @@ from scipy import sparse
 
 from mcsquared.corpus import Column
 
-__all__ = ["bag_of_lists", "merged_bag", "title_words"]
-
 
 def merged_bag(
-    name: str, matrix: sparse.csr_matrix, given: Sequence[str] | NDArray[np.object_]
+    name: str, matrix: sparse.csr_matrix, names: Sequence[str] | NDArray[np.object_]
 ) -> Column:
-    """Return a bag column from counts (n_groups, n_names); columns of one name are added up.
+    """Return a bag column from counts (n_groups, n_names); columns of the same name are added up.
 
-    Files hold some categories twice: "sky" of labelme8, say.
+    Some files list a category twice, such as "sky" in labelme8.
     """
-    code = {category: i for i, category in enumerate(dict.fromkeys(given))}
-    place = sparse.csr_matrix(
-        (
-            np.ones(len(given), dtype=np.int32),
-            (np.arange(len(given)), [code[category] for category in given]),
-        ),
-        shape=(len(given), len(code)),
+    code = {category: i for i, category in enumerate(dict.fromkeys(names))}
+    columns = [code[category] for category in names]
+    ones = np.ones(len(names), dtype=np.int32)
+    merge = sparse.csr_matrix(
+        (ones, (np.arange(len(names)), columns)), shape=(len(names), len(code))
     )
-    return Column(name, "bag", matrix @ place, np.array(list(code), dtype=object))
+    return Column(name, "bag", matrix @ merge, np.array(list(code), dtype=object))
 
 
-def bag_of_lists(name: str, bags: Iterable[list[str]]) -> Column:
+def bag_of_lists(name: str, lists: Iterable[list[str]]) -> Column:
     """Return a bag column from lists of strings; categories are sorted."""
-    lists = list(bags)
-    categories = sorted({item for items in lists for item in items})
-    code = {category: i for i, category in enumerate(categories)}
-    owner = np.repeat(np.arange(len(lists)), [len(items) for items in lists])
-    item = np.array([code[item] for items in lists for item in items], dtype=np.int64)
-    ones = np.ones(item.size, dtype=np.int32)
-    matrix = sparse.csr_matrix((ones, (owner, item)), shape=(len(lists), len(categories)))
-    return Column(name, "bag", matrix, np.array(categories, dtype=object))
+    bags = list(lists)
+    categories, code = np.unique([item for bag in bags for item in bag], return_inverse=True)
+    group = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
+    ones = np.ones(code.size, dtype=np.int32)
+    matrix = sparse.csr_matrix((ones, (group, code)), shape=(len(bags), len(categories)))
+    return Column(name, "bag", matrix, np.array([str(c) for c in categories], dtype=object))
 
 
 def title_words(title: str) -> list[str]:
-    """Return the words of a title in lower case, of three letters and more, but for stop words."""
+    """Return the lower-case words of a title, of three letters or more, without stop words."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     words = re.findall(r"[a-z]{3,}", title.lower())

@@ -1,86 +1,139 @@
-"""Find and open the files of public data sets: named folders, clear words when one is absent."""
+"""Find and read the files of public data sets: npz archives and text files, plain or gzipped."""
 
+import gzip
 import os
 import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from os import PathLike
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.corpus import Column, Corpus
+from mcsquared.datasets.bags import merged_bag
 from mcsquared.errors import InputError
 
-__all__ = ["ENVIRONMENT", "Archive", "find_file"]
-
 ENVIRONMENT = "MCSQUARED_DATA"
+LINES_PER_CHUNK = 20_000  # of a wide table, parsed at once before it is made sparse
 
 Folder = str | PathLike[str] | None
 
 
-def find_file(folder: Folder, name: str, source: str, layout: str) -> Path:
-    """Return the path of a data file, or say where the set comes from and what the file holds.
+def find_file(folder: Folder, name: str, source: str, layout: str, gzipped: bool = False) -> Path:
+    """Return the path of a data file, or raise an error that names its source and layout.
 
     Parameters
     ----------
     folder : path, optional
-        None: the folder that the environment variable MCSQUARED_DATA names.
+        By default, the folder in the environment variable MCSQUARED_DATA.
     name : str
-        The file in it.
+        File name, relative to the folder.
     source, layout : str
-        Where the set comes from, and what the file must hold.
+        Where the data set comes from, and what the file contains.
+    gzipped : bool
+        Whether ``name`` with the suffix ``.gz`` is accepted as well.
     """
     where = os.fspath(folder) if folder is not None else os.environ.get(ENVIRONMENT, "")
-    hint = f"the set is {source}, and the file holds {layout} (see docs/data.md)"
+    hint = f"the data set is {source}; the file contains {layout} (see docs/data.md)"
     if not where:
         raise InputError(
-            f"folder is not given and the environment variable {ENVIRONMENT} is not set;"
-            f" a folder with {name} is wanted: {hint}"
+            f"folder must be given because {ENVIRONMENT} is not set; "
+            f"it must contain the file {name}: {hint}"
         )
-    path = Path(where) / name
-    if not path.is_file():
-        raise InputError(f"folder {str(where)!r} has no file {name}: {hint}")
-    return path
+    for path in (Path(where) / name, Path(where) / f"{name}.gz"):
+        if path.is_file() and (gzipped or path.name == Path(name).name):
+            return path
+    raise InputError(f"folder {str(where)!r} has no file {name}: {hint}")
 
 
 class Archive:
-    """The arrays of one ``.npz`` file, each checked when it is taken; nothing is unpickled.
+    """An ``.npz`` file with the word counts of a corpus and arrays about its groups.
+
+    Nothing is unpickled, and every array is checked when it is read.
 
     Parameters
     ----------
-    path : path
+    folder, name, source, layout
+        See `find_file`.
+
+    Attributes
+    ----------
+    counts : int32 csr_matrix (n_groups, n_words)
+    vocabulary : list of str
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Folder, name: str, source: str, layout: str) -> None:
+        counts = "a CSR matrix of word counts (data, indices, indptr, shape), vocab"
+        path = find_file(folder, name, source, f"{counts}, {layout}")
+        self.name = path.name
         try:
             with np.load(path, allow_pickle=False) as opened:
-                self._arrays = {name: opened[name] for name in opened.files}
+                self._arrays = {key: opened[key] for key in opened.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
             raise InputError(f"file {path.name} cannot be read as an npz file: {error}") from error
         except AttributeError as error:  # np.load returns a bare array for a .npy file
-            raise InputError(f"file {path.name} is not an npz file of several arrays") from error
+            raise InputError(f"file {path.name} must be an npz file of several arrays") from error
+        self.counts = self._matrix("")
+        self.n_groups = self.counts.shape[0]
+        self.vocabulary = list(self.strings("vocab", self.counts.shape[1]))
 
     def array(self, name: str, length: int | None = None) -> NDArray:
-        """Return one array; ``length`` is the number of rows it must have."""
-        if name not in self._arrays:
-            raise InputError(f"file {self.path.name} holds no array {name!r}")
-        array = self._arrays[name]
-        if length is not None and (array.ndim == 0 or len(array) != length):
+        """Return one array, which must have ``length`` rows: by default, one per group."""
+        array = self._array(name)
+        length = self.n_groups if length is None else length
+        if array.ndim == 0 or len(array) != length:
             raise InputError(
-                f"array {name!r} of {self.path.name} has shape {array.shape},"
-                f" but {length} rows are wanted"
+                f"array {name!r} of {self.name} must have {length} rows, got shape {array.shape}"
             )
         return array
 
     def strings(self, name: str, length: int | None = None) -> NDArray[np.object_]:
-        """Return one array of strings, as Python strings."""
+        """Return one array as Python strings."""
         return np.array([str(value) for value in self.array(name, length)], dtype=object)
 
-    def matrix(self, prefix: str = "") -> sparse.csr_matrix:
-        """Return a CSR matrix of counts stored as data, indices, indptr and shape: int32."""
+    def numbers(self, name: str) -> Column:
+        """Return an array as a context of numbers."""
+        return Column(name, "number", self.array(name).astype(np.float64))
+
+    def bag(self, name: str, categories: str) -> Column:
+        """Return the CSR matrix with the prefix ``name_`` as a bag; columns are named by an array.
+
+        Columns with the same name are added up.
+        """
+        matrix = self._matrix(f"{name}_")
+        if matrix.shape[0] != self.n_groups:
+            raise InputError(
+                f"matrix {name}_data of {self.name} must have {self.n_groups} rows, "
+                f"got {matrix.shape[0]}"
+            )
+        return merged_bag(name, matrix, self.strings(categories, matrix.shape[1]))
+
+    def classes(self) -> NDArray[np.object_]:
+        """Return the class name of each group, from ``label`` and ``class_names``."""
+        label, names = self.array("label"), self._array("class_names").astype(str).astype(object)
+        outside = label.size and not 0 <= label.min() <= label.max() < names.size
+        if label.dtype.kind not in "iu" or outside:
+            raise InputError(f"array 'label' of {self.name} must index class_names")
+        return names[label]
+
+    def corpus(self, contexts: dict[str, Column], names: Any = None) -> Corpus:
+        """Return the word counts with these contexts and group names as a corpus."""
+        return Corpus(self.counts, contexts, group_names=names, vocabulary=self.vocabulary)
+
+    def _array(self, name: str) -> NDArray:
+        if name not in self._arrays:
+            raise InputError(f"file {self.name} has no array {name!r}")
+        return self._arrays[name]
+
+    def _matrix(self, prefix: str) -> sparse.csr_matrix:
         data, indices, indptr, shape = (
-            self.array(prefix + part) for part in ("data", "indices", "indptr", "shape")
+            self._array(prefix + part) for part in ("data", "indices", "indptr", "shape")
         )
         try:
             matrix = sparse.csr_matrix(
@@ -90,8 +143,93 @@ class Archive:
             matrix.check_format(full_check=True)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"the matrix {prefix}data of {self.path.name} is not in CSR form: {error}"
+                f"matrix {prefix}data of {self.name} must be in CSR form: {error}"
             ) from error
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         return matrix
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    """Open a plain or gzipped text file; any failure to read it becomes an `InputError`."""
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8", errors="replace") as opened:
+            yield opened
+    except (OSError, EOFError, ValueError, OverflowError, zlib.error) as error:
+        raise InputError(f"file {path.name} cannot be read: {error}") from error
+
+
+def read_lines(path: Path, limit: int | None = None) -> list[str]:
+    """Return the first ``limit`` lines of a file, stripped; trailing empty lines are dropped."""
+    with _opened(path) as opened:
+        lines = [line.strip() for line in islice(opened, limit)]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _integer_chunks(path: Path, n_header: int = 0) -> Iterator[NDArray[np.int64]]:
+    """Yield the rows of a table of integers separated by white space, in chunks."""
+    import pandas as pd
+
+    with _opened(path) as opened:
+        for _ in range(n_header):
+            next(opened, None)
+        try:
+            for chunk in pd.read_csv(
+                opened, sep=r"\s+", header=None, dtype=np.int64, chunksize=LINES_PER_CHUNK
+            ):
+                yield chunk.to_numpy()
+        except pd.errors.EmptyDataError:
+            return
+
+
+def read_integers(path: Path, n_columns: int, n_header: int = 0) -> NDArray[np.int64]:
+    """Return a table of integers separated by white space: int64 (n_rows, n_columns).
+
+    The first ``n_header`` lines are skipped.
+    """
+    chunks = list(_integer_chunks(path, n_header))
+    if not chunks:
+        return np.zeros((0, n_columns), np.int64)
+    _check_columns(path, chunks[0].shape[1], n_columns)
+    return np.concatenate(chunks)
+
+
+def read_counts(path: Path, n_columns: int | None, keep: NDArray[np.bool_]) -> sparse.csr_matrix:
+    """Return a table of counts, one line per group, as a csr_matrix of int32.
+
+    Parameters
+    ----------
+    path : path
+    n_columns : int, optional
+        Required number of columns.
+    keep : bool (n_lines,)
+        Which lines to return; the file must have as many lines.
+    """
+    chunks: list[sparse.csr_matrix] = []
+    n_lines = 0
+    for chunk in _integer_chunks(path):
+        chosen = keep[n_lines : n_lines + len(chunk)]
+        n_lines += len(chunk)
+        if n_lines > len(keep):
+            break
+        chunks.append(sparse.csr_matrix(chunk[chosen]))
+    if not chunks or n_lines != len(keep):
+        raise InputError(
+            f"file {path.name} must have {len(keep)} lines, got {n_lines}"
+            + (" or more" if n_lines > len(keep) else "")
+        )
+    counts = sparse.vstack(chunks, format="csr")
+    if n_columns is not None:
+        _check_columns(path, counts.shape[1], n_columns)
+    if counts.nnz and (counts.data.min() < 0 or counts.data.max() > np.iinfo(np.int32).max):
+        raise InputError(f"file {path.name} must contain counts, got {counts.data.min()}")
+    return counts.astype(np.int32)
+
+
+def _check_columns(path: Path, found: int, expected: int) -> None:
+    if found != expected:
+        raise InputError(f"file {path.name} must have {expected} numbers per line, got {found}")

@@ -1,10 +1,10 @@
-"""The paper's synthetic study: groups of pixels drawn from letters, a Gaussian context each.
+"""The paper's simulation study: groups of pixels drawn from letters, with a Gaussian context.
 
 In `letters` the groups of a cluster share the letters of one word of the phrase
-"INTERNATIONAL CONFERENCE MACHINE LEARNING". Its four clusters are recoverable, its thirteen
-letters are not: given the clusters the data say nothing beyond four distributions of pixels
-(docs/errata.md, line 13). `identifiable_letters` has many clusters of few letters, which
-determine the letters too.
+"INTERNATIONAL CONFERENCE MACHINE LEARNING". Its four clusters are identifiable, its thirteen
+letters are not: given the clusters, the data determine only four distributions of pixels
+(docs/errata.md, line 13). `identifiable_letters` has many clusters of few letters, which identify
+the letters as well.
 """
 
 from collections.abc import Sequence
@@ -15,20 +15,73 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcsquared.checks import check_whole
 from mcsquared.corpus import Corpus
-from mcsquared.datasets.bitmaps import ALPHABET, PHRASE, bitmap, pixel_names
-from mcsquared.datasets.tokens import as_count, count_matrix, draw_categories, sort_tokens
+from mcsquared.datasets.tokens import count_matrix, draw_categories, sort_tokens
 from mcsquared.errors import InputError
-
-__all__ = ["Letters", "identifiable_letters", "letters"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
+HEIGHT, WIDTH = 7, 5
+
+PHRASE = ("INTERNATIONAL", "CONFERENCE", "MACHINE", "LEARNING")
+
+# No letter's black pixels are a subset of another's: if F were contained in E, every E could also
+# be explained by F and a remainder, and the two would not be identifiable.
+_DRAWINGS = """
+ I      N      T      E      R      A      O
+.###.  #...#  #####  #####  ####.  ..#..  .###.
+..#..  #...#  ..#..  #....  #...#  .#.#.  #...#
+..#..  ##..#  ..#..  #....  #...#  #...#  #...#
+..#..  #.#.#  ..#..  ###..  ####.  #...#  #...#
+..#..  #..##  ..#..  #....  #.#..  #####  #...#
+..#..  #...#  ..#..  #....  #..#.  #...#  #...#
+.###.  #...#  ..#..  #####  #...#  #...#  .###.
+
+ L      C      F      M      H      G
+#....  .####  #####  #...#  #...#  .###.
+#....  #...#  #....  ##.##  #...#  #...#
+#....  #....  #....  #.#.#  #...#  #....
+#....  #....  ####.  #.#.#  #####  #..##
+#....  #....  #....  #...#  #...#  #...#
+#...#  #....  #....  #...#  #...#  #...#
+#####  .####  #....  #...#  #...#  .###.
+"""
+
+
+def _read_drawings(text: str) -> dict[str, NDArray[np.bool_]]:
+    """Return one (7, 5) image per letter of the drawings above."""
+    images = {}
+    for block in text.strip("\n").split("\n\n"):
+        names, *rows = (line.split() for line in block.split("\n"))
+        for letter, image in zip(names, zip(*rows, strict=True), strict=True):
+            images[letter] = np.array([list(row) for row in image]) == "#"
+            images[letter].flags.writeable = False
+    return images
+
+
+_IMAGES = _read_drawings(_DRAWINGS)
+
+# In order of first appearance in the phrase, so that topic 0 is "I".
+ALPHABET = "".join(dict.fromkeys("".join(PHRASE)))
+
+
+def bitmap(letter: str) -> NDArray[np.bool_]:
+    """Return the image of one letter: bool (7, 5), true for black pixels."""
+    if letter not in _IMAGES:
+        raise InputError(f"words must consist of the letters {ALPHABET}, got {letter!r}")
+    return _IMAGES[letter]
+
+
+def pixel_names() -> list[str]:
+    """Return the vocabulary of the images: "r0c0" to "r6c4", row by row."""
+    return [f"r{row}c{column}" for row in range(HEIGHT) for column in range(WIDTH)]
+
 
 @dataclass(frozen=True)
 class Letters:
-    """A corpus of letters with the truth it was drawn from.
+    """A corpus of letters with its true clusters, topics and parameters.
 
     Attributes
     ----------
@@ -36,7 +89,7 @@ class Letters:
         Pixels as words ("r0c0", ...) and one context, "position".
     cluster_of_group : int32 (n_groups,)
     topic_of_token : int32 (n_tokens,)
-        In the order of the corpus: group by group, and inside a group by word.
+        In the order of the corpus: sorted by group, then by word.
     word_given_topic : float64 (n_topics, 35)
         Each letter is uniform over its black pixels.
     topic_given_cluster : float64 (n_clusters, n_topics)
@@ -77,14 +130,13 @@ def letters(
     n_groups_per_cluster, n_words_per_group : int
         100 groups of 50 words in the paper.
     context_means : array-like of shape (n_clusters,), optional
-        Means of the Gaussian contexts; 2, 4, 6, 8, ... unless given.
+        Means of the Gaussian contexts, by default 2, 4, 6, 8, ...
     context_sds : array-like of shape (n_clusters,) or float
-        Standard deviations of the contexts. The paper says only that they differ; the
-        sequence is repeated when there are more clusters than values.
+        Standard deviations of the contexts, repeated if there are more clusters than values. The
+        paper states only that they differ.
     words : sequence of str
         The letters of each cluster; repeated letters count once, as in the paper.
     random_state : int, Generator or None
-        Where the randomness comes from.
 
     Examples
     --------
@@ -110,12 +162,11 @@ def identifiable_letters(
     context_sds: ArrayLike = 0.5,
     random_state: int | np.random.Generator | None = 0,
 ) -> Letters:
-    """Draw a corpus whose letters can be told from the data: many clusters of few letters.
+    """Draw a corpus whose letters are identifiable: many clusters of few letters.
 
-    No two clusters have the same letters, and the letters are used equally often as far as
-    their number allows. With 25 groups in each the posterior stays at the letters (cosine 0.99
-    after 600 sweeps from the truth); with 10 it leaves them (0.79). The other parameters are
-    those of `letters`.
+    No two clusters have the same letters, and the letters are used as equally as possible. With 25
+    groups per cluster the posterior stays at the letters (cosine 0.99 after 600 sweeps from the
+    truth); with 10 it leaves them (0.79). The other parameters are those of `letters`.
 
     Examples
     --------
@@ -123,12 +174,13 @@ def identifiable_letters(
     >>> (truth.topic_given_cluster > 0).sum(axis=1)
     array([3, 3, 3, 3, 3, 3])
     """
-    n_clusters = as_count("n_clusters", n_clusters, at_least=1)
-    size = as_count("letters_per_cluster", letters_per_cluster, at_least=1)
+    n_clusters = check_whole("n_clusters", n_clusters, 1)
+    size = check_whole("letters_per_cluster", letters_per_cluster, 1)
     possible = comb(len(ALPHABET), size)
     if n_clusters > possible:
         raise InputError(
-            f"n_clusters is {n_clusters}, but only {possible} sets of {size} letters exist"
+            f"n_clusters must be <= {possible}, the number of sets of {size} letters, "
+            f"got {n_clusters}"
         )
     rng = np.random.default_rng(random_state)
     return _draw(
@@ -142,7 +194,7 @@ def identifiable_letters(
 
 
 def _balanced_sets(n_sets: int, size: int, rng: np.random.Generator) -> list[tuple[str, ...]]:
-    """Draw distinct sets of letters, the letters used least so far first."""
+    """Draw distinct sets of letters, preferring the letters used least so far."""
     unused = np.array(list(combinations(range(len(ALPHABET)), size)))
     uses = np.zeros(len(ALPHABET), dtype=np.int64)
     chosen = []
@@ -165,16 +217,16 @@ def _draw(
 ) -> Letters:
     n_clusters = len(letters_of_cluster)
     if n_clusters == 0 or not all(letters_of_cluster):
-        raise InputError("words holds no word, or an empty one; each cluster needs letters")
-    per_cluster = as_count("n_groups_per_cluster", n_groups_per_cluster, at_least=1)
-    per_group = as_count("n_words_per_group", n_words_per_group)
+        raise InputError(f"words must be non-empty strings, got {letters_of_cluster!r:.60}")
+    per_cluster = check_whole("n_groups_per_cluster", n_groups_per_cluster, 1)
+    per_group = check_whole("n_words_per_group", n_words_per_group, 0)
     means, sds = _context_parameters(context_means, context_sds, n_clusters)
 
     names = tuple(dict.fromkeys(letter for word in letters_of_cluster for letter in word))
     pixels = np.array([bitmap(letter).ravel() for letter in names], dtype=np.float64)
     word_given_topic = pixels / pixels.sum(axis=1, keepdims=True)
-    member = np.array([[letter in word for letter in names] for word in letters_of_cluster])
-    topic_given_cluster = member / member.sum(axis=1, keepdims=True)
+    uses = np.array([[letter in word for letter in names] for word in letters_of_cluster])
+    topic_given_cluster = uses / uses.sum(axis=1, keepdims=True)
 
     cluster = np.repeat(np.arange(n_clusters, dtype=np.int32), per_cluster)
     group = np.repeat(np.arange(cluster.size), per_group)
@@ -203,10 +255,10 @@ def _context_parameters(
     means = np.asarray(context_means, dtype=np.float64)
     if means.shape != (n_clusters,) or not np.isfinite(means).all():
         raise InputError(
-            f"context_means has shape {means.shape}; one finite mean for each of the"
-            f" {n_clusters} clusters is wanted"
+            f"context_means must be {n_clusters} finite numbers, one per cluster, "
+            f"got {context_means!r:.60}"
         )
     sds = np.asarray(context_sds, dtype=np.float64)
     if sds.ndim > 1 or sds.size == 0 or not (np.isfinite(sds).all() and (sds >= 0).all()):
-        raise InputError("context_sds must be finite numbers, none of them negative")
+        raise InputError(f"context_sds must be finite numbers >= 0, got {context_sds!r:.60}")
     return means, np.resize(sds, n_clusters)

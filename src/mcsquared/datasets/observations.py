@@ -10,8 +10,6 @@ from mcsquared.datasets.tokens import count_matrix, draw_categories
 from mcsquared.errors import InputError
 from mcsquared.families import Bag, ConjugateFamily, MultivariateGaussian
 
-__all__ = ["draw_observations", "fill_from_nothing"]
-
 Floats = NDArray[np.float64]
 Labels = NDArray[np.integer]
 

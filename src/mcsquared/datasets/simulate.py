@@ -1,4 +1,4 @@
-"""Draw a corpus from the model's own prior: what the samplers' tests compare with."""
+"""Draw a corpus from the prior of the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,14 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcsquared.checks import check_whole
 from mcsquared.corpus import Column, Corpus
+from mcsquared.datasets.chinese_restaurant import Assignments, draw_assignments
 from mcsquared.datasets.observations import draw_observations, fill_from_nothing
-from mcsquared.datasets.seating import Assignments, draw_assignments
-from mcsquared.datasets.tokens import as_count, as_counts, count_matrix, sort_tokens
+from mcsquared.datasets.tokens import as_counts, count_matrix, sort_tokens
 from mcsquared.errors import InputError
 from mcsquared.families import Bag, Categorical, ConjugateFamily
-
-__all__ = ["Simulated", "draw_content", "draw_contexts", "simulate"]
 
 KIND_OF_FAMILY = {
     "gaussian": "number",
@@ -29,7 +28,7 @@ KIND_OF_FAMILY = {
 
 
 class Prior(Protocol):
-    """Anything that a concentration can be drawn from, `mcsquared.Gamma` for one."""
+    """A prior of a concentration, such as `mcsquared.Gamma`."""
 
     def sample(self, rng: np.random.Generator) -> float:
         """Draw a concentration."""
@@ -37,24 +36,24 @@ class Prior(Protocol):
 
 @dataclass(frozen=True)
 class Simulated:
-    """A corpus drawn from the prior, and all that was drawn on the way.
+    """A corpus drawn from the prior, with its latent variables and parameters.
 
     Attributes
     ----------
     corpus : Corpus
     cluster_of_group : int32 (n_groups,)
     topic_of_token : int32 (n_tokens,)
-        In the order of the corpus: group by group; words ascend inside a group, vectors stay
-        in the order they were drawn. Topics and clusters in use are 0, 1, ... without gaps.
+        In the order of the corpus: sorted by group, then by word; vectors of a group are in the
+        order of drawing. Topics and clusters are numbered 0, 1, ... without gaps.
     tables_in_cluster : int32 (n_clusters, n_topics)
-        Tables of the cluster's restaurant by topic.
+        Tables of each cluster that serve each topic.
     alpha, v, eta, lam : float
-        The concentrations, as given or as drawn.
+        The concentrations, given or drawn.
     content_family, context_families
-        The families the data came from, every field filled: the true prior.
+        The families with every field filled: the true prior.
     content_parameters, context_parameters
-        The parameters of each topic, and of each cluster by context, as
-        ``family.sample_parameters`` lays them out.
+        The parameters of each topic, and of each cluster by context, in the layout of
+        ``family.sample_parameters``.
 
     Examples
     --------
@@ -91,29 +90,29 @@ def simulate(
     items_per_bag: ArrayLike = 3,
     random_state: int | np.random.Generator | None = None,
 ) -> Simulated:
-    """Draw clusters, topics, parameters and a corpus from the model's prior, exactly.
+    """Draw clusters, topics, parameters and a corpus exactly from the prior.
 
-    The measures are integrated out (restaurants instead of truncated sticks), so that nothing
-    is approximated.
+    The random measures are integrated out (Chinese restaurants rather than truncated sticks), so
+    nothing is approximated.
 
     Parameters
     ----------
     n_groups : int
     tokens_per_group : int or array-like of shape (n_groups,)
-        Zero is a group without content.
+        Zero for a group without content.
     n_words : int
-        Size of the vocabulary when ``content`` is not given: words with a Dirichlet prior of
-        0.05 each.
+        Size of the vocabulary if ``content`` is not given: words with a symmetric Dirichlet prior
+        of concentration 0.05.
     content : ConjugateFamily, optional
-        A `Categorical` with its size makes words, any other family makes vectors.
+        A `Categorical` with a size gives words, any other family gives vectors.
     contexts : mapping from name to ConjugateFamily, optional
-        Fields that are None are filled as they are for a column without any data.
+        Fields that are None take their values for a column without data.
     alpha, v, eta, lam : float, or an object with ``sample(rng)``
         Concentrations, positive; ``lam=inf`` is the paper's model.
     missing : float or mapping from name to float or bool array of shape (n_groups,)
-        Share of contexts to leave out, each independently, or which ones.
+        Probability that a context is missing, independently, or which ones are.
     items_per_bag : int or array-like of shape (n_groups,)
-        Size of the bags of every `Bag` context; an empty bag is a missing one.
+        Size of the bags of every `Bag` context; an empty bag is missing.
     random_state : int, Generator or None
 
     Examples
@@ -123,11 +122,11 @@ def simulate(
     Corpus(20 groups, 600 tokens, 100 words, contexts: year, tag)
     """
     rng = np.random.default_rng(random_state)
-    n_groups = as_count("n_groups", n_groups, at_least=1)
+    n_groups = check_whole("n_groups", n_groups, 1)
     lengths = as_counts("tokens_per_group", tokens_per_group, n_groups)
     items = as_counts("items_per_bag", items_per_bag, n_groups)
     if content is None:
-        content = Categorical(0.05, size=as_count("n_words", n_words, at_least=1))
+        content = Categorical(0.05, size=check_whole("n_words", n_words, 1))
     content = fill_from_nothing(content, "content")
     families = {
         name: fill_from_nothing(family, f"contexts[{name!r}]")
@@ -166,7 +165,7 @@ def draw_content(
     -------
     values : int32 csr_matrix (n_groups, n_words), or a list of float64 (n_tokens of j, width)
     topic_of_token : int32 (n_tokens,)
-        In the order of ``values``: words are sorted inside each group.
+        In the order of ``values``: words are sorted within each group.
     parameters : float64 (n_topics, n_parameters)
     """
     topic = assignments.topic_of_token
@@ -196,7 +195,7 @@ def draw_contexts(
     Parameters
     ----------
     absent : mapping from name to bool (n_groups,)
-        Where a context is missing.
+        True if a context is missing.
 
     Returns
     -------
@@ -217,7 +216,7 @@ def draw_contexts(
 
 def _column(name: str, family: ConjugateFamily, values: Any, absent: NDArray[np.bool_]) -> Column:
     kind = KIND_OF_FAMILY[family.name]
-    if kind == "bag":  # a missing bag was drawn without items
+    if kind == "bag":  # a missing bag has no items
         return Column(name, kind, values, _codes(values.shape[1]))
     values[absent] = -1 if kind == "category" else np.nan
     return Column(name, kind, values, _codes(family.n_stats) if kind == "category" else None)
@@ -230,7 +229,7 @@ def _codes(n_categories: int) -> NDArray[np.object_]:
 def _concentration(name: str, value: float | Prior, rng: np.random.Generator) -> float:
     drawn = value if isinstance(value, Real) else getattr(value, "sample", lambda _: value)(rng)
     if not isinstance(drawn, Real) or isnan(drawn) or drawn <= 0:
-        raise InputError(f"{name} is {value!r}; a positive number or a prior with sample is wanted")
+        raise InputError(f"{name} must be positive or have a method sample, got {value!r}")
     return float(drawn)
 
 
@@ -240,21 +239,21 @@ def _absent(
     n_groups: int,
     rng: np.random.Generator,
 ) -> dict[str, NDArray[np.bool_]]:
-    """Return where each context is missing."""
+    """Return which groups lack each context."""
     given = missing if isinstance(missing, Mapping) else dict.fromkeys(names, missing)
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise InputError(f"missing names {unknown[0]!r}, but contexts has no such column")
+        raise InputError(f"missing must refer to contexts {list(names)}, got {unknown[0]!r}")
     result = {}
     for name in names:
-        wanted = np.asarray(given.get(name, 0.0))
-        if wanted.dtype.kind == "b" and wanted.shape == (n_groups,):
-            result[name] = wanted
-        elif wanted.dtype.kind in "fiu" and wanted.ndim == 0 and 0.0 <= wanted <= 1.0:
-            result[name] = rng.random(n_groups) < wanted
+        value = np.asarray(given.get(name, 0.0))
+        if value.dtype.kind == "b" and value.shape == (n_groups,):
+            result[name] = value
+        elif value.dtype.kind in "fiu" and value.ndim == 0 and 0.0 <= value <= 1.0:
+            result[name] = rng.random(n_groups) < value
         else:
             raise InputError(
-                f"missing for {name!r} must be a share between 0 and 1,"
-                f" or true and false for each of the {n_groups} groups"
+                f"missing for {name!r} must be a number in [0, 1] or one boolean per group "
+                f"({n_groups}), got {given[name]!r:.60}"
             )
     return result

@@ -1,6 +1,4 @@
-"""Small steps that the synthetic corpora share: checked sizes, categorical draws, token order."""
-
-from numbers import Integral
+"""Helpers of the synthetic corpora: sizes, categorical draws, order of tokens."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,23 +6,14 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 
-__all__ = ["as_count", "as_counts", "count_matrix", "draw_categories", "sort_tokens"]
-
-
-def as_count(name: str, value: object, at_least: int = 0) -> int:
-    """Return a whole number no smaller than ``at_least``, or say that it is none."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise InputError(f"{name} is {value!r}; a whole number of at least {at_least} is wanted")
-    return int(value)
-
 
 def as_counts(name: str, value: ArrayLike, length: int) -> NDArray[np.int64]:
-    """Return ``length`` whole numbers, none negative, from one number or an array of them."""
+    """Return ``length`` integers >= 0, from a scalar or an array."""
     given = np.asarray(value)
     if given.dtype.kind not in "iu" or given.ndim > 1 or (given < 0).any():
-        raise InputError(f"{name} must be a whole number or an array of them, none negative")
+        raise InputError(f"{name} must be an integer >= 0 or an array of them, got {value!r:.60}")
     if given.ndim == 1 and given.size != length:
-        raise InputError(f"{name} has {given.size} entries, but there are {length} groups")
+        raise InputError(f"{name} must have one entry per group ({length}), got {given.size}")
     return np.broadcast_to(given.astype(np.int64), (length,)).copy()
 
 
@@ -36,7 +25,7 @@ def draw_categories(
     Parameters
     ----------
     probabilities : float64 (n_rows, n_categories)
-        Rows need not sum to 1 exactly: each is scaled by its own sum.
+        Rows need not sum to 1 exactly; each is scaled by its sum.
     row : int (n,)
 
     Returns
@@ -50,21 +39,21 @@ def draw_categories(
     for i, weights in enumerate(probabilities):
         here = order[bounds[i] : bounds[i + 1]]
         cumulative = np.cumsum(weights)
-        # A uniform next to 1 times the sum may round up to the sum, which is past the end.
+        # A uniform close to 1 times the sum may round up to the sum, which is past the end.
         threshold = np.minimum(uniform[here] * cumulative[-1], np.nextafter(cumulative[-1], 0.0))
         category[here] = np.searchsorted(cumulative, threshold, side="right")
     return category
 
 
 def sort_tokens(group: NDArray[np.integer], word: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the order in which a corpus of counts holds its tokens: by group, then by word."""
+    """Return the order of tokens in a corpus of counts: by group, then by word."""
     return np.lexsort((word, group))
 
 
 def count_matrix(
     group: NDArray[np.integer], word: NDArray[np.integer], shape: tuple[int, int]
 ) -> sparse.csr_matrix:
-    """Count the words of each group: int32 CSR matrix, sorted and without repeated entries."""
+    """Count the words of each group: int32 CSR matrix, sorted, without duplicates."""
     ones = np.ones(word.size, dtype=np.int32)
     counts = sparse.coo_matrix((ones, (group, word)), shape=shape).tocsr()
     counts.sum_duplicates()

@@ -1,13 +1,13 @@
-"""Draw clusters and topics from the model's prior: restaurants whose tables are customers above.
+"""Draw clusters and topics from the prior by nested Chinese restaurant processes.
 
-All random measures are integrated out, so nothing is truncated. A Dirichlet process is a
-restaurant; a Dirichlet process whose base measure is another one is a restaurant that orders
-the dish of each table from the restaurant above it:
+All random measures are integrated out, so nothing is truncated. Each Dirichlet process is a
+Chinese restaurant; if its base measure is another Dirichlet process, every table is a customer of
+the restaurant one level up:
 
     tokens of a group  →  the group's tables (λ)  →  the cluster's tables (v)  →  the root's (η)
 
-A table of the root is a topic. With λ = ∞, the paper's model, every token has a table of its
-own in its group and so sits down in the restaurant of the cluster.
+A table of the root is a topic. With λ = ∞, the paper's model, every token has a table of its own
+in its group and is thus a customer of the cluster's restaurant.
 """
 
 from dataclasses import dataclass
@@ -15,8 +15,6 @@ from math import inf, isinf
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["Assignments", "draw_assignments", "seat"]
 
 Integers = NDArray[np.int32]
 
@@ -30,7 +28,7 @@ class Assignments:
     cluster_of_group : int32 (n_groups,)
         Numbered by first appearance.
     topic_of_token : int32 (n_tokens,)
-        Topics 0, 1, ..., each of them in use.
+        Topics 0, 1, ... without gaps.
     tables_in_cluster : int32 (n_clusters, n_topics)
         Tables of each cluster that serve each topic (q_km of the model's notation).
     """
@@ -40,17 +38,17 @@ class Assignments:
     tables_in_cluster: Integers
 
 
-def seat(n_customers: int, concentration: float, rng: np.random.Generator) -> Integers:
-    """Seat customers in a Chinese restaurant and return the table of each.
+def draw_tables(n_customers: int, concentration: float, rng: np.random.Generator) -> Integers:
+    """Draw the table of each customer from a Chinese restaurant process.
 
-    Customer i (from 0) takes a new table with probability c / (c + i), and otherwise sits down
-    with one of the i earlier customers, picked uniformly: a table is then chosen in proportion
-    to those who sit at it.
+    Customer i (from 0) opens a new table with probability c / (c + i), and otherwise joins the
+    table of one of the i earlier customers, chosen uniformly. A table is thus chosen in proportion
+    to its number of customers.
 
     Returns
     -------
     int32 (n_customers,)
-        Tables numbered by first appearance.
+        Tables are numbered by first appearance.
     """
     earlier = np.arange(n_customers)
     if isinf(concentration):
@@ -58,8 +56,8 @@ def seat(n_customers: int, concentration: float, rng: np.random.Generator) -> In
     opens = rng.random(n_customers) * (concentration + earlier) < concentration
     opens[:1] = True
     companion = np.where(opens, earlier, rng.integers(0, np.maximum(earlier, 1)))
-    # Everybody points to somebody who came before. Following the pointers of pointers doubles
-    # the length of the step, so all reach the customer who opened their table in log2(n) rounds.
+    # Pointer jumping: every customer points to an earlier one, and each round doubles the length
+    # of the jump, so all reach the customer who opened their table in log2(n) rounds.
     while True:
         further = companion[companion]
         if np.array_equal(further, companion):
@@ -84,53 +82,53 @@ def draw_assignments(
     tokens_per_group : int64 (n_groups,)
         Zero for a group without content.
     alpha, v, eta, lam : float
-        Concentrations, positive; infinity is the limit in which nobody shares a table.
+        Positive concentrations; with infinity no table is shared.
     rng : Generator
 
     Returns
     -------
     Assignments
-        Tokens are in the order of their groups.
+        Tokens are sorted by group.
     """
-    cluster = seat(tokens_per_group.size, alpha, rng)
+    cluster = draw_tables(tokens_per_group.size, alpha, rng)
     n_clusters = int(cluster.max(initial=-1)) + 1
     start = np.concatenate([[0], np.cumsum(tokens_per_group)])
-    guest_of_token, cluster_of_guest = _seat_in_groups(start, cluster, lam, rng)
+    customer_of_token, cluster_of_customer = _draw_group_tables(start, cluster, lam, rng)
 
-    table_of_guest = np.empty(cluster_of_guest.size, dtype=np.int64)
+    table_of_customer = np.empty(cluster_of_customer.size, dtype=np.int64)
     cluster_of_table: list[NDArray[np.int64]] = []
     n_tables = 0
-    by_cluster = np.argsort(cluster_of_guest, kind="stable")
-    bounds = np.searchsorted(cluster_of_guest[by_cluster], np.arange(n_clusters + 1))
+    by_cluster = np.argsort(cluster_of_customer, kind="stable")
+    bounds = np.searchsorted(cluster_of_customer[by_cluster], np.arange(n_clusters + 1))
     for k in range(n_clusters):
-        guests = by_cluster[bounds[k] : bounds[k + 1]]
-        table = seat(guests.size, v, rng)
-        table_of_guest[guests] = n_tables + table
+        customers = by_cluster[bounds[k] : bounds[k + 1]]
+        table = draw_tables(customers.size, v, rng)
+        table_of_customer[customers] = n_tables + table
         opened = int(table.max(initial=-1)) + 1
         cluster_of_table.append(np.full(opened, k))
         n_tables += opened
-    topic_of_table = seat(n_tables, eta, rng)
+    topic_of_table = draw_tables(n_tables, eta, rng)
 
     tables = np.zeros((n_clusters, int(topic_of_table.max(initial=-1)) + 1), dtype=np.int32)
     if n_tables:
         np.add.at(tables, (np.concatenate(cluster_of_table), topic_of_table), 1)
-    return Assignments(cluster, topic_of_table[table_of_guest[guest_of_token]], tables)
+    return Assignments(cluster, topic_of_table[table_of_customer[customer_of_token]], tables)
 
 
-def _seat_in_groups(
+def _draw_group_tables(
     start: NDArray[np.int64], cluster: Integers, lam: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], Integers]:
-    """Return each token's table in its group, numbered through, and each table's cluster."""
+    """Return the table of each token, numbered across all groups, and the cluster of each table."""
     n_groups = cluster.size
     if isinf(lam):
         group_of_token = np.repeat(np.arange(n_groups), np.diff(start))
         return np.arange(start[-1]), cluster[group_of_token]
-    guest = np.empty(start[-1], dtype=np.int64)
+    customer = np.empty(start[-1], dtype=np.int64)
     tables_of_group = np.zeros(n_groups, dtype=np.int64)
     n_tables = 0
     for j in range(n_groups):
-        table = seat(int(start[j + 1] - start[j]), lam, rng)
-        guest[start[j] : start[j + 1]] = n_tables + table
+        table = draw_tables(int(start[j + 1] - start[j]), lam, rng)
+        customer[start[j] : start[j + 1]] = n_tables + table
         tables_of_group[j] = table.max(initial=-1) + 1
         n_tables += int(tables_of_group[j])
-    return guest, np.repeat(cluster, tables_of_group)
+    return customer, np.repeat(cluster, tables_of_group)

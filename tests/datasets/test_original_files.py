@@ -55,13 +55,17 @@ def test_the_toolbox_without_titles_and_authors_is_words_alone(toolbox):
 @pytest.mark.parametrize(
     ("name", "variables", "sentence"),
     [
-        ("bagofwords_nips", {"WS": [[1.0, 4]], "DS": [[1.0, 1]]}, "holds 4 as WS, but 1 to 3"),
-        ("bagofwords_nips", {"WS": [[1.0, 0]], "DS": [[1.0, 1]]}, "holds 0 as WS"),
-        ("bagofwords_nips", {"WS": [[1.0, 1]], "DS": [[1.0, 9]]}, "holds 9 as DS"),
-        ("bagofwords_nips", {"WS": [[1.0]], "DS": [[1.0, 1]]}, "1 words WS, but 2 groups DS"),
-        ("bagofwords_nips", {"WS": [[1.5]], "DS": [[1.0]]}, "'WS' of bagofwords_nips.mat does not"),
-        ("bagofwords_nips", {"WS": [[1.0]]}, "holds no variable 'DS'"),
-        ("authordoc_nips", {"AD": np.eye(2)}, r"'AD' of authordoc_nips.mat has shape \(2, 2\)"),
+        (
+            "bagofwords_nips",
+            {"WS": [[1.0, 4]], "DS": [[1.0, 1]]},
+            r"WS in bagofwords_nips.mat must be in 1\.\.3, got 4",
+        ),
+        ("bagofwords_nips", {"WS": [[1.0, 0]], "DS": [[1.0, 1]]}, "WS in .*got 0"),
+        ("bagofwords_nips", {"WS": [[1.0, 1]], "DS": [[1.0, 9]]}, "DS in .*got 9"),
+        ("bagofwords_nips", {"WS": [[1.0]], "DS": [[1.0, 1]]}, "same length, got 1 and 2"),
+        ("bagofwords_nips", {"WS": [[1.5]], "DS": [[1.0]]}, "'WS' of bagofwords_nips.mat must"),
+        ("bagofwords_nips", {"WS": [[1.0]]}, "has no variable 'DS'"),
+        ("authordoc_nips", {"AD": np.eye(2)}, r"'AD' of authordoc_nips.mat .* got \(2, 2\)"),
     ],
 )
 def test_a_broken_toolbox_is_refused_in_one_sentence(toolbox, name, variables, sentence):
@@ -113,16 +117,16 @@ def test_uci_files_without_entries_have_empty_documents(uci):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "does not begin with three lines"),
-        ("3\nfour\n4\n1 1 2\n", "does not begin with three lines"),
-        (DOCWORD[:-6], "has 3 entries, but says that there are 4"),
-        (DOCWORD.replace("3 2 5", "4 2 5"), "holds 4 as the number of a document, but 1 to 3"),
-        (DOCWORD.replace("3 2 5", "3 0 5"), "holds 0 as the number of a word"),
-        (DOCWORD.replace("3 2 5", "3 2 -5"), "a count of -5"),
+        ("", "must start with three lines"),
+        ("3\nfour\n4\n1 1 2\n", "must start with three lines"),
+        (DOCWORD[:-6], "must have 4 entries, got 3"),
+        (DOCWORD.replace("3 2 5", "4 2 5"), r"document number in .* must be in 1\.\.3, got 4"),
+        (DOCWORD.replace("3 2 5", "3 0 5"), "word number in .* got 0"),
+        (DOCWORD.replace("3 2 5", "3 2 -5"), "counts in .* got -5"),
         (DOCWORD.replace("3 2 5", "3 2 5.5"), "cannot be read"),
         (DOCWORD.replace("3 2 5", "3 2"), "cannot be read"),
-        (DOCWORD.replace("3\n4\n4", "3\n5\n4", 1), "has 4 words, but 5 are wanted"),
-        ("1\n4\n1\n1 1\n", "lines of 2 numbers"),
+        (DOCWORD.replace("3\n4\n4", "3\n5\n4", 1), "must have 5 words, got 4"),
+        ("1\n4\n1\n1 1\n", "must have 3 numbers per line, got 2"),
     ],
 )
 def test_broken_uci_files_are_refused_in_one_sentence(uci, text, sentence):
@@ -161,12 +165,12 @@ def test_titles_of_pnas_have_words_but_for_stop_words_and_times(pnas):
 @pytest.mark.parametrize(
     ("times", "sentence"),
     [
-        ("2 1915\n", "has times of 2 titles, but there are 3"),
-        ("2 1915\nx 1916\n", "alltimes is not as it should be"),
-        ("2\n1\n", "alltimes is not as it should be"),
-        ("2 1915\n1\n", "alltimes is not as it should be"),
-        ("-2 1915\n1 1916\n", "alltimes is not as it should be"),
-        ("", "alltimes is not as it should be"),
+        ("2 1915\n", "must have times for 3 titles, got 2"),
+        ("2 1915\nx 1916\n", "alltimes must contain lines"),
+        ("2\n1\n", "alltimes must contain lines"),
+        ("2 1915\n1\n", "alltimes must contain lines"),
+        ("-2 1915\n1 1916\n", "alltimes must contain lines"),
+        ("", "alltimes must contain lines"),
     ],
 )
 def test_times_that_do_not_fit_the_titles_are_refused(pnas, times, sentence):
@@ -223,14 +227,22 @@ def test_images_of_exactly_one_of_some_concepts_can_be_chosen(nus_wide):
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("Low_Level_Features/BoW_int.dat", "1 0 2\n", r"BoW_int\.dat has 1 lines"),
-        ("Low_Level_Features/BoW_int.dat", "1 0 2\n" * 9, r"BoW_int\.dat has 9 lines"),
-        ("Low_Level_Features/BoW_int.dat", "1 0 -2\n" * 4, r"BoW_int\.dat holds -2"),
+        ("Low_Level_Features/BoW_int.dat", "1 0 2\n", r"BoW_int\.dat must have 4 lines, got 1"),
+        ("Low_Level_Features/BoW_int.dat", "1 0 2\n" * 9, r"BoW_int\.dat must have 4 lines, got 9"),
+        (
+            "Low_Level_Features/BoW_int.dat",
+            "1 0 -2\n" * 4,
+            r"BoW_int\.dat must contain counts, got -2",
+        ),
         ("Low_Level_Features/BoW_int.dat", "1 0 b\n" * 4, r"BoW_int\.dat cannot be read"),
-        ("Low_Level_Features/BoW_int.dat", "", r"BoW_int\.dat has 0 lines"),
-        ("NUS_WID_Tags/TagList1k.txt", "fur\n", "lines of 3 numbers, but 1 are wanted"),
-        ("Groundtruth/AllLabels/Labels_cat.txt", "1\n", "Labels_cat.txt has 1 lines"),
-        ("Groundtruth/AllLabels/Labels_cat.txt", "1\n0\n2\n0\n", "Labels_cat.txt has 4 lines"),
+        ("Low_Level_Features/BoW_int.dat", "", r"BoW_int\.dat must have 4 lines, got 0"),
+        ("NUS_WID_Tags/TagList1k.txt", "fur\n", "must have 1 numbers per line, got 3"),
+        ("Groundtruth/AllLabels/Labels_cat.txt", "1\n", "Labels_cat.txt must have .*got 1 lines"),
+        (
+            "Groundtruth/AllLabels/Labels_cat.txt",
+            "1\n0\n2\n0\n",
+            "Labels_cat.txt must have .*got 4 lines",
+        ),
     ],
 )
 def test_broken_files_of_nus_wide_are_refused_in_one_sentence(nus_wide, name, text, sentence):
@@ -249,7 +261,9 @@ def test_concepts_that_no_image_has_alone_are_refused(nus_wide):
     "read", [load_nips_toolbox, load_pnas, load_nus_wide, lambda folder: load_uci("kos", folder)]
 )
 def test_an_absent_file_is_named_with_its_source_and_layout(read, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match=r"has no file .*the set is .*holds .*docs/data.md"):
+    with pytest.raises(
+        InputError, match=r"has no file .*the data set is .*contains .*docs/data.md"
+    ):
         read(tmp_path)
     monkeypatch.delenv("MCSQUARED_DATA", raising=False)
     with pytest.raises(InputError, match="MCSQUARED_DATA is not set"):

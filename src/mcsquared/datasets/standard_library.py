@@ -1,4 +1,4 @@
-"""The standard library of the running Python as a corpus: real data that every machine has."""
+"""The standard library of the running Python as a corpus: real data without a download."""
 
 import ast
 import io
@@ -15,13 +15,11 @@ import numpy as np
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 
-__all__ = ["standard_library"]
-
-LEFT_OUT = {"test", "tests", "idle_test", "site-packages", "dist-packages", "_bundled"}
-FEWEST_WORDS = 20  # a file with fewer says nothing about what it is for
+EXCLUDED = {"test", "tests", "idle_test", "site-packages", "dist-packages", "_bundled"}
+MIN_WORDS = 20  # per file
 # Words of a name: hyper_text, HyperText and HYPERText alike.
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# Strings are passed over, so that a # in one begins no comment.
+# Strings are matched as well, so that a # inside one does not start a comment.
 _COMMENT = re.compile(
     r'"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\''
     r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#(?P<comment>[^\n]*)',
@@ -31,7 +29,7 @@ _COMMENT = re.compile(
 
 @dataclass(frozen=True)
 class Module:
-    """What a source file tells: the words of its names, docstrings and comments, and contexts."""
+    """The words of a source file (names, docstrings and comments) and its contexts."""
 
     name: str
     words: list[str]
@@ -44,15 +42,15 @@ def standard_library(folder: str | Path | None = None) -> Corpus:
     """Read the modules of the running Python's standard library, without its tests.
 
     Words are those of names, docstrings and comments, at least three letters long, in at least
-    five modules and in no more than a quarter of them. Contexts: ``imports``, the modules that a
-    module imports (a bag); ``size``, log10 of its lines (Gaussian); ``package``, whether it stands
-    for a package (Bernoulli).
+    five modules and in at most a quarter of them. Contexts: ``imports``, the imported modules (a
+    bag); ``size``, log10 of the number of lines (Gaussian); ``package``, whether the module is the
+    ``__init__`` of a package (Bernoulli).
 
     Parameters
     ----------
     folder : path, optional
-        Where the sources lie; by default where the running Python has its own. Any other tree of
-        Python files works as well.
+        Root of the sources, by default the standard library of the running Python. Any other tree
+        of Python files works as well.
 
     Examples
     --------
@@ -62,11 +60,11 @@ def standard_library(folder: str | Path | None = None) -> Corpus:
     ['imports', 'size', 'package']
     """
     root = Path(sysconfig.get_paths()["stdlib"] if folder is None else folder)
-    modules = [module for module in _modules(root) if len(module.words) >= FEWEST_WORDS]
+    modules = [module for module in _modules(root) if len(module.words) >= MIN_WORDS]
     if len(modules) < 2:
         raise InputError(
-            f"folder is {str(root)!r}, which has {len(modules)} Python files with words in them, "
-            "but two at least are wanted; some Pythons come without the sources of their library"
+            f"folder must contain at least two Python files with {MIN_WORDS} words or more, got "
+            f"{len(modules)} in {str(root)!r}; some Python installations have no library sources"
         )
     few = len(modules) <= 100
     return Corpus.from_texts(
@@ -86,7 +84,7 @@ def standard_library(folder: str | Path | None = None) -> Corpus:
 def _modules(root: Path) -> Iterator[Module]:
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
-        if LEFT_OUT.isdisjoint(parts):
+        if EXCLUDED.isdisjoint(parts):
             is_package = parts[-1] == "__init__"
             name = ".".join(parts[:-1] if is_package else parts)
             module = _read(path, name, is_package)
@@ -95,11 +93,11 @@ def _modules(root: Path) -> Iterator[Module]:
 
 
 def _read(path: Path, name: str, is_package: bool) -> Module | None:
-    """Read one source file; None where this Python cannot parse it, as files of examples may be."""
+    """Read one source file; return None if the running Python cannot parse it."""
     try:
         source = path.read_bytes()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # old escapes in strings
+            warnings.simplefilter("ignore")  # invalid escape sequences
             tree = ast.parse(source)
         text = source.decode(_encoding(source))
     except (OSError, SyntaxError, ValueError):
@@ -143,7 +141,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _imports(tree: ast.AST) -> set[str]:
-    """Return the top-level modules that are imported anywhere in a file."""
+    """Return the top-level modules imported anywhere in a file."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,11 +1,12 @@
-"""Readers of sets in the layouts that their makers published: text files and MATLAB files.
+"""Readers of data sets in the layouts of their publishers: text files and MATLAB files.
 
-`readers` has the sets of the experiments, each in one file of ours. Here are the layouts that
-others download: the topic modelling toolbox (NIPS), the bags of words of the UCI repository, the
-titles of PNAS, and NUS-WIDE. docs/data.md says what each file holds.
+`readers` has the data sets of the experiments, each prepared as one file. This module reads the
+original downloads: the topic modelling toolbox (NIPS), the bags of words of the UCI repository,
+the titles of PNAS, and NUS-WIDE. docs/data.md describes each file.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,10 @@ from scipy import sparse
 
 from mcsquared.corpus import Column, Corpus
 from mcsquared.datasets.bags import bag_of_lists, merged_bag, title_words
-from mcsquared.datasets.files import Folder, find_file
+from mcsquared.datasets.files import Folder, find_file, read_counts, read_integers, read_lines
 from mcsquared.datasets.readers import DataSet
-from mcsquared.datasets.text_files import count_rows, find_text, read_integers, read_lines
 from mcsquared.datasets.tokens import count_matrix
 from mcsquared.errors import InputError
-
-__all__ = ["load_nips_toolbox", "load_nus_wide", "load_pnas", "load_uci"]
 
 TOOLBOX = "NIPS volumes 0-12 of the topic modelling toolbox of Steyvers and Griffiths"
 UCI = "a bag of words of the UCI machine learning repository"
@@ -32,9 +30,9 @@ NUS_WIDE = "NUS-WIDE (Chua et al. 2009), its low-level features, tags, ground tr
 def load_nips_toolbox(folder: Folder = None) -> DataSet:
     """Read NIPS from the MATLAB files of the topic modelling toolbox.
 
-    ``bagofwords_nips.mat`` and ``words_nips.mat`` must be there. With ``titles_nips.mat`` the
-    groups have names and the context ``title`` (words of the title), with ``authors_nips.mat`` and
-    ``authordoc_nips.mat`` the context ``authors``. The toolbox has no years.
+    ``bagofwords_nips.mat`` and ``words_nips.mat`` are required. ``titles_nips.mat`` adds group
+    names and the context ``title`` (words of the title), ``authors_nips.mat`` and
+    ``authordoc_nips.mat`` add the context ``authors``. The toolbox has no years.
 
     Examples
     --------
@@ -45,9 +43,11 @@ def load_nips_toolbox(folder: Folder = None) -> DataSet:
     Corpus(2 groups, 3 tokens, 2 words, contexts: none)
     """
     path = find_file(folder, "bagofwords_nips.mat", TOOLBOX, "WS and DS, word and group of a token")
-    word, group = (_ones_based(path, name) for name in ("WS", "DS"))
+    word, group = (_read_indices(path, name) for name in ("WS", "DS"))
     if len(word) != len(group):
-        raise InputError(f"file {path.name} has {len(word)} words WS, but {len(group)} groups DS")
+        raise InputError(
+            f"WS and DS of {path.name} must have the same length, got {len(word)} and {len(group)}"
+        )
     vocabulary = _cells(find_file(folder, "words_nips.mat", TOOLBOX, "WO, the words"), "WO")
     titles = _optional_cells(path.with_name("titles_nips.mat"), "titles")
     n_groups = int(group.max(initial=-1)) + 1 if titles is None else len(titles)
@@ -82,21 +82,20 @@ def load_uci(name: str, folder: Folder = None) -> DataSet:
     Corpus(2 groups, 8 tokens, 2 words, contexts: none)
     """
     layout = "the numbers of documents, words and entries, then lines of document, word and count"
-    path = find_text(folder, f"docword.{name}.txt", UCI, layout)
-    vocabulary = read_lines(find_text(folder, f"vocab.{name}.txt", UCI, "a line for each word"))
+    find = partial(find_file, folder, source=UCI, gzipped=True)
+    path = find(f"docword.{name}.txt", layout=layout)
+    vocabulary = read_lines(find(f"vocab.{name}.txt", layout="one line per word"))
     entries = read_integers(path, 3, n_header=3)
     n_groups, n_words, n_entries = _header(path)
     if len(entries) != n_entries:
-        raise InputError(
-            f"file {path.name} has {len(entries)} entries, but says that there are {n_entries}"
-        )
+        raise InputError(f"file {path.name} must have {n_entries} entries, got {len(entries)}")
     if len(vocabulary) != n_words:
-        raise InputError(f"vocab.{name}.txt has {len(vocabulary)} words, but {n_words} are wanted")
+        raise InputError(f"vocab.{name}.txt must have {n_words} words, got {len(vocabulary)}")
     group, word, count = entries.T
-    _check_range(path, "the number of a document", group - 1, n_groups)
-    _check_range(path, "the number of a word", word - 1, n_words)
+    _check_range(path, "document number", group - 1, n_groups)
+    _check_range(path, "word number", word - 1, n_words)
     if len(count) and count.min() < 1:
-        raise InputError(f"file {path.name} holds a count of {count.min()}, but 1 is the least")
+        raise InputError(f"counts in {path.name} must be >= 1, got {count.min()}")
     counts = sparse.coo_matrix((count, (group - 1, word - 1)), shape=(n_groups, n_words)).tocsr()
     return DataSet(Corpus(counts, vocabulary=vocabulary))
 
@@ -104,8 +103,8 @@ def load_uci(name: str, folder: Folder = None) -> DataSet:
 def load_pnas(folder: Folder = None) -> DataSet:
     r"""Read the titles of PNAS with their years: ``alltitles``, ``alltimes``, ``allstopwords``.
 
-    Words are what stands between spaces, in lower case, but for stop words. Where the file of stop
-    words is absent, none are left out.
+    Words are separated by white space and lower-cased; stop words are dropped if the file of stop
+    words exists.
 
     Examples
     --------
@@ -114,9 +113,10 @@ def load_pnas(folder: Folder = None) -> DataSet:
     >>> mc2.datasets.load_pnas(".").corpus.contexts["year"].values
     array([1915., 1915.])
     """
-    path = find_text(folder, "alltitles", PNAS, "a title on each line")
-    layout = "lines of a number of titles and the time of them, in the order of alltitles"
-    times_path = find_text(folder, "alltimes", PNAS, layout)
+    find = partial(find_file, folder, source=PNAS, gzipped=True)
+    path = find("alltitles", layout="one title per line")
+    layout = "lines of a number of titles and their time, in the order of alltitles"
+    times_path = find("alltimes", layout=layout)
     titles = read_lines(path)
     stop_path = path.with_name("allstopwords")
     stop = set(" ".join(read_lines(stop_path)).lower().split()) if stop_path.is_file() else set()
@@ -127,10 +127,10 @@ def load_pnas(folder: Folder = None) -> DataSet:
         number, year = times.T
         year = np.repeat(year, number.astype(np.int64))
     except ValueError as error:
-        raise InputError(f"file {times_path.name} is not as it should be: {layout}") from error
+        raise InputError(f"file {times_path.name} must contain {layout}") from error
     if len(year) != len(titles):
         raise InputError(
-            f"file {times_path.name} has times of {len(year)} titles, but there are {len(titles)}"
+            f"file {times_path.name} must have times for {len(titles)} titles, got {len(year)}"
         )
     tokens = [[word for word in title.lower().split() if word not in stop] for title in titles]
     contexts = {"year": Column("year", "number", year)}
@@ -140,21 +140,21 @@ def load_pnas(folder: Folder = None) -> DataSet:
 def load_nus_wide(folder: Folder = None, concepts: Sequence[str] | None = None) -> DataSet:
     r"""Read NUS-WIDE: 500 visual words as content, the 1,000 most frequent tags as context.
 
-    Files are looked for where the makers' archives put them: ``Low_Level_Features/BoW_int.dat``,
+    Files are expected at their paths in the original archives: ``Low_Level_Features/BoW_int.dat``,
     ``NUS_WID_Tags/AllTags1k.txt`` and ``TagList1k.txt``, ``Groundtruth/AllLabels/Labels_<concept>
     .txt``, ``ConceptsList/Concepts81.txt`` and ``ImageList/Imagelist.txt``.
 
     Parameters
     ----------
     concepts : list of str, optional
-        Only images of exactly one of these concepts are read, as in experiments on clusters. None:
-        all images.
+        Read only the images with exactly one of these concepts, as in clustering experiments. By
+        default, all images.
 
     Returns
     -------
     DataSet
-        Labels: ``label``, the concept, or all of an image's concepts joined by "|"; and ``split``,
-        "train" or "test", where ``ImageList/TrainImagelist.txt`` is there.
+        Labels: ``label``, the concepts of the image joined by "|"; and ``split``, "train" or
+        "test", if ``ImageList/TrainImagelist.txt`` exists.
 
     Examples
     --------
@@ -170,75 +170,69 @@ def load_nus_wide(folder: Folder = None, concepts: Sequence[str] | None = None) 
     >>> mc2.datasets.load_nus_wide(".", concepts=["cat", "cow"]).labels["label"].tolist()
     ['cat', 'cow']
     """
-    names = _names(read_lines(_nus_wide(folder, "ImageList/Imagelist.txt", "a path on each line")))
+    find = partial(find_file, folder, source=NUS_WIDE, gzipped=True)
+    names = _image_names(find("ImageList/Imagelist.txt", layout="one path per line"))
+    if concepts is None:
+        known = read_lines(find("ConceptsList/Concepts81.txt", layout="names of concepts"))
+    else:
+        known = list(concepts)
     layout = "0 or 1 on each line, in the order of Imagelist.txt"
-    wanted = concepts
-    if wanted is None:
-        wanted = read_lines(_nus_wide(folder, "ConceptsList/Concepts81.txt", "names of concepts"))
-    held = np.column_stack(
+    has_concept = np.column_stack(
         [
-            _truth(_nus_wide(folder, f"Groundtruth/AllLabels/Labels_{name}.txt", layout), names)
-            for name in wanted
+            _read_flags(find(f"Groundtruth/AllLabels/Labels_{name}.txt", layout=layout), len(names))
+            for name in known
         ]
     )
-    keep = np.ones(len(names), bool) if concepts is None else held.sum(axis=1) == 1
+    keep = np.ones(len(names), bool) if concepts is None else has_concept.sum(axis=1) == 1
     if not keep.any():
-        raise InputError(f"concepts is {concepts!r}, but no image has exactly one of them")
-    counts = count_rows(
-        _nus_wide(folder, "Low_Level_Features/BoW_int.dat", "500 counts on each line"), None, keep
-    )
-    tags = read_lines(_nus_wide(folder, "NUS_WID_Tags/TagList1k.txt", "a tag on each line"))
-    rows = _nus_wide(folder, "NUS_WID_Tags/AllTags1k.txt", "0 or 1 for each tag, a line an image")
-    contexts = {"tags": merged_bag("tags", count_rows(rows, len(tags), keep), tags)}
+        raise InputError(f"no image has exactly one of the concepts {concepts!r}")
+    path = find("Low_Level_Features/BoW_int.dat", layout="500 counts on each line")
+    counts = read_counts(path, None, keep)
+    tags = read_lines(find("NUS_WID_Tags/TagList1k.txt", layout="one tag per line"))
+    path = find("NUS_WID_Tags/AllTags1k.txt", layout="0 or 1 for each tag, one line per image")
+    contexts = {"tags": merged_bag("tags", read_counts(path, len(tags), keep), tags)}
     words = [f"visual{number}" for number in range(counts.shape[1])]
     corpus = Corpus(counts, contexts, group_names=names[keep], vocabulary=words)
-    found = np.array(wanted, dtype=object)
-    labels = {"label": np.array(["|".join(found[row]) for row in held[keep]], dtype=object)}
-    train = Path(rows).parents[1] / "ImageList" / "TrainImagelist.txt"
+    concept_names = np.array(known, dtype=object)
+    joined = ["|".join(concept_names[row]) for row in has_concept[keep]]
+    labels = {"label": np.array(joined, dtype=object)}
+    train = path.parents[1] / "ImageList" / "TrainImagelist.txt"
     if train.is_file():
-        in_train = np.isin(names[keep].astype(str), _names(read_lines(train)).astype(str))
+        in_train = np.isin(names[keep].astype(str), _image_names(train).astype(str))
         labels["split"] = np.where(in_train, "train", "test").astype(object)
     return DataSet(corpus, labels)
 
 
-def _nus_wide(folder: Folder, name: str, layout: str) -> Path:
-    return find_text(folder, name, NUS_WIDE, layout)
-
-
-def _names(lines: list[str]) -> NDArray[np.object_]:
+def _image_names(path: Path) -> NDArray[np.object_]:
     """Return the paths of images, written with slashes."""
-    return np.array([line.replace("\\", "/") for line in lines], dtype=object)
+    return np.array([line.replace("\\", "/") for line in read_lines(path)], dtype=object)
 
 
-def _truth(path: Path, names: NDArray[np.object_]) -> NDArray[np.bool_]:
+def _read_flags(path: Path, length: int) -> NDArray[np.bool_]:
     flags = read_integers(path, 1)[:, 0]
-    if len(flags) != len(names) or not np.isin(flags, (0, 1)).all():
+    if len(flags) != length or not np.isin(flags, (0, 1)).all():
         raise InputError(
-            f"file {path.name} has {len(flags)} lines, but 0 or 1 for each of {len(names)} images "
-            "is wanted"
+            f"file {path.name} must have 0 or 1 on each of {length} lines, got {len(flags)} lines "
+            f"with values {np.unique(flags)[:5].tolist()}"
         )
     return flags == 1
 
 
 def _header(path: Path) -> list[int]:
-    """Return the three numbers that a docword file begins with."""
+    """Return the numbers of documents, words and entries at the start of a docword file."""
     try:
-        first = [int(line) for line in read_lines(path, most=3)]
+        first = [int(line) for line in read_lines(path, limit=3)]
     except ValueError:
         first = []
     if len(first) != 3 or min(first) < 0:
-        raise InputError(
-            f"file {path.name} does not begin with three lines: documents, words, entries"
-        )
+        raise InputError(f"file {path.name} must start with three lines: documents, words, entries")
     return first
 
 
 def _check_range(path: Path, name: str, numbers: NDArray[np.integer], size: int) -> None:
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
         outside = numbers.min() if numbers.min() < 0 else numbers.max()
-        raise InputError(
-            f"file {path.name} holds {outside + 1} as {name}, but 1 to {size} are wanted"
-        )
+        raise InputError(f"{name} in {path.name} must be in 1..{size}, got {outside + 1}")
 
 
 def _matlab(path: Path, name: str) -> Any:
@@ -248,16 +242,16 @@ def _matlab(path: Path, name: str) -> Any:
     try:
         return loadmat(path, variable_names=[name])[name]
     except KeyError:
-        raise InputError(f"file {path.name} holds no variable {name!r}") from None
-    except Exception as error:  # a broken file fails in as many ways as the format has parts
+        raise InputError(f"file {path.name} has no variable {name!r}") from None
+    except Exception as error:  # loadmat documents no exceptions for corrupt files
         raise InputError(f"file {path.name} cannot be read as a MATLAB file: {error}") from error
 
 
-def _ones_based(path: Path, name: str) -> NDArray[np.int64]:
-    """Return a vector of numbers that count from 1, as numbers that count from 0."""
+def _read_indices(path: Path, name: str) -> NDArray[np.int64]:
+    """Return a vector of one-based indices as zero-based ones."""
     values = np.asarray(_matlab(path, name)).ravel()
     if values.dtype.kind not in "iuf" or not np.array_equal(values, np.floor(values)):
-        raise InputError(f"variable {name!r} of {path.name} does not hold whole numbers")
+        raise InputError(f"variable {name!r} of {path.name} must contain integers")
     return values.astype(np.int64) - 1
 
 
@@ -275,7 +269,7 @@ def _author_matrix(path: Path, n_authors: int, n_groups: int) -> sparse.csr_matr
     pairs = sparse.csr_matrix(_matlab(path, "AD"))
     if pairs.shape != (n_authors, n_groups):
         raise InputError(
-            f"variable 'AD' of {path.name} has shape {pairs.shape}, but {(n_authors, n_groups)} "
-            "is wanted"
+            f"variable 'AD' of {path.name} must have shape {(n_authors, n_groups)}, "
+            f"got {pairs.shape}"
         )
     return sparse.csr_matrix(pairs.T != 0, dtype=np.int32)
