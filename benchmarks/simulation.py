@@ -71,9 +71,9 @@ def _observed(
 ) -> tuple[Corpus, Observations]:
     """Return the entries as observations, without the copies that a corpus would make of them."""
     from mcsquared.corpus import Corpus
+    from mcsquared.model.priors import Priors
     from mcsquared.observations import observe
     from mcsquared.observations.layout import Entries
-    from mcsquared.priors import Priors
 
     corpus = Corpus(np.ones((2, n_words), np.int64))
     one = observe(corpus, Priors.for_corpus(corpus))

@@ -10,7 +10,22 @@ from mcsquared.callbacks import STOP_CHAIN, StopWhenFlat
 from mcsquared.chain import SweepInfo
 
 BURN_IN, THIN = 20, 5
-SWEEP = SweepInfo(0, 1, 1000, BURN_IN, False, 3, 5, 0.0, 1.0, 1.0, 1.0, np.inf, 0.1, 100)
+SWEEP = SweepInfo(
+    chain=0,
+    sweep=1,
+    n_sweeps=1000,
+    burn_in=BURN_IN,
+    kept=False,
+    n_clusters=3,
+    n_topics=5,
+    log_joint=0.0,
+    alpha=1.0,
+    v=1.0,
+    eta=1.0,
+    lam=np.inf,
+    seconds=0.1,
+    n_tokens=100,
+)
 
 
 def run(callback, log_joint, n_clusters=None, chain=0):

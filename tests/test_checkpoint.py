@@ -18,9 +18,9 @@ import mcsquared as mc2
 from mcsquared import checkpoint as module
 from mcsquared.checkpoint import Checkpoint
 from mcsquared.errors import ModelFileError
-from mcsquared.estimator import LAM
+from mcsquared.model.parameters import LAM
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Priors
 from mcsquared.samplers import blocked, collapsed
 from mcsquared.storage import read_file, write_file
 from tests.forgery import forged_array
@@ -161,7 +161,8 @@ def test_a_process_killed_at_random_moments_ends_in_the_same_draws(tmp_path):
         text=True,
         timeout=300,
         check=False,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.getcwd()},
+        env=os.environ
+        | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
     )
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) >= 6
@@ -267,7 +268,7 @@ def test_a_model_file_is_no_checkpoint_and_a_checkpoint_no_model(tmp_path, writt
 # Bad files and full disks ---------------------------------------------------------------------
 
 
-def load(path, name="words", lam=LAM, sampler="blocked"):
+def load(path, name="words", lam=LAM.default, sampler="blocked"):
     """Read a checkpoint as a fit would, without running on."""
     corpus = make_corpus(name)
     priors = Priors.for_corpus(corpus, lam=lam)

@@ -13,8 +13,8 @@ import mcsquared as mc2
 from mcsquared.cli.app import app
 from mcsquared.distributed import OnCluster
 from mcsquared.errors import InputError
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Priors
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked import Place
 from mcsquared.state import Bounds

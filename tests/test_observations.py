@@ -10,8 +10,8 @@ from mcsquared import observations as module
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Poisson
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Priors
 from tests.samplers.cases import CASES, every_case
 from tests.samplers.test_own_family import Visits
 

@@ -21,8 +21,8 @@ from benchmarks.tables import Answer, Cell, Target, Unavailable
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
+    from mcsquared.model.priors import Priors
     from mcsquared.observations import Observations
-    from mcsquared.priors import Priors
     from mcsquared.state import Bounds, State
 
 __all__ = ["ask", "ask_large"]
@@ -192,8 +192,9 @@ def _simulated(
 
 def _starts(case: Case, seed: int) -> tuple[Start, Start]:
     """Return chains that begin at the same labels, drawn at random: λ = ∞, and λ finite."""
+    from mcsquared.model.parameters import Gamma
+    from mcsquared.model.priors import Priors
     from mcsquared.observations import observe
-    from mcsquared.priors import Gamma, Priors
     from mcsquared.samplers.blocked.assignments import state_of
 
     contexts = {"year": "gaussian"} if "year" in case.corpus.contexts else {}

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
         MultivariateGaussian,
         Poisson,
     )
+    from mcsquared.model.parameters import Gamma
+    from mcsquared.model.priors import Priors
     from mcsquared.posterior import Posterior
-    from mcsquared.priors import Gamma, Priors
     from mcsquared.report import write_report
 
 __version__ = "0.1.0"
@@ -30,8 +31,8 @@ _HOME = {
     "Corpus": "corpus",
     "ParquetFolder": "corpus",
     "MC2": "estimator",
-    "Gamma": "priors",
-    "Priors": "priors",
+    "Gamma": "model.parameters",
+    "Priors": "model.priors",
     "Posterior": "posterior",
     "ConjugateFamily": "families",
     "Gaussian": "families",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
+from mcsquared.model.parameters import NAMES
 
 if TYPE_CHECKING:
     from mcsquared.chain import SweepInfo
@@ -77,7 +78,7 @@ class StopWhenFlat:
             raise InputError(f"max_rhat is {max_rhat!r}, but a number above 1 is wanted")
         if not isinstance(min_ess, int | float) or not min_ess >= 0.0:
             raise InputError(f"min_ess is {min_ess!r}, but a number of at least 0 is wanted")
-        known = (*SCALARS, "alpha", "v", "eta", "lam")
+        known = (*SCALARS, *NAMES)
         if isinstance(scalars, str) or not scalars or not set(scalars) <= set(known):
             raise InputError(f"scalars is {scalars!r}, but some of {', '.join(known)} are wanted")
         self.min_sweeps = min_sweeps

@@ -18,9 +18,10 @@ from scipy import sparse
 
 from mcsquared.callbacks import STOP_CHAIN
 from mcsquared.kernels.cpu.tables import sparse_columns
+from mcsquared.model.parameters import NAMES, Concentrations, values_of
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.priors import Priors
 from mcsquared.samplers import blocked, collapsed
 from mcsquared.samplers.blocked import Key, Place, mixing
 from mcsquared.samplers.joint import log_joint
@@ -36,10 +37,7 @@ TRACE = (
     "n_clusters",
     "n_topics",
     "log_joint",
-    "alpha",
-    "v",
-    "eta",
-    "lam",
+    *NAMES,
     "seconds",
 )
 
@@ -85,9 +83,9 @@ class Schedule:
         return kept in places
 
 
-@dataclass(frozen=True)
-class SweepInfo:
-    """What a callback learns after every sweep; ``sweep`` counts from 1."""
+@dataclass(frozen=True, kw_only=True)
+class SweepInfo(Concentrations):
+    """What a callback receives after every sweep; ``sweep`` counts from 1."""
 
     chain: int
     sweep: int
@@ -97,10 +95,6 @@ class SweepInfo:
     n_clusters: int
     n_topics: int
     log_joint: float
-    alpha: float
-    v: float
-    eta: float
-    lam: float
     seconds: float
     n_tokens: int
 
@@ -172,10 +166,7 @@ def parameter_draw(
         content_statistics=content,
         topic_weights=state.topic_weights[topics].copy(),
         unused_weight=math.exp(float(state.log_unused[0])),
-        alpha=state.alpha,
-        v=state.v,
-        eta=state.eta,
-        lam=state.lam,
+        **values_of(state),
     )
 
 
@@ -263,10 +254,7 @@ class Runner:
             n_clusters=state.n_clusters,
             n_topics=state.n_topics,
             log_joint=state.log_joint,
-            alpha=state.alpha,
-            v=state.v,
-            eta=state.eta,
-            lam=state.lam,
+            **values_of(state),
             seconds=time.perf_counter() - began,
             n_tokens=self.observations.n_tokens,
         )

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from mcsquared.chain import TRACE, ChainRun
 from mcsquared.errors import ModelFileError
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.storage import check_target, read_file, write_file
 from mcsquared.storage.arrays import Reader
 from mcsquared.storage.draws import pack_draw, unpack_draw

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from mcsquared.corpus import Corpus
-from mcsquared.estimator import LAM, MC2
+from mcsquared.estimator import MC2
+from mcsquared.model.parameters import LAM
 
 __all__ = ["compile_kernels"]
 
@@ -29,11 +30,11 @@ def compile_kernels() -> None:
     words = Corpus(rng.poisson(2.0, (4, 6)), contexts)
     vectors = Corpus([rng.normal(size=(3, 2)) for _ in range(4)])
     for corpus in (words, vectors):
-        for lam in (LAM, math.inf):
+        for lam in (LAM.default, math.inf):
             _use(_model(lam=lam).fit(corpus), corpus)
         _model(lam=math.inf, sampler="collapsed").fit(corpus)
     for n_slots in MORE_SLOTS:
-        for lam in (LAM, math.inf):
+        for lam in (LAM.default, math.inf):
             _model(eta=50.0, max_topics=n_slots, lam=lam).fit(words)
 
 

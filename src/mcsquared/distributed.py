@@ -26,9 +26,9 @@ from mcsquared.corpus import ParquetFolder
 from mcsquared.errors import InputError
 from mcsquared.fitting import elsewhere
 from mcsquared.fitting.disk import shards_for
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import Key
 from mcsquared.samplers.blocked.device import missing_gpu
 from mcsquared.samplers.blocked.shards import Globals, Shards, Sums, move_shard

@@ -24,8 +24,9 @@ from mcsquared.fitting.disk import (
     folder_batches,
     load_or_sample,
 )
+from mcsquared.model.parameters import ALPHA, ETA, LAM, Concentration, V, values_of
+from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
-from mcsquared.priors import Concentration, Gamma, Priors
 from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["MC2"]
 
 CONTENT_KINDS = ("counts", "vectors")
-ALPHA, V, ETA, LAM = Gamma(1, 1), Gamma(1, 0.1), Gamma(1, 1), Gamma(1, 0.1)
 
 
 class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
@@ -112,10 +112,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         self,
         content: str | ConjugateFamily = "auto",
         contexts: str | Mapping[str, str | ConjugateFamily] = "auto",
-        alpha: Concentration = ALPHA,
-        v: Concentration = V,
-        eta: Concentration = ETA,
-        lam: Concentration = LAM,
+        alpha: Concentration = ALPHA.default,
+        v: Concentration = V.default,
+        eta: Concentration = ETA.default,
+        lam: Concentration = LAM.default,
         sampler: str = "auto",
         device: str = "cpu",
         n_sweeps: int = 600,
@@ -189,10 +189,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             known,
             content="auto" if self._content_kind() != "auto" else self.content,
             contexts=self.contexts,
-            alpha=self.alpha,
-            v=self.v,
-            eta=self.eta,
-            lam=self.lam,
+            **values_of(self),
         )
         fit = Fit(
             priors=priors,

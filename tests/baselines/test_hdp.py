@@ -17,8 +17,9 @@ from mcsquared.errors import InputError
 from mcsquared.evaluation.perplexity import perplexity, split_halves
 from mcsquared.evaluation.varying import log_completion
 from mcsquared.families import Categorical, Gaussian
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.prediction.parameters import HALVES, stream
-from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers.blocked import franchise
 from mcsquared.state import Bounds, differences, recount
 from tests.baselines.enumeration import visit, without_clusters

@@ -12,7 +12,8 @@ from mcsquared.baselines.time_densities import KeptTimes, draw_log_densities, me
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical, Gaussian
-from mcsquared.priors import Gamma, Priors
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.state import differences, recount
 from tests.baselines.enumeration import visit, with_times, without_clusters
 from tests.statistics.agreement import distance

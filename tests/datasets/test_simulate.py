@@ -20,7 +20,7 @@ from mcsquared.families import (
     MultivariateGaussian,
     Poisson,
 )
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 
 CONTEXTS = {
     "year": Gaussian(mean=2000.0, strength=0.5, shape=3.0, rate=4.0),

@@ -19,8 +19,9 @@ from mcsquared.kernels.cpu.vector_tokens import (
     sweep_vector_groups,
 )
 from mcsquared.kernels.rng import Step
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked.shards import Shards, move_shard
 from mcsquared.samplers.blocked.weights import Key, draw_weights, make_room

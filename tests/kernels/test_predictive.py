@@ -22,8 +22,8 @@ from mcsquared.kernels.cpu.predictive import (
     prepare,
     prepared_size,
 )
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Priors
 from mcsquared.state import context_counts, count
 
 N = 30

@@ -9,8 +9,8 @@ import pandas as pd
 from scipy import sparse
 
 from mcsquared.corpus import Corpus, Words
+from mcsquared.model.priors import Priors, vector_observations
 from mcsquared.posterior import ParameterDraw, Posterior
-from mcsquared.priors import Priors, vector_observations
 
 N_CLUSTERS, N_TOPICS, N_WORDS = 3, 4, 12
 

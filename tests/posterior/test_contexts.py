@@ -8,8 +8,8 @@ from mcsquared import MC2
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Gaussian
+from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
-from mcsquared.priors import Priors
 from tests.posterior.models import make_posterior
 
 

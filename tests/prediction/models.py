@@ -12,8 +12,8 @@ from scipy import sparse
 
 from mcsquared.corpus import Corpus
 from mcsquared.families import Categorical, ConjugateFamily
+from mcsquared.model.priors import Priors
 from mcsquared.posterior import ParameterDraw, Posterior
-from mcsquared.priors import Priors
 
 
 @dataclass

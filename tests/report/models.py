@@ -15,8 +15,8 @@ from scipy import sparse
 
 import mcsquared as mc2
 from mcsquared.corpus import Column, Corpus
+from mcsquared.model.priors import Priors
 from mcsquared.posterior import ParameterDraw, Posterior
-from mcsquared.priors import Priors
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,8 +15,9 @@ from mcsquared.families import (
     MultivariateGaussian,
     Poisson,
 )
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers import collapsed
 
 N_GROUPS = 11

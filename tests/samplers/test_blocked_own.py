@@ -11,8 +11,9 @@ from scipy.special import betaln, gammaln
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Bernoulli, Categorical, ConjugateFamily, Poisson
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.observations import PythonObservations
-from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked import own
 from mcsquared.state import Bounds, differences, recount

@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import gammaln
 
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.concentrations import (
     draw_tables,
     draw_topic_weights,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcsquared.corpus import Words
-from mcsquared.priors import vector_observations
+from mcsquared.model.priors import vector_observations
 from mcsquared.samplers import collapsed
 from mcsquared.samplers.joint import log_joint
 from tests.samplers.cases import every_case

@@ -8,8 +8,8 @@ from scipy.special import gammaln
 
 from mcsquared.corpus import Corpus
 from mcsquared.families import ConjugateFamily, Poisson
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Priors
 from mcsquared.samplers import collapsed
 from mcsquared.samplers.joint import log_joint
 from mcsquared.state import differences, recount

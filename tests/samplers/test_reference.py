@@ -5,7 +5,7 @@ import pytest
 
 from mcsquared.corpus import Words
 from mcsquared.kernels.cpu.tokens import LANES
-from mcsquared.priors import vector_observations
+from mcsquared.model.priors import vector_observations
 from mcsquared.samplers import collapsed, reference
 from mcsquared.samplers.concentrations import resample_concentrations
 from tests.samplers.cases import every_case

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mcsquared.datasets import identifiable_letters
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Priors
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked.relaxed import relax_topics, sweeps_for
 from mcsquared.state import NO_BOUNDS, Bounds

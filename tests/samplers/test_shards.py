@@ -8,8 +8,9 @@ import pytest
 
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked.shards import Shards
 from mcsquared.state import differences, recount

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import mcsquared as mc2
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Gamma, Priors
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked import spreading
 from mcsquared.state import differences, recount

@@ -8,7 +8,7 @@ from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical
 from mcsquared.kernels.rng import Step, generator
-from mcsquared.priors import Priors
+from mcsquared.model.priors import Priors
 from mcsquared.samplers.collapsed import Bounds, start
 from mcsquared.samplers.starts import STARTS, state_from_assignments, without_topics
 from mcsquared.state import differences, recount

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from mcsquared.families import Categorical
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked.weights import make_room
 from mcsquared.samplers.reference_blocked import PlainData, PlainState

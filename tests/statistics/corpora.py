@@ -12,7 +12,8 @@ from mcsquared.families import (
     MultivariateGaussian,
     Poisson,
 )
-from mcsquared.priors import Gamma, Priors
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.samplers.collapsed import Bounds
 from tests.statistics.tiny import Tiny
 

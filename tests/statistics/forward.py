@@ -13,8 +13,9 @@ from scipy import sparse
 from mcsquared.corpus import Corpus
 from mcsquared.families import Bag, Bernoulli, Categorical, Gaussian, Poisson
 from mcsquared.kernels.cpu.contexts import Bags
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
-from mcsquared.priors import Gamma, Priors
 
 CONCENTRATIONS = {"alpha": Gamma(2.0, 2.0), "v": Gamma(3.0, 1.5), "eta": Gamma(2.0, 1.5)}
 WORDS, YEAR, TAGS = Categorical(0.5, 3), Gaussian(0.3, 0.5, 2.5, 2.0), Bag(0.6, 3)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 from mcsquared.samplers import collapsed
 from mcsquared.state import count
 from tests.statistics.forward import WORDS, Labels, draw, seat

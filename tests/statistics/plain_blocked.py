@@ -19,7 +19,7 @@ from math import inf
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 from mcsquared.state import NO_BOUNDS
 
 N_EMPTY = 30

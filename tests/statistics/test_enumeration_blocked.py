@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 from mcsquared.samplers import blocked
 from mcsquared.samplers.blocked import mixing, place, weights, words
 from mcsquared.samplers.collapsed import Bounds

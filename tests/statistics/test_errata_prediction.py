@@ -13,8 +13,8 @@ from scipy.special import gammaln
 from mcsquared.datasets import identifiable_letters, letters
 from mcsquared.evaluation import nmi
 from mcsquared.families import Categorical
+from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.priors import Priors
 from mcsquared.samplers import collapsed
 from mcsquared.samplers.starts import state_from_assignments
 

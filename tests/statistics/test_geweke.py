@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 from mcsquared.samplers import blocked, collapsed, concentrations
 from mcsquared.samplers.blocked import concentrations as blocked_concentrations
 from tests.statistics.forward import NumbersDesign, WordsDesign

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 from mcsquared.samplers import blocked, collapsed
 from tests.statistics.forward import NumbersDesign, WordsDesign, draw
 

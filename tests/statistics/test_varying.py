@@ -9,7 +9,8 @@ from scipy import sparse
 
 from mcsquared.corpus import Corpus
 from mcsquared.families import Categorical
-from mcsquared.priors import Gamma, Priors
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from tests.statistics.corpora import CORPORA, missing_and_bag
 from tests.statistics.forward import draw_labels
 from tests.statistics.tiny import Posterior, Tiny, canonical, nodes, partitions

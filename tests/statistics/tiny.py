@@ -17,8 +17,9 @@ import numpy as np
 from scipy.special import gammaln, roots_genlaguerre
 
 from mcsquared.corpus import Corpus, Words
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors, vector_observations
 from mcsquared.observations import observe
-from mcsquared.priors import Gamma, Priors, vector_observations
 from mcsquared.samplers.collapsed import Bounds
 
 N_NODES = 24  # of the quadrature over a concentration that has a prior

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.rng import Step, generator
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers import starts
 from mcsquared.samplers.blocked.assignments import state_of
 from mcsquared.samplers.blocked.starts import topics_for, topics_of_seeds

@@ -14,8 +14,9 @@ from mcsquared.checks import check_jobs
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
+from mcsquared.model.parameters import Concentration, Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
-from mcsquared.priors import Concentration, Gamma, Priors
 from mcsquared.samplers.blocked import franchise
 from mcsquared.samplers.workers import Workers
 from mcsquared.state import Bounds

@@ -28,15 +28,15 @@ from mcsquared.baselines.topic_sampler import Chain, TopicSampler
 from mcsquared.corpus import Column, Corpus, Vectors
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily, Gaussian
+from mcsquared.model.parameters import ALPHA, Concentration
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
-from mcsquared.priors import Concentration, Gamma, Priors, validated_concentration
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["NPTOT"]
 
-ALPHA = Gamma(1, 1)
 GRID = 101
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ class NPTOT(TopicSampler):
         width: float = 0.25,
         eta: Concentration = ETA,
         v: Concentration = V,
-        alpha: Concentration = ALPHA,
+        alpha: Concentration = ALPHA.default,
         content: str | ConjugateFamily = "auto",
         n_sweeps: int = 600,
         burn_in: int = 100,
@@ -161,7 +161,7 @@ class NPTOT(TopicSampler):
 
     def _start(self, corpus: Corpus) -> Chain:
         check_v(self.v)
-        alpha = validated_concentration("alpha", self.alpha)
+        alpha = ALPHA.validated(self.alpha)
         if isinstance(corpus.content, Vectors):
             raise InputError("the corpus holds vectors, but NPTOT wants words")
         self._column = time_column(corpus, self.time)

@@ -14,14 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
-from mcsquared.estimator import ALPHA, ETA, MC2, V
+from mcsquared.estimator import MC2
+from mcsquared.model.parameters import ALPHA, ETA, V
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from mcsquared.chain import Callback
     from mcsquared.families import ConjugateFamily
-    from mcsquared.priors import Concentration
+    from mcsquared.model.parameters import Concentration
 
 __all__ = ["DPMixture", "NestedDP"]
 
@@ -44,9 +45,9 @@ class NestedDP(MC2):
     def __init__(
         self,
         content: str | ConjugateFamily = "auto",
-        alpha: Concentration = ALPHA,
-        v: Concentration = V,
-        eta: Concentration = ETA,
+        alpha: Concentration = ALPHA.default,
+        v: Concentration = V.default,
+        eta: Concentration = ETA.default,
         sampler: str = "auto",
         n_sweeps: int = 600,
         burn_in: int = 100,
@@ -118,7 +119,7 @@ random_state, progress
     def __init__(
         self,
         contexts: str | Mapping[str, str | ConjugateFamily] = "auto",
-        alpha: Concentration = ALPHA,
+        alpha: Concentration = ALPHA.default,
         sampler: str = "auto",
         n_sweeps: int = 600,
         burn_in: int = 100,

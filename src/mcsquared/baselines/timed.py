@@ -16,8 +16,9 @@ from mcsquared.kernels.cpu.topics_over_time import (
     sum_times,
 )
 from mcsquared.kernels.rng import Step, generator
+from mcsquared.model.parameters import Concentration, Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Concentration, Gamma, Priors
 from mcsquared.samplers import starts
 from mcsquared.samplers.blocked.franchise import draw_root
 from mcsquared.samplers.blocked.weights import Key

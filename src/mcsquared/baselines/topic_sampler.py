@@ -20,9 +20,9 @@ from mcsquared.errors import InputError
 from mcsquared.evaluation.perplexity import PerplexityResult, perplexity_value, split_halves
 from mcsquared.evaluation.varying import N_PARTICLES, log_completion, log_left_to_right
 from mcsquared.families import ConjugateFamily
+from mcsquared.model.priors import Priors
 from mcsquared.prediction.parameters import HALVES, stream
 from mcsquared.prediction.varying import N_KEPT, fold_in_groups
-from mcsquared.priors import Priors
 from mcsquared.progress import Progress
 from mcsquared.samplers.starts import check_init
 

@@ -18,9 +18,9 @@ from mcsquared.cli.guard import INTERRUPTED, complain
 from mcsquared.cli.reading import FileOptions, read_for_fit, remember_reading
 from mcsquared.corpus import Corpus, ParquetFolder
 from mcsquared.errors import InputError, ModelFileError
-from mcsquared.estimator import LAM, MC2
+from mcsquared.estimator import MC2
+from mcsquared.model.parameters import LAM, Concentration
 from mcsquared.posterior import Posterior
-from mcsquared.priors import Concentration
 from mcsquared.storage import check_target
 
 __all__ = ["Settings", "chosen_lam", "run"]
@@ -56,7 +56,7 @@ def chosen_lam(paper: bool, lam: float | None) -> Concentration:
         raise InputError(f"--paper means --lam inf, but --lam is {lam:g}: give one of the two")
     if paper:
         return math.inf
-    return LAM if lam is None else lam
+    return LAM.default if lam is None else lam
 
 
 def run(

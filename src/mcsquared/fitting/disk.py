@@ -29,8 +29,8 @@ from mcsquared.samplers.workers import Workers
 
 if TYPE_CHECKING:
     from mcsquared.corpus import DiskCorpus, ParquetFolder
+    from mcsquared.model.priors import Priors
     from mcsquared.posterior import Posterior
-    from mcsquared.priors import Priors
 
 __all__ = [
     "SampledCorpus",

@@ -26,11 +26,11 @@ from mcsquared.fitting.disk import (
     drop_unsampled_clusters,
     labels_of_all,
 )
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
 from mcsquared.observations.disk import DiskObservations, observe_disk
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.advice import LARGEST_RHAT
-from mcsquared.priors import Priors
 from mcsquared.progress import Progress
 from mcsquared.samplers import blocked, collapsed
 from mcsquared.samplers.blocked import Place

@@ -13,13 +13,13 @@ from mcsquared.corpus import Words
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.contexts import Bags, Dense
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
+from mcsquared.model.priors import vector_observations
 from mcsquared.observations.layout import Layout
-from mcsquared.priors import vector_observations
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Column, Corpus
     from mcsquared.families import ConjugateFamily
-    from mcsquared.priors import Priors
+    from mcsquared.model.priors import Priors
 
 __all__ = ["Observations", "PythonObservations", "bags_of_groups", "observe"]
 

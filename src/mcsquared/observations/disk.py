@@ -17,7 +17,7 @@ from mcsquared.observations.layout import Layout, Survey
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.corpus.stored import DiskCorpus
-    from mcsquared.priors import Priors
+    from mcsquared.model.priors import Priors
 
 __all__ = ["DiskObservations", "bytes_of_groups", "observe_disk"]
 

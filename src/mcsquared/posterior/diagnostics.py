@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.model.parameters import DECLARED, NAMES
 from mcsquared.posterior.advice import advice_on, summary
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ __all__ = ["chains_of", "diagnostics", "effective_sample_size", "split_rhat", "t
 
 Floats = NDArray[np.float64]
 
-SCALARS = ("n_clusters", "n_topics", "log_joint", "alpha", "v", "eta", "lam")
+SCALARS = ("n_clusters", "n_topics", "log_joint", *NAMES)
 
 
 def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
@@ -48,7 +49,7 @@ def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
         if name not in trace:
             continue
         chains = chains_of(trace, name)
-        if name == "lam" and not _varies(chains):
+        if name in DECLARED and DECLARED[name].may_be_infinite and not _varies(chains):
             continue
         rhat, size = split_rhat(chains), effective_sample_size(chains)
         alone = [split_rhat(chain[None, :]) for chain in chains]

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
+from mcsquared.model.parameters import Concentrations
 
 __all__ = ["ParameterDraw"]
 
 
 @dataclass(frozen=True, eq=False)
-class ParameterDraw:
+class ParameterDraw(Concentrations):
     """The counts and weights of one kept draw. Clusters are 0..K-1, topics 0..M-1, all occupied.
 
     Attributes
@@ -39,10 +40,6 @@ class ParameterDraw:
     content_statistics: sparse.csr_matrix | NDArray[np.float64]
     topic_weights: NDArray[np.float64]
     unused_weight: float
-    alpha: float
-    v: float
-    eta: float
-    lam: float
     tables_in_cluster: sparse.csr_matrix | None = None
 
     def __post_init__(self) -> None:

@@ -33,9 +33,8 @@ def to_arviz(posterior: Posterior) -> Any:
         if name in posterior.trace
     }
     log_joint = scalars.pop("log_joint")
-    if not np.isfinite(scalars.get("lam", np.inf)).all():
-        scalars.pop("lam", None)
-    return arviz.from_dict(posterior=scalars, sample_stats={"lp": log_joint})
+    finite = {name: values for name, values in scalars.items() if np.isfinite(values).all()}
+    return arviz.from_dict(posterior=finite, sample_stats={"lp": log_joint})
 
 
 def to_pyldavis(posterior: Posterior, **options: Any) -> Any:

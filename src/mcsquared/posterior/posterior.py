@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from mcsquared.corpus import Column
-    from mcsquared.priors import Priors
+    from mcsquared.model.priors import Priors
 
 __all__ = ["Posterior"]
 

@@ -14,8 +14,8 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from mcsquared.corpus import Words
+from mcsquared.model.priors import vector_observations
 from mcsquared.prediction.parameters import Globals, log_content
-from mcsquared.priors import vector_observations
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Column, Corpus

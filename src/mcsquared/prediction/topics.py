@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from mcsquared.corpus import Words
+from mcsquared.model.priors import vector_observations
 from mcsquared.posterior.means import topic_given_draw_cluster
 from mcsquared.prediction.alignment import aligned
 from mcsquared.prediction.clusters import draw_cluster_probabilities
@@ -29,7 +30,6 @@ from mcsquared.prediction.parameters import (
     stream,
 )
 from mcsquared.prediction.varying import fold_in_groups
-from mcsquared.priors import vector_observations
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus

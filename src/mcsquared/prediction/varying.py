@@ -24,9 +24,9 @@ from mcsquared.kernels.cpu.fold_in import fold_in
 from mcsquared.kernels.cpu.left_to_right import left_to_right
 from mcsquared.kernels.cpu.running import LANES
 from mcsquared.kernels.cpu.seats import NEGLIGIBLE, ClusterTables, TokenTables
+from mcsquared.model.priors import vector_observations
 from mcsquared.prediction.likelihood import log_mixture
 from mcsquared.prediction.parameters import Globals, log_content
-from mcsquared.priors import vector_observations
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mcsquared.model.parameters import DECLARED
 from mcsquared.posterior.diagnostics import SCALARS
 
 if TYPE_CHECKING:
@@ -18,10 +19,7 @@ LABELS = {
     "n_clusters": "clusters in use",
     "n_topics": "topics in use",
     "log_joint": "log joint density",
-    "alpha": "α, concentration of clusters",
-    "v": "v, concentration of topics in a cluster",
-    "eta": "η, concentration of topics at the root",
-    "lam": "λ, how closely groups follow their cluster",
+    **{name: declared.label for name, declared in DECLARED.items()},
 }
 _MOST_POINTS = 800  # of a trace, per chain
 _TRUNCATION = re.compile(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 from mcsquared.report.packing import clipped
 
 if TYPE_CHECKING:

@@ -101,7 +101,7 @@ def _parts(
 
 def _of_vectors(posterior: Posterior, corpus: Corpus, entries: slice) -> Floats32:
     """Return the density of vectors in every topic, each row up to a factor."""
-    from mcsquared.priors import vector_observations
+    from mcsquared.model.priors import vector_observations
 
     family = posterior.priors.content
     observations = vector_observations(corpus, family)[entries]

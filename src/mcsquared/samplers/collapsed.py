@@ -4,8 +4,8 @@ The kernels do the work; `mcsquared.samplers.reference` says the same in plain N
 beside the paper.
 """
 
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.clusters import sweep_clusters
 from mcsquared.samplers.concentrations import resample_concentrations
 from mcsquared.samplers.starts import start

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.kernels.cpu.tables import draw_table_counts, log_rising_of_lengths
 from mcsquared.kernels.rng import Step, generator
-from mcsquared.priors import Concentration, Gamma, Priors
+from mcsquared.model.parameters import Concentration, Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import State
 

@@ -29,8 +29,8 @@ from mcsquared.kernels.cpu.tables import (
     log_joint_of_words,
     log_rising_of_lengths,
 )
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.workers import ONE, Workers
 from mcsquared.state import Counts, State
 

@@ -27,7 +27,7 @@ from scipy.special import gammaln, logsumexp
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.cells import FEW, MANY_TOPICS
 from mcsquared.kernels.rng import Step
-from mcsquared.priors import Priors
+from mcsquared.model.priors import Priors
 from mcsquared.samplers.concentrations import (
     draw_topic_weights,
     resample_concentration,

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.contexts import Bags
 from mcsquared.kernels.rng import Step, generator
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Concentration, Gamma, Priors
 from mcsquared.samplers.clusters import sweep_clusters
 from mcsquared.samplers.concentrations import draw_topic_weights
 from mcsquared.state import NO_BOUNDS, Bounds, State, count, slots_for
 
-__all__ = ["STARTS", "at_most", "check_init", "first_value", "start", "state_from_assignments"]
+__all__ = ["STARTS", "at_most", "check_init", "start", "state_from_assignments"]
 
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
@@ -172,30 +172,22 @@ def state_from_assignments(
         slots(int(clusters.max(initial=-1)) + 1),
         slots(int(topics.max(initial=-1)) + 1),
     )
-    eta = first_value(priors.eta)
+    concentrations = priors.initial_values()
     active = counts.tokens_in_topic > 0
     tables = (counts.topics_in_cluster[:, active] > 0).sum(axis=0)
     weights = np.zeros(len(active))
     log_unused = 0.0
     if active.any():
-        weights[active], log_unused = draw_topic_weights(tables, eta, rng)
+        weights[active], log_unused = draw_topic_weights(tables, concentrations["eta"], rng)
     return State(
         cluster_of_group=clusters,
         topic_of_token=topics,
         topic_weights=weights,
         log_unused=np.array([log_unused]),
-        alpha=first_value(priors.alpha),
-        v=first_value(priors.v),
-        eta=eta,
-        lam=first_value(priors.lam),
+        **concentrations,
         sweep=0,
         counts=counts,
     )
-
-
-def first_value(prior: Concentration) -> float:
-    """Return the number that a concentration begins with: fixed, or its prior's mean."""
-    return prior.mean if isinstance(prior, Gamma) else float(prior)
 
 
 def at_most(number: int, bound: int | None) -> int:

@@ -7,8 +7,8 @@ import numpy as np
 from mcsquared.kernels.cpu.predictive import add_observations, prepared_size
 from mcsquared.kernels.cpu.tokens import resample_word_topics
 from mcsquared.kernels.cpu.vectors import rebuild_topics, resample_vector_topics
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.generic import resample_generic_topics
 from mcsquared.state import Bounds, State
 

@@ -11,12 +11,13 @@ from scipy import sparse
 
 from mcsquared.errors import ModelFileError
 from mcsquared.families import ConjugateFamily
+from mcsquared.model.parameters import CONCENTRATIONS, NAMES
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.storage.arrays import Reader, Tensors, pack_csr
 
 __all__ = ["pack_draw", "unpack_draw"]
 
-_SCALARS = ("draw", "unused_weight", "alpha", "v", "eta", "lam")
+_SCALARS = ("draw", "unused_weight", *NAMES)
 _LARGEST = np.finfo(np.float64).max
 
 
@@ -57,10 +58,10 @@ def unpack_draw(
         Of all groups: no statistic counts more.
     """
     scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_SCALARS),), 0.0)
-    number, unused, alpha, v, eta, lam = (float(value) for value in scalars)
+    number, unused, *values = (float(value) for value in scalars)
     if number >= len(draws) or number != int(number):
         raise ModelFileError(f"{prefix} of the model file belongs to no draw that it holds")
-    if not all(0.0 < value <= _LARGEST for value in (alpha, v, eta)) or lam == 0.0:
+    if not all(c.allows(value) for c, value in zip(CONCENTRATIONS, values, strict=True)):
         raise ModelFileError(f"{prefix} of the model file has a concentration that cannot be")
     # A share of everything may be rounded to a little more.
     weights = reader.array(f"{prefix}.topic_weights", np.float64, (None,), 0.0, 1.0 + 1e-9)
@@ -72,13 +73,14 @@ def unpack_draw(
     topics = reader.csr(f"{prefix}.topics_in_cluster", len(sizes), len(weights))
     if np.unique(topics.indices).size != len(weights):
         raise ModelFileError(f"{prefix} of the model file has a topic without tokens")
-    tables = _tables(reader, f"{prefix}.tables_in_cluster", topics, lam)
+    concentrations = dict(zip(NAMES, values, strict=True))
+    tables = _tables(reader, f"{prefix}.tables_in_cluster", topics, concentrations["lam"])
     content: Any
     if n_words is not None:
         content = reader.csr(f"{prefix}.content", len(weights), n_words)
     else:
         content = _statistics(reader, f"{prefix}.content", len(weights), family, n_tokens)
-    return ParameterDraw(int(number), topics, content, weights, unused, alpha, v, eta, lam, tables)
+    return ParameterDraw(int(number), topics, content, weights, unused, tables, **concentrations)
 
 
 def _tables(

@@ -11,7 +11,7 @@ from typing import Any
 from mcsquared import families
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import ConjugateFamily
-from mcsquared.priors import Gamma
+from mcsquared.model.parameters import Gamma
 
 __all__ = ["pack_parameters", "unpack_parameters"]
 

@@ -12,8 +12,9 @@ from scipy import sparse
 
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.model.parameters import CONCENTRATIONS, NAMES, values_of
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import CONCENTRATIONS, Gamma, Priors
 from mcsquared.state import LANES, State, count
 from mcsquared.storage.arrays import Reader, Tensors, pack_csr
 
@@ -37,7 +38,7 @@ def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
         "topic_of_token": state.topic_of_token.copy(),
         "topic_weights": state.topic_weights.copy(),
         "log_unused": state.log_unused.copy(),
-        "concentrations": np.array([state.alpha, state.v, state.eta, state.lam]),
+        "concentrations": np.array(list(values_of(state).values())),
         "context_statistics": counts.context_statistics.copy(),
         "topic_statistics": counts.topic_statistics.copy(),
     }
@@ -69,14 +70,14 @@ def unpack_state(
         What the chain was run with, and will be.
     """
     reader = Reader(tensors)
-    alpha, v, eta, lam = _concentrations(reader, priors)
+    concentrations = _concentrations(reader, priors)
     weights = reader.array("topic_weights", np.float64, (None,), 0.0, 1.0 + ROUNDING)
     log_unused = reader.array("log_unused", np.float64, (1,), -LARGEST, 0.0)
     n_clusters, n_topics = int(meta["cluster_slots"]), len(weights)
     lanes = LANES if sampler == "collapsed" else N_LANES
     _check_slots(n_clusters, lanes, observations.n_groups)
     _check_slots(n_topics, lanes, observations.n_tokens)
-    varies = not math.isinf(lam)
+    varies = not math.isinf(concentrations["lam"])
     by_cell = bool(sampler == "blocked" and not varies and observations.n_words)
     labels: type = np.int32 if sampler == "collapsed" else np.uint16
     n_labels = 0 if by_cell else observations.n_tokens
@@ -89,10 +90,7 @@ def unpack_state(
         topic_of_token=topic.copy(),
         topic_weights=weights.copy(),
         log_unused=log_unused.copy(),
-        alpha=alpha,
-        v=v,
-        eta=eta,
-        lam=lam,
+        **concentrations,
         sweep=int(meta["sweep"]),
         counts=count(observations, cluster, topic, n_clusters, n_topics),
     )
@@ -105,16 +103,13 @@ def unpack_state(
     return state
 
 
-def _concentrations(reader: Reader, priors: Priors) -> list[float]:
-    """Return α, v, η and λ, if they are what these priors allow."""
+def _concentrations(reader: Reader, priors: Priors) -> dict[str, Any]:
+    """Return the concentrations by name, if these priors allow them."""
     values = reader.array("concentrations", np.float64, (len(CONCENTRATIONS),), 0.0).tolist()
-    for name, value in zip(CONCENTRATIONS, values, strict=True):
-        prior = getattr(priors, name)
-        # A draw may be as small as floats go, and as large.
-        allowed = 0.0 < value < math.inf if isinstance(prior, Gamma) else value == prior
-        if not allowed:
-            raise ValueError(f"its {name} cannot be {value!r}")
-    return values
+    for declared, value in zip(CONCENTRATIONS, values, strict=True):
+        if not declared.allows(value, getattr(priors, declared.name)):
+            raise ValueError(f"{declared.name}={value!r} is impossible under these priors")
+    return dict(zip(NAMES, values, strict=True))
 
 
 def _check_slots(n_slots: int, lanes: int, n_labels: int) -> None:

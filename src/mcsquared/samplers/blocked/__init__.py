@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.concentrations import resample_concentrations
 from mcsquared.samplers.blocked.place import Place
 from mcsquared.samplers.blocked.starts import start

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.tables import open_first_tables
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.starts import state_from_assignments
 from mcsquared.state import State
 

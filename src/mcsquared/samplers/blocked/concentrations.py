@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.rng import Step
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.weights import Key
 from mcsquared.samplers.concentrations import (
     draw_topic_weights,

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.rng import Step
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers import collapsed
 from mcsquared.samplers.blocked.psi import Psi
 from mcsquared.samplers.blocked.weights import Key, Weights, draw_weights, make_room

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import count_groups, draw_contexts, take_groups
 from mcsquared.samplers.blocked.psi import Psi

@@ -13,8 +13,8 @@ from scipy.special import logsumexp
 from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
 from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.rng import Step
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.weights import Key
 from mcsquared.samplers.workers import Workers, add_in_order
 from mcsquared.state import State

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.rng import Step, generator
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import franchise
 from mcsquared.samplers.blocked.assignments import state_of
 from mcsquared.state import Bounds

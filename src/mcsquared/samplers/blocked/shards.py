@@ -19,10 +19,10 @@ from scipy import sparse
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.tables import count_cells
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
 from mcsquared.observations.layout import Entries
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import GroupCounts, count_groups, take_groups
 from mcsquared.samplers.blocked.own import integrates

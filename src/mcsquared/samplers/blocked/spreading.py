@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.spreading import draw_first_topics
 from mcsquared.kernels.rng import Step
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked import vectors, words
 from mcsquared.samplers.blocked.contexts import draw_contexts
 from mcsquared.samplers.blocked.own import integrates

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.cells import draw_topics_by_word
 from mcsquared.kernels.rng import Step, generator
+from mcsquared.model.parameters import initial_value
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
-from mcsquared.priors import Priors
 from mcsquared.samplers import starts
 from mcsquared.samplers.blocked.assignments import state_of, whole_blocks
 from mcsquared.samplers.blocked.relaxed import relax_topics
@@ -94,7 +95,7 @@ def _start(
         topics = topics_of_seeds(observations, priors, n_topics, seed, chain, rng)
     else:
         topics = rng.integers(0, n_topics, observations.n_tokens, dtype=np.int32)
-    if observations.n_words and math.isinf(starts.first_value(priors.lam)):
+    if observations.n_words and math.isinf(initial_value(priors.lam)):
         topics = relax_topics(observations, priors, topics, seed, chain, bounds)
     return state_of(observations, priors, clusters, topics, rng)
 

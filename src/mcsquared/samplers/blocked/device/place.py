@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
 from mcsquared.kernels.rng import Step
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.contexts import SMALLEST_SHAPE, draw_few
 from mcsquared.samplers.blocked.device.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.blocked.device.tables import Tables, grown

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.priors import Priors
+from mcsquared.model.priors import Priors
 from mcsquared.samplers.blocked.contexts import GroupCounts
 from mcsquared.samplers.blocked.device.corpus import DeviceCorpus
 from mcsquared.samplers.blocked.device.place import Device

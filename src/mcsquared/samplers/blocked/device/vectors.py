@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mcsquared.kernels.cpu.predictive import MULTIVARIATE_GAUSSIAN
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.device.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.blocked.device.tables import Sizes, Tables
 from mcsquared.samplers.blocked.vectors import token_blocks

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
 from mcsquared.kernels.rng import Step
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.priors import Priors
 from mcsquared.samplers.blocked.device.corpus import DeviceCorpus, Shard, longest_first
 from mcsquared.samplers.blocked.device.tables import Sizes, Tables, grown
 from mcsquared.samplers.blocked.members import SMALLEST_SHARE

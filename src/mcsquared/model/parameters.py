@@ -1,0 +1,178 @@
+"""The hyper-parameters, declared once; every other module iterates `CONCENTRATIONS`.
+
+This module imports neither NumPy nor the families, so that ``mc2 --help`` stays fast.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from mcsquared.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+LARGEST = 1e300  # finite concentration, and mean of a prior of one
+
+
+def _as_float(value: object) -> float:
+    """Return a number as a float; NaN for anything else, and for integers beyond floats."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Prior of a concentration that is resampled: Gamma with a shape and a **rate**.
+
+    Parameters
+    ----------
+    shape, rate : float
+        Both positive; the mean is ``shape / rate``.
+
+    Examples
+    --------
+    >>> mc2.Gamma(shape=1, rate=0.1).mean
+    10.0
+    """
+
+    shape: float = 1.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        for field in ("shape", "rate"):
+            value = getattr(self, field)
+            number = _as_float(value)
+            if not 0 < number < math.inf:
+                raise InputError(f"{field} of Gamma must be a positive number, got {value!r}")
+            object.__setattr__(self, field, number)
+        if not 1 / LARGEST <= self.mean <= LARGEST:
+            raise InputError(
+                f"the mean of Gamma(shape={self.shape:g}, rate={self.rate:g}) must be between "
+                f"{1 / LARGEST:g} and {LARGEST:g}, got {self.mean:g}"
+            )
+
+    @property
+    def mean(self) -> float:
+        """Return the prior mean, ``shape / rate``.
+
+        Examples
+        --------
+        >>> mc2.Gamma(2, 4).mean
+        0.5
+        """
+        return self.shape / self.rate
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """Draw a concentration from its prior.
+
+        Examples
+        --------
+        >>> mc2.Gamma(2, 4).sample(np.random.default_rng(0)) > 0
+        True
+        """
+        return float(rng.gamma(self.shape, 1.0 / self.rate))
+
+
+Concentration = float | Gamma
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One hyper-parameter of the model.
+
+    Attributes
+    ----------
+    name : str
+        Argument of the estimator, column of the trace, key in files.
+    symbol : str
+        As the paper writes it.
+    meaning : str
+        Completes "symbol, ..." in tables and figures.
+    default : Gamma
+        Prior of the estimator unless the user gives another or a number.
+    may_be_infinite : bool
+        Whether infinity is a value; it then has no density and no diagnostics.
+    """
+
+    name: str
+    symbol: str
+    meaning: str
+    default: Gamma
+    may_be_infinite: bool = False
+
+    @property
+    def label(self) -> str:
+        """Symbol and meaning, for axes and tables."""
+        return f"{self.symbol}, {self.meaning}"
+
+    def validated(self, value: object) -> Concentration:
+        """Return ``value`` as a positive float or a `Gamma`; otherwise raise `InputError`."""
+        if isinstance(value, Gamma):
+            return value
+        number = _as_float(value)
+        if not 0 < number <= (math.inf if self.may_be_infinite else LARGEST):
+            raise InputError(
+                f"{self.name} must be a positive number or a Gamma prior, got {value!r}"
+            )
+        return number
+
+    def allows(self, value: float, prior: Concentration | None = None) -> bool:
+        """Whether ``value`` can be drawn under ``prior``, or under any prior if None."""
+        if prior is None:
+            return value > 0.0 and (value < math.inf or self.may_be_infinite)
+        # A draw can be as small and as large as floats are.
+        return 0.0 < value < math.inf if isinstance(prior, Gamma) else value == prior
+
+
+ALPHA = Declaration("alpha", "α", "concentration of clusters", Gamma(1, 1))
+V = Declaration("v", "v", "concentration of topics in a cluster", Gamma(1, 0.1))
+ETA = Declaration("eta", "η", "concentration of topics at the root", Gamma(1, 1))
+LAM = Declaration("lam", "λ", "how closely groups follow their cluster", Gamma(1, 0.1), True)
+CONCENTRATIONS = (ALPHA, V, ETA, LAM)
+NAMES = tuple(declaration.name for declaration in CONCENTRATIONS)
+DECLARED = {declaration.name: declaration for declaration in CONCENTRATIONS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concentrations:
+    """The values of all concentrations in one state; base class of what records them."""
+
+    alpha: float
+    v: float
+    eta: float
+    lam: float
+
+
+assert tuple(field.name for field in fields(Concentrations)) == NAMES
+
+
+def values_of(source: Any) -> dict[str, Any]:
+    """Return the attributes of ``source`` that are concentrations, by name, in declared order."""
+    return {name: getattr(source, name) for name in NAMES}
+
+
+def initial_value(prior: Concentration) -> float:
+    """Return the value a chain starts with: a fixed number, or the mean of a prior."""
+    return prior.mean if isinstance(prior, Gamma) else float(prior)
+
+
+def to_json(value: Concentration) -> object:
+    """Return a concentration or its prior as JSON data; JSON has no infinity."""
+    if isinstance(value, Gamma):
+        return {"shape": value.shape, "rate": value.rate}
+    return "inf" if math.isinf(value) else value
+
+
+def from_json(value: Any) -> Concentration:
+    """Read what `to_json` wrote; the result is not validated."""
+    if isinstance(value, dict):
+        return Gamma(value["shape"], value["rate"])
+    return math.inf if value == "inf" else value
