@@ -87,8 +87,8 @@ def test_readme_shows_both_commands_and_says_which_model_is_the_default():
     first_lines = readme[:1500]
     lam = mcsquared.MC2().lam
     written = f"`lam=Gamma({lam.shape:g}, {lam.rate:g})`"
-    assert f"By default groups may vary inside their cluster** ({written}" in first_lines
-    assert "the paper's own model, in which they may not, is `lam=inf`" in first_lines
+    assert f"By default groups may vary within their cluster** ({written}" in first_lines
+    assert "the paper's original model, which does not allow this, is `lam=inf`" in first_lines
 
 
 def test_pictures_and_files_that_readme_points_to_exist():
