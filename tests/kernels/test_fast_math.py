@@ -1,10 +1,12 @@
-"""Logarithm, exponential and cosine of floats, to some units in the last place."""
+"""Logarithms, exponentials and cosines, to some units in the last place."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numba import njit
 
-from mcsquared.kernels.cpu.fast_math import cos_of_turns, exp32, log32
+from mcsquared.kernels.cpu.fast_math import LOWEST, cos_of_turns, exp32, exponentials, log32
 
 F = np.float32
 
@@ -16,7 +18,7 @@ def logs(x, out):
 
 
 @njit
-def exponentials(x, out):
+def float_exponentials(x, out):
     for i in range(x.size):
         out[i] = exp32(x[i])
 
@@ -57,14 +59,14 @@ def test_logarithms_are_right_where_ranges_meet(x):
 
 def test_exponentials_are_right():
     x = spread(-87, 88)
-    np.testing.assert_allclose(values_of(exponentials, x), np.exp(x.astype(float)), rtol=3e-7)
+    np.testing.assert_allclose(values_of(float_exponentials, x), np.exp(x.astype(float)), rtol=3e-7)
     x = spread(-1e-3, 1e-3)
-    np.testing.assert_allclose(values_of(exponentials, x), np.exp(x.astype(float)), rtol=2e-7)
+    np.testing.assert_allclose(values_of(float_exponentials, x), np.exp(x.astype(float)), rtol=2e-7)
 
 
 def test_exponentials_stop_at_the_ends_of_their_range():
     x = np.array([-np.inf, -1e30, -100, -87, 88, 89, 1e30, np.inf], F)
-    found = values_of(exponentials, x)
+    found = values_of(float_exponentials, x)
     np.testing.assert_allclose(found[:4], np.exp(-87.0), rtol=3e-7)
     np.testing.assert_allclose(found[4:], np.exp(88.0), rtol=3e-7)
 
@@ -74,3 +76,38 @@ def test_cosines_of_turns_are_right():
     x = np.append(x[(x > 0) & (x < 1)], F([2.0**-32, 0.25, 0.5, 0.75, 1 - 2.0**-24]))
     exact = np.cos(2 * np.pi * x.astype(float))
     np.testing.assert_allclose(values_of(cosines, x), exact, rtol=0, atol=2e-7)
+
+
+def exponentials_of(row, largest=0.0):
+    out = np.full(len(row), np.nan)
+    exponentials(np.asarray(row, float), largest, out)
+    return out
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-12, 1e-3, 1.0, 30.0, 699.0])
+def test_exponentials_of_doubles_are_those_of_the_c_library(size):
+    x = -size * np.random.default_rng(0).random(10_000)
+    np.testing.assert_allclose(exponentials_of(x), np.exp(x), rtol=4e-16)
+
+
+@given(x=st.floats(LOWEST, 0, exclude_min=True), largest=st.floats(-1e6, 1e6))
+def test_exponentials_are_relative_to_the_largest(x, largest):
+    row = np.array([largest + x, largest])
+    expected = np.exp(row[0] - largest) if row[0] - largest > LOWEST else 0.0
+    np.testing.assert_allclose(exponentials_of(row, largest), [expected, 1.0], rtol=4e-16)
+
+
+def test_the_exponential_of_zero_is_exact():
+    np.testing.assert_array_equal(exponentials_of([0.0, -0.0]), 1.0)
+
+
+def test_exponentials_far_below_the_largest_and_of_nan_are_zero():
+    found = exponentials_of([LOWEST, -1e300, -np.inf, np.nan, np.nextafter(LOWEST, 0)])
+    np.testing.assert_array_equal(found[:4], 0.0)
+    assert found[4] > 0
+
+
+@pytest.mark.parametrize("length", range(20))
+def test_exponentials_of_rows_of_any_length_are_written(length):
+    row = -np.linspace(0, 3, length)
+    np.testing.assert_allclose(exponentials_of(row), np.exp(row), rtol=4e-16)

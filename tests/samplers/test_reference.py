@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcsquared.corpus import Words
-from mcsquared.kernels.cpu.tokens import LANES
+from mcsquared.kernels.cpu.tokens import UNROLLED
 from mcsquared.model.priors import vector_observations
 from mcsquared.samplers import collapsed, reference
 from mcsquared.samplers.concentrations import resample_concentrations
@@ -29,7 +29,7 @@ def plain_data(case):
         content=priors.content.statistics(x),
         context_families=list(priors.contexts.values()),
         contexts=contexts,
-        lanes=LANES if words else 1,
+        lanes=UNROLLED if words else 1,
     )
 
 

@@ -9,12 +9,8 @@ from numpy.typing import NDArray
 
 from mcsquared.baselines.franchise import CHAIN, first_topics
 from mcsquared.baselines.kept import occupied_slots
-from mcsquared.kernels.cpu.topics_over_time import (
-    Components,
-    TimedCounts,
-    resample_timed_topics,
-    sum_times,
-)
+from mcsquared.kernels.cpu.times import make_times, sum_times
+from mcsquared.kernels.cpu.tokens import resample_word_topics
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.model.parameters import Concentration, Gamma
 from mcsquared.model.priors import Priors
@@ -150,29 +146,30 @@ def _sweep_tokens(
         # From scratch: sums that tokens left and joined for long would drift.
         _sum(state, times, observations)
         counts, (n_topics, n_components, _) = state.counts, times.statistics.shape
-        group, token = resample_timed_topics(
+        group, token = resample_word_topics(
             group,
             token,
             observations.group_start,
             observations.word,
-            times.time,
+            state.cluster_of_group,
             float(priors.content.concentration),  # type: ignore[attr-defined]
             state.v,
             state.eta,
-            times.alpha,
             -1 if max_topics is None else max_topics,
             state.topic_of_token,
-            times.component_of_token,
-            TimedCounts(counts.topics_in_cluster, counts.words_in_topic, counts.tokens_in_topic),
-            Components(
-                times.statistics,
-                np.zeros((n_topics, n_components, 4)),
-                np.zeros((n_topics, n_components)),
-                times.parameters,
-            ),
+            counts.topics_in_cluster,
+            counts.words_in_topic,
+            counts.tokens_in_topic,
             state.topic_weights,
             state.log_unused,
             *key,
+            make_times(
+                times.time,
+                times.component_of_token,
+                times.alpha,
+                times.parameters,
+                times.statistics,
+            ),
         )
         if state.n_topics == n_topics:
             state.grow_topics()

@@ -1,37 +1,47 @@
-"""Logarithm, exponential and cosine of floats, in a form that compilers turn into vectors.
+"""Logarithms, exponentials and cosines in a form that compilers turn into vectors.
 
-Polynomials on a reduced range, right to about 2 units in the last place of a float32; arguments
-are normal floats. The C library's functions are called one number at a time instead.
+Polynomials on a reduced range, accurate to about 2 units in the last place. The C library's
+functions are called for one number at a time, which would be most of the cost of a token. Arguments
+are normal numbers.
 """
 
 import numpy as np
 from llvmlite import ir
 from numba import float32, int32, njit, types
-from numba.extending import intrinsic
 
-__all__ = ["cos_of_turns", "exp32", "log32"]
+from mcsquared.kernels.cpu.lanes import instruction
 
 F = np.float32
+LOWEST = -700.0  # an exponential that is this far below the largest of its row counts as 0
+LOG2_E = 1.4426950408889634
+# Log 2 in two parts, the first of which multiplies whole numbers without rounding.
+LOG_2, LOG_2_REST = 0.693145751953125, 1.4286068203094173e-06
+# 1.5 × 2⁵²: added to a small number, it rounds it and leaves the integer in the lowest bits.
+ROUNDING = 6755399441055744.0
 
 
-@intrinsic
-def bits_of(typing_context, x):
-    """Return a float32's bits as an int32."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.IntType(32))
-
-    return types.int32(types.float32), generate
+@instruction(types.int32, types.float32)
+def bits_of(builder, x):
+    """Return the bits of a float32."""
+    return builder.bitcast(x, ir.IntType(32))
 
 
-@intrinsic
-def float_of(typing_context, bits):
-    """Return the float32 that an int32's bits spell."""
+@instruction(types.float32, types.int32)
+def float_of(builder, bits):
+    """Return the float32 with these bits."""
+    return builder.bitcast(bits, ir.FloatType())
 
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.FloatType())
 
-    return types.float32(types.int32), generate
+@instruction(types.int64, types.float64)
+def bits_of_double(builder, x):
+    """Return the bits of a float64."""
+    return builder.bitcast(x, ir.IntType(64))
+
+
+@instruction(types.float64, types.int64)
+def double_of(builder, bits):
+    """Return the float64 with these bits."""
+    return builder.bitcast(bits, ir.DoubleType())
 
 
 @njit(inline="always", fastmath={"contract"}, cache=True)
@@ -51,7 +61,6 @@ def log32(x):
     p = p * f + F(2.0000714e-1)
     p = p * f + F(-2.4999994e-1)
     p = p * f + F(3.3333331e-1)
-    # log 2 in two parts, the first of which multiplies without rounding.
     tail = f * square * p + exponent * F(-2.12194440e-4) - F(0.5) * square
     return f + tail + exponent * F(0.693359375)
 
@@ -83,3 +92,41 @@ def cos_of_turns(turns):
     p = p * square + F(8.3333310e-3)
     p = p * square + F(-1.6666667e-1)
     return -(x + x * square * p)
+
+
+@njit(inline="always", fastmath={"contract"}, cache=True)
+def exp64(x):
+    """Return exp x for x from −708 to 0.
+
+    With x = n log 2 + r, n an integer and r small: the series of exp r, to degree 13, times 2ⁿ.
+    """
+    rounded = x * LOG2_E + ROUNDING
+    n = rounded - ROUNDING
+    r = (x - n * LOG_2) - n * LOG_2_REST
+    p = 1.0 / 6227020800.0
+    p = p * r + 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r * r + r + 1.0
+    return p * double_of((bits_of_double(rounded) + 1023) << 52)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def exponentials(row, largest, out):
+    """Write exp(row − largest) of a row of float64 that are at most ``largest``.
+
+    The result is 0 where the difference is below `LOWEST` or NaN.
+    """
+    for m in range(row.size):
+        x = row[m] - largest
+        is_inside = x > LOWEST
+        value = exp64(x if is_inside else LOWEST)
+        out[m] = value if is_inside else 0.0

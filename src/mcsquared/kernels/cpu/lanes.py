@@ -1,11 +1,12 @@
-"""Sixteen floats at a time: a vector that stays in a register, for the loops that count most.
+"""Vectors of sixteen floats that stay in a register, for the innermost loops.
 
-`Lanes` is a type of its own to the compiler, one LLVM vector; a tuple of them holds a longer row.
-The functions here are what kernels may do with it. Each becomes a handful of instructions on any
-processor, the widest it has.
+The compiler sees one LLVM vector as a type of its own; a tuple of vectors holds a longer row. Each
+function below becomes a few instructions, the widest that the processor has. Offsets into flat
+arrays are not checked and must not be negative.
 """
 
 import math
+from functools import wraps
 
 import numpy as np
 from llvmlite import ir
@@ -15,436 +16,328 @@ from numba.core.datamodel import PrimitiveModel
 from numba.extending import intrinsic, register_model
 from numpy.typing import NDArray
 
-__all__ = [
-    "N_LANES",
-    "add",
-    "add_at",
-    "add_counts",
-    "add_product",
-    "aligned",
-    "count_at_most",
-    "count_reached",
-    "element",
-    "fill",
-    "fill_rows",
-    "increment",
-    "lane",
-    "larger",
-    "load",
-    "moved_up",
-    "multiply",
-    "nonzero",
-    "place_in_lane",
-    "prefix_sums",
-    "rising_sums",
-    "rows_of",
-    "store",
-    "store_rows",
-    "subtract",
-    "trailing_zeros",
-    "weigh",
-]
-
 N_LANES = 16
 CACHE_LINE = 64  # bytes: those of sixteen floats
 
 
 def aligned(*shape: int) -> NDArray[np.float32]:
-    """Return room for floats whose first lies at the beginning of a cache line.
+    """Return an uninitialised float32 array that begins at a cache line.
 
-    NumPy's arrays do not begin there, so that each sixteen of a table's floats lie in two lines.
+    NumPy's own arrays do not, and every sixteen floats of their rows lie in two lines.
     """
     size = 4 * math.prod(shape)
-    room = np.empty(size + CACHE_LINE, np.uint8)
-    skipped = -room.ctypes.data % CACHE_LINE
-    return room[skipped : skipped + size].view(np.float32).reshape(shape)
+    buffer = np.empty(size + CACHE_LINE, np.uint8)
+    skipped = -buffer.ctypes.data % CACHE_LINE
+    return buffer[skipped : skipped + size].view(np.float32).reshape(shape)
 
 
-_FLOAT, _WORD, _LONG = ir.FloatType(), ir.IntType(32), ir.IntType(64)
-_LANES, _WORDS = ir.VectorType(_FLOAT, N_LANES), ir.VectorType(_WORD, N_LANES)
-_NOTHING, _NO_WORDS = ir.Constant(_LANES, ir.Undefined), ir.Constant(_WORDS, ir.Undefined)
-_FUSED = ("contract",)  # a product may be added in one instruction, rounded once
+INT32, INT64 = ir.IntType(32), ir.IntType(64)
+FLOATS, INTS = ir.VectorType(ir.FloatType(), N_LANES), ir.VectorType(INT32, N_LANES)
+FUSED = ("contract",)  # a product and a sum may become one instruction, rounded once
 
 
-class LanesType(types.Type):
+class VectorType(types.Type):
     """The compiler's type of sixteen floats."""
 
     def __init__(self) -> None:
-        super().__init__(name="Lanes")
+        super().__init__(name="float32x16")
 
 
-LANES = LanesType()
-
-
-@register_model(LanesType)
-class LanesModel(PrimitiveModel):
+@register_model(VectorType)
+class VectorModel(PrimitiveModel):
     """Sixteen floats are one LLVM vector."""
 
     def __init__(self, manager, frontend_type):
-        super().__init__(manager, frontend_type, _LANES)
+        super().__init__(manager, frontend_type, FLOATS)
 
 
-def _address(context, builder, array_type, array, offset):
-    """Return where element ``offset`` of a flat array lies."""
-    return builder.gep(context.make_array(array_type)(context, builder, array).data, [offset])
+VECTOR = VectorType()
+ARRAY, ANY = object(), object()  # an argument of any type; an array is passed as its address
 
 
-def _load(builder, address, vector=_LANES):
+def instruction(result, *arguments):
+    """Return a decorator that makes an intrinsic of ``function(builder, *values)``.
+
+    ``arguments`` are the types of the values. ``result`` is a type, or a function of the types of
+    the values in a call.
+    """
+
+    def decorate(function):
+        @wraps(function)
+        def define(typing_context, *given):
+            returned = result if isinstance(result, types.Type) else result(*given)
+            pairs = zip(arguments, given, strict=True)
+            signature = returned(*(g if a in (ARRAY, ANY) else a for a, g in pairs))
+
+            def generate(context, builder, signature, values):
+                values = [
+                    context.make_array(kind)(context, builder, value).data if a is ARRAY else value
+                    for a, kind, value in zip(arguments, signature.args, values, strict=True)
+                ]
+                value = function(builder, *values)
+                return context.get_dummy_value() if value is None else value
+
+            return signature, generate
+
+        return intrinsic(define)
+
+    return decorate
+
+
+def _load(builder, array, offset, vector=FLOATS):
+    address = builder.gep(array, [offset])
     return builder.load(builder.bitcast(address, vector.as_pointer()), align=4)
 
 
-def _store(builder, value, address, vector=_LANES):
-    builder.store(value, builder.bitcast(address, vector.as_pointer()), align=4)
+def _store(builder, array, offset, value):
+    address = builder.gep(array, [offset])
+    builder.store(value, builder.bitcast(address, value.type.as_pointer()), align=4)
 
 
-def _everywhere(builder, value, nothing=_NOTHING):
+def _broadcast(builder, value):
     """Return a vector with the same value in all lanes."""
-    first = builder.insert_element(nothing, value, ir.Constant(_WORD, 0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(_WORDS, [0] * N_LANES))
+    undefined = ir.Constant(ir.VectorType(value.type, N_LANES), ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(INT32, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(INTS, [0] * N_LANES))
 
 
-def _numbers(block):
-    """Return the positions that the lanes of a row's block stand for."""
-    return ir.Constant(_WORDS, [block * N_LANES + i for i in range(N_LANES)])
+def _block(k):
+    """Return the offset of the k-th vector of a row."""
+    return ir.Constant(INT64, k * N_LANES)
 
 
-@intrinsic
-def load(typing_context, array, offset):
-    """Return ``array[offset:offset + 16]``."""
-
-    def generate(context, builder, signature, arguments):
-        return _load(builder, _address(context, builder, signature.args[0], *arguments))
-
-    return LANES(array, types.int64), generate
+def _map_row(function, row, builder):
+    """Return a tuple of vectors: ``function(k, vector)`` of each."""
+    result = row
+    for k in range(row.type.count):
+        result = builder.insert_value(result, function(k, builder.extract_value(row, k)), k)
+    return result
 
 
-@intrinsic
-def element(typing_context, array, offset):
-    """Return ``array[offset]`` of a flat array; the offset is not checked, nor may it be negative.
-
-    What an index costs that may be negative is much beside one instruction.
-    """
-
-    def generate(context, builder, signature, arguments):
-        return builder.load(_address(context, builder, signature.args[0], *arguments))
-
-    return array.dtype(array, types.int64), generate
-
-
-@intrinsic
-def store(typing_context, array, offset, lanes):
-    """Write ``lanes`` to ``array[offset:offset + 16]``."""
-
-    def generate(context, builder, signature, arguments):
-        address = _address(context, builder, signature.args[0], *arguments[:2])
-        _store(builder, arguments[2], address)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, LANES), generate
-
-
-@intrinsic
-def fill(typing_context, value):
-    """Return ``value`` in all lanes."""
-
-    def generate(context, builder, signature, arguments):
-        return _everywhere(builder, arguments[0])
-
-    return LANES(types.float32), generate
-
-
-@intrinsic
-def add(typing_context, left, right):
-    """Return left + right."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fadd(*arguments)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def subtract(typing_context, left, right):
-    """Return left − right."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fsub(*arguments)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def larger(typing_context, left, right):
-    """Return the larger of both, lane by lane."""
-
-    def generate(context, builder, signature, arguments):
-        left, right = arguments
-        return builder.select(builder.fcmp_ordered(">", left, right), left, right)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def multiply(typing_context, left, right):
-    """Return left × right."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fmul(*arguments)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def add_product(typing_context, total, left, right):
-    """Return total + left × right."""
-
-    def generate(context, builder, signature, arguments):
-        total, left, right = arguments
-        return builder.fadd(total, builder.fmul(left, right, flags=_FUSED), flags=_FUSED)
-
-    return LANES(LANES, LANES, LANES), generate
-
-
-@intrinsic
-def lane(typing_context, lanes, number):
-    """Return one lane."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.extract_element(arguments[0], builder.trunc(arguments[1], _WORD))
-
-    return types.float32(LANES, types.int64), generate
-
-
-def _prefix_sums(builder, value):
-    zero = ir.Constant(_LANES, [0.0] * N_LANES)
+def prefix_sums_of(builder, value):
+    """Return the sums of the lanes of an LLVM vector up to and including each."""
+    zeros = ir.Constant(value.type, [0.0] * N_LANES)
     for step in (1, 2, 4, 8):
         moved = [i if i < step else N_LANES + i - step for i in range(N_LANES)]
-        shifted = builder.shuffle_vector(zero, value, ir.Constant(_WORDS, moved))
+        shifted = builder.shuffle_vector(zeros, value, ir.Constant(INTS, moved))
         value = builder.fadd(value, shifted)
     return value
 
 
-@intrinsic
-def prefix_sums(typing_context, lanes):
+@instruction(VECTOR, ARRAY, types.int64)
+def load(builder, array, offset):
+    """Return ``array[offset:offset + 16]``."""
+    return _load(builder, array, offset)
+
+
+@instruction(types.void, ARRAY, types.int64, VECTOR)
+def store(builder, array, offset, vector):
+    """Write a vector to ``array[offset:offset + 16]``."""
+    _store(builder, array, offset, vector)
+
+
+@instruction(lambda array, offset: array.dtype, ARRAY, types.int64)
+def element(builder, array, offset):
+    """Return ``array[offset]`` without the test for a negative offset, which costs as much."""
+    return builder.load(builder.gep(array, [offset]))
+
+
+@instruction(types.void, ARRAY, types.int64)
+def increment(builder, array, offset):
+    """Add 1 to an int32 of a flat array."""
+    address = builder.gep(array, [offset])
+    builder.store(builder.add(builder.load(address), ir.Constant(INT32, 1)), address)
+
+
+@instruction(types.void, ARRAY, types.int64, VECTOR)
+def add_counts(builder, array, offset, vector):
+    """Add lanes that are whole numbers to the int32 ``array[offset:offset + 16]``."""
+    counts = builder.fptosi(vector, INTS)
+    _store(builder, array, offset, builder.add(_load(builder, array, offset, INTS), counts))
+
+
+@instruction(types.int64, ARRAY, types.int64)
+def nonzero(builder, array, offset):
+    """Return a bit for each of the int32 ``array[offset:offset + 16]``, 1 where it is not 0."""
+    zeros = ir.Constant(INTS, [0] * N_LANES)
+    differs = builder.icmp_signed("!=", _load(builder, array, offset, INTS), zeros)
+    return builder.zext(builder.bitcast(differs, ir.IntType(N_LANES)), INT64)
+
+
+@instruction(types.int64, types.int64)
+def trailing_zeros(builder, bits):
+    """Return the position of the lowest bit that is set."""
+    return builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
+
+
+@instruction(VECTOR, types.float32)
+def fill(builder, value):
+    """Return ``value`` in all lanes."""
+    return _broadcast(builder, value)
+
+
+@instruction(VECTOR, VECTOR, VECTOR)
+def add(builder, left, right):
+    """Return left + right."""
+    return builder.fadd(left, right)
+
+
+@instruction(VECTOR, VECTOR, VECTOR)
+def subtract(builder, left, right):
+    """Return left − right."""
+    return builder.fsub(left, right)
+
+
+@instruction(VECTOR, VECTOR, VECTOR)
+def multiply(builder, left, right):
+    """Return left × right."""
+    return builder.fmul(left, right)
+
+
+@instruction(VECTOR, VECTOR, VECTOR)
+def larger(builder, left, right):
+    """Return the larger of both, lane by lane."""
+    return builder.select(builder.fcmp_ordered(">", left, right), left, right)
+
+
+@instruction(VECTOR, VECTOR, VECTOR, VECTOR)
+def add_product(builder, total, left, right):
+    """Return total + left × right."""
+    return builder.fadd(total, builder.fmul(left, right, flags=FUSED), flags=FUSED)
+
+
+@instruction(types.float32, VECTOR, types.int64)
+def lane(builder, vector, number):
+    """Return one lane."""
+    return builder.extract_element(vector, builder.trunc(number, INT32))
+
+
+@instruction(VECTOR, VECTOR)
+def prefix_sums(builder, vector):
     """Return the sums of the lanes up to and including each."""
-
-    def generate(context, builder, signature, arguments):
-        return _prefix_sums(builder, arguments[0])
-
-    return LANES(LANES), generate
+    return prefix_sums_of(builder, vector)
 
 
-@intrinsic
-def rising_sums(typing_context, lanes):
+@instruction(VECTOR, VECTOR)
+def rising_sums(builder, vector):
     """Return prefix sums of lanes ≥ 0 that never fall from one lane to the next by rounding.
 
     Where `prefix_sums` adds in each step what is 1, 2, 4, 8 lanes below, this adds the last sum of
     the 1, 2, 4, 8 lanes below to all sums above (Sklansky, 1960): adding one number to several
     keeps their order. A lane of 0 has the sum of the one below.
     """
-
-    def generate(context, builder, signature, arguments):
-        value = arguments[0]
-        zero = ir.Constant(_LANES, [0.0] * N_LANES)
-        for step in (1, 2, 4, 8):
-            last_below = [i // step * step - 1 for i in range(N_LANES)]
-            taken = [N_LANES + last_below[i] if i & step else 0 for i in range(N_LANES)]
-            below = builder.shuffle_vector(zero, value, ir.Constant(_WORDS, taken))
-            value = builder.fadd(value, below)
-        return value
-
-    return LANES(LANES), generate
+    zeros = ir.Constant(FLOATS, [0.0] * N_LANES)
+    for step in (1, 2, 4, 8):
+        last_below = [i // step * step - 1 for i in range(N_LANES)]
+        taken = [N_LANES + last_below[i] if i & step else 0 for i in range(N_LANES)]
+        below = builder.shuffle_vector(zeros, vector, ir.Constant(INTS, taken))
+        vector = builder.fadd(vector, below)
+    return vector
 
 
-@intrinsic
-def moved_up(typing_context, lanes, first):
-    """Return every lane in the place of the next one, and ``first`` in the first."""
-
-    def generate(context, builder, signature, arguments):
-        lanes, first = arguments
-        places = ir.Constant(_WORDS, [0, *range(N_LANES - 1)])
-        moved = builder.shuffle_vector(lanes, lanes, places)
-        return builder.insert_element(moved, first, ir.Constant(_WORD, 0))
-
-    return LANES(LANES, types.float32), generate
+@instruction(VECTOR, VECTOR, types.float32)
+def moved_up(builder, vector, first):
+    """Return every lane in the position of the next one, and ``first`` in the first."""
+    positions = ir.Constant(INTS, [0, *range(N_LANES - 1)])
+    moved = builder.shuffle_vector(vector, vector, positions)
+    return builder.insert_element(moved, first, ir.Constant(INT32, 0))
 
 
-@intrinsic
-def count_at_most(typing_context, lanes, value):
+@instruction(types.int64, VECTOR, types.float32)
+def count_at_most(builder, vector, value):
     """Return how many lanes are at most ``value``."""
-
-    def generate(context, builder, signature, arguments):
-        small = builder.fcmp_ordered("<=", arguments[0], _everywhere(builder, arguments[1]))
-        bits = builder.bitcast(small, ir.IntType(N_LANES))
-        return builder.zext(builder.ctpop(bits), _LONG)
-
-    return types.int64(LANES, types.float32), generate
+    small = builder.fcmp_ordered("<=", vector, _broadcast(builder, value))
+    return builder.zext(builder.ctpop(builder.bitcast(small, ir.IntType(N_LANES))), INT64)
 
 
-@intrinsic
-def increment(typing_context, array, offset):
-    """Add 1 to a whole number of a flat array; the offset is not checked."""
-
-    def generate(context, builder, signature, arguments):
-        address = _address(context, builder, signature.args[0], *arguments)
-        builder.store(builder.add(builder.load(address), ir.Constant(_WORD, 1)), address)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
+@instruction(lambda value, blocks: types.UniTuple(VECTOR, blocks.count), types.float32, ANY)
+def fill_rows(builder, value, blocks):
+    """Return a tuple of as many vectors as ``blocks`` is long, ``value`` everywhere."""
+    row = [_broadcast(builder, value)] * blocks.type.count
+    return cgutils.pack_array(builder, row, FLOATS)
 
 
-@intrinsic
-def add_counts(typing_context, array, offset, lanes):
-    """Add lanes, whole numbers all, to the int32 ``array[offset:offset + 16]``."""
-
-    def generate(context, builder, signature, arguments):
-        address = _address(context, builder, signature.args[0], *arguments[:2])
-        counts = builder.fptosi(arguments[2], _WORDS)
-        _store(builder, builder.add(_load(builder, address, _WORDS), counts), address, _WORDS)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, LANES), generate
+@instruction(
+    lambda array, offset, blocks: types.UniTuple(VECTOR, blocks.count), ARRAY, types.int64, ANY
+)
+def rows_of(builder, array, offset, blocks):
+    """Return a tuple of as many vectors as ``blocks`` is long, from ``array[offset:]`` on."""
+    start = builder.gep(array, [offset])
+    row = [_load(builder, start, _block(k)) for k in range(blocks.type.count)]
+    return cgutils.pack_array(builder, row, FLOATS)
 
 
-@intrinsic
-def nonzero(typing_context, array, offset):
-    """Return a bit for each of ``array[offset:offset + 16]``, 1 where the whole number is not 0."""
-
-    def generate(context, builder, signature, arguments):
-        address = _address(context, builder, signature.args[0], *arguments)
-        words = _load(builder, address, _WORDS)
-        differs = builder.icmp_signed("!=", words, ir.Constant(_WORDS, [0] * N_LANES))
-        return builder.zext(builder.bitcast(differs, ir.IntType(N_LANES)), _LONG)
-
-    return types.int64(array, types.int64), generate
+@instruction(types.void, ARRAY, types.int64, ANY)
+def store_rows(builder, array, offset, row):
+    """Write a tuple of vectors to ``array`` from ``offset`` on."""
+    start = builder.gep(array, [offset])
+    for k in range(row.type.count):
+        _store(builder, start, _block(k), builder.extract_value(row, k))
 
 
-@intrinsic
-def trailing_zeros(typing_context, bits):
-    """Return the position of the lowest bit that is set."""
+@instruction(lambda row, position, amount: row, ANY, types.int64, types.float32)
+def add_at(builder, row, position, amount):
+    """Return a tuple of vectors with ``amount`` added to the element at ``position``."""
+    where = _broadcast(builder, builder.trunc(position, INT32))
+    change = _broadcast(builder, amount)
 
-    def generate(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+    def add_in(k, vector):
+        positions = ir.Constant(INTS, [k * N_LANES + i for i in range(N_LANES)])
+        is_at = builder.icmp_signed("==", positions, where)
+        return builder.select(is_at, builder.fadd(vector, change), vector)
 
-    return types.int64(types.int64), generate
-
-
-@intrinsic
-def fill_rows(typing_context, value, blocks):
-    """Return a tuple of as many `Lanes` as ``blocks`` is long, ``value`` everywhere."""
-    result = types.UniTuple(LANES, blocks.count)
-
-    def generate(context, builder, signature, arguments):
-        row = [_everywhere(builder, arguments[0])] * blocks.count
-        return cgutils.pack_array(builder, row, _LANES)
-
-    return result(types.float32, blocks), generate
+    return _map_row(add_in, row, builder)
 
 
-@intrinsic
-def rows_of(typing_context, array, offset, blocks):
-    """Return a tuple of as many `Lanes` as ``blocks`` is long, from ``array[offset:]`` on."""
-    result = types.UniTuple(LANES, blocks.count)
+@instruction(lambda counts, edges, value: counts, ANY, ANY, types.float32)
+def count_reached(builder, counts, edges, value):
+    """Return a tuple of vectors, ``counts``, with 1 added where ``edges`` are at most ``value``."""
+    values, one = _broadcast(builder, value), ir.Constant(FLOATS, [1.0] * N_LANES)
 
-    def generate(context, builder, signature, arguments):
-        start = _address(context, builder, signature.args[0], *arguments[:2])
-        values = [
-            _load(builder, builder.gep(start, [ir.Constant(_LONG, k * N_LANES)]))
-            for k in range(blocks.count)
-        ]
-        return cgutils.pack_array(builder, values, _LANES)
+    def count_in(k, vector):
+        reached = builder.fcmp_ordered("<=", builder.extract_value(edges, k), values)
+        return builder.select(reached, builder.fadd(vector, one), vector)
 
-    return result(array, types.int64, blocks), generate
+    return _map_row(count_in, counts, builder)
 
 
-@intrinsic
-def store_rows(typing_context, array, offset, row):
-    """Write a tuple of `Lanes` to ``array`` from ``offset`` on."""
-
-    def generate(context, builder, signature, arguments):
-        start = _address(context, builder, signature.args[0], *arguments[:2])
-        for k in range(row.count):
-            place = builder.gep(start, [ir.Constant(_LONG, k * N_LANES)])
-            _store(builder, builder.extract_value(arguments[2], k), place)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, row), generate
-
-
-@intrinsic
-def add_at(typing_context, row, position, amount):
-    """Return a tuple of `Lanes` with ``amount`` added to the element at ``position``."""
-
-    def generate(context, builder, signature, arguments):
-        where = _everywhere(builder, builder.trunc(arguments[1], _WORD), _NO_WORDS)
-        change = _everywhere(builder, arguments[2])
-        result = arguments[0]
-        for k in range(row.count):
-            value = builder.extract_value(arguments[0], k)
-            here = builder.icmp_signed("==", _numbers(k), where)
-            changed = builder.select(here, builder.fadd(value, change), value)
-            result = builder.insert_value(result, changed, k)
-        return result
-
-    return row(row, types.int64, types.float32), generate
-
-
-@intrinsic
-def weigh(typing_context, row, base, base_offset, factor, factor_offset, sums):
+@instruction(VECTOR, ANY, ARRAY, types.int64, ARRAY, types.int64, ARRAY)
+def weigh(builder, row, base, base_offset, factor, factor_offset, sums):
     """Write running sums of (row + base) × factor, lane by lane, and return the last of them.
 
-    ``row`` is a tuple of `Lanes`; ``base`` and ``factor`` are read, and ``sums`` is written, one
-    block of sixteen after another.
+    ``row`` is a tuple of vectors; ``base`` and ``factor`` are read, and ``sums`` is written, one
+    vector after another.
     """
-
-    def generate(context, builder, signature, arguments):
-        row_value, base_array, base_offset, factor_array, factor_offset, sums_array = arguments
-        types_of = signature.args
-        base_at = _address(context, builder, types_of[1], base_array, base_offset)
-        factor_at = _address(context, builder, types_of[3], factor_array, factor_offset)
-        sums_at = _address(context, builder, types_of[5], sums_array, ir.Constant(_LONG, 0))
-        total = None
-        for k in range(row.count):
-            step = [ir.Constant(_LONG, k * N_LANES)]
-            held = builder.extract_value(row_value, k)
-            weight = builder.fadd(held, _load(builder, builder.gep(base_at, step)))
-            share = builder.fmul(weight, _load(builder, builder.gep(factor_at, step)), flags=_FUSED)
-            total = share if total is None else builder.fadd(total, share, flags=_FUSED)
-            _store(builder, total, builder.gep(sums_at, step))
-        return total
-
-    return LANES(row, base, types.int64, factor, types.int64, sums), generate
+    base, factor = builder.gep(base, [base_offset]), builder.gep(factor, [factor_offset])
+    total = None
+    for k in range(row.type.count):
+        weight = builder.fadd(builder.extract_value(row, k), _load(builder, base, _block(k)))
+        share = builder.fmul(weight, _load(builder, factor, _block(k)), flags=FUSED)
+        total = share if total is None else builder.fadd(total, share, flags=FUSED)
+        _store(builder, sums, _block(k), total)
+    return total
 
 
-@intrinsic
-def place_in_lane(typing_context, sums, number, value, blocks):
+@instruction(types.int64, ARRAY, types.int64, types.float32, ANY)
+def place_in_lane(builder, sums, number, value, blocks):
     """Return in how many blocks of ``sums`` the lane ``number`` is at most ``value``."""
-
-    def generate(context, builder, signature, arguments):
-        start = _address(context, builder, signature.args[0], arguments[0], arguments[1])
-        place = ir.Constant(_LONG, 0)
-        for k in range(blocks.count):
-            held = builder.load(builder.gep(start, [ir.Constant(_LONG, k * N_LANES)]))
-            passed = builder.fcmp_ordered("<=", held, arguments[2])
-            place = builder.add(place, builder.zext(passed, _LONG))
-        return place
-
-    return types.int64(sums, types.int64, types.float32, blocks), generate
+    start = builder.gep(sums, [number])
+    position = ir.Constant(INT64, 0)
+    for k in range(blocks.type.count):
+        passed = builder.fcmp_ordered("<=", builder.load(builder.gep(start, [_block(k)])), value)
+        position = builder.add(position, builder.zext(passed, INT64))
+    return position
 
 
-@intrinsic
-def count_reached(typing_context, counts, edges, value):
-    """Return a tuple of `Lanes`, ``counts``, with 1 added where ``edges`` are at most ``value``."""
-
-    def generate(context, builder, signature, arguments):
-        result, edges_row, value = arguments
-        everywhere, one = _everywhere(builder, value), ir.Constant(_LANES, [1.0] * N_LANES)
-        for k in range(counts.count):
-            held = builder.extract_value(result, k)
-            edge = builder.extract_value(edges_row, k)
-            passed = builder.fcmp_ordered("<=", edge, everywhere)
-            changed = builder.select(passed, builder.fadd(held, one), held)
-            result = builder.insert_value(result, changed, k)
-        return result
-
-    return counts(counts, edges, types.float32), generate
+@instruction(types.void, ARRAY, types.int64)
+def prefetch(builder, array, offset):
+    """Load the cache line of ``array[offset]`` ahead of its use: it changes no result."""
+    pointer = ir.IntType(8).as_pointer()
+    function = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(ir.VoidType(), [pointer, INT32, INT32, INT32]),
+        "llvm.prefetch.p0",
+    )
+    # For writing, into every cache, data.
+    options = [ir.Constant(INT32, option) for option in (1, 3, 1)]
+    builder.call(function, [builder.bitcast(builder.gep(array, [offset]), pointer), *options])

@@ -1,10 +1,11 @@
-"""Topics of words, the collapsed sampler's l step: one token after another.
+"""Topics of words in the collapsed sampler: one token after another.
 
-    p(l_ji = m | ·)  ∝  (c_km + v ε_m) (n_mw + β) / (n_m + V β)        an active topic
-    p(l_ji = new)    ∝  v ε_new / V
+    p(l_ji = m | ·)  ∝  (c_km + v ε_m) (n_mw + β) / (n_m + V β) f_m(t_j)       an active topic
+    p(l_ji = new)    ∝  v ε_new / V  p(t_j)
 
-Topics live in slots. An empty slot has weight 0 and can never be drawn, so the inner loop runs
-over all slots without asking, eight at a time.
+f_m and p are densities over time (see `mcsquared.kernels.cpu.times`) and 1 without times. Topics
+live in slots. An empty slot has weight 0 and can never be drawn, so the inner loop runs over all
+slots without a test, eight at a time.
 """
 
 import math
@@ -12,13 +13,12 @@ import math
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.prefetch import prefetch
+from mcsquared.kernels.cpu.lanes import prefetch
+from mcsquared.kernels.cpu.times import begin_group, join_component, leave_component, start_times
 from mcsquared.kernels.rng import Step, uniform
 
-__all__ = ["LANES", "resample_word_topics"]
-
-LANES = 8
-AHEAD = 4  # tokens: the row of a word comes from slow memory, and takes about as long to arrive
+UNROLLED = 8  # slots whose sums run side by side
+AHEAD = 4  # tokens: the row of a word comes from slow memory and takes about as long to arrive
 COUNTS_PER_LINE = 16  # 32-bit counts in 64 bytes of cache
 TOPICS, BIRTHS = int(Step.TOPICS), int(Step.BIRTHS)
 
@@ -34,19 +34,19 @@ def free_slot(occupied):
 
 @njit(cache=True, error_model="numpy")
 def used_slots(occupied):
-    """Return a multiple of LANES that covers every occupied slot."""
+    """Return a multiple of `UNROLLED` that covers every occupied slot."""
     top = occupied.size
     while top > 0 and occupied[top - 1] == 0:
         top -= 1
-    return min((top + LANES - 1) // LANES * LANES, occupied.size)
+    return min((top + UNROLLED - 1) // UNROLLED * UNROLLED, occupied.size)
 
 
 @njit(cache=True, error_model="numpy")
 def weigh(counts, share, beta, n_slots, product, lanes):
     """Fill ``product`` with every topic's weight and ``lanes`` with the sums of eight lanes.
 
-    Lane i holds the slots i, i+8, i+16, ...: independent running sums, which a compiler may keep
-    in one vector register without changing the order of any sum.
+    Lane i holds the slots i, i + 8, i + 16, ...: independent running sums, which a compiler may
+    keep in one vector register without changing the order of any sum.
     """
     for m in range(n_slots):
         product[m] = (counts[m] + beta) * share[m]
@@ -66,12 +66,12 @@ def weigh(counts, share, beta, n_slots, product, lanes):
 
 @njit(cache=True, error_model="numpy")
 def weigh_again(m, counts, share, beta, product, lanes):
-    """Bring ``product`` and ``lanes`` up to date after slot ``m`` alone has changed.
+    """Update ``product`` and ``lanes`` after slot ``m`` alone has changed.
 
-    What rounding this adds ends with the repeats of one word in one group.
+    The rounding errors that this adds end with the repeats of one word in one group.
     """
     weight = (counts[m] + beta) * share[m]
-    lanes[m % LANES] += weight - product[m]
+    lanes[m % UNROLLED] += weight - product[m]
     product[m] = weight
 
 
@@ -81,15 +81,8 @@ def pick_slot(product, n_slots, lanes, threshold):
 
     Steps are counted, not branched on: a wrong guess of the processor costs more than the sums.
     """
-    s0, s1, s2, s3, s4, s5, s6 = (
-        lanes[0],
-        lanes[1],
-        lanes[2],
-        lanes[3],
-        lanes[4],
-        lanes[5],
-        lanes[6],
-    )
+    s0, s1, s2, s3 = lanes[0], lanes[1], lanes[2], lanes[3]
+    s4, s5, s6 = lanes[4], lanes[5], lanes[6]
     c1 = s0 + s1
     c2 = c1 + s2
     c3 = c2 + s3
@@ -104,15 +97,42 @@ def pick_slot(product, n_slots, lanes, threshold):
     threshold -= s4 * (lane > 4) + s5 * (lane > 5) + s6 * (lane > 6)
     steps = 0
     running = 0.0
-    for m in range(lane, n_slots, LANES):
+    for m in range(lane, n_slots, UNROLLED):
         running += product[m]
         steps += running <= threshold
-    chosen = lane + LANES * steps
+    chosen = lane + UNROLLED * steps
     if chosen >= n_slots:  # rounding led past the last topic of the lane: take the last there is
         chosen = n_slots - 1
         while product[chosen] == 0.0:
             chosen -= 1
     return chosen
+
+
+@njit(cache=True, error_model="numpy")
+def share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times):
+    """Return the part of a topic's weight that is the same for every word."""
+    prior = row[m] + v * topic_weights[m]
+    if times is not None:
+        prior *= times.factor[m]
+    return prior / (tokens_in_topic[m] + smoothing)
+
+
+@njit(cache=True, error_model="numpy")
+def close_topic(m, unused, topic_weights, log_unused):
+    """Add the weight of a topic without tokens to the unused weight, which is returned."""
+    unused += topic_weights[m]
+    log_unused[0] = math.log(unused)
+    topic_weights[m] = 0.0
+    return unused
+
+
+@njit(cache=True, error_model="numpy")
+def open_topic(m, i, unused, eta, topic_weights, log_unused, seed, chain, sweep):
+    """Give a new topic a part b ~ Beta(1, η) of the unused weight; return what is left of it."""
+    log_rest = math.log(uniform(seed, chain, sweep, BIRTHS, i, 0)) / eta  # log(1 − b)
+    topic_weights[m] = -math.expm1(log_rest) * unused
+    log_unused[0] += log_rest
+    return math.exp(log_unused[0])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -135,13 +155,14 @@ def resample_word_topics(
     seed,
     chain,
     sweep,
+    times=None,
 ):
-    """Draw the topic of every token from ``first_token`` on, counts kept in step.
+    """Draw the topic of every token from ``first_token`` on and update the counts.
 
     Parameters
     ----------
     first_group, first_token : int
-        Where to begin: 0 and 0, or where an earlier call ran out of slots.
+        The first group and token to visit: 0 and 0, or where an earlier call ran out of slots.
     group_start : int64 (n_groups + 1,)
         Tokens of group ``j`` are ``group_start[j]:group_start[j + 1]``.
     word : int32 (n_tokens,)
@@ -158,49 +179,54 @@ def resample_word_topics(
         ε_m; 0 in an empty slot.
     log_unused : float64 (1,)
         log ε_new.
+    times : Times, optional
+        Times of the groups and components of the topics; compiled away where there are none.
 
     Returns
     -------
     tuple of int
         The group and token at which slots ran out, or (n_groups, n_tokens).
     """
-    n_words = words_in_topic.shape[0]
+    n_words, capacity = words_in_topic.shape
     smoothing = n_words * beta
-    capacity = tokens_in_topic.size
-    share = np.zeros(capacity)
-    product = np.zeros(capacity)
-    lanes = np.zeros(LANES)
+    share, product, lanes = np.zeros(capacity), np.zeros(capacity), np.zeros(UNROLLED)
     n_slots = used_slots(tokens_in_topic)
     n_active = 0
     for m in range(capacity):
         n_active += tokens_in_topic[m] > 0
     unused = math.exp(log_unused[0])
+    full = False
+    if times is not None:
+        full = start_times(times)
     for j in range(first_group, group_start.size - 1):
         row = topics_in_cluster[cluster_of_group[j]]
+        new_density = 1.0
+        if times is not None:
+            new_density = begin_group(j, times)
         weighed = -1  # the word that ``product`` was filled for
         for m in range(n_slots):
-            share[m] = (row[m] + v * topic_weights[m]) / (tokens_in_topic[m] + smoothing)
+            share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
         for i in range(max(first_token, group_start[j]), group_start[j + 1]):
-            if n_active == capacity:
+            if n_active == capacity or full:
                 return j, i
             if i + AHEAD < word.size and word[i + AHEAD] != word[i + AHEAD - 1]:
                 for b in range(0, n_slots, COUNTS_PER_LINE):
-                    prefetch(words_in_topic, word[i + AHEAD], b)
+                    prefetch(words_in_topic, np.int64(word[i + AHEAD]) * capacity + b)
             counts = words_in_topic[word[i]]
             m = topic_of_token[i]
             counts[m] -= 1
             row[m] -= 1
             tokens_in_topic[m] -= 1
+            if times is not None:
+                leave_component(i, j, m, new_density, times)
             if tokens_in_topic[m] == 0:
-                unused += topic_weights[m]
-                log_unused[0] = math.log(unused)
-                topic_weights[m] = 0.0
+                unused = close_topic(m, unused, topic_weights, log_unused)
                 share[m] = 0.0
                 n_active -= 1
             else:
-                share[m] = (row[m] + v * topic_weights[m]) / (tokens_in_topic[m] + smoothing)
+                share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
 
-            # Repeats of a word in a group follow each other, and change two topics at most.
+            # Repeats of a word in a group follow each other and change two topics at most.
             if word[i] != weighed:
                 weigh(counts, share, beta, n_slots, product, lanes)
                 weighed = word[i]
@@ -208,27 +234,28 @@ def resample_word_topics(
                 weigh_again(m, counts, share, beta, product, lanes)
             total = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
             total += (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
-            fresh = v * unused / n_words
+            fresh = v * unused / n_words * new_density
             if max_topics >= 0 and n_active >= max_topics:
                 fresh = 0.0
             threshold = uniform(seed, chain, sweep, TOPICS, i, 0) * (total + fresh)
             if threshold >= total and (fresh > 0.0 or total == 0.0):
                 m = free_slot(tokens_in_topic)
-                n_slots = max(n_slots, (m // LANES + 1) * LANES)
-                # b ~ Beta(1, η) splits the unused weight: log(1 − b) = log(U) / η.
-                log_rest = math.log(uniform(seed, chain, sweep, BIRTHS, i, 0)) / eta
-                topic_weights[m] = -math.expm1(log_rest) * unused
-                log_unused[0] += log_rest
-                unused = math.exp(log_unused[0])
+                n_slots = max(n_slots, (m // UNROLLED + 1) * UNROLLED)
+                unused = open_topic(
+                    m, i, unused, eta, topic_weights, log_unused, seed, chain, sweep
+                )
                 n_active += 1
                 weighed = -1
             else:
                 m = pick_slot(product, n_slots, lanes, threshold)
+            if times is not None:
+                u = uniform(seed, chain, sweep, TOPICS, i, 1)
+                full = join_component(i, j, m, new_density, u, times)
             topic_of_token[i] = m
             counts[m] += 1
             row[m] += 1
             tokens_in_topic[m] += 1
-            share[m] = (row[m] + v * topic_weights[m]) / (tokens_in_topic[m] + smoothing)
+            share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
             if weighed >= 0 and i + 1 < group_start[j + 1] and word[i + 1] == weighed:
                 weigh_again(m, counts, share, beta, product, lanes)
     return group_start.size - 1, group_start[-1]

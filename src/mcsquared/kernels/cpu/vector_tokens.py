@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.exponentials import exponentials
+from mcsquared.kernels.cpu.fast_math import exponentials
 from mcsquared.kernels.cpu.predictive import add_observation
 from mcsquared.kernels.cpu.special import add_log, pick
 from mcsquared.kernels.cpu.vector_likelihood import fold_statistics, weighted_sum

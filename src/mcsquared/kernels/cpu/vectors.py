@@ -16,7 +16,7 @@ from mcsquared.kernels.cpu.predictive import (
     prepare,
 )
 from mcsquared.kernels.cpu.special import pick
-from mcsquared.kernels.cpu.tokens import BIRTHS, TOPICS, free_slot
+from mcsquared.kernels.cpu.tokens import TOPICS, close_topic, free_slot, open_topic
 from mcsquared.kernels.rng import uniform
 
 __all__ = ["rebuild_topics", "resample_vector_topics"]
@@ -87,8 +87,7 @@ def resample_vector_topics(
             tokens_in_topic[m] -= 1
             add_observation(kind, statistics[m], values[i], -1)
             if tokens_in_topic[m] == 0:
-                log_unused[0] = math.log(math.exp(log_unused[0]) + topic_weights[m])
-                topic_weights[m] = 0.0
+                close_topic(m, math.exp(log_unused[0]), topic_weights, log_unused)
                 statistics[m] = 0.0  # exactly: nothing of an old topic stays in an empty slot
                 n_active -= 1
             prepare(kind, parameters, statistics[m], prepared[m])
@@ -108,10 +107,8 @@ def resample_vector_topics(
                 n_choices += 1
             m = active[pick(log_weights, n_choices, uniform(seed, chain, sweep, TOPICS, i, 0))]
             if tokens_in_topic[m] == 0:
-                # b ~ Beta(1, η) splits the unused weight: log(1 − b) = log(U) / η.
-                log_rest = math.log(uniform(seed, chain, sweep, BIRTHS, i, 0)) / eta
-                topic_weights[m] = -math.expm1(log_rest) * math.exp(log_unused[0])
-                log_unused[0] += log_rest
+                unused = math.exp(log_unused[0])
+                open_topic(m, i, unused, eta, topic_weights, log_unused, seed, chain, sweep)
                 n_active += 1
             topic_of_token[i] = m
             row[m] += 1

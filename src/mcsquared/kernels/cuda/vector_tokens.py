@@ -13,7 +13,7 @@ from functools import cache
 
 from numba import cuda, float64, int32, int64
 
-from mcsquared.kernels.cpu.exponentials import LOWEST
+from mcsquared.kernels.cpu.fast_math import LOWEST
 from mcsquared.kernels.cpu.vector_tokens import TINY
 from mcsquared.kernels.cuda.numbers import uniform
 from mcsquared.kernels.cuda.warp import (
