@@ -163,7 +163,7 @@ def test_a_posterior_without_topics_or_trace_is_shown_too():
 
 def test_the_plain_form_names_clusters_and_topics_once_they_are_known():
     posterior = make_posterior(vectors=True)[0]
-    assert repr(posterior) == "Posterior(12 draws of 30 groups, 4 of them with parameters)"
+    assert repr(posterior) == "Posterior(12 draws of 30 groups, 4 with parameters)"
     assert "labels" not in vars(posterior)
     posterior.topics()
     assert repr(posterior).endswith("with parameters; 3 clusters, 4 topics)")

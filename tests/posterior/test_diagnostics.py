@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcsquared.posterior.advice import LEAST_DRAWS
 from mcsquared.posterior.diagnostics import (
+    MIN_SAMPLE_SIZE,
     chains_of,
     diagnostics,
     effective_sample_size,
@@ -116,31 +116,33 @@ def test_a_trace_that_drifts_is_to_run_longer():
     for n_chains in (1, 3):
         drift = autoregressive(0, n_chains, 400, 0.0) + np.linspace(0, 5, 400)
         sentence, summary = advice_of(drift)
-        assert sentence == "still moves: raise n_sweeps and burn_in"
+        assert sentence == "not converged: increase n_sweeps and burn_in"
         assert summary == [f"log_joint: {sentence}"]
 
 
 def test_chains_that_are_steady_in_places_of_their_own_are_told_from_drift():
     chains = autoregressive(1, 3, 400, 0.0) + np.array([[0], [0], [5]])
-    assert advice_of(chains)[0].startswith("differs from chain to chain, steady in each")
+    assert advice_of(chains)[0].startswith("each chain is stable, but chains differ")
     constant = np.repeat([[1.0], [2.0]], 50, axis=1)
-    assert advice_of(constant)[0].startswith("differs from chain to chain, steady in each")
+    assert advice_of(constant)[0].startswith("each chain is stable, but chains differ")
 
 
 def test_few_effective_draws_are_counted_and_the_run_that_gives_enough_is_named():
     chains = autoregressive(2, 2, 200, 0.8)
     size = effective_sample_size(chains)
     assert split_rhat(chains) < 1.1
-    assert size < LEAST_DRAWS
+    assert size < MIN_SAMPLE_SIZE
     sentence, (summary,) = advice_of(chains)
-    assert sentence.startswith(f"is worth {size:.0f} independent draws")
-    assert f"{LEAST_DRAWS / size:.2g} times as many sweeps" in sentence
-    assert summary.startswith("log_joint: fewer than 100 independent draws")
+    assert sentence.startswith(f"effective sample size {size:.0f}:")
+    assert f"{MIN_SAMPLE_SIZE / size:.2g} times as many sweeps" in sentence
+    assert summary.startswith("log_joint: effective sample size below 100")
 
 
 def test_a_run_that_is_too_short_to_judge_says_so():
     table = diagnostics(trace_of(np.array([[1.0, 2.0, 3.0]])))
-    assert set(table["advice"]) == {"too few sweeps after burn-in to judge: raise n_sweeps"}
+    assert set(table["advice"]) == {
+        "too few sweeps after burn-in to assess convergence: increase n_sweeps"
+    }
     assert len(table.attrs["advice"]) == 1
     assert table.attrs["advice"][0].startswith("n_topics, log_joint, alpha: too few")
 

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
-from mcsquared.posterior.codocuments import CoDocuments, coherence, count_meetings
+from mcsquared.posterior.coherence import CoDocuments, coherence, count_pairs
 
 __all__ = ["count_codocuments", "diversity", "npmi_coherence"]
 
@@ -40,7 +40,7 @@ def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> NDArray[
             f"top_words holds {words.min()} to {words.max()},"
             f" but counts has {matrix.shape[1]} words"
         )
-    return count_meetings(matrix, words.astype(np.int32)).counts
+    return count_pairs(matrix, words.astype(np.int32)).counts
 
 
 def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
 from mcsquared.observations.disk import DiskObservations, observe_disk
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.advice import LARGEST_RHAT
+from mcsquared.posterior.diagnostics import MAX_RHAT
 from mcsquared.progress import Progress
 from mcsquared.samplers import blocked, collapsed
 from mcsquared.samplers.blocked import Place
@@ -307,11 +307,11 @@ def _truncation(run: ChainRun) -> str:
 def _report_disagreement(posterior: Posterior) -> None:
     """Note and warn when chains differ more among themselves than chance allows."""
     table = posterior.diagnostics()
-    apart = table[table["rhat"] > LARGEST_RHAT]
+    apart = table[table["rhat"] > MAX_RHAT]
     if apart.empty:
         return
     worst = ", ".join(f"{row.scalar} {row.rhat:.2f}" for row in apart.itertuples())
-    note = f"the chains disagree: R-hat is above {LARGEST_RHAT} for {worst}; run more sweeps"
+    note = f"the chains disagree: R-hat is above {MAX_RHAT} for {worst}; run more sweeps"
     posterior.notes.append(note)
     warnings.warn(note, stacklevel=5)
 

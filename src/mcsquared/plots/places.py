@@ -108,26 +108,15 @@ def group_features(posterior: Posterior, shares: ArrayLike | None = None) -> spa
     """
     from scipy import sparse
 
+    from mcsquared.posterior.tables import topic_given_group
+
     labels = posterior.cluster_of_group
     used = np.linspace(0, len(labels) - 1, min(len(labels), MOST_DRAWS)).round().astype(int)
     weight = np.sqrt(0.5 / len(used))
     rows = np.arange(posterior.n_groups)
     parts = [sparse.csr_matrix((np.full(len(rows), weight), (rows, labels[draw]))) for draw in used]
-    topics = _topics_of_groups(posterior) if shares is None else _checked(shares, posterior)
+    topics = topic_given_group(posterior) if shares is None else _checked(shares, posterior)
     return sparse.hstack([*parts, sparse.csr_matrix(np.sqrt(topics))], format="csr")
-
-
-def _topics_of_groups(posterior: Posterior) -> Floats:
-    """Return the topics of each group's cluster, averaged over the aligned draws."""
-    from mcsquared.posterior.means import topic_given_draw_cluster
-
-    total = np.zeros((posterior.n_groups, posterior.n_topics))
-    for draw, aligned in zip(posterior.parameters, posterior.topic_alignment, strict=True):
-        known = aligned >= 0
-        shares = np.zeros((draw.n_clusters, posterior.n_topics))
-        shares[:, aligned[known]] = topic_given_draw_cluster(draw)[:, known]
-        total += shares[posterior.cluster_of_group[draw.draw]]
-    return total / len(posterior.parameters)
 
 
 def _checked(shares: ArrayLike, posterior: Posterior) -> Floats:

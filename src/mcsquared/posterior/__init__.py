@@ -1,4 +1,4 @@
-"""Kept draws: one partition and one set of topics to stand for them, tables, diagnostics."""
+"""The posterior: kept draws, their consensus, tables and diagnostics."""
 
 from mcsquared.posterior.coclustering import CoClustering
 from mcsquared.posterior.consensus import expected_loss, variation_of_information

@@ -1,4 +1,4 @@
-"""Which topic of one draw is which topic of another."""
+"""Match the topics of two draws."""
 
 from __future__ import annotations
 
@@ -10,31 +10,29 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.posterior.means import content_means
 
-__all__ = ["match_topics", "topic_similarity"]
-
 Floats = NDArray[np.float64]
 
 
 def match_topics(
     draw: ParameterDraw, reference: ParameterDraw, family: ConjugateFamily
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return the reference's topic that each topic of a draw corresponds to, and how closely.
+    """Return the topic of the reference matched to each topic of a draw, and their similarity.
 
-    The assignment with the greatest total similarity; topics left over get -1 and 0.
+    The assignment maximises the total similarity; unmatched topics have topic -1, similarity 0.
 
     Returns
     -------
     topic : int64 (n_topics,)
     similarity : float64 (n_topics,)
-        Between 0, nothing in common, and 1, the same.
+        From 0 (nothing in common) to 1 (equal).
     """
     from scipy.optimize import linear_sum_assignment
 
     similarity = topic_similarity(draw, reference, family)
     rows, columns = linear_sum_assignment(similarity, maximize=True)
-    # Topics with nothing in common are paired only because something must be.
-    together = similarity[rows, columns] > 0.0
-    rows, columns = rows[together], columns[together]
+    # The assignment also pairs topics with nothing in common.
+    alike = similarity[rows, columns] > 0.0
+    rows, columns = rows[alike], columns[alike]
     topic = np.full(draw.n_topics, -1, np.int64)
     closeness = np.zeros(draw.n_topics)
     topic[rows], closeness[rows] = columns, similarity[rows, columns]
@@ -44,10 +42,10 @@ def match_topics(
 def topic_similarity(
     draw: ParameterDraw, reference: ParameterDraw, family: ConjugateFamily
 ) -> Floats:
-    """Return the similarity of each topic of a draw to each of another: (n_topics, n_others).
+    """Return the similarity of the topics of two draws: float64 (n_topics, n_others).
 
-    For words one minus the squared Hellinger distance of the observed shares, Σ_w √(p_w q_w);
-    for vectors a Gaussian kernel of the distance of the means, in units of the topics' spread.
+    For words one minus the squared Hellinger distance of the observed shares, Σ_w √(p_w q_w); for
+    vectors a Gaussian kernel of the distance of the means, in standard deviations of the means.
     """
     if sparse.issparse(draw.content_statistics):
         product = _root_shares(draw) @ _root_shares(reference).T
@@ -62,7 +60,7 @@ def topic_similarity(
 
 
 def _root_shares(draw: ParameterDraw) -> sparse.csr_matrix:
-    """Return √ of each word's share of its topic, sparse as the counts are."""
+    """Return the square root of each word's share of its topic, sparse."""
     counts = sparse.csr_matrix(draw.content_statistics, dtype=np.float64)
     totals = np.asarray(counts.sum(axis=1)).ravel()
     shares = sparse.diags(1.0 / np.maximum(totals, 1.0)) @ counts

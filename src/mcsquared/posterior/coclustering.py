@@ -1,4 +1,4 @@
-"""How often groups are together in one cluster, without a matrix of all pairs."""
+"""How often groups share a cluster, without a matrix of all pairs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 
-__all__ = ["CoClustering"]
-
 Floats = NDArray[np.float64]
 
 _BLOCK_ENTRIES = 2**22
-_MOST_ENTRIES = 2**28
+_MAX_ENTRIES = 2**28
 
 
 class CoClustering:
-    """The share of draws in which two groups are in one cluster, on demand.
+    """The share of draws in which two groups are in the same cluster, computed on demand.
 
     Parameters
     ----------
@@ -39,43 +37,43 @@ class CoClustering:
         return f"CoClustering({self.n_groups} groups, {len(self._draws)} draws)"
 
     def among(self, groups: ArrayLike) -> CoClustering:
-        """Return the same of some groups, which are then numbered by their place here."""
-        return CoClustering(self._draws[:, np.atleast_1d(self._numbers(groups, "groups"))])
+        """Return the co-clustering of some groups, renumbered in the order given."""
+        return CoClustering(self._draws[:, np.atleast_1d(self._indices(groups, "groups"))])
 
     def between(self, first: ArrayLike, second: ArrayLike) -> Floats:
-        """Return the probability that two groups are together, for pairs of group numbers.
+        """Return the probability that two groups share a cluster, for pairs of group indices.
 
         Parameters
         ----------
-        first, second : int
-            Single numbers or arrays that broadcast against each other.
+        first, second : int or int array
+            Broadcast against each other.
         """
-        one, other = self._numbers(first, "first"), self._numbers(second, "second")
+        one, other = self._indices(first, "first"), self._indices(second, "second")
         total = np.zeros(np.broadcast_shapes(one.shape, other.shape))
         for draw in self._draws:
             total += draw[one] == draw[other]
         return total / len(self._draws)
 
     def rows(self, groups: ArrayLike) -> Floats:
-        """Return the rows of the matrix that belong to these groups: (len(groups), n_groups)."""
-        chosen = np.atleast_1d(self._numbers(groups, "groups"))
+        """Return the rows of some groups: float64 (len(groups), n_groups)."""
+        chosen = np.atleast_1d(self._indices(groups, "groups"))
         return self.between(chosen[:, None], np.arange(self.n_groups)[None, :])
 
     def to_dense(self, groups: ArrayLike) -> Floats:
-        """Return the square matrix among these groups."""
-        chosen = np.atleast_1d(self._numbers(groups, "groups"))
+        """Return the square matrix of some groups."""
+        chosen = np.atleast_1d(self._indices(groups, "groups"))
         return self.between(chosen[:, None], chosen[None, :])
 
     def to_sparse(self, minimum: float = 0.5) -> sparse.csr_matrix:
-        """Return the matrix of all groups, entries below ``minimum`` left out.
+        """Return the matrix of all groups without the entries below ``minimum``.
 
         Parameters
         ----------
         minimum : float
-            Above 0: a matrix with every pair in it would be dense.
+            In (0, 1]; the matrix of all pairs would be dense.
         """
         if not 0.0 < minimum <= 1.0:
-            raise InputError(f"minimum is {minimum!r}, but a share above 0 and up to 1 is wanted")
+            raise InputError(f"minimum must be in (0, 1], got {minimum!r}")
         blocks: list[sparse.csr_matrix] = []
         n_entries = 0
         for block in self._blocks():
@@ -83,10 +81,10 @@ class CoClustering:
             share[share < minimum - 1e-12] = 0.0
             blocks.append(sparse.csr_matrix(share))
             n_entries += blocks[-1].nnz
-            if n_entries > _MOST_ENTRIES:
+            if n_entries > _MAX_ENTRIES:
                 raise InputError(
-                    f"more than {_MOST_ENTRIES} pairs are together with probability {minimum}, "
-                    "too many for one matrix; ask for a higher minimum or for rows"
+                    f"minimum must be higher: more than {_MAX_ENTRIES} pairs have probability "
+                    f"{minimum} or more; alternatively use rows"
                 )
         return sparse.vstack(blocks, format="csr")
 
@@ -95,16 +93,14 @@ class CoClustering:
         for start in range(0, self.n_groups, step):
             yield np.arange(start, min(start + step, self.n_groups))
 
-    def _numbers(self, groups: ArrayLike, argument: str) -> NDArray[np.int64]:
-        numbers = np.asarray(groups)
-        if numbers.dtype == bool and numbers.shape == (self.n_groups,):
-            numbers = np.flatnonzero(numbers)
-        if numbers.size and numbers.dtype.kind not in "iu":
-            raise InputError(f"{argument} holds {numbers.dtype}, but numbers of groups are wanted")
-        numbers = numbers.astype(np.int64)
-        if numbers.size and not -self.n_groups <= numbers.min() <= numbers.max() < self.n_groups:
-            raise InputError(
-                f"{argument} holds {numbers.max() if numbers.max() > 0 else numbers.min()}, "
-                f"but there are {self.n_groups} groups"
-            )
-        return numbers
+    def _indices(self, groups: ArrayLike, argument: str) -> NDArray[np.int64]:
+        indices = np.asarray(groups)
+        if indices.dtype == bool and indices.shape == (self.n_groups,):
+            indices = np.flatnonzero(indices)
+        if indices.size and indices.dtype.kind not in "iu":
+            raise InputError(f"{argument} must be group indices, got {indices.dtype}")
+        indices = indices.astype(np.int64)
+        if indices.size and not -self.n_groups <= indices.min() <= indices.max() < self.n_groups:
+            wrong = indices.max() if indices.max() > 0 else indices.min()
+            raise InputError(f"{argument} must be indices below {self.n_groups}, got {wrong}")
+        return indices

@@ -1,8 +1,8 @@
-"""One partition to stand for all draws: the one with the least expected loss.
+"""The consensus of the draws: the partition with the smallest expected loss.
 
-The search starts from the draws nearest to the others and from greedy allocations, then moves
-one group at a time, joins whole clusters and tries to dissolve single ones until nothing
-improves. It is deterministic, and its memory is linear in groups times draws.
+The search starts from the draws closest to all others and from greedy allocations, then moves one
+group at a time, merges clusters and dissolves single ones until there is no improvement. It is
+deterministic, and its memory is linear in groups times draws.
 """
 
 from __future__ import annotations
@@ -18,45 +18,35 @@ from mcsquared.errors import InputError
 if TYPE_CHECKING:
     from mcsquared.kernels.cpu.consensus import Tables
 
-__all__ = [
-    "Loss",
-    "consensus",
-    "expected_loss",
-    "numbered_by_size",
-    "share_of_consensus",
-    "variation_of_information",
-]
-
 Loss = Literal["vi", "binder"]
 Labels = NDArray[np.int32]
 
-# The most units × draws in the tables: 160 MB.
-_LARGEST_TABLE = 20_000_000
+_MAX_TABLE_SIZE = 20_000_000  # units × draws: 160 MB
 
-# Bounds on the work, counted in list entries looked at, some 4 ns each; finding a list costs as
-# much as eight of them. The first two starts, the best draw and a greedy one, always run; what
-# the budget leaves goes into further attempts.
+# Bounds on the work, in list entries read (about 4 ns each); finding a list costs as much as eight
+# of them. The first two starts, the best draw and a greedy one, always run; further starts use up
+# the budget.
 _BUDGET = 1_000_000_000
-_LONGEST_PASS = 250_000_000
+_MAX_PASS = 250_000_000
 _LIST_COST = 8
-_MOST_STARTS = 24
-_ENOUGH_AGREE = 5  # starts that end in the same loss
-_MOST_SWEEPS = 30
-_FEWEST_SWEEPS = 6
-_FEWEST_DRAWS = 25
-_MOST_DISSOLVED = 200
+_MAX_STARTS = 24
+_ENOUGH_AGREE = 5  # starts with the same final loss
+_MAX_SWEEPS = 30
+_MIN_SWEEPS = 6
+_MIN_DRAWS = 25
+_MAX_DISSOLVED = 200
 
-# More clusters than four times the draws' largest number, and than this, are not considered.
-_MOST_CLUSTERS = 64
+# The number of clusters is at most four times the draws' largest number, or this if larger.
+_MAX_CLUSTERS = 64
 
 
 def consensus(draws: Labels, loss: Loss = "vi") -> Labels:
-    """Return the partition with the least expected loss found, clusters by decreasing size.
+    """Return the partition with the smallest expected loss, clusters by decreasing size.
 
     Parameters
     ----------
     draws : int32 (n_draws, n_groups)
-        The cluster of each group in each draw, from 0 and below n_groups.
+        The cluster of each group in each draw, in 0..n_groups - 1.
     loss : "vi" or "binder"
         Variation of information, or the number of pairs on which two partitions disagree.
 
@@ -65,19 +55,19 @@ def consensus(draws: Labels, loss: Loss = "vi") -> Labels:
     int32 (n_groups,)
     """
     _check_loss(loss)
-    draws = _thinned(draws, max(_LARGEST_TABLE // draws.shape[1], _FEWEST_DRAWS))
+    draws = _thin(draws, max(_MAX_TABLE_SIZE // draws.shape[1], _MIN_DRAWS))
     search, unit_of_group = _search(draws, loss)
-    # Lists are long where draws agree on little; then fewer draws must do.
-    if search.pass_length > _LONGEST_PASS:
-        most = int(len(draws) * _LONGEST_PASS / search.pass_length)
-        search, unit_of_group = _search(_thinned(draws, max(most, _FEWEST_DRAWS)), loss)
+    # Lists are long if the draws disagree; use fewer draws then.
+    if search.pass_length > _MAX_PASS:
+        limit = int(len(draws) * _MAX_PASS / search.pass_length)
+        search, unit_of_group = _search(_thin(draws, max(limit, _MIN_DRAWS)), loss)
     return numbered_by_size(search.run()[unit_of_group])
 
 
 def expected_loss(labels: Labels, draws: Labels, loss: Loss = "vi") -> float:
     """Return the mean loss between a partition and the draws.
 
-    In nats for "vi"; for "binder" as a share of all pairs of groups.
+    In nats for "vi", as a share of all pairs of groups for "binder".
 
     Parameters
     ----------
@@ -96,12 +86,12 @@ def expected_loss(labels: Labels, draws: Labels, loss: Loss = "vi") -> float:
 
 
 def variation_of_information(first: Labels, second: Labels) -> float:
-    """Return the distance of two partitions in nats; 0 for equal ones."""
+    """Return the distance of two partitions in nats; 0 if they are equal."""
     return expected_loss(first, second[None, :], "vi")
 
 
 def numbered_by_size(labels: Labels) -> Labels:
-    """Return the same partition with clusters 0, 1, ... by decreasing size, ties by first group."""
+    """Renumber clusters 0, 1, ... by decreasing size; ties are ordered by first group."""
     _, first, inverse, counts = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
@@ -113,11 +103,11 @@ def numbered_by_size(labels: Labels) -> Labels:
 
 def _check_loss(loss: str) -> None:
     if loss not in ("vi", "binder"):
-        raise InputError(f"loss is {loss!r}, but 'vi' or 'binder' is wanted")
+        raise InputError(f"loss must be 'vi' or 'binder', got {loss!r}")
 
 
 def _function(loss: Loss) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
-    """Return φ of a count: the one thing in which the losses differ."""
+    """Return φ, the function of a count in which the losses differ."""
     if loss == "binder":
         return lambda count: np.square(count, dtype=np.float64)
     return lambda count: count * np.log(np.maximum(count, 1))
@@ -129,12 +119,12 @@ def _joint_counts(first: Labels, second: Labels) -> NDArray[np.int64]:
     return np.unique(pairs, return_counts=True)[1]
 
 
-def _thinned(draws: Labels, most: int) -> Labels:
-    """Return the draws, or as many of them as wanted, evenly spaced."""
+def _thin(draws: Labels, limit: int) -> Labels:
+    """Return at most ``limit`` draws, evenly spaced."""
     n_draws = len(draws)
-    if n_draws <= most:
+    if n_draws <= limit:
         return draws
-    return draws[np.linspace(0, n_draws - 1, most).round().astype(int)]
+    return draws[np.linspace(0, n_draws - 1, limit).round().astype(int)]
 
 
 def _units(draws: Labels) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64]]:
@@ -155,13 +145,13 @@ def _tables(row_of_unit: Labels, weight: NDArray[np.int64], loss: Loss) -> Table
     from mcsquared.kernels.cpu.consensus import Tables
 
     n_units = row_of_unit.shape[0]
-    room = np.bincount(row_of_unit.ravel())
-    row_start = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+    capacity = np.bincount(row_of_unit.ravel())
+    row_start = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64)
     return Tables(
         row_of_unit=row_of_unit,
         weight=weight,
         row_start=row_start,
-        row_length=np.zeros(room.size, np.int32),
+        row_length=np.zeros(capacity.size, np.int32),
         row_cluster=np.zeros(row_of_unit.size, np.int32),
         row_count=np.zeros(row_of_unit.size, np.int32),
         size=np.zeros(n_units, np.int64),
@@ -172,13 +162,13 @@ def _tables(row_of_unit: Labels, weight: NDArray[np.int64], loss: Loss) -> Table
 
 
 def _search(draws: Labels, loss: Loss) -> tuple[_Search, NDArray[np.int64]]:
-    """Return a search that is ready to run, and the unit of each group."""
+    """Return the initialised search, and the unit of each group."""
     row_of_unit, weight, unit_of_group = _units(draws)
     return _Search(_tables(row_of_unit, weight, loss)), unit_of_group
 
 
 class _Search:
-    """A search with its tables and the work it may still do."""
+    """A search with its tables and the remaining budget."""
 
     def __init__(self, tables: Tables) -> None:
         from mcsquared.kernels.cpu import consensus as kernels
@@ -186,9 +176,9 @@ class _Search:
         self.kernels = kernels
         self.tables = tables
         self.n_units, self.n_draws = tables.row_of_unit.shape
-        self.room = np.diff(tables.row_start)
+        self.capacity = np.diff(tables.row_start)
         n_clusters = max(np.unique(rows).size for rows in tables.row_of_unit.T)
-        self.most = min(max(4 * n_clusters, _MOST_CLUSTERS), self.n_units)
+        self.max_clusters = min(max(4 * n_clusters, _MAX_CLUSTERS), self.n_units)
         self.rng = np.random.default_rng(0)
         self.budget = _BUDGET
         self.best = np.zeros(self.n_units, np.int32)
@@ -198,11 +188,11 @@ class _Search:
 
     @property
     def pass_length(self) -> int:
-        """How many list entries one look at every unit takes, as the tables are now."""
-        return int(self.room @ (self.tables.row_length + _LIST_COST))
+        """List entries read in one pass over all units, given the current tables."""
+        return int(self.capacity @ (self.tables.row_length + _LIST_COST))
 
     def run(self) -> Labels:
-        """Return the best partition of the units that the work allowed finds."""
+        """Return the best partition of the units found within the budget."""
         for number, start in enumerate(self._starts()):
             if (self.budget <= 0 and number >= 2) or self.agreeing >= _ENOUGH_AGREE:
                 break
@@ -211,7 +201,7 @@ class _Search:
         return self.best
 
     def _starts(self) -> list[Labels | None]:
-        """Return the draws to start from, best first, with greedy starts (None) between them."""
+        """Return the draws to start from, best first, alternating with greedy starts (None)."""
         affordable = max(self.budget // (4 * self.pass_length), 8)
         n_tried = min(self.n_draws, affordable)
         tried = np.unique(np.linspace(0, self.n_draws - 1, n_tried).round().astype(int))
@@ -221,21 +211,21 @@ class _Search:
             self.budget -= self.pass_length
             losses.append(self.kernels.loss(self.tables))
         starts: list[Labels | None] = []
-        for draw in tried[np.argsort(losses, kind="stable")][: _MOST_STARTS // 2]:
+        for draw in tried[np.argsort(losses, kind="stable")][: _MAX_STARTS // 2]:
             starts += [self._partition_of_draw(draw), None]
-        return starts + [None] * (_MOST_STARTS - len(starts))
+        return starts + [None] * (_MAX_STARTS - len(starts))
 
     def _partition_of_draw(self, draw: int) -> Labels:
         rows = self.tables.row_of_unit[:, draw]
         return np.unique(rows, return_inverse=True)[1].astype(np.int32)
 
     def _improve(self, start: Labels | None) -> None:
-        """Search from one start, greedily built where none is given; keep what is better."""
+        """Search from a start, by default a greedy one; keep the result if it is better."""
         if start is None:
             labels = np.zeros(self.n_units, np.int32)
             self.kernels.clear(self.tables)
             order = self.rng.permutation(self.n_units)
-            self.kernels.allocate(order, labels, self.tables, self.most)
+            self.kernels.allocate(order, labels, self.tables, self.max_clusters)
             self.budget -= self.pass_length
         else:
             labels = start
@@ -243,12 +233,12 @@ class _Search:
         self._descend(labels)
 
     def _descend(self, labels: Labels) -> None:
-        """Move units and join clusters until nothing improves; keep what is better."""
-        for number in range(_MOST_SWEEPS):
-            if self.budget <= 0 and number >= _FEWEST_SWEEPS:
+        """Move units and merge clusters until convergence; keep the result if it is better."""
+        for number in range(_MAX_SWEEPS):
+            if self.budget <= 0 and number >= _MIN_SWEEPS:
                 break
             order = self.rng.permutation(self.n_units)
-            changes = self.kernels.sweep(order, labels, self.tables, self.most)
+            changes = self.kernels.sweep(order, labels, self.tables, self.max_clusters)
             self.budget -= 3 * self.pass_length
             if changes == 0:
                 changes = self.kernels.merge(labels, self.tables)
@@ -263,24 +253,24 @@ class _Search:
         self.agreeing += loss < self.lowest + tolerance
 
     def _dissolve(self) -> None:
-        """Take clusters of the best partition apart, one after another, and search from there.
+        """Dissolve the clusters of the best partition, one after another, and search from there.
 
-        A cluster may be better split in several, which no move of one unit sees. A whole round
-        without a gain is the end.
+        Splitting a cluster may improve the loss although no move of a single unit does. The search
+        stops after a round over all clusters without improvement.
         """
         without_gain = 0
-        for attempt in range(_MOST_DISSOLVED):
+        for attempt in range(_MAX_DISSOLVED):
             n_clusters = int(self.best.max()) + 1
             if self.budget <= 0 or without_gain >= n_clusters:
                 break
             labels, before = self.best.copy(), self.lowest
-            members = np.flatnonzero(labels == attempt % n_clusters)
+            units = np.flatnonzero(labels == attempt % n_clusters)
             without_gain += 1
-            if members.size > 1:
-                order = self.rng.permutation(members)
+            if units.size > 1:
+                order = self.rng.permutation(units)
                 self.kernels.assign(labels, self.tables)
                 self.kernels.remove(order, labels, self.tables)
-                self.kernels.allocate(order, labels, self.tables, self.most)
+                self.kernels.allocate(order, labels, self.tables, self.max_clusters)
                 self.budget -= 2 * self.pass_length
                 self._descend(labels)
             if self.lowest < before:

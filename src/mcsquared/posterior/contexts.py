@@ -61,11 +61,9 @@ def context_given_topic(posterior: Posterior, name: str) -> pd.DataFrame:
 
     A mixture of the clusters' distributions, each weighted by its tokens in the topic.
     """
-    weights = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
-    totals = weights.sum(axis=0)
-    even = np.full_like(weights, 1.0 / max(posterior.n_clusters, 1))
-    shares = np.divide(weights, totals, out=even, where=totals > 0)
-    return _table(posterior, name, shares, "topic")
+    from mcsquared.posterior.tables import cluster_given_topic
+
+    return _table(posterior, name, cluster_given_topic(posterior), "topic")
 
 
 def topic_given_context(posterior: Posterior, name: str, value: Any) -> pd.DataFrame:

@@ -1,46 +1,56 @@
-"""Whether chains agree and how much they know: R-hat and effective sample size of scalars.
+"""Convergence diagnostics of the chains' scalars: R-hat, effective sample sizes, advice.
 
 Rank-normalised split R-hat, bulk and tail effective sample size: Vehtari, Gelman, Simpson,
-Carpenter and Bürkner, "Rank-normalization, folding, and localization" (2021). They split every
-chain in two, so that a single chain is also compared with itself.
+Carpenter and Bürkner, "Rank-normalization, folding, and localization" (2021). Every chain is split
+in two halves, so that a single chain is compared with itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.model.parameters import DECLARED, NAMES
-from mcsquared.posterior.advice import advice_on, summary
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["chains_of", "diagnostics", "effective_sample_size", "split_rhat", "tail_sample_size"]
-
 Floats = NDArray[np.float64]
+
+MAX_RHAT = 1.1  # chains disagree above it; Vehtari et al. (2021) recommend 1.01 for final results
+MIN_SAMPLE_SIZE = 100.0  # means and intervals are imprecise below it
+
+_TOO_SHORT = "too few sweeps after burn-in to assess convergence: increase n_sweeps"
+_DRIFTS = "not converged: increase n_sweeps and burn_in"
+_CHAINS_DIFFER = (
+    "each chain is stable, but chains differ: inspect them separately or increase n_sweeps"
+)
+_FEW_DRAWS = (
+    f"effective sample size below {MIN_SAMPLE_SIZE:.0f}, so estimates are imprecise: "
+    "increase n_sweeps"
+)
 
 SCALARS = ("n_clusters", "n_topics", "log_joint", *NAMES)
 
 
 def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
-    """Return mean, sd, R-hat and effective sample sizes of the label-free scalars, with advice.
+    """Return mean, sd, R-hat, effective sample sizes and advice for the label-free scalars.
 
     Parameters
     ----------
     trace : DataFrame
-        A row per sweep and chain; sweeps before the first kept one of a chain are burn-in.
+        One row per sweep and chain; sweeps before a chain's first kept one are burn-in.
     notes : sequence of str
-        Those of the fit, which say when a bound was reached.
+        Notes of the fit, which name the bounds that were reached.
 
     Returns
     -------
     DataFrame with columns scalar, mean, sd, rhat, ess_bulk, ess_tail, advice
-        R-hat and the sizes of a scalar that does not vary are NaN. The advice is empty where
-        nothing is off; ``.attrs["advice"]`` lists all of it, each once.
+        R-hat and sample sizes of a constant are NaN. The advice is empty if there is no problem;
+        ``.attrs["advice"]`` lists each piece of advice once.
     """
     import pandas as pd
 
@@ -52,7 +62,6 @@ def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
         if name in DECLARED and DECLARED[name].may_be_infinite and not _varies(chains):
             continue
         rhat, size = split_rhat(chains), effective_sample_size(chains)
-        alone = [split_rhat(chain[None, :]) for chain in chains]
         rows.append(
             {
                 "scalar": name,
@@ -61,17 +70,50 @@ def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
                 "rhat": rhat,
                 "ess_bulk": size,
                 "ess_tail": tail_sample_size(chains),
-                "advice": advice_on(name, chains, rhat, alone, size, notes),
+                "advice": _advice(name, chains, rhat, size, notes),
             }
         )
     columns = ["scalar", "mean", "sd", "rhat", "ess_bulk", "ess_tail", "advice"]
     table = pd.DataFrame(rows, columns=columns)
-    table.attrs["advice"] = summary(list(table["scalar"]), list(table["advice"]))
+    table.attrs["advice"] = _summary(table["scalar"], table["advice"])
     return table
 
 
+def _advice(
+    name: str, chains: Floats, rhat: float, sample_size: float, notes: Iterable[str]
+) -> str:
+    """Return advice on one scalar after burn-in; empty if there is no problem."""
+    bound = name.replace("n_", "max_", 1) + "="
+    if any(note.startswith(bound) for note in notes):
+        return f"the bound {bound[:-1]} was reached: increase it unless it is intended"
+    if chains.shape[-1] < 4:
+        return _TOO_SHORT
+    if rhat > MAX_RHAT:
+        rhats = [split_rhat(chain[None, :]) for chain in chains]
+        drifts = len(rhats) < 2 or any(one > MAX_RHAT for one in rhats)
+        return _DRIFTS if drifts else _CHAINS_DIFFER
+    if sample_size < MIN_SAMPLE_SIZE:
+        factor = MIN_SAMPLE_SIZE / max(sample_size, 1.0)
+        return (
+            f"effective sample size {sample_size:.0f}: {factor:.2g} times as many sweeps after "
+            f"burn-in would give {MIN_SAMPLE_SIZE:.0f}"
+        )
+    return ""
+
+
+def _summary(scalars: Iterable[str], advice: Iterable[str]) -> list[str]:
+    """Return each piece of advice once, after the scalars it applies to."""
+    lines: dict[str, list[str]] = {}
+    for name, sentence in zip(scalars, advice, strict=True):
+        if sentence:
+            # Effective sample sizes differ between scalars; the remedy does not.
+            low = sentence.startswith("effective sample size")
+            lines.setdefault(_FEW_DRAWS if low else sentence, []).append(name)
+    return [f"{', '.join(names)}: {sentence}" for sentence, names in lines.items()]
+
+
 def chains_of(trace: pd.DataFrame, name: str, kept_only: bool = False) -> Floats:
-    """Return a scalar after burn-in: float64 (n_chains, n_sweeps), cut to the shortest chain."""
+    """Return a scalar after burn-in: float64 (n_chains, n_sweeps of the shortest chain)."""
     series = []
     for _, chain in trace.groupby("chain", sort=True):
         kept = chain["kept"].to_numpy(dtype=bool)
@@ -83,7 +125,7 @@ def chains_of(trace: pd.DataFrame, name: str, kept_only: bool = False) -> Floats
 
 
 def split_rhat(chains: Floats) -> float:
-    """Return the larger of the R-hats of location and of spread, chains split and ranked."""
+    """Return the rank-normalised split R-hat: the larger of those of location and scale."""
     if not _varies(chains):
         return float("nan")
     halves = _split(chains)
@@ -92,14 +134,14 @@ def split_rhat(chains: Floats) -> float:
 
 
 def effective_sample_size(chains: Floats) -> float:
-    """Return the bulk effective sample size: that of the mean of normal scores."""
+    """Return the bulk effective sample size, that of the mean of normal scores."""
     if not _varies(chains):
         return float("nan")
     return _sample_size(_normal_scores(_split(chains)))
 
 
 def tail_sample_size(chains: Floats) -> float:
-    """Return the tail effective sample size: the lesser of those of the 5 % and 95 % quantiles."""
+    """Return the tail effective sample size, the smaller one of the 5% and 95% quantiles."""
     if not _varies(chains):
         return float("nan")
     sizes = [
@@ -115,7 +157,7 @@ def _varies(chains: Floats) -> bool:
 
 
 def _split(chains: Floats) -> Floats:
-    """Return twice as many chains of half the length; a middle value is left out."""
+    """Return twice as many chains of half the length; an odd middle value is dropped."""
     half = chains.shape[1] // 2
     return np.concatenate([chains[:, :half], chains[:, -half:]])
 
@@ -139,7 +181,7 @@ def _rhat(chains: Floats) -> float:
 
 
 def _autocovariance(chains: Floats) -> Floats:
-    """Return the autocovariances of each chain at all lags, by the Fourier transform."""
+    """Return the autocovariances of each chain at all lags, computed by FFT."""
     from scipy.fft import next_fast_len
 
     n_draws = chains.shape[1]
@@ -166,13 +208,13 @@ def _sample_size(chains: Floats) -> float:
     correlation = 1.0 - (within - covariance.mean(axis=0)) / total
     correlation[0] = 1.0
     length = _autocorrelation_length(correlation)
-    # An antithetic chain may beat independence, but not by more than its estimate can tell.
+    # Antithetic chains may exceed the number of draws; the bound keeps the estimate stable.
     length = max(length, 1.0 / np.log10(chains.size))
     return float(chains.size / length)
 
 
 def _autocorrelation_length(correlation: Floats) -> float:
-    """Return −1 + 2 Σ of pairs of lags, cut where a pair turns negative, made non-increasing."""
+    """Return −1 + 2 Σ of pairs of lags, truncated at the first negative pair, non-increasing."""
     n_lags = len(correlation)
     pairs: list[float] = []
     lag = 0
@@ -182,6 +224,6 @@ def _autocorrelation_length(correlation: Floats) -> float:
         lag += 2
         even, odd = correlation[lag], correlation[lag + 1]
     monotone = np.minimum.accumulate(np.array(pairs))
-    # The first lag after the cut still carries information where it is positive.
+    # The first lag after the truncation is included if it is positive.
     tail = even if even > 0.0 and pairs else 0.0
     return float(-1.0 + 2.0 * monotone.sum() + tail)

@@ -1,4 +1,4 @@
-"""A kept draw with its parameters: additive counts, sparse, without empty slots."""
+"""A kept draw with its parameters: sparse additive counts of occupied clusters and topics."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scipy import sparse
 from mcsquared.errors import InputError
 from mcsquared.model.parameters import Concentrations
 
-__all__ = ["ParameterDraw"]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterDraw(Concentrations):
-    """The counts and weights of one kept draw. Clusters are 0..K-1, topics 0..M-1, all occupied.
+    """The counts and weights of one kept draw. Clusters 0..K-1 and topics 0..M-1 are occupied.
 
     Attributes
     ----------
@@ -31,8 +31,8 @@ class ParameterDraw(Concentrations):
     unused_weight : float
     alpha, v, eta, lam : float
     tables_in_cluster : csr_matrix of int32 (n_clusters, n_topics), optional
-        Tables that the groups of a cluster have opened for a topic, at least one where there are
-        tokens and no more than those. None where ``lam`` is infinite: then every token counts.
+        Tables that the groups of a cluster have opened for a topic: between 1 and the number of
+        tokens if there are tokens. None if ``lam`` is infinite: then every token counts.
     """
 
     draw: int
@@ -44,10 +44,10 @@ class ParameterDraw(Concentrations):
 
     def __post_init__(self) -> None:
         if (self.tables_in_cluster is None) != math.isinf(self.lam):
-            found = "missing" if self.tables_in_cluster is None else "given"
+            found = "None" if self.tables_in_cluster is None else "a matrix"
             raise InputError(
-                f"tables_in_cluster is {found}, but lam is {self.lam:g}: "
-                "tables belong to a finite lam"
+                f"tables_in_cluster must be given if and only if lam is finite, got {found} with "
+                f"lam={self.lam:g}"
             )
 
     @property
@@ -64,9 +64,39 @@ class ParameterDraw(Concentrations):
     def drawn_from_cluster(self) -> sparse.csr_matrix:
         """How often each topic was drawn from a cluster's weights: τ_k ~ Dir(v ε + O_k).
 
-        Where groups vary inside their cluster only a new table of theirs asks the cluster for a
-        topic; the other tokens follow the group. Otherwise every token asks.
+        With a finite λ only a new table of a group draws its topic from the cluster; the other
+        tokens follow the group. With an infinite λ every token draws from the cluster.
         """
         if self.tables_in_cluster is None:
             return self.topics_in_cluster
         return self.tables_in_cluster
+
+    @property
+    def tokens_of_topic(self) -> NDArray[np.int64]:
+        """Number of tokens of each topic: int64 (n_topics,)."""
+        return np.asarray(self.topics_in_cluster.sum(axis=0, dtype=np.int64)).ravel()
+
+    def topic_given_cluster(self) -> Floats:
+        """Return E[τ_km] ∝ O_km + v ε_m, float64 (n_clusters, n_topics); rows sum to 1.
+
+        O_km is the number of tables, or of tokens if λ is infinite. The weight v ε_new of
+        unoccupied topics is excluded.
+        """
+        weights = self.drawn_from_cluster.toarray() + self.v * self.topic_weights
+        totals = weights.sum(axis=1, keepdims=True)
+        # With a tiny v all weights of an empty cluster may underflow.
+        uniform = np.full_like(weights, 1.0 / max(self.n_topics, 1))
+        return np.divide(weights, totals, out=uniform, where=totals > 0)
+
+    def token_shares(self) -> Floats:
+        """Return each topic's share of each cluster's tokens, (n_clusters, n_topics).
+
+        Rows sum to 1. With an infinite λ tokens follow τ_k, whose mean is returned. With a finite
+        λ they follow their groups, and a few long groups may have most of a topic's tokens.
+        """
+        weights = self.topic_given_cluster()
+        if self.tables_in_cluster is None:
+            return weights
+        tokens = self.topics_in_cluster.toarray().astype(np.float64)
+        totals = tokens.sum(axis=1, keepdims=True)
+        return np.divide(tokens, totals, out=weights, where=totals > 0)

@@ -1,7 +1,8 @@
-"""The posterior in the forms of other libraries: ArviZ and pyLDAvis."""
+"""Export the posterior to ArviZ and pyLDAvis."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,21 +13,15 @@ from mcsquared.posterior.diagnostics import SCALARS, chains_of
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
-__all__ = ["to_arviz", "to_pyldavis"]
-
 
 def to_arviz(posterior: Posterior) -> Any:
     """Return the label-free scalars of the kept draws as ``arviz.InferenceData``.
 
-    The log joint density is ``lp`` among the sample statistics. Chains are cut to the shortest.
+    The log joint density is ``lp`` in the sample statistics. Chains are cut to the shortest one.
     """
-    try:
-        import arviz
-    except ImportError as error:
-        raise _missing("arviz") from error
-
+    arviz = _import("arviz")
     if posterior.trace.empty:
-        raise InputError("the posterior has no trace, which to_arviz shows")
+        raise InputError("to_arviz requires a trace, but the posterior has no trace")
     scalars = {
         name: chains_of(posterior.trace, name, kept_only=True)
         for name in SCALARS
@@ -38,31 +33,29 @@ def to_arviz(posterior: Posterior) -> Any:
 
 
 def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
-    """Return what ``pyLDAvis.display`` and ``pyLDAvis.save_html`` show; topics keep their ids.
+    """Return the topics prepared for ``pyLDAvis.display`` and ``pyLDAvis.save_html``.
+
+    Topics keep their ids.
 
     Parameters
     ----------
     **options
-        Passed on to ``pyLDAvis.prepare``.
+        Passed to ``pyLDAvis.prepare``.
     """
     if posterior.vocabulary is None or posterior.word_frequency is None:
-        raise InputError("to_pyldavis shows words, but the content of this model is vectors")
+        raise InputError("to_pyldavis requires words, but the content of this model is vectors")
     if posterior.n_topics < 3:
         raise InputError(
-            f"to_pyldavis draws a map of three topics or more, but there are {posterior.n_topics}"
+            f"to_pyldavis requires at least three topics, but there are {posterior.n_topics}"
         )
-    try:
-        import pyLDAvis
-    except ImportError as error:
-        raise _missing("pyLDAvis") from error
-
-    # A word that never occurs has no place in a map of frequencies.
+    pyldavis = _import("pyLDAvis")
+    # pyLDAvis does not accept words that never occur.
     occurs = posterior.word_frequency > 0
     words = posterior.components[:, occurs]
     groups = posterior.tokens_per_group > 0
     topics = posterior.topic_of_tokens[posterior.labels[groups]]
     settings = {"sort_topics": False, "start_index": 0, "n_jobs": 1, "R": min(30, occurs.sum())}
-    return pyLDAvis.prepare(
+    return pyldavis.prepare(
         words / words.sum(axis=1, keepdims=True),
         topics,
         posterior.tokens_per_group[groups],
@@ -72,7 +65,10 @@ def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
     )
 
 
-def _missing(package: str) -> ImportError:
-    return ImportError(
-        f'{package} is not installed; pip install "mcsquared[diagnostics]" brings it'
-    )
+def _import(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f'{package} is not installed; pip install "mcsquared[diagnostics]" provides it'
+        ) from error

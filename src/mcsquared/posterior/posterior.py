@@ -1,4 +1,4 @@
-"""Kept draws of one or several chains, and the questions one asks of them."""
+"""The posterior: kept draws of one or several chains, their consensus and tables."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.errors import InputError
+from mcsquared.posterior import contexts as context_tables
+from mcsquared.posterior import exports, tables
 from mcsquared.posterior.alignment import match_topics
-from mcsquared.posterior.checks import check_parts
 from mcsquared.posterior.coclustering import CoClustering
-from mcsquared.posterior.codocuments import CoDocuments, count_meetings
+from mcsquared.posterior.coherence import CoDocuments, count_pairs
 from mcsquared.posterior.consensus import Labels, Loss, consensus, variation_of_information
+from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.posterior.means import (
-    content_means,
-    token_shares,
-    tokens_of_topics,
-    topic_given_draw_cluster,
-)
+from mcsquared.posterior.means import content_means
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,45 +27,44 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Column
     from mcsquared.model.priors import Priors
 
-__all__ = ["Posterior"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-MOST_TOP_WORDS = 20
+MAX_TOP_WORDS = 20
 
 
 class Posterior:
-    """What a fit leaves: kept draws, and one partition and one set of topics to stand for them.
+    """Kept draws of a fit, summarised by one partition and one set of topics.
 
-    Clusters in every table are those of the consensus, by decreasing size. Topics are those of
-    the *representative*, the draw with parameters nearest to the consensus, by decreasing weight.
+    In all tables, clusters are those of the consensus, by decreasing size. Topics are those of the
+    *representative* draw, the draw with parameters closest to the consensus, by decreasing weight.
 
     Parameters
     ----------
     priors : Priors
-        With every family filled.
+        With all fields of the families filled.
     group_names : object (n_groups,)
     vocabulary : object (n_words,), optional
-        None where the content is vectors.
+        None if the content is vectors.
     contexts : mapping of str to Column
-        Training columns in the form their families take.
+        Training columns in the form that their families expect.
     tokens_per_group : int64 (n_groups,)
     cluster_of_group : int32 (n_draws, n_groups)
     chain_of_draw, sweep_of_draw : int32 (n_draws,)
     trace : DataFrame
-        A row per sweep and chain, burn-in included.
+        One row per sweep and chain, including burn-in.
     parameters : list of ParameterDraw
     word_frequency, document_frequency : int64 (n_words,), optional
-        Tokens of each word, and groups that hold it.
+        Number of tokens of each word, and number of groups that contain it.
     seed : int
-    notes : list of str, what a user should know of the data and the run
+    notes : list of str
+        Remarks on the data and the run.
     source : dict of str to str
-        How the data were read, for whoever reads new data the same way.
+        How the data were read, so that new data can be read in the same way.
     codocument : CoDocuments or mapping, optional
-        Groups that hold two top words of a topic; see `attach_codocuments`.
+        Number of groups that contain two top words of a topic; see `attach_codocuments`.
     n_fitted : int, optional
-        Groups that chains moved, where these here are some of them.
+        Number of groups that were sampled, if the posterior contains only some of them.
 
     Examples
     --------
@@ -132,14 +128,35 @@ class Posterior:
             codocument = CoDocuments(codocument["words"], codocument["counts"])
         self.codocument = codocument
         self.n_fitted = self.n_groups if n_fitted is None else n_fitted
-        check_parts(self)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise an error if the shapes of the arguments do not agree."""
+        labels = self.cluster_of_group
+        if labels.ndim != 2 or labels.size == 0:
+            raise InputError(
+                "cluster_of_group must have at least one draw and one group, "
+                f"got shape {labels.shape}"
+            )
+        n_draws, n_groups = labels.shape
+        lengths = dict.fromkeys(("group_names", "tokens_per_group"), n_groups)
+        lengths |= dict.fromkeys(("chain_of_draw", "sweep_of_draw"), n_draws)
+        found = {name: len(getattr(self, name)) for name in lengths}
+        found |= {f"context {name!r}": len(column) for name, column in self.contexts.items()}
+        for name, length in found.items():
+            expected = lengths.get(name, n_groups)
+            if length != expected:
+                raise InputError(f"{name} must have {expected} entries, got {length}")
+        if labels.min() < 0 or labels.max() >= n_groups:
+            found_range = f"{labels.min()}..{labels.max()}"
+            raise InputError(f"cluster_of_group must be in 0..{n_groups - 1}, got {found_range}")
 
     def __repr__(self) -> str:
-        # Clusters and topics take a while to find, which a look must not.
+        # Computing the consensus takes a while, so it is shown only if it is known.
         known = {"labels", "representative"} <= vars(self).keys()
         found = f"; {self.n_clusters} clusters, {self.n_topics} topics" if known else ""
         draws = f"{self.n_draws} draws of {self.n_groups} groups"
-        return f"Posterior({draws}, {len(self.parameters)} of them with parameters{found})"
+        return f"Posterior({draws}, {len(self.parameters)} with parameters{found})"
 
     def _repr_html_(self) -> str:
         from mcsquared.posterior.summary import summary_html
@@ -153,7 +170,7 @@ class Posterior:
 
     @property
     def n_groups(self) -> int:
-        """Number of groups of training."""
+        """Number of training groups."""
         return int(self.cluster_of_group.shape[1])
 
     # One partition ------------------------------------------------------------------------
@@ -171,17 +188,15 @@ class Posterior:
     @cached_property
     def tokens_of_cluster(self) -> Integers:
         """Tokens of each cluster of the consensus: int64 (n_clusters,)."""
-        tokens = np.zeros(self.n_clusters, np.int64)
-        np.add.at(tokens, self.labels, self.tokens_per_group)
-        return tokens
+        return np.bincount(self.labels, self.tokens_per_group).astype(np.int64)
 
     def consensus(self, loss: Loss = "vi") -> Labels:
-        """Return the partition with the least expected loss over all draws.
+        """Return the partition with the smallest expected loss over all draws.
 
         Parameters
         ----------
         loss : "vi" or "binder"
-            Variation of information, which `labels` is for, or pairs of groups put wrongly.
+            Variation of information, as for `labels`, or the number of misclassified pairs.
 
         Examples
         --------
@@ -191,12 +206,12 @@ class Posterior:
         return self.labels if loss == "vi" else consensus(self.cluster_of_group, loss)
 
     def coclustering(self, groups: ArrayLike | None = None) -> CoClustering:
-        """Return how often groups are together, computed on demand.
+        """Return how often groups share a cluster, computed on demand.
 
         Parameters
         ----------
         groups : int array, optional
-            Restrict to these groups, which are then numbered by their place here.
+            Restrict to these groups, renumbered in this order.
 
         Examples
         --------
@@ -210,9 +225,9 @@ class Posterior:
 
     @cached_property
     def representative(self) -> int:
-        """Which of `parameters` is nearest to the consensus."""
+        """Index in `parameters` of the draw closest to the consensus."""
         if not self.parameters:
-            raise InputError("the posterior holds no draw with parameters, which topics need")
+            raise InputError("topics require a posterior with parameters, got no such draw")
         distances = [
             variation_of_information(self.labels, self.cluster_of_group[draw.draw])
             for draw in self.parameters
@@ -221,7 +236,7 @@ class Posterior:
 
     @property
     def representative_draw(self) -> ParameterDraw:
-        """The draw with parameters that is nearest to the consensus."""
+        """The draw with parameters that is closest to the consensus."""
         return self.parameters[self.representative]
 
     @property
@@ -232,17 +247,17 @@ class Posterior:
     @cached_property
     def topic_order(self) -> Integers:
         """Topic ``m`` of every table is topic ``topic_order[m]`` of the representative draw."""
-        tokens = tokens_of_topics(self.representative_draw)
+        tokens = self.representative_draw.tokens_of_topic
         return np.argsort(-tokens, kind="stable").astype(np.int64)
 
     @property
     def tokens_of_topic(self) -> Integers:
         """Tokens of each topic: int64 (n_topics,)."""
-        return tokens_of_topics(self.representative_draw)[self.topic_order]
+        return self.representative_draw.tokens_of_topic[self.topic_order]
 
     @cached_property
     def components(self) -> Floats:
-        """Topics × words, rows sum to 1; where content is vectors, topics × dimensions: means."""
+        """Word probabilities (n_topics, n_words), or means of vectors (n_topics, width)."""
         return content_means(self.representative_draw, self.priors.content)[self.topic_order]
 
     @cached_property
@@ -250,20 +265,21 @@ class Posterior:
         public = np.empty(self.n_topics + 1, np.int64)
         public[self.topic_order] = np.arange(self.n_topics)
         public[-1] = -1
-        matches = []
-        for draw in self.parameters:
-            topic, closeness = match_topics(draw, self.representative_draw, self.priors.content)
-            matches.append((public[topic], closeness))
-        return matches
+        reference, family = self.representative_draw, self.priors.content
+        matches = (match_topics(draw, reference, family) for draw in self.parameters)
+        return [(public[topic], similarity) for topic, similarity in matches]
 
     @property
     def topic_alignment(self) -> list[Integers]:
-        """For each of `parameters`, the table's topic that each of its topics is, or -1."""
+        """For each draw of `parameters`, the topic matched to each of its topics, or -1."""
         return [topic for topic, _ in self._matches]
 
     @property
     def topic_stability(self) -> Floats:
-        """How similar each topic's counterparts in the other draws are, 0 to 1; NaN: no other."""
+        """Mean similarity of each topic to its counterparts in the other draws, from 0 to 1.
+
+        NaN if there is no other draw.
+        """
         total = np.zeros(self.n_topics)
         others = [match for i, match in enumerate(self._matches) if i != self.representative]
         for topic, closeness in others:
@@ -272,157 +288,137 @@ class Posterior:
 
     @cached_property
     def topic_given_cluster(self) -> pd.DataFrame:
-        """Topic shares of each cluster: a row per cluster, a column per topic, rows sum to 1.
+        """Topic shares of each cluster: one row per cluster, one column per topic; rows sum to 1.
 
-        What a new group of the cluster draws on, the posterior mean of τ. Where groups vary
-        inside their cluster (a finite lam), its tokens may be shared out a little differently.
+        The posterior mean of τ, from which a new group of the cluster draws. If groups vary within
+        their cluster (finite lam), the shares of the cluster's tokens may differ slightly.
         """
         import pandas as pd
 
         return pd.DataFrame(
-            self._of_consensus(topic_given_draw_cluster(self.representative_draw)),
+            self._of_consensus(self.representative_draw.topic_given_cluster()),
             index=pd.RangeIndex(self.n_clusters, name="cluster"),
             columns=pd.RangeIndex(self.n_topics, name="topic"),
         )
 
     @property
     def topic_of_tokens(self) -> Floats:
-        """Share of each cluster's tokens in each topic: float64 (n_clusters, n_topics)."""
-        return self._of_consensus(token_shares(self.representative_draw))
+        """Each topic's share of each cluster's tokens: float64 (n_clusters, n_topics)."""
+        return self._of_consensus(self.representative_draw.token_shares())
 
     def _of_consensus(self, shares: Floats) -> Floats:
-        """Return topic shares of the consensus clusters, given those of the representative's."""
-        from mcsquared.posterior.tables import token_weights
-
+        """Convert topic shares from the representative draw's clusters to the consensus."""
         draw = self.representative_draw
         labels = self.cluster_of_group[draw.draw]
-        return (token_weights(self, labels, draw.n_clusters) @ shares)[:, self.topic_order]
+        return (tables.token_weights(self, labels, draw.n_clusters) @ shares)[:, self.topic_order]
 
     @property
     def word_given_topic(self) -> pd.DataFrame:
-        """Word probabilities of each topic: a row per topic, a column per word, rows sum to 1."""
+        """Word probabilities: one row per topic, one column per word; rows sum to 1."""
         import pandas as pd
 
         if self.vocabulary is None:
             raise InputError(
-                "word_given_topic needs words, but the content of this model is vectors"
+                "word_given_topic requires words, but the content of this model is vectors"
             )
         index = pd.RangeIndex(self.n_topics, name="topic")
-        return pd.DataFrame(
-            self.components, index=index, columns=pd.Index(self.vocabulary, name="word")
-        )
+        return pd.DataFrame(self.components, index, pd.Index(self.vocabulary, name="word"))
 
     def attach_codocuments(self, counts: sparse.csr_matrix) -> None:
-        """Count in how many groups of training the top words of each topic meet.
+        """Count the training groups in which the top words of each topic co-occur.
 
-        `topics` needs it for coherence; the word counts themselves are not kept.
+        `topics` uses the counts for coherence; the word counts themselves are not stored.
 
         Parameters
         ----------
         counts : csr_matrix (n_groups, n_words)
         """
-        from mcsquared.posterior.tables import top_words
-
-        self.codocument = count_meetings(counts, top_words(self, MOST_TOP_WORDS))
+        self.codocument = count_pairs(counts, tables.top_words(self, MAX_TOP_WORDS))
 
     # Tables -------------------------------------------------------------------------------
 
     def topics(self, n_words: int = 10) -> pd.DataFrame:
-        """Return a row per topic: topic, weight, n_tokens, words, coherence, diversity, stability.
+        """Return one row per topic: weight, n_tokens, words, coherence, diversity, stability.
 
-        Coherence (NPMI) is over the words shown, 20 at most. A topic's diversity is the share of
-        its words that no other topic shows; the whole table's is ``.attrs["diversity"]``.
+        Coherence (NPMI) is computed over the listed words, at most 20. Diversity is the share of a
+        topic's words that no other topic lists; ``.attrs["diversity"]`` is that of the table.
 
         Examples
         --------
         >>> posterior.topics(n_words=3).columns.tolist()
         ['topic', 'weight', 'n_tokens', 'words', 'coherence', 'diversity', 'stability']
         """
-        from mcsquared.posterior.tables import topic_table
-
-        return topic_table(self, n_words)
+        return tables.topic_table(self, n_words)
 
     def clusters(self) -> pd.DataFrame:
-        """Return a row per cluster: n_groups, n_tokens, share, stability, topics, each context.
+        """Return one row per cluster: n_groups, n_tokens, share, stability, topics, contexts.
 
         Examples
         --------
         >>> int(posterior.clusters()["n_groups"].sum())
         40
         """
-        from mcsquared.posterior.tables import cluster_table
-
-        return cluster_table(self)
+        return tables.cluster_table(self)
 
     def representative_groups(
         self, *, topic: int | None = None, cluster: int | None = None, n_groups: int = 10
     ) -> pd.DataFrame:
-        """Return the groups that show a topic or a cluster best: group, name, score, n_tokens.
+        """Return the groups most typical of a topic or a cluster: group, name, score, n_tokens.
 
-        The score is the topic's share in the group's cluster, averaged over the draws, or the
-        mean probability that the group is together with the others of the cluster.
+        The score is the topic's share in the group's cluster, averaged over the draws, or the mean
+        probability that the group shares its cluster with the other groups of the cluster.
 
         Examples
         --------
         >>> len(posterior.representative_groups(topic=0, n_groups=3))
         3
         """
-        from mcsquared.posterior.tables import representative_groups
-
-        return representative_groups(self, topic, cluster, n_groups)
+        return tables.representative_groups(self, topic, cluster, n_groups)
 
     def context_given_cluster(self, name: str) -> pd.DataFrame:
-        """Return the distribution of a context in each cluster: rows values, columns clusters.
+        """Return the distribution of a context in each cluster: values by clusters.
 
-        Densities on 101 points for numbers and dates (per unit, per day), probabilities for the
-        rest; every column integrates or sums to 1. Vectors: mean and sd of each dimension.
+        Densities on 101 points for numbers and dates (per unit or day), probabilities for other
+        kinds; every column integrates or sums to 1. For vectors mean and sd of each dimension.
 
         Examples
         --------
         >>> posterior.context_given_cluster("position").shape == (101, posterior.n_clusters)
         True
         """
-        from mcsquared.posterior.contexts import context_given_cluster
-
-        return context_given_cluster(self, name)
+        return context_tables.context_given_cluster(self, name)
 
     def context_given_topic(self, name: str) -> pd.DataFrame:
-        """Return the distribution of a context over each topic's tokens, as for clusters.
+        """Return the distribution of a context over the tokens of each topic: values by topics.
 
         Examples
         --------
         >>> posterior.context_given_topic("position").shape == (101, posterior.n_topics)
         True
         """
-        from mcsquared.posterior.contexts import context_given_topic
-
-        return context_given_topic(self, name)
+        return context_tables.context_given_topic(self, name)
 
     def topic_given_context(self, name: str, value: Any) -> pd.DataFrame:
-        """Return the topics of a group with this context, most probable first.
+        """Return the topic probabilities of a group with this context, most probable first.
 
         Examples
         --------
         >>> round(float(posterior.topic_given_context("position", 4.0)["probability"].sum()), 6)
         1.0
         """
-        from mcsquared.posterior.contexts import topic_given_context
-
-        return topic_given_context(self, name, value)
+        return context_tables.topic_given_context(self, name, value)
 
     def diagnostics(self) -> pd.DataFrame:
-        """Return split R-hat and effective sample sizes of the label-free scalars, with advice.
+        """Return split R-hat, effective sample sizes and advice for the label-free scalars.
 
-        The column ``advice`` says what to do where something is off, and is empty elsewhere;
-        ``.attrs["advice"]`` lists each piece of it once, with the scalars it is for.
+        The column ``advice`` is empty if there is no problem; ``.attrs["advice"]`` lists each
+        piece of advice once, after the scalars it applies to.
 
         Examples
         --------
         >>> posterior.diagnostics()[["scalar", "rhat", "advice"]].shape[1]
         3
         """
-        from mcsquared.posterior.diagnostics import diagnostics
-
         return diagnostics(self.trace, self.notes)
 
     def to_arviz(self) -> Any:
@@ -433,18 +429,14 @@ class Posterior:
         >>> posterior.to_arviz().posterior["n_clusters"].shape  # chains, draws
         (1, 6)
         """
-        from mcsquared.posterior.exports import to_arviz
-
-        return to_arviz(self)
+        return exports.to_arviz(self)
 
     def to_pyldavis(self, **options: Any) -> Any:
-        """Return the topics prepared for ``pyLDAvis.display``; ids stay as they are here.
+        """Return the topics prepared for ``pyLDAvis.display``; topics keep their ids.
 
         Examples
         --------
         >>> len(posterior.to_pyldavis(mds="mmds").topic_order) == posterior.n_topics
         True
         """
-        from mcsquared.posterior.exports import to_pyldavis
-
-        return to_pyldavis(self, **options)
+        return exports.to_pyldavis(self, **options)

@@ -1,4 +1,4 @@
-"""A posterior in one look, for notebooks."""
+"""HTML summary of a posterior for notebooks."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ from mcsquared.markup import Part, bars, card, facts, more, sentences, table
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
-__all__ = ["model_html", "posterior_parts", "summary_html"]
-
 N_ROWS = 8
 N_WORDS = 8
 
 
 def summary_html(posterior: Posterior) -> str:
     """Return the summary of a posterior as HTML."""
-    return card("Posterior", *posterior_parts(posterior))
+    return card("Posterior", *_parts(posterior))
 
 
 def model_html(posterior: Posterior, parameters: str) -> str:
     """Return the summary of a fitted model as HTML."""
-    return card("MC2", *posterior_parts(posterior), more("Parameters", sentences([parameters])))
+    return card("MC2", *_parts(posterior), more("Parameters", sentences([parameters])))
 
 
-def posterior_parts(posterior: Posterior) -> list[Part]:
-    """Return what was found, what to trust, topics, clusters and notes."""
+def _parts(posterior: Posterior) -> list[Part]:
+    """Return sizes, advice, topics, clusters and notes."""
     parts = [facts(line) for line in _lines(posterior)]
     if not posterior.trace.empty:
         parts.append(sentences(posterior.diagnostics().attrs["advice"], advice=True))
@@ -42,7 +40,7 @@ def _lines(posterior: Posterior) -> list[str]:
     n_chains = len(set(posterior.chain_of_draw.tolist()))
     found = f"{posterior.n_groups:,} groups in {_number(posterior.n_clusters, 'cluster')}"
     if posterior.n_fitted > posterior.n_groups:
-        found = f"{posterior.n_fitted:,} groups, of which {found} are shown"
+        found = f"{posterior.n_fitted:,} groups; summary of {found}"
     if posterior.parameters:
         tokens = int(posterior.tokens_per_group.sum())
         kind = "tokens" if posterior.vocabulary is not None else "vectors"
@@ -63,31 +61,30 @@ def _topics(posterior: Posterior) -> Part:
         (int(row.topic), bars(float(row.weight), frame["weight"].max()), getattr(row, content))
         for row in frame.head(N_ROWS).itertuples()
     ]
-    shown = table(["topic", "share of tokens", content], rows)
-    return more(_heading("Topics", len(frame)), shown)
+    return more(_heading("Topics", len(frame)), table(["topic", "share of tokens", content], rows))
 
 
 def _clusters(posterior: Posterior) -> Part:
     try:
         frame = posterior.clusters()
     except InputError:
-        return Part("")  # a family of the user's own, which has no table
+        return Part("")  # a user-defined family has no table
     names = [name for name in frame.columns if name not in ("cluster", "n_tokens", "share")]
     rows = [
         [int(row["cluster"]), bars(float(row["share"]), frame["share"].max())]
         + [_plain(row[name]) for name in names]
         for _, row in frame.head(N_ROWS).iterrows()
     ]
-    shown = table(["cluster", "share of groups", *(name.replace("n_", "") for name in names)], rows)
-    return more(_heading("Clusters", len(frame)), shown)
+    header = ["cluster", "share of groups", *(name.replace("n_", "") for name in names)]
+    return more(_heading("Clusters", len(frame)), table(header, rows))
 
 
 def _heading(what: str, n: int) -> str:
-    return f"{what} ({n})" if n <= N_ROWS else f"{what} (the first {N_ROWS} of {n})"
+    return f"{what} ({n})" if n <= N_ROWS else f"{what} (first {N_ROWS} of {n})"
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of NumPy's as Python's, a date without its hours."""
+    """Convert NumPy scalars to Python's, and dates to ISO format."""
     if hasattr(value, "isoformat"):
         return value.isoformat()[:10]
     return value.item() if hasattr(value, "item") else value

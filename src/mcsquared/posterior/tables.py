@@ -1,46 +1,47 @@
-"""Tables of topics, of clusters and of the groups that show them best."""
+"""Tables of topics, clusters and their representative groups."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.checks import check_whole
 from mcsquared.errors import InputError
 from mcsquared.families import Bag, Categorical
-from mcsquared.posterior.codocuments import coherence
+from mcsquared.posterior.coherence import coherence
 from mcsquared.posterior.contexts import context_of, context_statistics
-from mcsquared.posterior.means import location, topic_given_draw_cluster
+from mcsquared.posterior.means import location
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mcsquared.posterior.draws import ParameterDraw
     from mcsquared.posterior.posterior import Posterior
-
-__all__ = ["cluster_table", "membership", "representative_groups", "top_words", "topic_table"]
 
 Floats = NDArray[np.float64]
 
-_TOPICS_SHOWN = 3
+N_TOPICS_OF_CLUSTER = 3
 
 
 def top_words(posterior: Posterior, n_words: int) -> NDArray[np.int32]:
-    """Return the numbers of each topic's most probable words: int32 (n_topics, n_words)."""
+    """Return the indices of each topic's most probable words: int32 (n_topics, n_words)."""
     probability = posterior.components
     n_words = min(n_words, probability.shape[1])
     top = np.empty((len(probability), n_words), np.int32)
-    for row, weights in zip(top, probability, strict=True):  # one by one: they may be very many
+    for row, weights in zip(top, probability, strict=True):  # row by row to save memory
         row[:] = np.argsort(-weights, kind="stable")[:n_words]
     return top
 
 
 def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
-    """Return a row per topic: topic, weight, words or means, coherence, diversity, stability."""
+    """Return one row per topic: topic, weight, words or means, coherence, diversity, stability."""
     import pandas as pd
 
-    _check_count("n_words", n_words)
+    n_words = check_whole("n_words", n_words, 1)
     tokens = posterior.tokens_of_topic
     table: dict[str, Any] = {
         "topic": np.arange(posterior.n_topics),
@@ -54,7 +55,10 @@ def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
         return pd.DataFrame(table)
     words = top_words(posterior, n_words)
     table["words"] = [", ".join(posterior.vocabulary[row]) for row in words]
-    table["coherence"] = _coherence(posterior, words.shape[1])
+    table["coherence"] = np.nan
+    if posterior.codocument is not None:
+        pairs = posterior.codocument
+        table["coherence"] = coherence(pairs, posterior.n_groups, words.shape[1])
     counts = np.bincount(words.ravel(), minlength=1)
     table["diversity"] = (counts[words] == 1).mean(axis=1) if words.size else np.nan
     table["stability"] = posterior.topic_stability
@@ -63,14 +67,8 @@ def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
     return frame
 
 
-def _coherence(posterior: Posterior, n_words: int) -> Floats:
-    if posterior.codocument is None:
-        return np.full(posterior.n_topics, np.nan)
-    return coherence(posterior.codocument, posterior.n_groups, n_words)
-
-
 def cluster_table(posterior: Posterior) -> pd.DataFrame:
-    """Return a row per cluster: its size, stability, main topics, and its contexts in one word."""
+    """Return one row per cluster: its size, stability, main topics, and a value per context."""
     import pandas as pd
 
     sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
@@ -90,12 +88,12 @@ def cluster_table(posterior: Posterior) -> pd.DataFrame:
 
 
 def _main_topics(shares: Floats) -> str:
-    order = np.argsort(-shares, kind="stable")[:_TOPICS_SHOWN]
+    order = np.argsort(-shares, kind="stable")[:N_TOPICS_OF_CLUSTER]
     return ", ".join(f"{topic} ({shares[topic]:.0%})" for topic in order)
 
 
 def _summary(posterior: Posterior, name: str) -> Any:
-    """Return the mean or the most probable value of a context in each cluster, None: no such."""
+    """Return the mean or the most probable value of a context in each cluster, if there is one."""
     column, family = context_of(posterior, name)
     statistics = context_statistics(posterior, name)
     if isinstance(family, Categorical | Bag):
@@ -110,9 +108,9 @@ def _summary(posterior: Posterior, name: str) -> Any:
 
 
 def membership(posterior: Posterior) -> Floats:
-    """Return how firmly each group belongs to its cluster: float64 (n_groups,).
+    """Return the strength of each group's membership in its cluster: float64 (n_groups,).
 
-    The mean share, over the draws, of the cluster's other groups that are together with it.
+    The mean over the draws of the share of the cluster's other groups that share its cluster.
     """
     labels = posterior.labels
     sizes = np.bincount(labels)
@@ -126,7 +124,7 @@ def membership(posterior: Posterior) -> Floats:
 
 
 def _cluster_stability(posterior: Posterior) -> Floats:
-    """Return the mean probability that two groups of a cluster are together."""
+    """Return the mean probability that two groups of a cluster share one in a draw."""
     labels = posterior.labels
     total = np.bincount(labels, weights=membership(posterior), minlength=posterior.n_clusters)
     return total / np.bincount(labels, minlength=posterior.n_clusters)
@@ -135,12 +133,12 @@ def _cluster_stability(posterior: Posterior) -> Floats:
 def representative_groups(
     posterior: Posterior, topic: int | None, cluster: int | None, n_groups: int
 ) -> pd.DataFrame:
-    """Return the groups that show a cluster, or a topic, best: group, name, score, n_tokens."""
+    """Return the groups most typical of a cluster or a topic: group, name, score, n_tokens."""
     import pandas as pd
 
     if (topic is None) == (cluster is None):
-        raise InputError("representative_groups wants either a topic or a cluster")
-    _check_count("n_groups", n_groups)
+        raise InputError("representative_groups requires either topic or cluster")
+    n_groups = check_whole("n_groups", n_groups, 1)
     if cluster is not None:
         _check_id("cluster", cluster, posterior.n_clusters)
         candidates = np.flatnonzero(posterior.labels == cluster)
@@ -148,7 +146,11 @@ def representative_groups(
     else:
         _check_id("topic", topic, posterior.n_topics)
         candidates = np.arange(posterior.n_groups)
-        score = _topic_shares(posterior, int(topic))  # type: ignore[arg-type]
+        by_draw = [
+            shares[posterior.cluster_of_group[draw.draw], topic]
+            for draw, shares in aligned_shares(posterior)
+        ]
+        score = np.mean(by_draw, axis=0)
     tokens = posterior.tokens_per_group[candidates]
     order = np.lexsort((candidates, -tokens, -np.round(score, 12)))[:n_groups]
     chosen = candidates[order]
@@ -162,29 +164,57 @@ def representative_groups(
     )
 
 
-def _topic_shares(posterior: Posterior, topic: int) -> Floats:
-    """Return the share of a topic in each group's cluster, averaged over the aligned draws."""
-    total = np.zeros(posterior.n_groups)
-    for draw, aligned in zip(posterior.parameters, posterior.topic_alignment, strict=True):
-        share = topic_given_draw_cluster(draw)[:, aligned == topic].sum(axis=1)
-        total += share[posterior.cluster_of_group[draw.draw]]
-    return total / len(posterior.parameters)
-
-
-def _check_count(argument: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{argument} is {value!r}, but a whole number from 1 on is wanted")
-
-
 def _check_id(argument: str, value: Any, n: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < n:
-        raise InputError(f"{argument} is {value!r}, but a whole number from 0 to {n - 1} is wanted")
+        raise InputError(f"{argument} must be an integer in 0..{n - 1}, got {value!r}")
+
+
+def align_topics(values: Floats, topic: NDArray[np.int64], n_topics: int) -> Floats:
+    """Move columns of a draw's topics to the posterior's topics; unmatched topics (-1) are dropped.
+
+    Parameters
+    ----------
+    values : float64 (n, n_topics of the draw)
+    topic : int64 (n_topics of the draw,)
+        From `Posterior.topic_alignment`.
+    n_topics : int
+    """
+    aligned = np.zeros((len(values), n_topics))
+    known = topic >= 0
+    aligned[:, topic[known]] = values[:, known]
+    return aligned
+
+
+def aligned_shares(posterior: Posterior) -> Iterator[tuple[ParameterDraw, Floats]]:
+    """Yield each draw with parameters and its topic shares: (n_clusters of the draw, n_topics)."""
+    for draw, topic in zip(posterior.parameters, posterior.topic_alignment, strict=True):
+        yield draw, align_topics(draw.topic_given_cluster(), topic, posterior.n_topics)
+
+
+def topic_given_group(posterior: Posterior, dtype: type = np.float64) -> NDArray[Any]:
+    """Return the topic shares of each group's clusters, averaged over draws: (n_groups, n_topics).
+
+    Rows sum to 1 except for topics of the draws without a counterpart.
+    """
+    total: NDArray[Any] = np.zeros((posterior.n_groups, posterior.n_topics), dtype)
+    for draw, shares in aligned_shares(posterior):
+        total += shares.astype(dtype)[posterior.cluster_of_group[draw.draw]]
+    total /= len(posterior.parameters)
+    return total
+
+
+def cluster_given_topic(posterior: Posterior) -> Floats:
+    """Return each cluster's share of the tokens of a topic: (n_clusters, n_topics)."""
+    tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
+    totals = tokens.sum(axis=0)
+    uniform = np.full_like(tokens, 1.0 / max(posterior.n_clusters, 1))
+    return np.divide(tokens, totals, out=uniform, where=totals > 0)
 
 
 def token_weights(posterior: Posterior, labels: NDArray[np.int32], n_rows: int) -> Floats:
     """Return the share of each consensus cluster's tokens in each cluster of a draw.
 
-    Groups without tokens count only in clusters where no group has any.
+    Groups without tokens count only in clusters without tokens.
     """
     tokens = posterior.tokens_per_group.astype(np.float64)
     empty = posterior.tokens_of_cluster == 0

@@ -12,7 +12,6 @@ from scipy.special import softmax
 
 from mcsquared.corpus import Words
 from mcsquared.model.priors import vector_observations
-from mcsquared.posterior.means import topic_given_draw_cluster
 from mcsquared.prediction.alignment import aligned
 from mcsquared.prediction.clusters import draw_cluster_probabilities
 from mcsquared.prediction.likelihood import (
@@ -72,7 +71,7 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     cluster = draw_cluster_probabilities(posterior, draw, parameters, corpus)
 
     new = draw.topic_weights / draw.topic_weights.sum()
-    topic_given_cluster = np.vstack([topic_given_draw_cluster(draw), new])
+    topic_given_cluster = np.vstack([draw.topic_given_cluster(), new])
 
     family = posterior.priors.content
     if isinstance(corpus.content, Words):
@@ -94,7 +93,7 @@ def _varying(
 ) -> Floats:
     """Return the mean weights θ_j of groups around the mean τ and ψ of the known topics."""
     prior = np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1))
-    known = _logs(topic_given_draw_cluster(draw))
+    known = _logs(draw.topic_given_cluster())
     means = replace(
         parameters, log_topic_given_cluster=np.vstack([known, draw_log_dirichlet(prior, rng)])
     )

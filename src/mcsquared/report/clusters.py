@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.posterior.means import token_shares
 from mcsquared.posterior.tables import token_weights
 from mcsquared.report.content import N_WORDS_OF_CLUSTER, NAMING_RELEVANCE, Words
 from mcsquared.report.naming import cluster_names, topic_names
@@ -45,7 +44,7 @@ def topic_spread(posterior: Posterior) -> Spread:
     low, high = share.copy(), share.copy()
     for draw, aligned in zip(posterior.parameters, posterior.topic_alignment, strict=True):
         labels = posterior.cluster_of_group[draw.draw]
-        found = token_weights(posterior, labels, draw.n_clusters) @ token_shares(draw)
+        found = token_weights(posterior, labels, draw.n_clusters) @ draw.token_shares()
         here = np.zeros_like(share)
         known = aligned >= 0
         here[:, aligned[known]] = found[:, known]

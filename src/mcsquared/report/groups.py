@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.posterior.means import topic_given_draw_cluster
-from mcsquared.posterior.tables import membership
+from mcsquared.posterior.tables import membership, topic_given_group
 from mcsquared.report.layout import Discs, place_groups, topic_map
 from mcsquared.report.packing import clipped, pack, pack_shares
 
@@ -86,12 +85,7 @@ def shares_from_draws(posterior: Posterior) -> NDArray[np.float32]:
 
     What the model alone knows of a group's topics: float32 (n_groups, n_topics).
     """
-    total = np.zeros((posterior.n_groups, posterior.n_topics), np.float32)
-    for draw, aligned in zip(posterior.parameters, posterior.topic_alignment, strict=True):
-        shares = np.zeros((draw.n_clusters, posterior.n_topics), np.float32)
-        known = aligned >= 0
-        shares[:, aligned[known]] = topic_given_draw_cluster(draw)[:, known]
-        total += shares[posterior.cluster_of_group[draw.draw]]
+    total = topic_given_group(posterior, np.float32)
     sums = total.sum(axis=1, keepdims=True)
     return np.divide(total, sums, out=total, where=sums > 0)
 

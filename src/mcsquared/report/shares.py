@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from mcsquared.corpus import Words
 from mcsquared.errors import InputError
-from mcsquared.posterior.means import topic_given_draw_cluster
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
@@ -49,7 +48,7 @@ def own_shares(posterior: Posterior, corpus: Corpus) -> Floats32:
     _check_same(posterior, corpus)
     corpus = aligned(posterior, corpus)
     draw = posterior.representative_draw
-    weights = topic_given_draw_cluster(draw)[:, posterior.topic_order].astype(np.float32)
+    weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
     prior = weights[posterior.cluster_of_group[draw.draw]]
     result = prior.copy()
     for groups, place, counts, likelihood in _parts(posterior, corpus):

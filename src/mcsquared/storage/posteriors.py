@@ -13,7 +13,7 @@ from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import Bag, Categorical, ConjugateFamily, MultivariateGaussian
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.codocuments import CoDocuments
+from mcsquared.posterior.coherence import CoDocuments
 from mcsquared.posterior.consensus import numbered_by_size
 from mcsquared.storage.arrays import Reader, Tensors, pack_csr, pack_strings
 from mcsquared.storage.draws import pack_draw, unpack_draw

@@ -6,7 +6,6 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 from mcsquared.posterior import ParameterDraw
-from mcsquared.posterior.means import token_shares, tokens_of_topics, topic_given_draw_cluster
 from tests.posterior.models import make_posterior
 
 TOKENS = np.array([[90, 10], [0, 4], [0, 0]], np.int32)
@@ -31,21 +30,21 @@ def draw(lam=2.0, tables=TABLES):
 def test_mean_topic_weights_count_tables_and_not_tokens():
     weights = TABLES + 2.0 * np.array([0.5, 0.3])
     expected = weights / weights.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(topic_given_draw_cluster(draw()), expected)
+    np.testing.assert_allclose(draw().topic_given_cluster(), expected)
 
 
 def test_without_tables_every_token_counts():
     weights = TOKENS + 2.0 * np.array([0.5, 0.3])
     expected = weights / weights.sum(axis=1, keepdims=True)
     paper = draw(np.inf, None)
-    np.testing.assert_allclose(topic_given_draw_cluster(paper), expected)
-    np.testing.assert_array_equal(token_shares(paper), topic_given_draw_cluster(paper))
+    np.testing.assert_allclose(paper.topic_given_cluster(), expected)
+    np.testing.assert_array_equal(paper.token_shares(), paper.topic_given_cluster())
 
 
 def test_token_shares_are_of_tokens_and_of_the_weights_where_there_are_none():
     expected = [[0.9, 0.1], [0.0, 1.0], [0.625, 0.375]]
-    np.testing.assert_allclose(token_shares(draw()), expected)
-    np.testing.assert_array_equal(tokens_of_topics(draw()), [90, 14])
+    np.testing.assert_allclose(draw().token_shares(), expected)
+    np.testing.assert_array_equal(draw().tokens_of_topic, [90, 14])
 
 
 @pytest.mark.parametrize(("lam", "tables"), [(2.0, None), (np.inf, TABLES)])

@@ -1,4 +1,4 @@
-"""How often a topic's top words meet in one group, and what that says of the topic."""
+"""Topic coherence: NPMI from the number of groups that contain both of two top words."""
 
 from __future__ import annotations
 
@@ -8,52 +8,50 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["CoDocuments", "coherence", "count_meetings"]
-
 
 class CoDocuments(NamedTuple):
-    """The top words of each public topic and the groups that hold two of them.
+    """The top words of each topic, and the number of groups that contain each pair of them.
 
     Parameters
     ----------
     words : int32 (n_topics, n_top)
-        Numbers of words, most probable first.
+        Word indices, most probable first.
     counts : int32 (n_topics, n_top, n_top)
-        Groups that hold both words; the diagonal holds the groups with the word itself.
+        Groups with both words; the diagonal has the groups with the word itself.
     """
 
     words: NDArray[np.int32]
     counts: NDArray[np.int32]
 
 
-def count_meetings(counts: sparse.csr_matrix, words: NDArray[np.int32]) -> CoDocuments:
-    """Count in how many groups two top words of a topic are together.
+def count_pairs(counts: sparse.csr_matrix, words: NDArray[np.int32]) -> CoDocuments:
+    """Count the groups that contain both of two top words of a topic.
 
     Parameters
     ----------
     counts : csr_matrix (n_groups, n_words)
-        Word counts of the groups of training.
+        Word counts of the training groups.
     words : int32 (n_topics, n_top)
     """
-    used, place = np.unique(words, return_inverse=True)
+    used, column_of_word = np.unique(words, return_inverse=True)
     occurs = sparse.csc_matrix(counts[:, used])
     occurs.data = np.ones(len(occurs.data), np.int32)
     together = np.zeros((*words.shape, words.shape[1]), np.int32)
-    for topic, columns in enumerate(place.reshape(words.shape)):
+    for topic, columns in enumerate(column_of_word.reshape(words.shape)):
         chosen = occurs[:, columns]
         together[topic] = (chosen.T @ chosen).toarray()
     return CoDocuments(words, together)
 
 
-def coherence(meetings: CoDocuments, n_groups: int, n_words: int) -> NDArray[np.float64]:
+def coherence(pairs: CoDocuments, n_groups: int, n_words: int) -> NDArray[np.float64]:
     """Return the mean normalised pointwise mutual information of each topic's top words.
 
         NPMI(a, b) = log[ p(a, b) / (p(a) p(b)) ] / −log p(a, b)
 
-    with p the share of groups; −1 for words that never meet, 0 for words that are in all groups.
-    NaN with fewer than two words.
+    with p the share of groups; −1 for words that never co-occur, 0 for words that are in all
+    groups. NaN with fewer than two words.
     """
-    together = meetings.counts[:, :n_words, :n_words] / n_groups
+    together = pairs.counts[:, :n_words, :n_words] / n_groups
     first, second = np.triu_indices(together.shape[1], k=1)
     if len(first) == 0:
         return np.full(len(together), np.nan)
