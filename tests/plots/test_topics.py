@@ -91,17 +91,17 @@ def test_means_of_vectors_are_images_too(vectors):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p, v: plots.topic_images(p, (3, 5)), "which is 15 pixels, but .* have 12"),
-        (lambda p, v: plots.topic_images(p, 12), "shape is 12"),
+        (lambda p, v: plots.topic_images(p, (3, 5)), r"shape must have 12 pixels, got \(3, 5\)"),
+        (lambda p, v: plots.topic_images(p, 12), "shape must be .*got 12"),
         (lambda p, v: plots.topic_images(p, (-3, -4)), "height and width"),
         (lambda p, v: plots.topic_words(v), "content of this model is vectors"),
         (
             lambda p, v: plots.topic_words(p, [0, 4]),
-            "topics holds 4, but whole numbers from 0 to 3",
+            r"topics must be in 0\.\.3, got 4",
         ),
-        (lambda p, v: plots.topic_words(p, [0.5]), "topics is"),
-        (lambda p, v: plots.topic_words(p, n_words=0), "n_words is 0"),
-        (lambda p, v: plots.topic_words(mc2.MC2()), "MC2 without a posterior"),
+        (lambda p, v: plots.topic_words(p, [0.5]), "topics must be an integer"),
+        (lambda p, v: plots.topic_words(p, n_words=0), "n_words .*0"),
+        (lambda p, v: plots.topic_words(mc2.MC2()), "fitted MC2 or a Posterior, got MC2"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(posterior, vectors, call, message):

@@ -1,4 +1,4 @@
-"""What is a cluster made of? Its shares of the topics, beside those of the others."""
+"""Heat maps of clusters: their topics, how often groups share one, two clusterings compared."""
 
 from __future__ import annotations
 
@@ -6,20 +6,29 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from mcsquared.errors import InputError
 from mcsquared.plots.canvas import (
-    SHARES,
-    add_colour_bar,
+    COLOURS,
     axes_for,
-    chosen,
+    heat_map,
     label_ticks,
+    plain,
     posterior_of,
+    select,
 )
+from mcsquared.posterior import Posterior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["cluster_topics"]
+Integers = NDArray[np.int64]
+
+MAX_GROUPS = 200  # of a co-clustering matrix by default
+MAX_NAMED_GROUPS = 40
+MIN_CLUSTER_SHARE = 0.035  # of the rows, for a cluster to have lines and a number
+MAX_CELLS_WITH_COUNTS = 15  # rows and columns of a comparison
 
 
 def cluster_topics(
@@ -29,7 +38,7 @@ def cluster_topics(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the share of each topic in each cluster as a heat map: rows clusters, columns topics.
+    """Draw the share of each topic in each cluster as a heat map.
 
     Parameters
     ----------
@@ -37,7 +46,7 @@ def cluster_topics(
     clusters : int or list of int, optional
         By default the 40 largest.
     topics : int or list of int, optional
-        By default the 60 heaviest.
+        By default the 60 largest.
     ax : Axes, optional
 
     Examples
@@ -48,16 +57,160 @@ def cluster_topics(
     >>> ax = mc2.plots.cluster_topics(model)
     """
     posterior = posterior_of(model)
-    rows = chosen("clusters", clusters, posterior.n_clusters, 40)
-    columns = chosen("topics", topics, posterior.n_topics, 60)
+    rows = select("clusters", clusters, posterior.n_clusters, 40)
+    columns = select("topics", topics, posterior.n_topics, 60)
     shares = posterior.topic_given_cluster.to_numpy()[np.ix_(rows, columns)]
     width, height = 2.2 + 0.17 * len(columns), 1.2 + 0.2 * len(rows)
     ax = axes_for(ax, max(4.0, width), max(2.2, height))
-    image = ax.imshow(shares, cmap=SHARES, vmin=0.0, aspect="auto", interpolation="nearest")
+    heat_map(ax, shares, "share of the topic", aspect="auto")
     sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
     label_ticks(ax.yaxis, [f"{cluster} ({sizes[cluster]})" for cluster in rows], fontsize=8)
-    label_ticks(ax.xaxis, columns, most=30, fontsize=8)
+    label_ticks(ax.xaxis, columns, limit=30, fontsize=8)
     ax.set_xlabel("topic")
     ax.set_ylabel("cluster (groups)")
-    add_colour_bar(ax, image, "share of the topic")
     return ax
+
+
+def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None = None) -> Axes:
+    """Draw how often groups share a cluster, as a matrix ordered by cluster.
+
+    Lines separate the clusters of the consensus that are large enough.
+
+    Parameters
+    ----------
+    model : MC2 or Posterior
+    groups : int or bool array, optional
+        By default all groups, or 200 that are spread evenly over the clusters.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
+    >>> ax = mc2.plots.coclustering(model, groups=range(20))
+    """
+    posterior = posterior_of(model)
+    labels = posterior.labels
+    chosen = select("groups", groups, len(labels), len(labels))
+    chosen = chosen[np.argsort(labels[chosen], kind="stable")]
+    if groups is None:
+        rows = np.linspace(0, len(chosen) - 1, min(len(chosen), MAX_GROUPS)).round().astype(int)
+        chosen = chosen[rows]
+    ax = axes_for(ax, 5.6, 4.8)
+    together = posterior.coclustering().to_dense(chosen)
+    heat_map(ax, together, "probability of the same cluster", highest=1.0)
+    _mark_clusters(ax, labels[chosen], numbered=len(chosen) > MAX_NAMED_GROUPS)
+    if len(chosen) <= MAX_NAMED_GROUPS:
+        names = [plain(name, 18) for name in posterior.group_names[chosen]]
+        label_ticks(ax.yaxis, names, fontsize=7)
+        label_ticks(ax.xaxis, names, fontsize=7, rotation=90)
+    return ax
+
+
+def _mark_clusters(ax: Axes, labels: NDArray[np.int32], numbered: bool) -> None:
+    """Separate the clusters by lines, and number them; small ones have neither."""
+    cluster, first, count = np.unique(labels, return_index=True, return_counts=True)
+    large = count >= MIN_CLUSTER_SHARE * len(labels)
+    cluster, first, count = cluster[large], first[large], count[large]
+    edges = np.unique(np.concatenate([first, first + count])) - 0.5
+    for edge in edges[(edges > 0) & (edges < len(labels) - 1)]:
+        ax.axhline(edge, color=COLOURS[1], lw=0.6)
+        ax.axvline(edge, color=COLOURS[1], lw=0.6)
+    if numbered:
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_ticks(first + (count - 1) / 2, [str(k) for k in cluster], fontsize=8)
+        ax.set_xlabel("cluster")
+        ax.set_ylabel("cluster")
+
+
+def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the contingency table of two clusterings of the same groups.
+
+    Rows are the clusters of ``first``, columns those of ``second``, ordered so that most groups
+    are on the diagonal. Colours are shares of the row, numbers count groups. The title has the
+    variation of information (0 for equal partitions) and the normalised mutual information (1).
+
+    Parameters
+    ----------
+    first, second : MC2, Posterior or labels
+        Labels, one per group, may have any type, such as known classes.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import mcsquared as mc2
+    >>> ax = mc2.plots.compare(["sea", "sea", "wood", "wood"], [1, 1, 0, 2])
+    >>> ax.get_title(loc="left")
+    'VI 0.35, NMI 0.80'
+    """
+    from mcsquared.evaluation import nmi, variation_of_information
+
+    one, one_names = _encode(_labels("first", first))
+    other, other_names = _encode(_labels("second", second))
+    if len(one) != len(other):
+        raise InputError(
+            f"first and second must have the same groups, got {len(one)} and {len(other)}"
+        )
+    counts = np.zeros((len(one_names), len(other_names)), np.int64)
+    np.add.at(counts, (one, other), 1)
+    order = _diagonal_order(counts)
+    counts, other_names = counts[:, order], [other_names[column] for column in order]
+    n_rows, n_columns = counts.shape
+    size = (2.6 + 0.32 * min(n_columns, 30), 1.4 + 0.28 * min(n_rows, 30))
+    ax = axes_for(ax, max(4.2, size[0]), max(2.6, size[1]))
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    heat_map(ax, shares, "share of the row", highest=1.0, aspect="auto")
+    if max(counts.shape) <= MAX_CELLS_WITH_COUNTS:
+        for row, column in np.argwhere(counts > 0):
+            colour = "white" if shares[row, column] > 0.55 else "black"
+            text = str(counts[row, column])
+            ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)
+    rotate = max(map(len, other_names)) > 3 and n_columns > 4
+    label_ticks(ax.yaxis, one_names, limit=30, fontsize=8)
+    label_ticks(ax.xaxis, other_names, limit=30, fontsize=8, rotation=90 if rotate else 0)
+    ax.set_ylabel("first")
+    ax.set_xlabel("second")
+    distance, information = variation_of_information(one, other), nmi(one, other)
+    ax.set_title(f"VI {distance:.2f}, NMI {information:.2f}", fontsize=9, loc="left")
+    return ax
+
+
+def _labels(argument: str, value: Any) -> NDArray[Any]:
+    if isinstance(value, Posterior):
+        return value.labels
+    labels = np.asarray(getattr(value, "labels_", value))
+    if labels.ndim != 1 or not labels.size:
+        raise InputError(
+            f"{argument} must be a fitted model, a Posterior or one label per group, "
+            f"got {type(value).__name__}"
+        )
+    return labels
+
+
+def _encode(labels: NDArray[Any]) -> tuple[Integers, list[str]]:
+    """Return labels as 0, 1, ... and their names, sorted by number, or else by size."""
+    numeric = labels.dtype.kind in "iub"
+    names, code, count = np.unique(
+        labels if numeric else labels.astype(str), return_inverse=True, return_counts=True
+    )
+    code = code.reshape(-1)
+    if not numeric:
+        order = np.argsort(-count, kind="stable")
+        names, code = names[order], np.argsort(order)[code]
+    return code.astype(np.int64), [plain(name, 18) for name in names]
+
+
+def _diagonal_order(counts: Integers) -> Integers:
+    """Return the order of columns with most groups on the diagonal.
+
+    Rows and columns are matched one to one; an unmatched column follows the row that it shares
+    most groups with.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(counts, maximize=True)
+    position = counts.argmax(axis=0) + 0.5
+    overlapping = counts[rows, columns] > 0
+    position[columns[overlapping]] = rows[overlapping]
+    return np.argsort(position, kind="stable")

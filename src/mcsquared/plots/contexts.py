@@ -1,4 +1,4 @@
-"""When, where and with whom? Contexts of topics and of clusters, by the kind of context."""
+"""Distributions of contexts in topics and in clusters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mcsquared.plots.canvas import (
     COLOURS,
     GREY,
     axes_for,
-    chosen,
     line_style,
     plain,
     posterior_of,
+    select,
     topic_names,
 )
 from mcsquared.posterior.contexts import context_of
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior import Posterior
 
-__all__ = ["context_of_cluster", "topic_over_context"]
-
 ALL = "all groups"
-WHOLE_RANGE = 6.0  # from here on a range has room for ticks at whole numbers alone
-SHOWN = 5  # topics or clusters, unless the user names them
+MIN_INTEGER_RANGE = 6.0  # ticks are integers if the range of numbers is larger
+N_SERIES = 5  # topics or clusters by default
 
 
 def topic_over_context(
@@ -42,7 +40,7 @@ def topic_over_context(
 ) -> Axes:
     """Draw the distribution of a context over the tokens of each topic, p(context | topic).
 
-    Curves for numbers, dates and counts; bars for categories, bags and booleans; means with
+    Lines for numbers, dates and counts; bars for categories, bags and booleans; means with
     standard deviations for vectors.
 
     Parameters
@@ -51,9 +49,9 @@ def topic_over_context(
     name : str
         The context.
     topics : int or list of int, optional
-        By default the five heaviest.
+        By default the five largest.
     n_values : int
-        Categories shown at most: those most probable in one of the topics.
+        Maximum number of categories: those most probable in one of the topics.
     ax : Axes, optional
 
     Examples
@@ -64,7 +62,7 @@ def topic_over_context(
     >>> ax = mc2.plots.topic_over_context(model, "position", topics=[0, 1])
     """
     posterior = posterior_of(model)
-    ids = chosen("topics", topics, posterior.n_topics, SHOWN)
+    ids = select("topics", topics, posterior.n_topics, N_SERIES)
     column, _ = context_of(posterior, name)
     table = posterior.context_given_topic(name)
     names = topic_names(posterior, ids)
@@ -79,7 +77,7 @@ def context_of_cluster(
     n_values: int = 10,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the distribution of a context in clusters, beside that of all groups in grey.
+    """Draw the distribution of a context in clusters, and in all groups in grey.
 
     Parameters
     ----------
@@ -89,7 +87,7 @@ def context_of_cluster(
     clusters : int or list of int, optional
         By default the five largest.
     n_values : int
-        Categories shown at most: those most probable in one of the clusters.
+        Maximum number of categories: those most probable in one of the clusters.
     ax : Axes, optional
 
     Examples
@@ -100,7 +98,7 @@ def context_of_cluster(
     >>> ax = mc2.plots.context_of_cluster(model, "position", clusters=0)
     """
     posterior = posterior_of(model)
-    ids: list[Any] = chosen("clusters", clusters, posterior.n_clusters, SHOWN).tolist()
+    ids: list[Any] = select("clusters", clusters, posterior.n_clusters, N_SERIES).tolist()
     column, _ = context_of(posterior, name)
     table = posterior.context_given_cluster(name)
     sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
@@ -137,10 +135,10 @@ def _draw(
     elif kind in ("number", "date", "count"):
         ax = _draw_curves(table[list(ids)], kind, names, axes_for(ax, 6.4, 3.2))
     else:
-        shown = _most_probable(table[list(ids)], n_values)
-        height = 1.1 + len(shown) * max(0.3, 0.11 * (len(ids) + 1))
-        ax = _draw_bars(shown, names, axes_for(ax, 6.4, min(height, 12.0)))
-    # Outside, where no curve runs; a single series needs no key but its name.
+        rows = _most_probable(table[list(ids)], n_values)
+        height = 1.1 + len(rows) * max(0.3, 0.11 * (len(ids) + 1))
+        ax = _draw_bars(rows, names, axes_for(ax, 6.4, min(height, 12.0)))
+    # Outside the axes, where it hides nothing.
     ax.legend(title=of, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
 
@@ -158,8 +156,8 @@ def _draw_curves(table: pd.DataFrame, kind: str, names: Sequence[str], ax: Axes)
         ax.plot(x, values, lw=1.8, marker=marker, label=label, **_series_style(label, number))
     ax.set_ylim(bottom=0.0)
     ax.margins(x=0.0)
-    if kind == "number" and x[-1] - x[0] > WHOLE_RANGE:
-        ax.locator_params(axis="x", integer=True)  # a year has no half
+    if kind == "number" and x[-1] - x[0] > MIN_INTEGER_RANGE:
+        ax.locator_params(axis="x", integer=True)  # no fractions of years
     ax.set_xlabel(plain(table.index.name, 60))
     ax.set_ylabel({"count": "probability", "date": "density per day"}.get(kind, "density"))
     if kind == "date":
@@ -168,7 +166,7 @@ def _draw_curves(table: pd.DataFrame, kind: str, names: Sequence[str], ax: Axes)
 
 
 def _most_probable(table: pd.DataFrame, n_values: int) -> pd.DataFrame:
-    """Return the rows that are most probable in one of the columns, the first on top."""
+    """Return the rows with the largest probabilities in any column."""
     highest = table.drop(columns=ALL, errors="ignore").max(axis=1).to_numpy()
     order = np.argsort(-highest, kind="stable")[: max(int(n_values), 1)]
     if table.index.dtype == bool or table.index.inferred_type == "boolean":
@@ -179,13 +177,13 @@ def _most_probable(table: pd.DataFrame, n_values: int) -> pd.DataFrame:
 def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
     n_series = table.shape[1]
     thickness = 0.84 / n_series
-    place = np.arange(len(table))
+    position = np.arange(len(table))
     for number, (values, label) in enumerate(zip(table.to_numpy().T, names, strict=True)):
-        y = place + (number - (n_series - 1) / 2) * thickness
+        y = position + (number - (n_series - 1) / 2) * thickness
         hatch = None if number < len(COLOURS) else "//"
         colour = _series_style(label, number)["color"]
         ax.barh(y, values, thickness, color=colour, hatch=hatch, label=label, linewidth=0)
-    ax.set_yticks(place, [plain(value) for value in table.index], fontsize=8)
+    ax.set_yticks(position, [plain(value) for value in table.index], fontsize=8)
     ax.set_ylim(len(table) - 0.5, -0.5)
     ax.set_xlabel("probability")
     ax.set_ylabel(plain(table.index.name, 40))
@@ -193,11 +191,11 @@ def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
 
 
 def _draw_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str], ax: Axes) -> Axes:
-    """Draw the mean of each dimension with a standard deviation either way."""
+    """Draw the mean of each dimension with one standard deviation as error bar."""
     dimension = np.arange(len(table))
-    spread = 0.6 / max(len(ids), 1)
+    offset = 0.6 / max(len(ids), 1)
     for number, (one, label) in enumerate(zip(ids, names, strict=True)):
-        x = dimension + (number - (len(ids) - 1) / 2) * spread
+        x = dimension + (number - (len(ids) - 1) / 2) * offset
         mean, sd = table[(one, "mean")].to_numpy(), table[(one, "sd")].to_numpy()
         colour = COLOURS[number % len(COLOURS)]
         ax.errorbar(x, mean, yerr=sd, fmt="o", ms=4, capsize=2, color=colour, label=label)

@@ -1,4 +1,4 @@
-"""What is a topic? Its words with their weights, or the image that it is."""
+"""Topics as their most probable words, or as images."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.checks import check_whole
 from mcsquared.errors import InputError
-from mcsquared.plots.canvas import COLOURS, axes_for, chosen, plain, posterior_of
+from mcsquared.plots.canvas import COLOURS, axes_for, plain, posterior_of, select
+from mcsquared.posterior.tables import top_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["topic_images", "topic_words"]
-
 Floats = NDArray[np.float64]
 
-WORDS_PER_ROW = 4  # topics side by side
+TOPICS_PER_ROW = 4
 IMAGES_PER_ROW = 8
 
 
@@ -29,16 +29,15 @@ def topic_words(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the most probable words of topics, a block of bars for each.
+    """Draw the most probable words of topics, one block of bars per topic.
 
-    The bars of a block have the lengths of the words' probabilities, the longest of each topic the
-    full width.
+    Bars are proportional to the words' probabilities, scaled to the largest one of the topic.
 
     Parameters
     ----------
     model : MC2 or Posterior
     topics : int or list of int, optional
-        By default the twelve heaviest.
+        By default the twelve largest.
     n_words : int
     ax : Axes, optional
 
@@ -49,36 +48,32 @@ def topic_words(
     >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
     >>> ax = mc2.plots.topic_words(model, n_words=2)
     """
-    from mcsquared.posterior.tables import top_words
-
     posterior = posterior_of(model)
     if posterior.vocabulary is None:
         raise InputError(
-            "topic_words shows words, but the content of this model is vectors: "
-            "topic_images shows those that are images"
+            "topic_words requires words, but the content of this model is vectors; "
+            "topic_images draws vectors that are images"
         )
-    if isinstance(n_words, bool) or not isinstance(n_words, int | np.integer) or n_words < 1:
-        raise InputError(f"n_words is {n_words!r}, but a whole number from 1 on is wanted")
-    ids = chosen("topics", topics, posterior.n_topics, 12)
-    words = top_words(posterior, int(n_words))
-    n_shown = words.shape[1]
-    n_columns = min(WORDS_PER_ROW, len(ids))
+    words = top_words(posterior, check_whole("n_words", n_words, 1))
+    ids = select("topics", topics, posterior.n_topics, 12)
+    n_words = words.shape[1]
+    n_columns = min(TOPICS_PER_ROW, len(ids))
     n_rows = -(-len(ids) // n_columns)
-    ax = axes_for(ax, 2.3 * n_columns, 0.24 * n_rows * (n_shown + 2))
+    ax = axes_for(ax, 2.3 * n_columns, 0.24 * n_rows * (n_words + 2))
     weights = posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
-    for place, topic in enumerate(ids):
-        row, column = divmod(place, n_columns)
-        top = row * (n_shown + 2)
+    for number, topic in enumerate(ids):
+        row, column = divmod(number, n_columns)
+        top = row * (n_words + 2)
         probability = posterior.components[topic, words[topic]]
-        y = top + 1 + np.arange(n_shown)
+        y = top + 1 + np.arange(n_words)
         length = 0.92 * probability / max(probability.max(), 1e-300)
         ax.barh(y, length, 0.86, left=column, color=COLOURS[0], alpha=0.35, linewidth=0)
         heading = f"topic {topic} ({weights[topic]:.1%})"
         ax.text(column, top, heading, va="center", weight="bold", fontsize=9)
-        for at, word in zip(y, posterior.vocabulary[words[topic]], strict=True):
-            ax.text(column + 0.02, at, plain(word, 24), va="center", fontsize=9)
+        for bar, word in zip(y.tolist(), posterior.vocabulary[words[topic]], strict=True):
+            ax.text(column + 0.02, bar, plain(word, 24), va="center", fontsize=9)
     ax.set_xlim(-0.02, n_columns)
-    ax.set_ylim(n_rows * (n_shown + 2) - 1.3, -0.7)
+    ax.set_ylim(n_rows * (n_words + 2) - 1.3, -0.7)
     ax.set_axis_off()
     return ax
 
@@ -90,17 +85,17 @@ def topic_images(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw topics whose words, or dimensions, are the pixels of an image.
+    """Draw topics whose words or dimensions are the pixels of an image.
 
-    Each image has its own scale: its darkest pixel is its most probable word.
+    Each image has its own scale: the darkest pixel is the most probable word.
 
     Parameters
     ----------
     model : MC2 or Posterior
     shape : (int, int)
-        Height and width; pixels are in row order.
+        Height and width; pixels are in row-major order.
     topics : int or list of int, optional
-        By default the 32 heaviest.
+        By default the 32 largest.
     ax : Axes, optional
 
     Examples
@@ -113,15 +108,15 @@ def topic_images(
     posterior = posterior_of(model)
     components = posterior.components
     height, width = _checked_shape(shape, components.shape[1])
-    ids = chosen("topics", topics, posterior.n_topics, 32)
+    ids = select("topics", topics, posterior.n_topics, 32)
     n_columns = min(IMAGES_PER_ROW, len(ids))
     n_rows = -(-len(ids) // n_columns)
     gap = max(1, round(0.2 * min(height, width)))
     head = max(gap, round(0.35 * height))
     mosaic = np.full((n_rows * (height + head), n_columns * (width + gap) - gap), np.nan)
     ax = axes_for(ax, *_size(mosaic.shape, n_columns))
-    for place, topic in enumerate(ids):
-        row, column = divmod(place, n_columns)
+    for number, topic in enumerate(ids):
+        row, column = divmod(number, n_columns)
         top, left = row * (height + head) + head, column * (width + gap)
         mosaic[top : top + height, left : left + width] = _scaled(
             components[topic].reshape(height, width)
@@ -137,23 +132,21 @@ def topic_images(
 def _checked_shape(shape: Any, n_pixels: int) -> tuple[int, int]:
     sides = np.asarray(shape)
     if sides.shape != (2,) or sides.dtype.kind not in "iu" or sides.min() < 1:
-        raise InputError(f"shape is {shape!r}, but the height and width of an image are wanted")
-    if int(sides[0]) * int(sides[1]) != n_pixels:
-        raise InputError(
-            f"shape is {tuple(sides.tolist())}, which is {int(sides[0]) * int(sides[1])} pixels, "
-            f"but the topics of this model have {n_pixels}"
-        )
-    return int(sides[0]), int(sides[1])
+        raise InputError(f"shape must be the height and width of an image, got {shape!r}")
+    height, width = int(sides[0]), int(sides[1])
+    if height * width != n_pixels:
+        raise InputError(f"shape must have {n_pixels} pixels, got {(height, width)}")
+    return height, width
 
 
 def _size(shape: tuple[int, int], n_columns: int) -> tuple[float, float]:
-    """Return inches for a mosaic, an inch or so for each of its columns."""
+    """Return the size of a mosaic in inches, about one inch per column."""
     width = max(1.5, 0.95 * n_columns)
     return width, max(1.0, width * shape[0] / shape[1])
 
 
 def _scaled(image: Floats) -> Floats:
-    """Return an image from 0 to 1; one of probabilities keeps its 0."""
+    """Scale an image to 0..1; the zero of non-negative images is kept."""
     low = min(float(image.min()), 0.0)
     spread = float(image.max()) - low
     return (image - low) / spread if spread > 0 else np.zeros_like(image)
