@@ -1,4 +1,4 @@
-"""Ask the questions, show the answers, write them down: ``python -m benchmarks [QUESTION ...]``."""
+"""Run benchmarks, print and write the results: ``python -m benchmarks [QUESTION ...]``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.plots import draw_curves
 from benchmarks.predictions import write_page
 from benchmarks.questions import QUESTIONS
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Unavailable, markdown, picture_of
+from benchmarks.tables import Result, Unavailable, markdown, picture_of
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -25,67 +25,67 @@ def main() -> None:
     settings = replace(Settings(), simulated=arguments.simulated)
     if arguments.quick:
         settings = settings.quick()
-    # Tables are wide; a log file has no width of its own.
+    # Tables are wide, and a log file has no width.
     console = Console(width=None if Console().is_terminal else 132)
-    left_out = []
-    asked = arguments.questions or list(QUESTIONS)
-    for name in asked:
-        with console.status(f"asking about {name}"):
+    skipped = []
+    names = arguments.questions or list(QUESTIONS)
+    for name in names:
+        with console.status(f"running {name}"):
             try:
-                answer = replace(QUESTIONS[name](settings), run=occasion(_command(arguments)))
+                result = replace(QUESTIONS[name](settings), run=occasion(_command(arguments)))
             except Unavailable as reason:
-                console.print(f"{name} is left out: {reason}.\n", highlight=False)
-                left_out.append(name)
+                console.print(f"{name} was skipped: {reason}.\n", highlight=False)
+                skipped.append(name)
                 continue
-        console.print(answer.for_terminal())
-        for remark in (*map(str, answer.targets), *answer.notes):
+        console.print(result.for_terminal())
+        for remark in (*map(str, result.targets), *result.notes):
             console.print(f"  {remark}", highlight=False)
         console.print()
         if not arguments.quick:
-            write({name: answer})  # one by one: a question that fails takes no other with it
+            write({name: result})  # one by one, so that a failure does not lose other results
     if arguments.quick:
-        console.print("Shown only: small sizes are nothing to compare with later.")
-    elif len(left_out) < len(asked):
+        console.print("Nothing was written, because the sizes are too small to compare.")
+    elif len(skipped) < len(names):
         console.print(f"Written to {RESULTS.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}.")
 
 
-def write(answers: dict[str, Answer]) -> None:
-    """Write the figures as JSON and as a page; answers to other questions stay.
+def write(results: dict[str, Result]) -> None:
+    """Write the figures as JSON and as a page; results of other benchmarks are kept.
 
-    The page has one machine. What was measured on another, or with other versions, says so with its
-    figures; an answer that says so itself leaves the page's machine as it is.
+    The page describes one machine. Results from another one, or with other versions, include their
+    own description; a result with a description leaves that of the page unchanged.
     """
-    machine, pictured = describe(), list(answers)
+    machine, updated = describe(), list(results)
     if RESULTS.exists():
         earlier = json.loads(RESULTS.read_text(encoding="utf-8"))
-        kept = {name: Answer.from_dict(entry) for name, entry in earlier["answers"].items()}
-        if all(answer.machine for answer in answers.values()):
+        kept = {name: Result.from_dict(entry) for name, entry in earlier["results"].items()}
+        if all(result.machine for result in results.values()):
             machine = earlier["machine"]
         if earlier["machine"] != machine:
-            kept = {name: measured_on(earlier["machine"], answer) for name, answer in kept.items()}
-        answers = {name: as_of(machine, answer) for name, answer in (kept | answers).items()}
-    answers = {name: answers[name] for name in QUESTIONS if name in answers}
+            kept = {name: measured_on(earlier["machine"], result) for name, result in kept.items()}
+        results = {name: as_of(machine, result) for name, result in (kept | results).items()}
+    results = {name: results[name] for name in QUESTIONS if name in results}
     record = {
         "machine": machine,
-        "answers": {name: answer.to_dict() for name, answer in answers.items()},
+        "results": {name: result.to_dict() for name, result in results.items()},
     }
-    for name, answer in answers.items():
-        if answer.curves and name in pictured:
-            draw_curves(answer, PAGE.parent / picture_of(name))
+    for name, result in results.items():
+        if result.curves and name in updated:
+            draw_curves(result, PAGE.parent / picture_of(name))
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    PAGE.write_text(markdown(machine, answers), encoding="utf-8")
-    write_page(PAGE.parent / "scaling.md", record["answers"])
+    PAGE.write_text(markdown(machine, results), encoding="utf-8")
+    write_page(PAGE.parent / "scaling.md", record["results"])
 
 
-def measured_on(machine: dict[str, str], answer: Answer) -> Answer:
-    """Return the answer with the machine that was its page's, unless it has one of its own."""
-    return answer if answer.machine else replace(answer, machine=machine)
+def measured_on(machine: dict[str, str], result: Result) -> Result:
+    """Return the result with the given machine, unless it has one."""
+    return result if result.machine else replace(result, machine=machine)
 
 
-def as_of(machine: dict[str, str], answer: Answer) -> Answer:
-    """Return the answer without its machine if that is the page's."""
-    return replace(answer, machine={}) if answer.machine == machine else answer
+def as_of(machine: dict[str, str], result: Result) -> Result:
+    """Return the result without its machine if it is that of the page."""
+    return replace(result, machine={}) if result.machine == machine else result
 
 
 def _command(arguments: argparse.Namespace) -> str:
@@ -96,16 +96,18 @@ def _command(arguments: argparse.Namespace) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(QUESTIONS))
-    parser.add_argument("--quick", action="store_true", help="small sizes: does it all run?")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, to check that everything runs"
+    )
     parser.add_argument(
         "--simulated",
         action="store_true",
-        help="a simulated corpus even where the data are at hand",
+        help="use a simulated corpus even if the data are available",
     )
     arguments = parser.parse_args()
     for name in arguments.questions:
         if name not in QUESTIONS:
-            parser.error(f"question {name!r} is unknown; one of {', '.join(QUESTIONS)} is wanted")
+            parser.error(f"QUESTION must be one of {', '.join(QUESTIONS)}, got {name!r}")
     return arguments
 
 

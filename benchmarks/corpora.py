@@ -1,4 +1,4 @@
-"""What is benchmarked on: public sets where they are at hand, else a simulated corpus like NIPS."""
+"""Corpora of the benchmarks: public data sets, or a simulated corpus similar to NIPS."""
 
 from __future__ import annotations
 
@@ -17,41 +17,29 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.datasets import DataSet
 
-__all__ = [
-    "corpus_for",
-    "cut_groups",
-    "data_folder",
-    "held_out",
-    "name_of_corpus",
-    "scenes_for",
-    "share_of",
-    "simulated_corpus",
-    "speeches_for",
-]
-
 ENVIRONMENT = "MCSQUARED_DATA"
 N_GROUPS, N_WORDS, TOKENS_PER_GROUP, N_AUTHORS = 1_740, 13_649, 1_320, 2_037
 
 
 def data_folder(file: str = "nips12.npz") -> Path | None:
-    """Return the folder with a file: MCSQUARED_DATA, or shared/data beside the checkout."""
+    """Return the folder that contains a file: MCSQUARED_DATA, or ../shared/data."""
     named = os.environ.get(ENVIRONMENT)
     folder = Path(named) if named else ROOT.parent / "shared" / "data"
     return folder if (folder / file).is_file() else None
 
 
 def name_of_corpus(settings: Settings) -> str:
-    """Say which corpus the settings mean, and why it is not NIPS where it is not."""
+    """Return the name of the corpus, and why it is not NIPS if it is not."""
     if settings.simulated:
         return "simulated"
     if data_folder() is None:
-        return f"simulated ({ENVIRONMENT} names no folder with nips12.npz)"
+        return f"simulated (no nips12.npz in {ENVIRONMENT})"
     return "NIPS"
 
 
 @cache
 def corpus_for(settings: Settings) -> Corpus:
-    """Return the corpus that the settings mean: NIPS, or one like it."""
+    """Return NIPS, or a simulated corpus similar to it."""
     if name_of_corpus(settings) != "NIPS":
         return simulated_corpus(settings.scale, settings.seed)
     from mcsquared import datasets
@@ -61,7 +49,7 @@ def corpus_for(settings: Settings) -> Corpus:
 
 @cache
 def speeches_for(settings: Settings) -> Corpus | None:
-    """Return the UN speeches, with year and country; None where they are not at hand."""
+    """Return the UN speeches with year and country; None if they are not available."""
     folder = None if settings.simulated else data_folder("ungdc.npz")
     if folder is None:
         return None
@@ -71,7 +59,7 @@ def speeches_for(settings: Settings) -> Corpus | None:
 
 
 def scenes_for(settings: Settings) -> DataSet | None:
-    """Return the labelled images, with their tags; None where they are not at hand."""
+    """Return the labelled images with their tags; None if they are not available."""
     folder = None if settings.simulated else data_folder("labelme8.npz")
     if folder is None:
         return None
@@ -84,10 +72,9 @@ def scenes_for(settings: Settings) -> DataSet | None:
 
 
 def held_out(corpus: Corpus, random_state: int) -> tuple[Corpus, Corpus]:
-    """Return training groups and the tenth held out, in the words of the training groups.
+    """Return training groups and a held-out tenth, with the vocabulary of the training groups.
 
-    A word that training has not seen has no topic in some packages and a smoothed one in others:
-    it is nobody's.
+    Words that do not occur in training are dropped: some packages ignore them, others smooth them.
     """
     train, test = corpus.split(0.1, random_state=random_state)
     seen = np.unique(train.content.counts.indices)
@@ -96,9 +83,9 @@ def held_out(corpus: Corpus, random_state: int) -> tuple[Corpus, Corpus]:
 
 
 def simulated_corpus(scale: float = 1.0, seed: int = 0) -> Corpus:
-    """Return a corpus like NIPS: 80 topics, 25 clusters, years and authors, lengths that vary.
+    """Return a corpus similar to NIPS: 80 topics, 25 clusters, years, authors, varying lengths.
 
-    Clusters and topics are fixed in number, unlike draws from the model's own prior, so that every
+    The numbers of clusters and topics are fixed, unlike in draws from the model's prior, so every
     seed gives the same amount of work.
     """
     from mcsquared.corpus import Corpus
@@ -124,7 +111,7 @@ def simulated_corpus(scale: float = 1.0, seed: int = 0) -> Corpus:
 
 
 def _authors(cluster: np.ndarray, n_authors: int, rng: np.random.Generator) -> list[list[str]]:
-    """Return two authors a group; those of a cluster come from a tenth of all."""
+    """Return two authors per group; those of a cluster are from a tenth of all authors."""
     pool = n_authors // 10
     first = rng.integers(n_authors, size=25)[cluster]
     chosen = (first[:, None] + rng.integers(pool, size=(len(cluster), 2))) % n_authors
@@ -132,24 +119,24 @@ def _authors(cluster: np.ndarray, n_authors: int, rng: np.random.Generator) -> l
 
 
 def share_of(corpus: Corpus, share: float, seed: int = 0) -> Corpus:
-    """Return a share of the groups, chosen at random, in their order."""
+    """Return a random share of the groups, in their original order."""
     return corpus if share == 1.0 else corpus[_chosen(corpus.n_groups, share, seed)]
 
 
-def cut_groups(corpus: Corpus, pieces: int, seed: int = 0) -> Corpus:
-    """Return the same tokens in more groups: each is cut at random into equal pieces."""
+def split_groups(corpus: Corpus, parts: int, seed: int = 0) -> Corpus:
+    """Return the same tokens in more groups: each group is split at random into equal parts."""
     from mcsquared.corpus import Corpus
 
     counts = corpus.content.counts
     rng = np.random.default_rng(seed)
     word = np.repeat(counts.indices, counts.data)
     group = np.repeat(np.arange(corpus.n_groups), corpus.tokens_per_group)
-    piece = group * pieces + rng.integers(pieces, size=len(group))
-    shape = (corpus.n_groups * pieces, corpus.n_words)
-    cut = sparse.csr_matrix((np.ones(len(word), np.int32), (piece, word)), shape=shape)
-    owner = np.repeat(np.arange(corpus.n_groups), pieces)
-    contexts = {name: column[owner] for name, column in corpus.contexts.items()}
-    return Corpus(cut, contexts, vocabulary=corpus.vocabulary)
+    part = group * parts + rng.integers(parts, size=len(group))
+    shape = (corpus.n_groups * parts, corpus.n_words)
+    counts = sparse.csr_matrix((np.ones(len(word), np.int32), (part, word)), shape=shape)
+    source = np.repeat(np.arange(corpus.n_groups), parts)
+    contexts = {name: column[source] for name, column in corpus.contexts.items()}
+    return Corpus(counts, contexts, vocabulary=corpus.vocabulary)
 
 
 def _chosen(n_groups: int, share: float, seed: int) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""What a sweep costs by the size of the data: time step by step, memory, bytes on the wire.
+"""Cost of a sweep by the size of the data: time of each step, memory, network traffic.
 
-Each step of a sweep is a sum of a few products of sizes, whose coefficients are learned from timed
-sweeps. Pure functions; nothing here is timed.
+The time of each step is a sum of products of sizes, whose coefficients are fitted to timed sweeps.
+Pure functions; nothing is timed in this module.
 """
 
 from __future__ import annotations
@@ -13,22 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from benchmarks.ours import FINITE, INFINITE
+from benchmarks.engines import FINITE, INFINITE
 
-__all__ = [
-    "STEPS",
-    "Costs",
-    "Sizes",
-    "formula",
-    "learn_costs",
-    "n_chunks",
-    "peak_bytes",
-    "predict",
-    "predict_steps",
-    "wire_bytes",
-]
-
-# Steps of a sweep and what each grows with, see docs/scaling.md for why.
+# Steps of a sweep and the terms of their cost, explained in docs/scaling.md.
 STEPS: dict[str, dict[str, tuple[str, ...]]] = {
     INFINITE: {
         "ψ": ("V·M",),
@@ -45,18 +32,18 @@ STEPS: dict[str, dict[str, tuple[str, ...]]] = {
         "rest": ("1", "V·M", "K·M", "C·K"),
     },
 }
-NEAR = 6e6  # bytes of a table, half of which is found in caches: best for the sets of the fit
-SMALL_SHARE = 0.05  # of a sweep: a step below it need not be told as exactly as others
+NEAR = 6e6  # bytes of a table of which half is cached: the best value for the fitted data sets
+SMALL_SHARE = 0.05  # of a sweep: steps below it may have larger relative errors
 
 Costs = dict[str, dict[str, float]]  # seconds by step and term
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a user knows of a corpus and of the slots that the engine has for it.
+    """Sizes of a corpus and of the state.
 
-    ``entries`` are the different words of every group, all groups together; ``clusters`` and
-    ``topics`` are slots, the empty ones included; ``categories`` are those of all contexts.
+    ``entries`` are the distinct words of each group, summed over groups; ``clusters`` and
+    ``topics`` are slots, including empty ones; ``categories`` are those of all contexts.
     """
 
     groups: float
@@ -69,18 +56,18 @@ class Sizes:
 
     @property
     def cells(self) -> float:
-        """About how many pairs of a word and a cluster hold tokens: at most all, or the entries."""
+        """Approximate number of (word, cluster) pairs with tokens: at most V·K and at most E."""
         pairs = self.words * self.clusters
         return self.entries * pairs / max(self.entries + pairs, 1)
 
     @property
     def far(self) -> float:
-        """About which share of the rows of ψ must come from beyond the caches that are near."""
+        """Approximate share of the rows of ψ that are not cached."""
         table = 4.0 * self.words * self.topics
         return table / (table + NEAR)
 
     def product(self, term: str) -> float:
-        """Return a term, a product of letters: ``V·K·M``."""
+        """Return the value of a term such as ``V·K·M``."""
         letters = {
             "1": 1.0,
             "J": self.groups,
@@ -96,8 +83,8 @@ class Sizes:
         return math.prod(letters[letter] for letter in term.split("·"))
 
 
-def learn_costs(engine: str, timed: Sequence[tuple[Sizes, Mapping[str, float]]]) -> Costs:
-    """Return coefficients of every step, none below 0, with the least squares of relative errors.
+def fit_costs(engine: str, timed: Sequence[tuple[Sizes, Mapping[str, float]]]) -> Costs:
+    """Fit the coefficients of every step by non-negative least squares of relative errors.
 
     Parameters
     ----------
@@ -109,10 +96,10 @@ def learn_costs(engine: str, timed: Sequence[tuple[Sizes, Mapping[str, float]]])
         whole = np.array([sum(found.values()) for _, found in timed])
         weight = 1.0 / np.maximum(seconds, SMALL_SHARE * whole)
         table = np.array([[sizes.product(term) for term in terms] for sizes, _ in timed])
-        table, wanted = table * weight[:, None], seconds * weight
-        # Columns differ by many orders of magnitude: the solver's tolerance is for ones like 1.
+        table, target = table * weight[:, None], seconds * weight
+        # Columns differ by orders of magnitude; the tolerance of the solver assumes unit scale.
         scale = np.maximum(np.linalg.norm(table, axis=0), 1e-300)
-        found, _ = nnls(table / scale, wanted)
+        found, _ = nnls(table / scale, target)
         costs[step] = {
             term: float(c) for term, c in zip(terms, found / scale, strict=True) if c > 0.0
         }
@@ -133,7 +120,7 @@ def predict(costs: Costs, sizes: Sizes) -> float:
 
 
 def formula(terms: Mapping[str, float]) -> str:
-    """Return the terms of a step with their nanoseconds, in three digits."""
+    """Return the terms of a step with their nanoseconds, with three digits."""
     parts = []
     for term, cost in terms.items():
         value = float(f"{1e9 * cost:.3g}")
@@ -143,19 +130,19 @@ def formula(terms: Mapping[str, float]) -> str:
 
 
 def n_chunks(sizes: Sizes) -> int:
-    """Return into how many indivisible parts the engine cuts the groups."""
+    """Return the number of chunks of groups."""
     from mcsquared.observations.layout import n_chunks_for
 
     return n_chunks_for(int(sizes.groups), int(sizes.tokens))
 
 
 def wire_bytes(engine: str, sizes: Sizes, workers: int, statistics: int = 0) -> float:
-    """Return what a cluster sends and receives in a sweep, all workers together.
+    """Return the bytes that all workers of a cluster send and receive per sweep.
 
     Parameters
     ----------
     statistics : int
-        Of contexts that are no categories: 3 for a number.
+        Number of statistics of contexts other than categories: 3 for a number.
     """
     table, pairs = sizes.words * sizes.topics, sizes.clusters * sizes.topics
     of_contexts = 4 * sizes.categories * sizes.clusters
@@ -172,7 +159,7 @@ def wire_bytes(engine: str, sizes: Sizes, workers: int, statistics: int = 0) -> 
 
 
 def peak_bytes(sizes: Sizes, contexts: int) -> float:
-    """Return the memory of a fit beyond what the libraries take, by the engine's own measures."""
+    """Return the peak memory of a fit in addition to the libraries, as estimated by mcsquared."""
     from mcsquared.fitting.disk import BYTES_PER_CELL
     from mcsquared.observations.disk import BYTES_PER_CONTEXT, BYTES_PER_GROUP, BYTES_PER_TOKEN
 

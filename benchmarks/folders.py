@@ -1,4 +1,4 @@
-"""Simulated groups in a folder of Parquet files, written block by block: more than memory holds."""
+"""Simulated groups in a folder of Parquet files larger than memory, written file by file."""
 
 from __future__ import annotations
 
@@ -7,25 +7,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["write_folder"]
-
 GROUPS_IN_FILE = 500_000
 N_CLUSTERS, N_TOPICS, N_WORDS, N_PLACES = 20, 50, 5_000, 30
-MEAN_TOKENS = 4.0  # and one more: no group is empty
+MEAN_TOKENS = 4.0  # plus one, so that no group is empty
 
 
 def write_folder(path: Path, n_groups: int, seed: int) -> NDArray[np.int8]:
     """Write groups of a few words with a year and a place; return their true clusters.
 
-    Each cluster has a few topics of its own, a mean year and its own places.
+    Each cluster has its own distributions of topics and places, and its own mean year.
     """
     import pyarrow as arrow
     from pyarrow import parquet
 
     rng = np.random.default_rng(seed)
-    topics = _running_sums(rng.dirichlet(np.full(N_TOPICS, 0.1), N_CLUSTERS))
-    words = _running_sums(rng.dirichlet(np.full(N_WORDS, 0.02), N_TOPICS))
-    places = _running_sums(rng.dirichlet(np.full(N_PLACES, 0.2), N_CLUSTERS))
+    topics = _cumulative(rng.dirichlet(np.full(N_TOPICS, 0.1), N_CLUSTERS))
+    words = _cumulative(rng.dirichlet(np.full(N_WORDS, 0.02), N_TOPICS))
+    places = _cumulative(rng.dirichlet(np.full(N_PLACES, 0.2), N_CLUSTERS))
     year_of_cluster = rng.uniform(1950, 2020, N_CLUSTERS)
     names = arrow.array([f"word{word}" for word in range(N_WORDS)])
     place_names = arrow.array([f"place{place}" for place in range(N_PLACES)])
@@ -51,8 +49,8 @@ def write_folder(path: Path, n_groups: int, seed: int) -> NDArray[np.int8]:
     return truth
 
 
-def _running_sums(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the running sums of all rows in one row, the sums of row ``r`` from ``r`` to r + 1."""
+def _cumulative(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the cumulative sums of each row ``r``, scaled to the interval [r, r + 1]."""
     sums = np.cumsum(rows, axis=1)
     sums /= sums[:, -1:]
     return sums + np.arange(len(rows))[:, None]
@@ -61,6 +59,6 @@ def _running_sums(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def _draw(
     sums: NDArray[np.float64], row: NDArray[np.integer], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw a column for each of the rows, by the probabilities of that row."""
+    """Draw a column for each element of ``row`` with the probabilities of that row."""
     at = np.searchsorted(sums.ravel(), row + rng.random(len(row)), side="right")
     return np.minimum(at - row * sums.shape[1], sums.shape[1] - 1)

@@ -1,7 +1,7 @@
-"""Work that is measured in a process of its own: ``python -m benchmarks.jobs NAME ARGUMENTS``.
+"""Jobs that are measured in a separate process: ``python -m benchmarks.jobs NAME ARGUMENTS``.
 
-Each job returns a small dict, printed as JSON in the last line together with the peak memory and
-the CPU-seconds of the whole process.
+Each job returns a small dict, which is printed as JSON on the last line together with the peak
+memory and the CPU-seconds of the whole process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def load(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def fit(settings: dict[str, Any]) -> dict[str, Any]:
-    """Fit years and authors as a user does, then ask for labels and topics."""
+    """Fit with years and authors through the public API, then compute labels and topics."""
     from benchmarks.corpora import corpus_for
     from mcsquared import MC2
 
@@ -68,9 +68,9 @@ def fit(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def fit_large(settings: dict[str, Any], engine: str) -> dict[str, Any]:
-    """Fit the UN speeches on two threads as a user does who bounds topics and clusters."""
+    """Fit the UN speeches on two threads with bounded topics and clusters."""
     from benchmarks.corpora import speeches_for
-    from benchmarks.ours import ENGINES, estimator
+    from benchmarks.engines import ENGINES, estimator
 
     chosen = Settings.from_dict(settings)
     corpus = speeches_for(chosen)
@@ -96,7 +96,7 @@ def fit_large(settings: dict[str, Any], engine: str) -> dict[str, Any]:
 
 
 def write_folder(path: str, n_groups: int, seed: int) -> dict[str, Any]:
-    """Write simulated groups to Parquet files, and their true clusters beside them."""
+    """Write simulated groups to Parquet files, and their true clusters next to the folder."""
     import numpy as np
 
     from benchmarks import folders
@@ -109,10 +109,10 @@ def write_folder(path: str, n_groups: int, seed: int) -> dict[str, Any]:
 
 
 def fit_folder(settings: dict[str, Any], engine: str, path: str) -> dict[str, Any]:
-    """Fit a folder under a limit of memory, on two threads, and compare with the truth."""
+    """Fit a folder on two threads with a memory limit, and compare with the truth."""
     import numpy as np
 
-    from benchmarks.ours import ENGINES
+    from benchmarks.engines import ENGINES
     from mcsquared import MC2, ParquetFolder, evaluation
 
     chosen = Settings.from_dict(settings)
@@ -132,7 +132,7 @@ def fit_folder(settings: dict[str, Any], engine: str, path: str) -> dict[str, An
     began = time.perf_counter()
     cpu = cpu_seconds(lambda: model.fit(ParquetFolder(path, memory=chosen.folder_memory)))
     return {
-        "fitted_megabytes": peak_megabytes(),  # before scores are computed, which take more
+        "fitted_megabytes": peak_megabytes(),  # before the scores, which need more memory
         "fit_cpu_seconds": cpu,
         "fit_wall_seconds": time.perf_counter() - began,
         "sweep_seconds": float(np.median(seconds)),
@@ -143,12 +143,13 @@ def fit_folder(settings: dict[str, Any], engine: str, path: str) -> dict[str, An
     }
 
 
-def contend(settings: dict[str, Any], module: str) -> dict[str, Any]:
+def sweep_contender(settings: dict[str, Any], name: str) -> dict[str, Any]:
     """Do as many sweeps of one contender as the fits do."""
+    from benchmarks.contenders import ALL
     from benchmarks.corpora import corpus_for
 
     chosen = Settings.from_dict(settings)
-    contender = importlib.import_module(module).begin(corpus_for(chosen), chosen)
+    contender = next(one for one in ALL if one.name == name)(corpus_for(chosen), chosen)
     for _ in range(chosen.fit_sweeps):
         contender.sweep()
     return contender.size()
@@ -157,7 +158,7 @@ def contend(settings: dict[str, Any], module: str) -> dict[str, Any]:
 def consensus(
     n_groups: int, n_draws: int, n_clusters: int, moved: float, seed: int
 ) -> dict[str, Any]:
-    """Take the consensus of draws in which every group is elsewhere with probability ``moved``."""
+    """Compute the consensus of draws in which each group is moved with probability ``moved``."""
     import numpy as np
 
     from mcsquared.posterior.consensus import consensus as best_partition
@@ -166,8 +167,8 @@ def consensus(
     truth = rng.integers(n_clusters, size=n_groups, dtype=np.int32)
     draws = np.empty((n_draws, n_groups), np.int32)
     for draw in draws:
-        elsewhere = rng.integers(n_clusters, size=n_groups, dtype=np.int32)
-        draw[:] = np.where(rng.random(n_groups) < moved, elsewhere, truth)
+        other = rng.integers(n_clusters, size=n_groups, dtype=np.int32)
+        draw[:] = np.where(rng.random(n_groups) < moved, other, truth)
     best_partition(draws[:, :200])  # compiles
     before = peak_megabytes()
     began, cpu_began = time.perf_counter(), time.process_time()
@@ -193,7 +194,7 @@ JOBS = {
         fit_large,
         write_folder,
         fit_folder,
-        contend,
+        sweep_contender,
         consensus,
     )
 }

@@ -1,4 +1,4 @@
-"""Where, with what and when a run was made: processor, versions, date, load."""
+"""Description of a run: processor, versions, date, load."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["describe", "describe_device", "occasion"]
-
 PACKAGES = ("mcsquared", "numpy", "scipy", "numba", "scikit-learn", "pandas", "tomotopy")
 DEVICE_PACKAGES = ("numba-cuda", "numba", "numpy", "scipy")
 
 
 def describe() -> dict[str, str]:
-    """Return what figures depend on and a reader needs; the machine's name is not a part of it."""
+    """Return processor, system and versions, without the name of the machine."""
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
@@ -24,7 +22,7 @@ def describe() -> dict[str, str]:
 
 
 def describe_device() -> dict[str, str] | None:
-    """Return the same for a GPU and what drives it; None where there is none."""
+    """Return the GPU, its host and versions; None if there is no GPU."""
     try:
         from numba import cuda
 
@@ -40,13 +38,13 @@ def describe_device() -> dict[str, str] | None:
     versions = ", ".join(f"{package} {_version(package)}" for package in DEVICE_PACKAGES)
     return {
         "GPU": f"{named}, {memory:.0f} GB, CUDA {'.'.join(map(str, driver))}",
-        "processor beside it": f"{_processor()}, {os.cpu_count()} cores",
-        "versions there": f"Python {platform.python_version()}, {versions}",
+        "host processor": f"{_processor()}, {os.cpu_count()} cores",
+        "versions": f"Python {platform.python_version()}, {versions}",
     }
 
 
 def occasion(command: str) -> str:
-    """Return command, date and how busy the machine is, in one line."""
+    """Return command, date and load average in one line."""
     date, load = datetime.now(UTC).date().isoformat(), os.getloadavg()[0]
     return f"`{command}`, {date}, load average {load:.1f} on {os.cpu_count()} cores"
 

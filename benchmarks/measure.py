@@ -1,4 +1,4 @@
-"""CPU-seconds, spread and peak memory: the only places where a clock or a gauge is read."""
+"""Measure CPU-seconds, wall seconds and peak memory."""
 
 from __future__ import annotations
 
@@ -16,23 +16,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
-__all__ = [
-    "ROOT",
-    "Timing",
-    "cpu_seconds",
-    "cpu_seconds_of_command",
-    "peak_megabytes",
-    "run_job",
-    "side_by_side",
-]
-
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """Return what ``work`` costs in CPU-seconds of this process, all its threads together."""
+    """Return the CPU-seconds of ``work`` in this process, over all threads."""
     began = time.process_time()
     work()
     return time.process_time() - began
@@ -40,35 +30,34 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 @dataclass
 class Timing:
-    """The same work timed several times."""
+    """Repeated timings of the same work."""
 
     seconds: list[float] = field(default_factory=list)
 
     def add(self, seconds: float) -> None:
-        """Note one more run of the work."""
+        """Add the seconds of one run."""
         self.seconds.append(seconds)
 
     @property
     def median(self) -> float:
-        """The figure to quote."""
+        """Median of all runs."""
         return median(self.seconds)
 
     @property
     def least(self) -> float:
-        """The run that was disturbed least."""
+        """Fastest run."""
         return min(self.seconds)
 
     @property
     def most(self) -> float:
-        """The run that was disturbed most."""
+        """Slowest run."""
         return max(self.seconds)
 
 
 def peak_megabytes() -> float:
-    """Return the most memory this process has held, in MB of 10^6 bytes.
+    """Return the peak memory of this process in MB (10^6 bytes).
 
-    On Linux ``ru_maxrss`` also remembers the program that started this one; the kernel's own
-    high-water mark of the present program does not.
+    On Linux ``ru_maxrss`` is inherited from the parent process; ``VmHWM`` is not.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -82,7 +71,7 @@ def peak_megabytes() -> float:
 def run_job(
     job: str, environment: Mapping[str, str] | None = None, /, **arguments: Any
 ) -> dict[str, Any]:
-    """Run a job of `benchmarks.jobs` in a fresh process and return what it reports."""
+    """Run a job of `benchmarks.jobs` in a new process and return its report."""
     command = [sys.executable, "-m", "benchmarks.jobs", job, json.dumps(arguments)]
     finished = subprocess.run(
         command,
@@ -93,17 +82,17 @@ def run_job(
         check=False,
     )
     if finished.returncode:
-        raise RuntimeError(f"the job {job} failed:\n{finished.stderr[-2000:]}")
+        raise RuntimeError(f"job {job} failed:\n{finished.stderr[-2000:]}")
     return json.loads(finished.stdout.splitlines()[-1])
 
 
-def side_by_side(work: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
-    """Call a function of a module once for each tuple, in as many processes as there are cores.
+def run_parallel(work: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
+    """Call a module-level function once per tuple, with one process per core.
 
-    For work whose result counts, not its time.
+    Not for work that is timed.
     """
-    workers = min(os.cpu_count() or 1, len(calls))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    processes = min(os.cpu_count() or 1, len(calls))
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         return list(pool.map(work, *zip(*calls, strict=True)))
 
 

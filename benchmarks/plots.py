@@ -1,4 +1,4 @@
-"""Curves of held-out perplexity over the time they took, one label at each curve's end."""
+"""Plot held-out perplexity by training time, with a label at the end of each curve."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from benchmarks.tables import Answer
+    from benchmarks.tables import Result
 
-__all__ = ["draw_curves"]
-
-# Okabe and Ito (2008): told apart by colour-blind readers too. Ours are the two strongest.
-OURS = ("#0072B2", "#D55E00")
+# Colour-blind safe palette of Okabe and Ito (2008). mcsquared has the two strongest colours.
+MCSQUARED = ("#0072B2", "#D55E00")
 OTHERS = {
     "tomotopy LDA": "#009E73",
     "tomotopy HDP": "#CC79A7",
@@ -19,11 +17,11 @@ OTHERS = {
     "MALLET LDA": "#56B4E9",
 }
 MARKS = "os^DvPX"
-APART = 0.045  # of the height: labels nearer than that would cover each other
+SPACING = 0.045  # minimum distance of labels, as a share of the height
 
 
-def draw_curves(answer: Answer, path: Path) -> None:
-    """Draw figure over CPU-seconds, time on a log scale, and write it to a file."""
+def draw_curves(result: Result, path: Path) -> None:
+    """Plot the curves of a result over CPU-seconds, with log scales, and write a file."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -31,11 +29,11 @@ def draw_curves(answer: Answer, path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(8.5, 5.0), layout="constrained")
     ends = []
-    ours, marks = iter(OURS), iter(MARKS)
-    for name, curve in answer.curves.items():
+    colours, marks = iter(MCSQUARED), iter(MARKS)
+    for name, curve in result.curves.items():
         seconds, values = zip(*curve, strict=True)
         if name.startswith("mcsquared"):
-            colour, style = next(ours), {"linewidth": 2.6, "zorder": 3}
+            colour, style = next(colours), {"linewidth": 2.6, "zorder": 3}
         else:
             colour = OTHERS.get(name.split(",")[0], "black")
             style = {"linewidth": 1.2, "marker": next(marks), "markersize": 4}
@@ -57,14 +55,14 @@ def draw_curves(answer: Answer, path: Path) -> None:
 
 
 def _label_ends(axes: object, ends: list[tuple[float, float, str, str]]) -> None:
-    """Write each name beside its curve's end, moved up where the one below is too near."""
-    axes.figure.canvas.draw()  # limits are known from here on
+    """Write each name next to the end of its curve, moved up to avoid overlaps."""
+    axes.figure.canvas.draw()  # sets the limits
     to_share = axes.transAxes.inverted().transform
     last = max(seconds for seconds, *_ in ends)
     height = -1.0
     for seconds, value, name, colour in sorted(ends, key=lambda end: end[1]):
         share = to_share(axes.transData.transform((seconds, value)))[1]
-        height = max(share, height + APART)
+        height = max(share, height + SPACING)
         axes.annotate(
             name,
             xy=(seconds, value),

@@ -1,12 +1,12 @@
-"""Held-out completion perplexity of any model that has topics, the same for every peer.
+"""Held-out completion perplexity of any topic model, computed the same way for all packages.
 
-A test group's first half is folded in by Gibbs sampling, given the model's topics and its prior of
-topic weights, and each token of the second half is scored with the predictive
+Topic weights of a test group are inferred from its first half by Gibbs sampling, given the topics
+and the prior on topic weights, and each token of the second half is scored with the predictive
 
     p(w | first half)  =  Σ_m E[θ_m | first half] ψ_mw
 
-The mean of θ is over all iterations after the burn-in and over each token's topic given the other
-tokens', so that little chance is left in it: packages that score with one draw of θ come out worse.
+The mean of θ is over all iterations after the burn-in, with each token's topic averaged given those
+of the other tokens, so its Monte Carlo error is small: packages that use one draw of θ score worse.
 """
 
 from __future__ import annotations
@@ -22,20 +22,10 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
 
-__all__ = [
-    "Halves",
-    "TopicModel",
-    "completion_perplexity",
-    "fold_in",
-    "own_perplexity",
-    "score",
-    "token_predictive",
-]
-
-# Fewer iterations leave chance in θ, which costs a peer: on NIPS 0.4% with 50 of them. With these
-# the perplexity is within 0.1% of what ten times as many give.
+# Monte Carlo error in θ increases the perplexity: on NIPS by 0.4% with 50 iterations. With these
+# numbers it is within 0.1% of the value for ten times as many.
 BURN_IN, ITERATIONS = 30, 200
-FEWEST = 40  # where several draws share the iterations: the mean over draws evens out chance, too
+MIN_ITERATIONS = 40  # if several draws share the iterations, their mean reduces the error as well
 LANES = 16
 
 Floats = NDArray[np.float64]
@@ -43,16 +33,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TopicModel:
-    """What a peer has learnt: all that folding in a new group needs.
+    """The topics and the prior of a trained model.
 
     Parameters
     ----------
     word_given_topic : float32 (n_topics, n_words)
-        ψ, in the order of the corpus's words; rows sum to 1.
+        ψ, in the order of the vocabulary; rows sum to 1.
     alpha : float64 (n_topics,)
         Dirichlet prior of a group's topic weights.
     theta : float64 (n_groups, n_topics), optional
-        Topic weights of the test groups given their first halves, by the package's own means.
+        Topic weights of the test groups given their first halves, inferred by the package.
     """
 
     word_given_topic: NDArray[np.float32]
@@ -62,14 +52,14 @@ class TopicModel:
 
 @dataclass(frozen=True)
 class Halves:
-    """Test groups cut in two: what is seen, and what is scored."""
+    """Test groups split into an observed half and a scored half."""
 
     first: Corpus
     second: Corpus
 
     @classmethod
     def of(cls, test: Corpus, train: Corpus, seed: int) -> Halves:
-        """Cut as `mcsquared.evaluation.perplexity` does with ``random_state=seed``."""
+        """Split as `mcsquared.evaluation.perplexity` does with ``random_state=seed``."""
         from mcsquared.evaluation.perplexity import split_halves
         from mcsquared.prediction.parameters import HALVES, stream
 
@@ -77,7 +67,7 @@ class Halves:
 
     @property
     def n_scored(self) -> int:
-        """Tokens of the second halves."""
+        """Number of tokens in the second halves."""
         return int(self.second.n_tokens)
 
 
@@ -86,18 +76,18 @@ def completion_perplexity(
 ) -> float:
     """Return the completion perplexity of a model, or of the mean of several of its draws.
 
-    Where the package itself has inferred the topic weights, the better of both counts.
+    If the package has inferred the topic weights as well, the better score is returned.
     """
     models = [models] if isinstance(models, TopicModel) else list(models)
-    each = max(ITERATIONS // len(models), FEWEST)
+    each = max(ITERATIONS // len(models), MIN_ITERATIONS)
     predictive = sum(token_predictive(m, halves, seed, each) for m in models) / len(models)
-    own = own_perplexity(models, halves)
+    by_package = package_perplexity(models, halves)
     folded_in = score(predictive, halves)
-    return folded_in if own is None else min(folded_in, own)
+    return folded_in if by_package is None else min(folded_in, by_package)
 
 
-def own_perplexity(models: Sequence[TopicModel], halves: Halves) -> float | None:
-    """Return the same by the package's own topic weights, where all models have them."""
+def package_perplexity(models: Sequence[TopicModel], halves: Halves) -> float | None:
+    """Return the perplexity with the topic weights of the package; None without them."""
     if any(model.theta is None for model in models):
         return None
     return score(sum(mix(model.theta, model, halves) for model in models) / len(models), halves)
@@ -106,7 +96,7 @@ def own_perplexity(models: Sequence[TopicModel], halves: Halves) -> float | None
 def token_predictive(
     model: TopicModel, halves: Halves, seed: int = 0, iterations: int = ITERATIONS
 ) -> Floats:
-    """Return p(w | first half) of each word of each second half: one number per non-zero count."""
+    """Return p(w | first half) of each word of each second half, one value per non-zero count."""
     start, word = _tokens(halves.first)
     psi = np.ascontiguousarray(model.word_given_topic.T)
     theta = fold_in(start, word, psi, model.alpha, BURN_IN, iterations, seed)
@@ -124,7 +114,7 @@ def mix(theta: Floats, model: TopicModel, halves: Halves) -> Floats:
 
 
 def score(predictive: Floats, halves: Halves) -> float:
-    """Return the perplexity of the second halves under these probabilities of their words."""
+    """Return the perplexity of the second halves for these probabilities of their words."""
     counts = halves.second.content.counts
     return float(np.exp(-(counts.data @ np.log(predictive)) / counts.data.sum()))
 
@@ -165,7 +155,7 @@ def fold_in(
     return theta[:, :n_topics]
 
 
-@njit(cache=True, nogil=True, fastmath=True)  # a sum in another order changes nothing of the mean
+@njit(cache=True, nogil=True, fastmath=True)  # the order of sums does not matter for the mean
 def _fold_in(start, word, topic_given_word, alpha, burn_in, iterations, rng, theta):
     n_topics = alpha.size
     weight, share = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
@@ -173,22 +163,22 @@ def _fold_in(start, word, topic_given_word, alpha, burn_in, iterations, rng, the
         first, n_tokens = start[j], start[j + 1] - start[j]
         topic = np.full(n_tokens, -1)
         count = np.zeros(n_topics, np.int32)
-        held = alpha.astype(np.float32)
+        prior_count = alpha.astype(np.float32)
         for iteration in range(burn_in + iterations):
             share[:] = 0.0
             for i in range(n_tokens):
-                if topic[i] >= 0:  # none in the first pass: tokens come in one after another
+                if topic[i] >= 0:  # unassigned in the first pass
                     count[topic[i]] -= 1
-                    held[topic[i]] = alpha[topic[i]] + count[topic[i]]
+                    prior_count[topic[i]] = alpha[topic[i]] + count[topic[i]]
                 likelihood = topic_given_word[word[first + i]]
                 total = np.float32(0.0)
                 for m in range(n_topics):
-                    weight[m] = held[m] * likelihood[m]
+                    weight[m] = prior_count[m] * likelihood[m]
                     total += weight[m]
                 m = _pick(weight, np.float32(rng.random()) * total)
                 topic[i] = m
                 count[m] += 1
-                held[m] = alpha[m] + count[m]
+                prior_count[m] = alpha[m] + count[m]
                 inverse = np.float32(1.0) / total
                 for m in range(n_topics):
                     share[m] += weight[m] * inverse
@@ -202,7 +192,7 @@ def _fold_in(start, word, topic_given_word, alpha, burn_in, iterations, rng, the
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _pick(weight, threshold):
-    """Return the first topic whose running sum of weights passes the threshold."""
+    """Return the first topic whose cumulative weight exceeds the threshold."""
     before = np.float32(0.0)
     block = 0
     for start in range(0, weight.size, LANES):
@@ -215,7 +205,7 @@ def _pick(weight, threshold):
         before += within
     chosen = block
     for m in range(block, block + LANES):
-        if weight[m] > 0.0:  # rounding must not choose a topic that cannot be
+        if weight[m] > 0.0:  # rounding must not select a topic of probability 0
             chosen = m
         before += weight[m]
         if before > threshold:

@@ -1,63 +1,61 @@
-"""How long and how large a run is; every question reads the same settings."""
+"""Lengths and sizes of a run, shared by all benchmarks."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["Settings"]
-
 
 @dataclass(frozen=True)
 class Settings:
-    """Sizes of a run; the defaults are those of the committed table.
+    """Lengths and sizes of a run; the defaults are those of the committed results.
 
     Parameters
     ----------
     n_topics, n_clusters : int
-        What every contender starts with.
+        Initial numbers for every contender.
     beta : float
-        Dirichlet prior of the words of a topic, for every contender: mcsquared's own default. At
-        tomotopy's and MALLET's default of 0.01 LDA foretells NIPS worse.
+        Dirichlet prior of the words of a topic, for every contender: the default of mcsquared. With
+        0.01, the default of tomotopy and MALLET, LDA predicts NIPS worse.
     warm_up : int
-        Sweeps before any is timed: the first compiles, and those from a random start cost less or
-        more than later ones.
+        Sweeps before the timed ones: the first compiles, and the cost of sweeps after a random
+        start differs from that of later ones.
     sweeps : int
-        Timed sweeps of each contender, one after the other in turn.
+        Timed sweeps of each contender, interleaved.
     slow_warm_up, slow_sweeps : int
-        The same for contenders that would take all the time.
+        The same for slow contenders.
     growth_warm_up, growth_sweeps, scaling_sweeps : int
-        The same where many sizes are timed.
+        The same for benchmarks of many sizes.
     fit_sweeps : int
-        Sweeps of the whole fits whose memory is measured.
+        Sweeps of the fits whose memory is measured.
     compile_anew : bool
         Whether one of these fits compiles its kernels.
     large_sweeps, large_topics, large_clusters : int
         The fit of the UN speeches whose memory and time are measured.
     folder_groups, folder_memory, folder_sweeps, folder_topics, folder_clusters
-        The fit of Parquet files that do not fit in memory.
+        The fit of Parquet files larger than memory.
     quality_seconds : float
         CPU-seconds of training for each curve of held-out perplexity.
     split_seconds : float
         CPU-seconds of training for each fit of each split of NIPS.
     n_splits : int
     peer_topics : tuple of int
-        Numbers of topics that a user of LDA would try; the last also bounds ours.
+        Numbers of topics of LDA; the last is the upper bound for mcsquared.
     scene_sweeps, scene_seeds : int
         Fits of the labelled images.
     letter_starts, identifiable_starts, identifiable_sweeps : int
         Fits of the letters.
     pairs, pair_seconds
-        Pairs of runs on one thread and on two, and what each of a pair takes at the least.
+        Pairs of runs on one thread and on two, and the minimum seconds of each run.
     device_sweeps, device_warm_up : int
-        Sweeps on a GPU, and how many of them are not timed.
+        Sweeps on a GPU, and the number of untimed ones.
     device_large_sweeps, device_large_timed : int
         Sweeps of the large corpus: λ finite, and λ = ∞.
     consensus_groups, consensus_draws : int
     repeats : int
-        How often a command is started to time it.
+        Number of timed runs of a command.
     simulated : bool
-        Use a simulated corpus even where the data are at hand.
+        Use a simulated corpus even if the data are available.
     scale : float
-        Size of corpora against the whole ones.
+        Share of the groups of each corpus.
     """
 
     n_topics: int = 100
@@ -104,11 +102,11 @@ class Settings:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> "Settings":
-        """Return what `dataclasses.asdict` and JSON made a dict of."""
+        """Return the settings from a dict that was stored as JSON."""
         return cls(**{**record, "peer_topics": tuple(record["peer_topics"])})
 
     def quick(self) -> "Settings":
-        """Return settings that end in two or three minutes and say little about anything."""
+        """Return settings for a run of two or three minutes, whose figures are not meaningful."""
         return replace(
             self,
             warm_up=2,

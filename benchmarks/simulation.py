@@ -1,4 +1,4 @@
-"""Documents by the hundred million tokens, simulated as the arrays that samplers read."""
+"""Simulate documents with hundreds of millions of tokens, directly as arrays of the samplers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.observations import Observations
 
-__all__ = ["Simulated", "simulate"]
-
-TIMES = 1.5  # that a document has a word it has at all, on average
+MEAN_COUNT = 1.5  # of a word in a document that contains it
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What was simulated.
+    """Simulated documents.
 
-    ``corpus`` has the words and nothing else: priors are made for it. ``clusters`` are the true
-    ones, int32 (n_groups,).
+    ``corpus`` has the vocabulary only, to make priors. ``clusters`` are the true ones, int32
+    (n_groups,).
     """
 
     corpus: Corpus
@@ -38,12 +36,12 @@ def simulate(
 ) -> Simulated:
     """Return documents of clusters that mix topics, which share a few frequent words.
 
-    The number of tokens comes out within a few percent.
+    The number of tokens is approximate, within a few per cent.
     """
     rng = np.random.default_rng(seed)
     shares = np.cumsum(rng.dirichlet(np.full(n_topics, 0.1), n_clusters), axis=1)
     clusters = rng.integers(0, n_clusters, n_groups).astype(np.int32)
-    lengths = np.maximum(rng.gamma(2.0, n_tokens / TIMES / n_groups / 2, n_groups), 1.0)
+    lengths = np.maximum(rng.gamma(2.0, n_tokens / MEAN_COUNT / n_groups / 2, n_groups), 1.0)
     start = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
     word, count = np.empty(start[-1], np.int32), np.empty(start[-1], np.int32)
     _fill(start, clusters, shares, n_words, seed, word, count)
@@ -59,17 +57,17 @@ def _fill(start, clusters, shares, n_words, seed, word, count):
         for e in range(start[j], start[j + 1]):
             numbers = four_words(uint64(e), uint64(0), place_of(0, 0), uint64(seed), uint64(0))
             topic = min(np.searchsorted(of_cluster, unit(numbers[0])), n_topics - 1)
-            # Ranks as Zipf has them; topics are frequent in different words.
+            # Ranks follow Zipf's law; topics differ in their frequent words.
             rank = np.int64(math.exp(unit(numbers[1]) * math.log(n_words)) - 1.0)
             word[e] = (rank * (1 + rank % 7) + topic * (n_words // n_topics)) % n_words
-            more = math.log(unit(numbers[2])) / math.log(1.0 - 1.0 / TIMES)
+            more = math.log(unit(numbers[2])) / math.log(1.0 - 1.0 / MEAN_COUNT)
             count[e] = 1 + np.int32(more)
 
 
 def _observed(
     n_words: int, start: np.ndarray, word: np.ndarray, count: np.ndarray
 ) -> tuple[Corpus, Observations]:
-    """Return the entries as observations, without the copies that a corpus would make of them."""
+    """Return the entries as observations, without the copies that a corpus would make."""
     from mcsquared.corpus import Corpus
     from mcsquared.model.priors import Priors
     from mcsquared.observations import observe

@@ -1,4 +1,4 @@
-"""Simulated corpora of any size, quickly made: what the cost of a sweep is learned from."""
+"""Simulated corpora of a given size, to which the cost of a sweep is fitted."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from scipy import sparse
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
 
-__all__ = ["Size", "sized_corpus"]
-
 TOPICS_OF_GROUP = 8
-RARE_FROM = 5  # words: those more frequent are about as frequent as each other
+RARE_FROM = 5  # words: the most frequent ones have similar frequencies
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large a corpus is, and how many topics, clusters and categories it is made of."""
+    """Size of a corpus, and the numbers of topics, clusters and categories it is drawn from."""
 
     n_groups: int
     tokens_per_group: int
@@ -30,7 +28,7 @@ class Size:
     n_categories: int = 0
 
     def scaled(self, scale: float) -> Size:
-        """Return the same with a share of the groups and the square root of it of the words."""
+        """Return the size with ``scale`` times the groups and √scale times the words."""
         return Size(
             max(int(self.n_groups * scale), 50),
             self.tokens_per_group,
@@ -42,10 +40,10 @@ class Size:
 
 
 def sized_corpus(size: Size, seed: int = 0) -> Corpus:
-    """Return groups of words with a year, and a place where there are categories.
+    """Return groups of words with a year, and a place if there are categories.
 
-    Lengths vary, words are as frequent as Zipf's law has them, and a group has some topics of its
-    cluster's mixture: how often a word is repeated in a group decides what many steps cost.
+    Lengths vary, word frequencies follow Zipf's law, and a group uses some topics of its cluster:
+    the repetition of words within a group determines the cost of many steps.
     """
     from mcsquared.corpus import Corpus
 
@@ -69,7 +67,7 @@ def sized_corpus(size: Size, seed: int = 0) -> Corpus:
 
 
 def _words(topic: NDArray[np.int64], size: Size, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Draw the words of all tokens, topic by topic."""
+    """Draw the words of all tokens, one topic at a time."""
     frequency = 1.0 / (RARE_FROM + np.arange(size.n_words))
     word = np.empty(len(topic), np.int32)
     by_topic = np.argsort(topic.astype(np.int16), kind="stable")

@@ -1,4 +1,4 @@
-"""CPU-seconds of the steps of a blocked sweep, by clocks around the functions that do them."""
+"""Measure the CPU-seconds of the steps of a blocked sweep by wrapping their functions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from functools import wraps
 from pkgutil import resolve_name
 from typing import Any
 
-__all__ = ["clocked_steps"]
-
-# Functions by where `mcsquared.samplers.blocked` has them, and the step that each belongs to.
+# Functions of `mcsquared.samplers.blocked` and the step that each belongs to.
 STEP_OF = {
     ("psi.Psi", "variates"): "ψ",
     ("psi.Psi", "times_words"): "ψ",
@@ -21,44 +19,44 @@ STEP_OF = {
     ("words", "draw_topics"): "topics",
     ("words", "visit_all_topics"): "topics",
     ("words", "visit_own_topics"): "topics",
-    # Without the steps inside of it: what is left is counting words.
+    # Without the nested steps: the rest is counting words.
     ("words", "move_members_given"): "counts",
     ("place", "count_groups"): "counts",
 }
 
 
 @contextmanager
-def clocked_steps() -> Iterator[dict[str, float]]:
-    """Yield CPU-seconds by step, to which sweeps add as long as this lasts.
+def timed_steps() -> Iterator[dict[str, float]]:
+    """Yield CPU-seconds by step, to which all sweeps in the context are added.
 
-    From whole sweeps alone, terms that grow together could not be told apart.
+    Timing whole sweeps alone could not separate terms that grow together.
     """
     seconds: dict[str, float] = defaultdict(float)
-    inside = [0.0]  # CPU-seconds of steps that end inside of the one at hand
-    before = []
+    nested = [0.0]  # CPU-seconds of steps nested in the current one
+    originals = []
     for (where, name), step in STEP_OF.items():
         owner = resolve_name(f"mcsquared.samplers.blocked.{where}")
-        before.append((owner, name, getattr(owner, name)))
-        setattr(owner, name, _clocked(getattr(owner, name), step, seconds, inside))
+        originals.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, _timed(getattr(owner, name), step, seconds, nested))
     try:
         yield seconds
     finally:
-        for owner, name, function in before:
+        for owner, name, function in originals:
             setattr(owner, name, function)
 
 
-def _clocked(
-    function: Callable[..., Any], step: str, seconds: dict[str, float], inside: list[float]
+def _timed(
+    function: Callable[..., Any], step: str, seconds: dict[str, float], nested: list[float]
 ) -> Callable[..., Any]:
     @wraps(function)
-    def timed(*arguments: Any) -> Any:
-        inside.append(0.0)
+    def wrapper(*arguments: Any) -> Any:
+        nested.append(0.0)
         began = time.process_time()
         try:
             return function(*arguments)
         finally:
             spent = time.process_time() - began
-            seconds[step] += spent - inside.pop()
-            inside[-1] += spent
+            seconds[step] += spent - nested.pop()
+            nested[-1] += spent
 
-    return timed
+    return wrapper

@@ -1,4 +1,4 @@
-"""Answers as tables: for the terminal, for the documentation, and as JSON."""
+"""Results as tables: for the terminal, for the documentation, and as JSON."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-__all__ = ["Answer", "Target", "Unavailable", "markdown", "picture_of"]
-
 Cell = str | int | float | None
 
 
-class Unavailable(Exception):  # noqa: N818 - it is no error
-    """A question that cannot be asked here; why is its text."""
+class Unavailable(Exception):  # noqa: N818 - not an error
+    """A benchmark that cannot run on this machine; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A figure with a bound that it should keep; None where it was never reached."""
+    """A figure and its bound; the figure is None if it was not reached."""
 
     what: str
     found: float | None
@@ -30,30 +28,30 @@ class Target:
 
     @property
     def met(self) -> bool:
-        """Whether the bound is kept."""
+        """Whether the figure satisfies the bound."""
         if self.found is None:
             return False
         return self.found >= self.bound if self.at_least else self.found <= self.bound
 
     @property
     def cells(self) -> tuple[str, str, str, str]:
-        """What, found, wanted and verdict, as a table shows them."""
+        """Name, figure, bound and verdict, formatted for a table."""
         unit = f" {self.unit}" if self.unit else ""
-        wanted = f"at {'least' if self.at_least else 'most'} {show(self.bound)}{unit}"
-        found = "never" if self.found is None else f"{show(self.found)}{unit}"
-        return self.what, found, wanted, "met" if self.met else "missed"
+        bound = f"at {'least' if self.at_least else 'most'} {format_cell(self.bound)}{unit}"
+        found = "not reached" if self.found is None else f"{format_cell(self.found)}{unit}"
+        return self.what, found, bound, "met" if self.met else "missed"
 
     def __str__(self) -> str:
-        what, found, wanted, verdict = self.cells
-        return f"{what}: {found}, {wanted} wanted: {verdict}"
+        what, found, bound, verdict = self.cells
+        return f"{what}: {found} (target: {bound}, {verdict})"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a question found: rows of figures, the targets they are held against, remarks.
+class Result:
+    """Rows of figures, their targets, and notes.
 
-    ``curves`` are the lines of a plot, by name, as (CPU-seconds, figure); ``machine`` is what
-    `benchmarks.machine` says, where it is not the page's.
+    ``curves`` are the lines of a plot by name, as (CPU-seconds, figure); ``machine`` is the output
+    of `benchmarks.machine` if it differs from that of the page.
     """
 
     title: str
@@ -66,27 +64,27 @@ class Answer:
     machine: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Answer:
-        """Return what `to_dict` wrote down."""
+    def from_dict(cls, record: Mapping[str, Any]) -> Result:
+        """Return the inverse of `to_dict`."""
         return cls(**{**record, "targets": [Target(**target) for target in record["targets"]]})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON takes it."""
+        """Return a dict for JSON."""
         return asdict(self)
 
     def for_terminal(self) -> RichTable:
-        """Return the rows as rich shows them."""
+        """Return the rows as a table of rich."""
         from rich.table import Table as RichTable
 
         table = RichTable(title=self.title, title_justify="left")
         for number, column in enumerate(self.columns):
             table.add_column(column, justify="right" if number else "left")
         for row in self.rows:
-            table.add_row(*map(show, row))
+            table.add_row(*map(format_cell, row))
         return table
 
     def for_documentation(self, picture: str = "") -> str:
-        """Return title, picture, rows and notes in Markdown; targets are at the top of the page."""
+        """Return title, picture, rows and notes as Markdown; targets are at the top of the page."""
         lines = [f"## {self.title}", "", self.run, ""]
         if self.machine:
             lines += [*(f"- {name}: {value}" for name, value in self.machine.items()), ""]
@@ -94,12 +92,12 @@ class Answer:
             lines += [f"![{self.title}]({picture})", ""]
         lines += ["| " + " | ".join(self.columns) + " |"]
         lines += ["|" + "|".join(["---", *["---:"] * (len(self.columns) - 1)]) + "|"]
-        lines += ["| " + " | ".join(map(show, row)) + " |" for row in self.rows]
+        lines += ["| " + " | ".join(map(format_cell, row)) + " |" for row in self.rows]
         return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)]).rstrip() + "\n"
 
 
-def show(cell: Cell) -> str:
-    """Return a cell in three digits, or a dash where there is nothing."""
+def format_cell(cell: Cell) -> str:
+    """Return a cell with three digits, or a dash for None."""
     if cell is None:
         return "-"
     if isinstance(cell, float):
@@ -109,35 +107,35 @@ def show(cell: Cell) -> str:
 
 INTRODUCTION = """# Benchmarks
 
-Written by `make bench` (`python -m benchmarks`), never by hand; the same figures, unrounded, are in
-`benchmarks/results/latest.json`. Speed is in CPU-seconds, every contender in the same process and
-in turn with the others, so that a busy machine slows all of them: read the ratios first. Figures
-are medians over sweeps; the fastest sweep is closer to what an idle machine does.
+This page is generated by `make bench` (`python -m benchmarks`); the unrounded figures are in
+`benchmarks/results/latest.json`. Speed is measured in CPU-seconds, with all contenders interleaved
+in the same process, so that a busy machine slows all of them equally: compare the ratios first.
+Figures are medians over sweeps; the fastest sweep is closer to the speed of an idle machine.
 
-`make bench QUESTIONS="throughput quality"` asks some questions alone (all of them take about an
-hour), `make bench QUESTIONS=--quick` looks whether everything runs. MALLET takes part where
-`MCSQUARED_MALLET` names its folder.
+`make bench QUESTIONS="throughput quality"` runs some of the benchmarks (all of them take about an
+hour), `make bench QUESTIONS=--quick` checks that everything runs. MALLET is included if
+`MCSQUARED_MALLET` is set to its folder.
 """
 
 
-def markdown(machine: Mapping[str, Any], answers: Mapping[str, Answer]) -> str:
-    """Return the whole page: what was wanted and found, then the answers one by one."""
+def markdown(machine: Mapping[str, Any], results: Mapping[str, Result]) -> str:
+    """Return the whole page: the targets, then the results one by one."""
     facts = "\n".join(f"- {name}: {value}" for name, value in machine.items())
-    parts = [INTRODUCTION, facts + "\n", _summary(answers)]
-    parts += [answer.for_documentation(picture_of(name)) for name, answer in answers.items()]
+    parts = [INTRODUCTION, facts + "\n", _summary(results)]
+    parts += [result.for_documentation(picture_of(name)) for name, result in results.items()]
     return "\n".join(part for part in parts if part)
 
 
 def picture_of(question: str) -> str:
-    """Return the path of a question's plot, from the page."""
+    """Return the path of a plot relative to the page."""
     return f"images/{question}.png"
 
 
-def _summary(answers: Mapping[str, Answer]) -> str:
-    targets = [(name, target) for name, answer in answers.items() for target in answer.targets]
+def _summary(results: Mapping[str, Result]) -> str:
+    targets = [(name, target) for name, result in results.items() for target in result.targets]
     if not targets:
         return ""
-    lines = ["## What was wanted", "", "| question | figure | found | wanted | |"]
+    lines = ["## Targets", "", "| benchmark | figure | result | target | |"]
     lines += ["|---|---|---:|---:|---|"]
     lines += ["| " + " | ".join((name, *target.cells)) + " |" for name, target in targets]
     return "\n".join(lines) + "\n"

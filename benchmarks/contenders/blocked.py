@@ -1,7 +1,8 @@
-"""The blocked sampler of mcsquared: what a fit does in a sweep, trace included."""
+"""The blocked sampler of mcsquared: one sweep of a fit, including its trace."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.measure import cpu_seconds
@@ -10,16 +11,14 @@ if TYPE_CHECKING:
     from benchmarks.settings import Settings
     from mcsquared.corpus import Corpus
 
-__all__ = ["Blocked"]
-
 YEAR = {"year": "gaussian"}
 
 
 class Blocked:
-    """A chain of the wanted number of clusters and topics, with the year as its context by default.
+    """A chain with a given number of clusters and topics, by default with the year as its context.
 
-    Clusters and topics are bounded by their numbers at the start, so that the size asked for is the
-    size timed.
+    The numbers of clusters and topics at the start are also their upper bounds, so that the
+    requested size is the size that is timed.
     """
 
     name = "mcsquared blocked"
@@ -47,10 +46,30 @@ class Blocked:
         )
 
     def sweep(self) -> dict[str, float]:
-        """Do one sweep, which computes the log joint of its trace, on one thread."""
+        """Do one sweep on one thread, including the log joint of its trace."""
         given = (self.state, self.observations, self.priors, self.seed, 0, self.bounds)
         return {"sweep": cpu_seconds(lambda: self.sampler.sweep(*given))}
 
     def size(self) -> dict[str, int]:
-        """Return occupied clusters and topics."""
+        """Return the numbers of occupied clusters and topics."""
         return {"clusters": self.state.n_clusters, "topics": self.state.n_topics}
+
+
+class BlockedFinite(Blocked):
+    """λ finite, the default: groups vary within their cluster, λ is resampled."""
+
+    name = "mcsquared blocked, λ finite"
+
+    def __init__(self, corpus: Corpus, settings: Settings) -> None:
+        from mcsquared import Gamma
+
+        super().__init__(corpus, settings, Gamma(1, 0.1))
+
+
+class BlockedInfinite(Blocked):
+    """λ = ∞, the paper's model: all groups of a cluster share one mixture of topics."""
+
+    name = "mcsquared blocked, λ = ∞"
+
+    def __init__(self, corpus: Corpus, settings: Settings) -> None:
+        super().__init__(corpus, settings, math.inf)

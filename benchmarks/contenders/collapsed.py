@@ -1,4 +1,4 @@
-"""The collapsed sampler of mcsquared, step by step: what a fit does in a sweep, trace included."""
+"""The collapsed sampler of mcsquared: the steps of one sweep of a fit, including its trace."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ if TYPE_CHECKING:
     from benchmarks.settings import Settings
     from mcsquared.corpus import Corpus
 
-__all__ = ["NAME", "TOKEN_STEP", "Collapsed", "begin"]
-
-NAME = "mcsquared collapsed"
 TOKEN_STEP = "topics of tokens"
 
 
 class Collapsed:
-    """A chain near the wanted number of clusters and topics, with the year as its context.
+    """A chain with a given number of clusters and topics, with the year as its context.
 
-    Clusters are bounded by their number at the start, so that the size asked for is the size timed.
+    The number of clusters at the start is also their upper bound, so that the requested size is the
+    size that is timed.
     """
 
-    name = NAME
+    name = "mcsquared collapsed"
 
     def __init__(self, corpus: Corpus, settings: Settings) -> None:
         from mcsquared import Priors
@@ -45,7 +43,7 @@ class Collapsed:
         )
 
     def sweep(self) -> dict[str, float]:
-        """Do what `mcsquared.samplers.collapsed.sweep` does, and the trace, step by step."""
+        """Do the steps of `mcsquared.samplers.collapsed.sweep`, and the trace, one by one."""
         from mcsquared.samplers.clusters import sweep_clusters
         from mcsquared.samplers.concentrations import resample_concentrations
         from mcsquared.samplers.joint import log_joint
@@ -66,8 +64,5 @@ class Collapsed:
         }
 
     def size(self) -> dict[str, int]:
-        """Return occupied clusters and topics."""
+        """Return the numbers of occupied clusters and topics."""
         return {"clusters": self.state.n_clusters, "topics": self.state.n_topics}
-
-
-begin = Collapsed

@@ -1,7 +1,7 @@
-"""MALLET's LDA (Java), one thread, where ``MCSQUARED_MALLET`` names its folder or its program.
+"""MALLET's LDA (Java), one thread; ``MCSQUARED_MALLET`` is its folder or its program.
 
-It runs as a program of its own and cannot be stopped between sweeps: a sweep's time is the
-difference of two runs, divided by the sweeps between them.
+MALLET runs in its own process and cannot be stopped between sweeps: the time of a sweep is the
+difference of two runs, divided by the number of sweeps between them.
 """
 
 from __future__ import annotations
@@ -21,31 +21,28 @@ if TYPE_CHECKING:
     from benchmarks.settings import Settings
     from mcsquared.corpus import Corpus
 
-__all__ = ["NAME", "Mallet", "begin", "program"]
-
-NAME = "MALLET LDA"
 ENVIRONMENT = "MCSQUARED_MALLET"
-SWEEPS = (10, 20, 50, 100, 200, 400, 800)  # runs of a curve, while there is time
+SWEEPS = (10, 20, 50, 100, 200, 400, 800)  # sweeps of the runs of a curve
 
 
 def program() -> str:
-    """Return the path of MALLET's program, or say in an ImportError why there is none."""
+    """Return the path of MALLET's program; raise ImportError if it cannot be run."""
     named = os.environ.get(ENVIRONMENT)
     if not named:
-        raise ImportError(f"{ENVIRONMENT} names no folder or program of MALLET")
+        raise ImportError(f"{ENVIRONMENT} is not set to the folder or program of MALLET")
     if shutil.which("java") is None:
-        raise ImportError("there is no java to run it")
+        raise ImportError("java is not installed")
     path = Path(named)
     path = path / "bin" / "mallet" if path.is_dir() else path
     if not os.access(path, os.X_OK):
-        raise ImportError(f"{ENVIRONMENT} names {named}, where no program bin/mallet is")
+        raise ImportError(f"{ENVIRONMENT} must contain bin/mallet, got {named}")
     return str(path)
 
 
 class Mallet:
-    """MALLET's train-topics with hyper-parameters optimised every ten sweeps, as its guide says."""
+    """MALLET's train-topics; hyper-parameters are optimised every ten sweeps, as recommended."""
 
-    name = NAME
+    name = "MALLET LDA"
     slow = True
 
     def __init__(self, corpus: Corpus, settings: Settings) -> None:
@@ -68,7 +65,7 @@ class Mallet:
         )
 
     def train(self, sweeps: int) -> float:
-        """Train from the start; return CPU-seconds. Topics and alpha are left in the folder."""
+        """Train from scratch and write topics and alpha to the folder; return the CPU-seconds."""
         command = [self.program, "train-topics", "--input", str(self.folder / "groups.mallet")]
         options = {
             "num-topics": self.settings.n_topics,
@@ -77,7 +74,7 @@ class Mallet:
             "num-threads": 1,
             "optimize-interval": 10,
             "optimize-burn-in": 0,
-            "random-seed": self.settings.seed + 1,  # 0 would be the clock
+            "random-seed": self.settings.seed + 1,  # 0 means the clock
             "topic-word-weights-file": self.folder / "weights.txt",
             "output-topic-keys": self.folder / "keys.txt",
         }
@@ -86,20 +83,20 @@ class Mallet:
         return cpu_seconds_of_command(command)[0]
 
     def sweep(self) -> dict[str, float]:
-        """Return the time of a sweep among those after the warm-up; all are the same."""
+        """Return the mean time of the sweeps after the warm-up."""
         if self._seconds_of_sweep is None:
             few, more = self.settings.warm_up, self.settings.sweeps
             self._seconds_of_sweep = (self.train(few + more) - self.train(few)) / more
         return {"sweep": self._seconds_of_sweep}
 
     def size(self) -> dict[str, int]:
-        """Return the topics it was given."""
+        """Return the given number of topics."""
         return {"topics": self.settings.n_topics}
 
     def curve(self, seconds: float) -> list[tuple[float, TopicModel]]:
-        """Return (CPU-seconds, model) of longer and longer runs, up to so many CPU-seconds.
+        """Return (CPU-seconds, model) of runs of increasing length, up to ``seconds``.
 
-        What a run without sweeps costs (Java, reading, writing) is taken off.
+        The cost of a run without sweeps (Java, reading, writing) is subtracted.
         """
         idle = self.train(0)
         points: list[tuple[float, TopicModel]] = []
@@ -111,7 +108,7 @@ class Mallet:
         return points
 
     def snapshot(self) -> TopicModel:
-        """Return topics and alpha of the last run."""
+        """Return the topics and alpha of the last run."""
         from benchmarks.scoring import TopicModel
 
         n_topics = self.settings.n_topics
@@ -127,6 +124,3 @@ class Mallet:
                 alpha[int(topic)] = float(value)
         words = weights / weights.sum(axis=1, keepdims=True)
         return TopicModel(words.astype(np.float32), alpha)
-
-
-begin = Mallet

@@ -13,21 +13,17 @@ if TYPE_CHECKING:
     from benchmarks.settings import Settings
     from mcsquared.corpus import Corpus
 
-__all__ = ["NAME", "SklearnLDA", "begin"]
-
-NAME = "scikit-learn LDA"
-
 
 class SklearnLDA:
-    """LatentDirichletAllocation with its default prior of topic weights, pass by pass.
+    """LatentDirichletAllocation with its default prior on topic weights, one pass at a time.
 
-    ``partial_fit`` of the whole corpus with ``learning_decay=0`` replaces the topics as the batch
-    algorithm does; ``fit`` would add a last pass for a perplexity that nobody asked for.
+    ``partial_fit`` on the whole corpus with ``learning_decay=0`` replaces the topics as the batch
+    algorithm does; ``fit`` would add a final pass for a perplexity that is not used.
     """
 
-    name = NAME
+    name = "scikit-learn LDA"
     slow = True
-    infers_fast = True  # and its topics score better with its own θ than with Gibbs sampling
+    infers_fast = True  # its topics also score better with its own θ than with Gibbs sampling
 
     def __init__(self, corpus: Corpus, settings: Settings) -> None:
         from sklearn.decomposition import LatentDirichletAllocation
@@ -47,11 +43,11 @@ class SklearnLDA:
         return {"pass": cpu_seconds(lambda: self.model.partial_fit(self.counts))}
 
     def size(self) -> dict[str, int]:
-        """Return the topics it was given."""
+        """Return the given number of topics."""
         return {"topics": self.model.n_components}
 
     def snapshot(self) -> TopicModel:
-        """Return the variational means of the topics, and the prior."""
+        """Return the variational means of the topics and the prior."""
         from benchmarks.scoring import TopicModel
 
         topics = self.model.components_
@@ -59,8 +55,5 @@ class SklearnLDA:
         return TopicModel(words, np.full(len(words), self.model.doc_topic_prior_))
 
     def infer(self, corpus: Corpus) -> np.ndarray:
-        """Return θ of new groups by the package's own means."""
+        """Return θ of new groups as inferred by scikit-learn."""
         return self.model.transform(corpus.content.counts)
-
-
-begin = SklearnLDA

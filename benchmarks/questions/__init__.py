@@ -1,4 +1,4 @@
-"""What is asked, one module each with ``ask(settings) -> Answer``; a new one gets its line here."""
+"""The benchmarks, one module each with ``run(settings) -> Result``; new ones are added here."""
 
 from benchmarks.questions import (
     clusters,
@@ -16,21 +16,19 @@ from benchmarks.questions import (
     throughput,
 )
 
-__all__ = ["QUESTIONS"]
-
 QUESTIONS = {
-    "throughput": throughput.ask,
-    "threads": threads.ask,
-    "quality": quality.ask,
-    "splits": splits.ask,
-    "clusters": clusters.ask,
-    "letters": letters.ask,
-    "growth": growth.ask,
-    "scaling": scaling.ask,
-    "memory": memory.ask,
-    "folder": folder.ask,
-    "consensus": consensus.ask,
-    "startup": startup.ask,
-    "device": device.ask,
-    "device_large": device.ask_large,
+    "throughput": throughput.run,
+    "threads": threads.run,
+    "quality": quality.run,
+    "splits": splits.run,
+    "clusters": clusters.run,
+    "letters": letters.run,
+    "growth": growth.run,
+    "scaling": scaling.run,
+    "memory": memory.run,
+    "folder": folder.run,
+    "consensus": consensus.run,
+    "startup": startup.run,
+    "device": device.run,
+    "device_large": device.run_large,
 }

@@ -1,4 +1,4 @@
-"""Whether clusters of labelled images are the scenes they show, and what missing tags take away."""
+"""Agreement of clusters with the classes of labelled images, with and without missing tags."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks import ours
+from benchmarks import engines
 from benchmarks.corpora import scenes_for
-from benchmarks.measure import cpu_seconds, side_by_side
+from benchmarks.measure import cpu_seconds, run_parallel
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Cell, Target
+from benchmarks.tables import Cell, Result, Target
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
-
-__all__ = ["ask", "without_tags"]
 
 MISSING = (0, 25, 50, 75, 100)  # per cent of the images
 SLACK = 0.02
 ALONE = "content alone"
 
 
-def ask(settings: Settings) -> Answer:
+def run(settings: Settings) -> Result:
     columns = ("engine", "tags", "NMI", "worst", "best", "purity", "clusters", "topics", "CPU-s")
     title = "Clusters of labelme8 against its eight scenes"
     scenes = scenes_for(settings)
     if scenes is None:
-        return Answer(title, columns, [], notes=["Left out: labelme8.npz is not at hand."])
+        return Result(title, columns, [], notes=["Skipped: labelme8.npz was not found."])
     rows: list[tuple[Cell, ...]] = []
     found: dict[tuple[str, str], tuple[float, float]] = {}
     calls = [
@@ -37,7 +35,7 @@ def ask(settings: Settings) -> Answer:
         for engine, what in _cases()
         for seed in range(settings.scene_seeds)
     ]
-    fits = dict(zip(calls, side_by_side(_fit, calls), strict=True))
+    fits = dict(zip(calls, run_parallel(_fit, calls), strict=True))
     for case in _cases():
         engine, what = case
         scores, purities, clusters, topics, seconds = zip(
@@ -57,26 +55,26 @@ def ask(settings: Settings) -> Answer:
                 mean(seconds),
             )
         )
-    return Answer(
+    return Result(
         title,
         columns,
         rows,
         targets=_targets(found),
         notes=[
             f"Means of {settings.scene_seeds} seeds, {settings.scene_sweeps} sweeps, default "
-            f"priors; `labels_` of {scenes.corpus.n_groups:,} images. Images whose tags are "
-            "missing are chosen at random, others for each seed; content alone has no tags at all.",
+            f"priors; `labels_` of {scenes.corpus.n_groups:,} images. The images with missing "
+            "tags are chosen at random for each seed; content alone uses no tags at all.",
         ],
     )
 
 
 def _cases() -> list[tuple[str, str]]:
-    graded = [(ours.FINITE, f"{missing}% missing") for missing in MISSING]
+    graded = [(engines.FINITE, f"{missing}% missing") for missing in MISSING]
     return [
         *graded,
-        (ours.FINITE, ALONE),
-        (ours.INFINITE, f"{MISSING[0]}% missing"),
-        (ours.INFINITE, ALONE),
+        (engines.FINITE, ALONE),
+        (engines.INFINITE, f"{MISSING[0]}% missing"),
+        (engines.INFINITE, ALONE),
     ]
 
 
@@ -92,8 +90,8 @@ def _fit(
     if what != ALONE:
         corpus = without_tags(corpus, int(what.split("%")[0]) / 100, seed)
         contexts = {"tags": "bag"}
-    model = ours.estimator(
-        ours.ENGINES[engine],
+    model = engines.estimator(
+        engines.ENGINES[engine],
         contexts=contexts,
         n_sweeps=settings.scene_sweeps,
         burn_in=settings.scene_sweeps // 3,
@@ -113,7 +111,7 @@ def _fit(
 
 
 def without_tags(corpus: Corpus, share: float, seed: int) -> Corpus:
-    """Return the corpus with the tags of a share of its groups taken away."""
+    """Return the corpus without the tags of a share of its groups."""
     from dataclasses import replace
 
     from scipy import sparse
@@ -129,15 +127,15 @@ def without_tags(corpus: Corpus, share: float, seed: int) -> Corpus:
 
 def _targets(found: dict[tuple[str, str], tuple[float, float]]) -> list[Target]:
     whole = f"{MISSING[0]}% missing"
-    (score, purity), (infinite, _) = found[ours.FINITE, whole], found[ours.INFINITE, whole]
-    alone = found[ours.FINITE, ALONE][0]
-    least = min(found[ours.FINITE, f"{missing}% missing"][0] for missing in MISSING)
+    (score, purity), (infinite, _) = found[engines.FINITE, whole], found[engines.INFINITE, whole]
+    alone = found[engines.FINITE, ALONE][0]
+    least = min(found[engines.FINITE, f"{missing}% missing"][0] for missing in MISSING)
     return [
-        Target(f"{ours.FINITE}, labelme8 with tags, NMI", score, 0.56, True, ""),
-        Target(f"{ours.FINITE}, labelme8 with tags, purity", purity, 0.77, True, ""),
-        Target(f"{ours.INFINITE}, labelme8 with tags, NMI", infinite, 0.38, True, ""),
+        Target(f"{engines.FINITE}, labelme8 with tags, NMI", score, 0.56, True, ""),
+        Target(f"{engines.FINITE}, labelme8 with tags, purity", purity, 0.77, True, ""),
+        Target(f"{engines.INFINITE}, labelme8 with tags, NMI", infinite, 0.38, True, ""),
         Target(
-            f"{ours.FINITE}, least NMI with tags missing, less that of {ALONE}",
+            f"{engines.FINITE}, lowest NMI with tags missing, minus NMI of {ALONE}",
             least - alone,
             -SLACK,
             True,

@@ -1,4 +1,4 @@
-"""How long a whole sweep takes on a GPU, beside what memory and instructions allow."""
+"""Time of a whole sweep on a GPU, compared with the limits of memory and instructions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.limits import ISSUED, MOVED, Work
 from benchmarks.machine import describe_device
 from benchmarks.measure import Timing
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Cell, Target, Unavailable
+from benchmarks.tables import Cell, Result, Target, Unavailable
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
@@ -25,34 +25,32 @@ if TYPE_CHECKING:
     from mcsquared.observations import Observations
     from mcsquared.state import Bounds, State
 
-__all__ = ["ask", "ask_large"]
-
 INFINITE, FINITE = LAMS = ("λ = ∞", "λ finite")
-MINUTES = 10.0  # for all sweeps of the largest corpus, start and end included
+MINUTES = 10.0  # for all sweeps of the largest corpus, including start and end
 
 
 class Case(NamedTuple):
-    """A corpus, the clusters and topics that bound it, and the milliseconds that are wanted."""
+    """A corpus, its bounds on clusters and topics, and the target milliseconds for each λ."""
 
     name: str
     corpus: Corpus
-    observations: Observations | None  # None: those that a corpus gives
+    observations: Observations | None  # None: made from the corpus
     clusters: int
     topics: int
-    wanted: tuple[float, float]
+    limits: tuple[float, float]
     truth: np.ndarray | None = None
 
 
 class Start(NamedTuple):
-    """Where a chain begins."""
+    """The initial state of a chain."""
 
     priors: Priors
     observations: Observations
     state: State
 
 
-class Found(NamedTuple):
-    """What was measured for one corpus and one λ; ``seconds`` are those of the whole run."""
+class Measurement(NamedTuple):
+    """The measurement of one corpus and one λ; ``seconds`` are those of the whole run."""
 
     timing: Timing
     work: Work
@@ -62,40 +60,40 @@ class Found(NamedTuple):
     seconds: float
 
 
-def ask(settings: Settings) -> Answer:
+def run(settings: Settings) -> Result:
     n_sweeps, n_dropped = settings.device_sweeps, settings.device_warm_up
     rows: list[tuple[Cell, ...]] = []
     targets: list[Target] = []
     machine = _machine()
     for case in _cases(settings):
-        for start, lam, wanted in zip(_starts(case, settings.seed), LAMS, case.wanted, strict=True):
-            found = _measure(case, start, n_sweeps, n_dropped, settings.seed)
-            rows.append(_row(case, lam, found))
-            targets.append(_target(case, lam, found, wanted))
+        for start, lam, limit in zip(_starts(case, settings.seed), LAMS, case.limits, strict=True):
+            measured = _measure(case, start, n_sweeps, n_dropped, settings.seed)
+            rows.append(_row(case, lam, measured))
+            targets.append(_target(case, lam, measured, limit))
     note = f"{n_sweeps - n_dropped} sweeps each, after {n_dropped} that are not timed."
     return _answer("Milliseconds per whole sweep on a GPU", rows, targets, [note], machine)
 
 
-def ask_large(settings: Settings) -> Answer:
+def run_large(settings: Settings) -> Result:
     short, n_sweeps = settings.device_large_timed, settings.device_large_sweeps
     rows, targets, machine = [], [], _machine()
     case = _large(settings)
     began = time.perf_counter()
     infinite, finite = _starts(case, settings.seed)
     seconds = time.perf_counter() - began
-    for start, lam, n, wanted in zip(
-        (infinite, finite), LAMS, (short, n_sweeps), case.wanted, strict=True
+    for start, lam, n, limit in zip(
+        (infinite, finite), LAMS, (short, n_sweeps), case.limits, strict=True
     ):
-        found = _measure(case, start, n, n // 6, settings.seed)
-        rows.append(_row(case, lam, found))
-        targets.append(_target(case, lam, found, wanted))
-    whole = seconds + found.seconds
-    what = f"{case.name}, {FINITE}, {n_sweeps} sweeps, start and end included"
+        measured = _measure(case, start, n, n // 6, settings.seed)
+        rows.append(_row(case, lam, measured))
+        targets.append(_target(case, lam, measured, limit))
+    whole = seconds + measured.seconds
+    what = f"{case.name}, {FINITE}, {n_sweeps} sweeps, including start and end"
     targets.append(Target(what, whole / 60, MINUTES, False, "minutes"))
     notes = [
         f"{INFINITE}: {short} sweeps; {FINITE}: {n_sweeps}; the first sixth is not timed.",
-        f"{FINITE}: {whole:.0f} s from a corpus in memory through labels at random "
-        f"({seconds:.0f} s on one core) and {n_sweeps} sweeps to the draws kept; NMI with the "
+        f"{FINITE}: {whole:.0f} s from a corpus in memory to the stored draws, including random "
+        f"labels ({seconds:.0f} s on one core) and {n_sweeps} sweeps; NMI with the "
         f"simulated clusters {_agreement(case.truth, finite.state):.2f}.",
     ]
     return _answer("A large corpus on a GPU", rows, targets, notes, machine)
@@ -107,8 +105,8 @@ def _answer(
     targets: list[Target],
     notes: list[str],
     machine: dict[str, str],
-) -> Answer:
-    return Answer(
+) -> Result:
+    return Result(
         title=title,
         columns=(
             "corpus",
@@ -117,7 +115,7 @@ def _answer(
             "M tokens",
             "clusters",
             "topics",
-            "ms a sweep",
+            "ms per sweep",
             "fastest",
             "bytes, ms",
             "rows, ms",
@@ -127,28 +125,28 @@ def _answer(
         rows=rows,
         targets=targets,
         notes=[
-            "Wall-clock time of everything a fit does in a sweep, log joint of the trace included; "
-            "labels begin at random. Clusters and topics are those in use, bounded by what is "
-            "asked for; the year is a context where there is one.",
-            f"Limits: bytes that must move, each once, at {MOVED / 1e12:.1f} TB/s (an H200 by its "
-            "data sheet); rows of ψ that tokens look up (λ finite), or of mixtures that words look "
-            "up (λ = ∞), at the same rate, as if no cache had any; instructions of 32 threads that "
-            f"cannot be avoided, at {ISSUED / 1e12:.2f} million million a second (132 "
-            "processors with four schedulers each, at 1.98 GHz). `benchmarks/limits.py` counts "
-            "them. GB is what the GPU's memory holds in all.",
+            "Wall-clock time of all work of a fit per sweep, including the log joint of the trace; "
+            "labels start at random. Clusters and topics are the numbers in use, up to the "
+            "bounds; the year is a context if the corpus has one.",
+            f"Limits: bytes that must be moved, each once, at {MOVED / 1e12:.1f} TB/s (data sheet "
+            "of the H200); rows of ψ that are read per token (λ finite), or of mixtures per word "
+            "(λ = ∞), at the same rate and without any cache; unavoidable instructions of 32 "
+            f"threads, at {ISSUED / 1e12:.2f} million million per second (132 multiprocessors "
+            "with four schedulers each, at 1.98 GHz). `benchmarks/limits.py` counts "
+            "them. GB is the GPU memory in use.",
             *notes,
         ],
         machine=machine,
     )
 
 
-def _target(case: Case, lam: str, found: Found, wanted: float) -> Target:
-    what = f"{case.name}, {lam}, a sweep"
-    return Target(what, 1e3 * found.timing.median, wanted, False, "ms")
+def _target(case: Case, lam: str, measured: Measurement, limit: float) -> Target:
+    what = f"{case.name}, {lam}, one sweep"
+    return Target(what, 1e3 * measured.timing.median, limit, False, "ms")
 
 
 def _machine() -> dict[str, str]:
-    """Return what was measured on; there must be a GPU."""
+    """Describe the GPU; raise Unavailable if there is none."""
     machine = describe_device()
     if machine is None:
         raise Unavailable(_missing())
@@ -160,11 +158,11 @@ def _missing() -> str:
         from mcsquared.kernels.cuda.memory import missing
     except ImportError as error:
         return f"numba-cuda is not installed ({error})"
-    return missing() or "numba's simulator takes its place"
+    return missing() or "numba's CUDA simulator is enabled"
 
 
 def _cases(settings: Settings) -> Iterator[Case]:
-    """Yield the corpora of `ask` one by one."""
+    """Yield the corpora of `run` one by one."""
     nips = corpus_for(settings)
     yield Case(name_of_corpus(settings), nips, None, 30, 150, (3.5, 4.0))
     speeches = speeches_for(settings)
@@ -179,19 +177,19 @@ def _large(settings: Settings) -> Case:
 
 
 def _simulated(
-    name: str, sizes: tuple[int, int, int], wanted: tuple[float, float], settings: Settings
+    name: str, sizes: tuple[int, int, int], limits: tuple[float, float], settings: Settings
 ) -> Case:
     """Return documents with 100 clusters and 200 topics; sizes are groups, tokens and words."""
     from benchmarks.simulation import simulate
 
     scaled = [max(int(size * settings.scale), 10) for size in sizes]
-    made = simulate(*scaled, 100, 200, settings.seed)
-    observed = made.observations
-    return Case(f"{name}, simulated", made.corpus, observed, 100, 200, wanted, made.clusters)
+    drawn = simulate(*scaled, 100, 200, settings.seed)
+    observed = drawn.observations
+    return Case(f"{name}, simulated", drawn.corpus, observed, 100, 200, limits, drawn.clusters)
 
 
 def _starts(case: Case, seed: int) -> tuple[Start, Start]:
-    """Return chains that begin at the same labels, drawn at random: λ = ∞, and λ finite."""
+    """Return initial states with the same random labels: for λ = ∞ and for λ finite."""
     from mcsquared.model.parameters import Gamma
     from mcsquared.model.priors import Priors
     from mcsquared.observations import observe
@@ -204,7 +202,7 @@ def _starts(case: Case, seed: int) -> tuple[Start, Start]:
     clusters = rng.integers(0, case.clusters, observations.n_groups)
     topics = rng.integers(0, case.topics, observations.n_tokens, dtype=np.int32)
     state = state_of(observations, finite, clusters, topics, rng)
-    # Counted once: the largest corpus has 730 million tokens.
+    # Counts are computed once: the largest corpus has 730 million tokens.
     infinite = replace(
         state,
         topic_of_token=state.topic_of_token[:0],
@@ -216,8 +214,8 @@ def _starts(case: Case, seed: int) -> tuple[Start, Start]:
     return Start(shared, observations, infinite), Start(finite, observations, state)
 
 
-def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int) -> Found:
-    """Run a chain, and time its sweeps but the first."""
+def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int) -> Measurement:
+    """Run a chain and time its sweeps after the first ``n_dropped``."""
     from numba import cuda
 
     from mcsquared.samplers.blocked.device import Device, DeviceCorpus
@@ -239,7 +237,7 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
     free, total = cuda.current_context().get_memory_info()
     entries = len(observations.layout.words_of_group.column)
     sizes = (observations.n_groups, observations.n_tokens, entries, observations.n_words)
-    return Found(
+    return Measurement(
         timing=Timing(each[n_dropped:]),
         work=Work(*sizes, *places[0].tables.slots, varies),
         clusters=state.n_clusters,
@@ -250,7 +248,7 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
 
 
 def _run(start: Start, n_sweeps: int, seed: int, bounds: Bounds, place: Any) -> list[float]:
-    """Run a chain as a fit does; return the seconds of its sweeps."""
+    """Run a chain as a fit does; return the seconds of each sweep."""
     from mcsquared.chain import ChainRun, Schedule, run_chains
 
     priors, observations, state = start
@@ -261,24 +259,24 @@ def _run(start: Start, n_sweeps: int, seed: int, bounds: Bounds, place: Any) -> 
 
 
 def _agreement(truth: np.ndarray | None, state: State) -> float:
-    """Return the NMI of true clusters and those found, of some groups."""
+    """Return the NMI of the clusters with the true ones, for a sample of the groups."""
     from mcsquared import evaluation
 
     assert truth is not None
-    some = np.random.default_rng(0).choice(len(truth), min(len(truth), 100_000), replace=False)
-    return float(evaluation.nmi(truth[some], state.cluster_of_group[some]))
+    sample = np.random.default_rng(0).choice(len(truth), min(len(truth), 100_000), replace=False)
+    return float(evaluation.nmi(truth[sample], state.cluster_of_group[sample]))
 
 
-def _row(case: Case, lam: str, found: Found) -> tuple[Cell, ...]:
-    milliseconds = 1e3 * found.timing.median, 1e3 * found.timing.least
+def _row(case: Case, lam: str, measured: Measurement) -> tuple[Cell, ...]:
+    milliseconds = 1e3 * measured.timing.median, 1e3 * measured.timing.least
     return (
         case.name,
         lam,
-        found.work.groups,
-        found.work.tokens / 1e6,
-        found.clusters,
-        found.topics,
+        measured.work.groups,
+        measured.work.tokens / 1e6,
+        measured.clusters,
+        measured.topics,
         *milliseconds,
-        *found.work.milliseconds,
-        found.gigabytes,
+        *measured.work.milliseconds,
+        measured.gigabytes,
     )

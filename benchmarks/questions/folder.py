@@ -1,4 +1,4 @@
-"""Whether a corpus that is larger than memory is fitted below its limit."""
+"""Peak memory and time of a fit of Parquet files larger than the memory limit."""
 
 from __future__ import annotations
 
@@ -6,32 +6,30 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import ours
+from benchmarks import engines
 from benchmarks.measure import run_job
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Target
+from benchmarks.tables import Result, Target
 from mcsquared.corpus.stored.folder import bytes_of
 
-__all__ = ["ask"]
 
-
-def ask(settings: Settings) -> Answer:
+def run(settings: Settings) -> Result:
     chosen = {"settings": asdict(settings)}
     limit = bytes_of(settings.folder_memory) / 1e6
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "groups"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "groups"
         folder.mkdir()
         written = run_job(
             "write_folder", path=str(folder), n_groups=settings.folder_groups, seed=settings.seed
         )
         fits = {
             engine: run_job("fit_folder", engine=engine, path=str(folder), **chosen)
-            for engine in ours.ENGINES
+            for engine in engines.ENGINES
         }
     one = next(iter(fits.values()))
-    return Answer(
+    return Result(
         title=f"Parquet files with {one['n_groups'] / 1e6:g} million groups, larger than memory",
-        columns=("what", "peak MB", "fit, wall s", "CPU-s", "a sweep, s", "clusters", "NMI"),
+        columns=("engine", "peak MB", "fit, wall s", "CPU-s", "s per sweep", "clusters", "NMI"),
         rows=[
             (
                 engine,
@@ -49,11 +47,11 @@ def ask(settings: Settings) -> Answer:
             for engine, fit in fits.items()
         ],
         notes=[
-            f"{one['n_tokens'] / 1e6:.0f} million tokens with a number and a category for every "
+            f"{one['n_tokens'] / 1e6:.0f} million tokens with a number and a category per "
             f"group, {written['megabytes']:.0f} MB of Parquet; "
             f'`ParquetFolder(path, memory="{settings.folder_memory}")`, {settings.folder_sweeps} '
             f"sweeps on two threads, at most {settings.folder_topics} topics and "
-            f"{settings.folder_clusters} clusters (50 and 20 are true).",
-            "Peak memory is that of the whole process, from its start to the end of `fit`.",
+            f"{settings.folder_clusters} clusters (true numbers: 50 and 20).",
+            "Peak memory of the whole process, from its start to the end of `fit`.",
         ],
     )

@@ -1,4 +1,4 @@
-"""Whether the synthetic letters are found again from random starts."""
+"""Recovery of the synthetic letters from random starts."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks import ours
-from benchmarks.measure import side_by_side
+from benchmarks import engines
+from benchmarks.measure import run_parallel
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Cell, Target
+from benchmarks.tables import Cell, Result, Target
 
 if TYPE_CHECKING:
     from mcsquared import MC2
     from mcsquared.datasets import Letters
 
-__all__ = ["ask", "cosine_to_nearest"]
-
 LEVEL = 0.9
 SWEEPS = 100
-FEW = 4  # clusters whose number must be right, too
+FEW = 4  # with at most this many clusters, their number must be right as well
 
 
-def ask(settings: Settings) -> Answer:
+def run(settings: Settings) -> Result:
     sets = {
         "letters": (settings.letter_starts, SWEEPS, 0.95),
         "identifiable letters": (settings.identifiable_starts, settings.identifiable_sweeps, 0.8),
@@ -32,12 +30,12 @@ def ask(settings: Settings) -> Answer:
     rows: list[tuple[Cell, ...]] = []
     targets = []
     for what, (starts, sweeps, share) in sets.items():
-        for engine in ours.ENGINES:
+        for engine in engines.ENGINES:
             calls = [(engine, what, seed, sweeps) for seed in range(starts)]
-            seen = side_by_side(_seen, calls)
-            reached = [sweep for sweep, *_ in seen if sweep is not None]
+            fits = run_parallel(_fit, calls)
+            reached = [sweep for sweep, *_ in fits if sweep is not None]
             nmi, clusters, topics, cosine = (
-                mean(map(float, column)) for column in list(zip(*seen, strict=True))[1:]
+                mean(map(float, column)) for column in list(zip(*fits, strict=True))[1:]
             )
             rows.append(
                 (
@@ -52,13 +50,13 @@ def ask(settings: Settings) -> Answer:
                     cosine,
                 )
             )
-            if engine == ours.INFINITE:
-                name = f"{what}: {engine}, starts of {starts}"
+            if engine == engines.INFINITE:
+                name = f"{what}: {engine}, successful starts of {starts}"
                 targets.append(Target(name, float(len(reached)), share * starts, True, ""))
                 if what != "letters":
                     name = f"{what}: {engine}, cosine to the true letters"
                     targets.append(Target(name, cosine, LEVEL, True, ""))
-    return Answer(
+    return Result(
         title="Letters from random starts",
         columns=(
             "letters",
@@ -74,27 +72,27 @@ def ask(settings: Settings) -> Answer:
         rows=rows,
         targets=targets,
         notes=[
-            f"A start has reached the goal when the partition of a sweep has NMI ≥ {LEVEL} with "
-            "the truth and, for the four words of the paper's phrase, four clusters. `labels_` are "
-            "the consensus of the second half of the sweeps. Cosine: of each true letter with the "
-            "nearest topic found, mean; the letters of the phrase cannot be told from its data, "
-            "those of the many clusters can.",
-            "The letters are drawn from the model with λ = ∞, which the targets are for. A plain "
+            f"A start reaches the goal when the partition of a sweep has NMI ≥ {LEVEL} with "
+            "the truth and, for the four words of the paper's phrase, four clusters. `labels_` is "
+            "the consensus of the second half of the sweeps. Cosine: mean over the true letters of "
+            "the cosine to the nearest topic; the letters of the phrase are not identifiable from "
+            "its data, those of the many clusters are.",
+            "The letters are drawn from the model with λ = ∞, to which the targets apply. A plain "
             "exact sampler has 0.68 after 2,000 sweeps of the identifiable letters.",
         ],
     )
 
 
-def _seen(
+def _fit(
     engine: str, what: str, seed: int, sweeps: int
 ) -> tuple[int | None, float, int, int, float]:
-    """Return the first sweep at the goal, NMI of labels_, clusters, topics and mean cosine."""
+    """Return the sweep that reaches the goal, NMI of labels_, clusters, topics, mean cosine."""
     from mcsquared import datasets, evaluation
 
     truth = datasets.letters() if what == "letters" else datasets.identifiable_letters()
     half = max(sweeps // 2, 1)
-    model = ours.estimator(
-        ours.ENGINES[engine],
+    model = engines.estimator(
+        engines.ENGINES[engine],
         init="random",
         n_sweeps=half,
         burn_in=0,
@@ -118,7 +116,7 @@ def _seen(
 
 
 def _first_at_goal(model: MC2, truth: Letters) -> int | None:
-    """Return the first kept sweep whose partition is good enough."""
+    """Return the first stored sweep that reaches the goal."""
     from mcsquared import evaluation
 
     draws, n_clusters = model.posterior_, len(truth.topic_given_cluster)
@@ -131,6 +129,6 @@ def _first_at_goal(model: MC2, truth: Letters) -> int | None:
 
 
 def cosine_to_nearest(truth: np.ndarray, found: np.ndarray) -> float:
-    """Return the cosine of each true topic with the nearest one found, mean."""
+    """Return the mean over true topics of the cosine to the nearest topic found."""
     lengths = np.linalg.norm(truth, axis=1)[:, None] * np.linalg.norm(found, axis=1)[None, :]
     return float((truth @ found.T / lengths).max(axis=1).mean())

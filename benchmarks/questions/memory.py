@@ -1,4 +1,4 @@
-"""How much memory a whole fit takes, and what compiling the kernels adds."""
+"""Peak memory of a fit, and the memory added by compiling the kernels."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import tempfile
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks import ours
-from benchmarks.contenders import tomotopy_hdp, tomotopy_lda
+from benchmarks import engines
+from benchmarks.contenders import TomotopyHDP, TomotopyLDA
 from benchmarks.corpora import data_folder, name_of_corpus
 from benchmarks.measure import run_job
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Target
-
-__all__ = ["ask"]
-
+from benchmarks.tables import Result, Target
 
 COLD, WARM = "whole fit, kernels compiled", "whole fit, kernels from the cache"
 LIMIT, LARGE_LIMIT = 400.0, 1_500.0
@@ -22,7 +19,7 @@ LIMIT, LARGE_LIMIT = 400.0, 1_500.0
 Reports = dict[str, dict[str, Any]]
 
 
-def ask(settings: Settings) -> Answer:
+def run(settings: Settings) -> Result:
     chosen = {"settings": asdict(settings)}
     reports = _fits(settings, chosen)
     targets = [
@@ -31,31 +28,31 @@ def ask(settings: Settings) -> Answer:
         if what in reports
     ]
     notes = [
-        "Each line is a process of its own, from its start to its end; the later ones hold the "
-        "libraries and the corpus of the earlier ones.",
-        f"A fit is `MC2(...).fit(corpus)` with {settings.fit_sweeps} sweeps, then labels and "
-        "topics.",
+        "Each row is a separate process, measured from start to end; later rows include the "
+        "libraries and the corpus of earlier ones.",
+        f"A fit is `MC2(...).fit(corpus)` with {settings.fit_sweeps} sweeps, followed by labels "
+        "and topics.",
     ]
     if COLD in reports:
         cpu, peak = (
             reports[COLD][name] - reports[WARM][name] for name in ("cpu_seconds", "peak_megabytes")
         )
-        notes.append(f"Compiling adds {cpu:.0f} CPU-s and {peak:.0f} MB, the first time only.")
-    for module in (tomotopy_lda, tomotopy_hdp):
+        notes.append(f"Compiling adds {cpu:.0f} CPU-s and {peak:.0f} MB, on the first run only.")
+    for peer in (TomotopyLDA, TomotopyHDP):
         try:
-            report = run_job("contend", module=module.__name__, **chosen)
-            reports[f"{module.NAME}, as many sweeps"] = report
+            report = run_job("sweep_contender", name=peer.name, **chosen)
+            reports[f"{peer.name}, as many sweeps"] = report
         except RuntimeError as error:
-            notes.append(f"{module.NAME} was left out: {str(error).splitlines()[-1]}")
+            notes.append(f"{peer.name} was skipped: {str(error).splitlines()[-1]}")
     large = _large_fits(settings, chosen)
     targets += [
         Target(what, report["peak_megabytes"], LARGE_LIMIT, False, "MB")
         for what, report in large.items()
     ]
     notes.append(_note_on_large(settings, large))
-    return Answer(
+    return Result(
         title=f"Peak memory: {name_of_corpus(settings)}, year and authors",
-        columns=("what", "peak MB", "CPU-s", "fit, wall s", "clusters", "topics"),
+        columns=("process", "peak MB", "CPU-s", "fit, wall s", "clusters", "topics"),
         rows=[
             (
                 what,
@@ -73,11 +70,11 @@ def ask(settings: Settings) -> Answer:
 
 
 def _fits(settings: Settings, chosen: dict[str, Any]) -> Reports:
-    """Import, read and fit, each in a process of its own."""
+    """Import, read and fit, each in a separate process."""
     reports = {
         "import mcsquared": run_job("import_module", module="mcsquared"),
         "import mcsquared.MC2": run_job("import_name", module="mcsquared", name="MC2"),
-        "the corpus read": run_job("load", **chosen),
+        "reading the corpus": run_job("load", **chosen),
     }
     if not settings.compile_anew:
         return {**reports, WARM: run_job("fit", **chosen)}
@@ -89,20 +86,20 @@ def _fits(settings: Settings, chosen: dict[str, Any]) -> Reports:
 
 
 def _large_fits(settings: Settings, chosen: dict[str, Any]) -> Reports:
-    """Fit the UN speeches on two threads, where they are at hand."""
+    """Fit the UN speeches on two threads if they are available."""
     if settings.simulated or data_folder("ungdc.npz") is None:
         return {}
     return {
         f"{engine}, {settings.large_sweeps} sweeps of the UN speeches, two threads": run_job(
             "fit_large", engine=engine, **chosen
         )
-        for engine in ours.ENGINES
+        for engine in engines.ENGINES
     }
 
 
 def _note_on_large(settings: Settings, large: Reports) -> str:
     if not large:
-        return "The UN speeches were left out: they are not at hand."
+        return "The UN speeches were skipped: the data set was not found."
     n_tokens = next(iter(large.values()))["n_tokens"]
     return (
         f"The UN speeches ({n_tokens / 1e6:.1f} M tokens, year and country) have at most "

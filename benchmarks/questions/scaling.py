@@ -1,4 +1,4 @@
-"""Whether the cost of a sweep is known beforehand: learned from simulated sets, tried on others."""
+"""Predicted cost of a sweep: coefficients fitted to simulated data sets, checked on others."""
 
 from __future__ import annotations
 
@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.contenders.blocked import Blocked
 from benchmarks.corpora import corpus_for, name_of_corpus, scenes_for, speeches_for
-from benchmarks.cost import STEPS, Costs, Sizes, formula, learn_costs, predict
-from benchmarks.ours import ENGINES, FINITE, INFINITE
+from benchmarks.cost import STEPS, Costs, Sizes, fit_costs, formula, predict
+from benchmarks.engines import ENGINES, FINITE, INFINITE
 from benchmarks.settings import Settings
 from benchmarks.sized import Size, sized_corpus
-from benchmarks.steps import clocked_steps
-from benchmarks.tables import Answer, Cell, Target
+from benchmarks.steps import timed_steps
+from benchmarks.tables import Cell, Result, Target
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
 
-__all__ = ["COLUMNS", "ask", "costs_of", "describe_costs"]
-
 WITHIN = 0.3
-LEARNED, TOLD = "fit", "check"
+FITTED, CHECKED = "fit", "check"
 LAM = {INFINITE: "∞", FINITE: "finite"}
 TITLE = {INFINITE: "λ = ∞", FINITE: "λ finite"}
-SIZES = (  # groups, tokens a group, words, topics, clusters, categories
+SIZES = (  # groups, tokens per group, words, topics, clusters, categories
     Size(500, 100, 1_000, 30, 16),
     Size(2_000, 300, 5_000, 50, 16),
     Size(1_000, 1_200, 12_000, 100, 30, 100),
@@ -45,7 +43,7 @@ SIZES = (  # groups, tokens a group, words, topics, clusters, categories
 )
 LARGE = Size(90_000, 120, 50_000, 200, 100, 100)
 COLUMNS = (
-    "set",
+    "data set",
     "use",
     "λ",
     *("J", "N", "E", "V", "K", "M", "C"),
@@ -57,43 +55,43 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Set:
-    """A corpus with its contexts and the bounds of a fit; whether costs are learned from it."""
+class BenchmarkSet:
+    """A corpus with its contexts and bounds, and whether costs are fitted to it."""
 
     name: str
     corpus: Corpus
     contexts: Mapping[str, str]
     n_clusters: int
     n_topics: int
-    is_learned: bool = False
+    fitted: bool = False
 
 
 @dataclass
 class Chain:
-    """A chain that sweeps over a set, and what each of its timed sweeps took, by step."""
+    """A chain on one data set, and the seconds of each timed sweep by step."""
 
-    of: Set
+    data: BenchmarkSet
     engine: str
     blocked: Blocked
     seconds: list[dict[str, float]] = field(default_factory=list)
 
     def sweep(self) -> dict[str, float]:
-        """Return the CPU-seconds of a sweep, its line of the trace included, by step."""
-        with clocked_steps() as steps:
+        """Do a sweep, including its row of the trace; return its CPU-seconds by step."""
+        with timed_steps() as steps:
             whole = sum(self.blocked.sweep().values())
         found = {step: steps.get(step, 0.0) for step in STEPS[self.engine]}
         return {**found, "rest": whole - sum(found.values())}
 
     def median(self) -> dict[str, float]:
-        """Return the middle sweep's seconds, step by step."""
+        """Return the median seconds of each step."""
         return {step: median(one[step] for one in self.seconds) for step in STEPS[self.engine]}
 
     def whole(self) -> float:
-        """Return the seconds of the middle sweep."""
+        """Return the median seconds of a sweep."""
         return median(sum(one.values()) for one in self.seconds)
 
     def sizes(self) -> Sizes:
-        """Return the sizes that a cost depends on."""
+        """Return the sizes that determine the cost."""
         observations, state = self.blocked.observations, self.blocked.state
         return Sizes(
             groups=observations.n_groups,
@@ -106,10 +104,10 @@ class Chain:
         )
 
 
-def ask(settings: Settings) -> Answer:
-    sets, absent = _sets(settings)
-    chains = [_begin(one, engine, settings) for one in sets for engine in (INFINITE, FINITE)]
-    # In turn: a busy machine slows those that are learned from and those that are told alike.
+def run(settings: Settings) -> Result:
+    sets, skipped = _sets(settings)
+    chains = [_begin(data, engine, settings) for data in sets for engine in (INFINITE, FINITE)]
+    # Interleaved, so that a busy machine slows fitted and checked data sets equally.
     for number in range(-settings.growth_warm_up, settings.scaling_sweeps):
         for chain in chains:
             seconds = chain.sweep()
@@ -117,34 +115,34 @@ def ask(settings: Settings) -> Answer:
                 chain.seconds.append(seconds)
     rows = _rows(chains)
     costs = costs_of(rows)
-    return Answer(
+    return Result(
         title="The cost of a sweep, predicted and measured",
         columns=COLUMNS,
         rows=rows,
-        targets=[_target(row) for row in rows if row[1] != LEARNED],
+        targets=[_target(row) for row in rows if row[1] != FITTED],
         notes=[
-            "Groups J, tokens N, different words of every group E, words V, slots of clusters K "
-            "and of topics M (the empty ones included), categories of contexts C.",
-            f"CPU-seconds on one thread by step and as a whole, trace included; medians of "
-            f"{settings.scaling_sweeps} sweeps in turn after {settings.growth_warm_up}. Chains "
-            "begin at random, with as many clusters and topics as bound them.",
-            "Costs are fitted to simulated sets alone, in least squares of relative errors; none "
-            "is below 0.",
+            "Groups J, tokens N, distinct words of each group summed over groups E, words V, slots "
+            "of clusters K and of topics M (including empty ones), categories of contexts C.",
+            "CPU-seconds on one thread, by step and in total, including the trace; medians of "
+            f"{settings.scaling_sweeps} interleaved sweeps after {settings.growth_warm_up}. Chains "
+            "start at random, with the maximum numbers of clusters and topics.",
+            "Costs are fitted to the simulated data sets alone, by non-negative least squares of "
+            "relative errors.",
             *(describe_costs(engine, costs[engine]) for engine in costs),
-            "How the terms come about: [scaling](scaling.md).",
-            *absent,
+            "Explanation of the terms: [scaling](scaling.md).",
+            *skipped,
         ],
     )
 
 
 def costs_of(rows: Sequence[Sequence[Cell]]) -> dict[str, Costs]:
-    """Return the costs of both engines, learned from the rows of a table that are for it."""
+    """Return the costs of both engines, fitted to the rows with use ``fit``."""
     costs = {}
     for engine, lam in LAM.items():
         timed = [
-            (sizes_of(row), seconds_of(row)) for row in rows if row[1] == LEARNED and row[2] == lam
+            (sizes_of(row), seconds_of(row)) for row in rows if row[1] == FITTED and row[2] == lam
         ]
-        costs[engine] = learn_costs(engine, timed)
+        costs[engine] = fit_costs(engine, timed)
     return costs
 
 
@@ -166,19 +164,19 @@ def describe_costs(engine: str, costs: Costs) -> str:
 
 
 def _rows(chains: Sequence[Chain]) -> list[tuple[Cell, ...]]:
-    """Return the table: what costs are learned from first, then what they foretell."""
+    """Return the table: the data sets of the fit first, then those of the check."""
     rows: list[tuple[Cell, ...]] = []
-    for chain in sorted(chains, key=lambda chain: not chain.of.is_learned):
+    for chain in sorted(chains, key=lambda chain: not chain.data.fitted):
         sizes = chain.sizes()
-        use = LEARNED if chain.of.is_learned else TOLD
-        row = (chain.of.name, use, LAM[chain.engine], *map(int, vars(sizes).values()))
+        use = FITTED if chain.data.fitted else CHECKED
+        row = (chain.data.name, use, LAM[chain.engine], *map(int, vars(sizes).values()))
         rows.append((*row, *chain.median().values(), chain.whole()))
     costs = costs_of(rows)
-    foretold = []
+    predicted = []
     for row in rows:
         seconds = predict(costs[_engine(row)], sizes_of(row))
-        foretold.append((*row, seconds, seconds / float(row[-1])))  # type: ignore[arg-type]
-    return foretold
+        predicted.append((*row, seconds, seconds / float(row[-1])))  # type: ignore[arg-type]
+    return predicted
 
 
 def _target(row: Sequence[Any]) -> Target:
@@ -190,37 +188,37 @@ def _engine(row: Sequence[Cell]) -> str:
     return next(engine for engine, lam in LAM.items() if lam == row[2])
 
 
-def _begin(one: Set, engine: str, settings: Settings) -> Chain:
-    chosen = replace(settings, n_clusters=one.n_clusters, n_topics=one.n_topics)
+def _begin(data: BenchmarkSet, engine: str, settings: Settings) -> Chain:
+    chosen = replace(settings, n_clusters=data.n_clusters, n_topics=data.n_topics)
     lam = ENGINES[engine]["lam"]
     assert (engine == INFINITE) == (lam == math.inf)
-    return Chain(one, engine, Blocked(one.corpus, chosen, lam, dict(one.contexts)))
+    return Chain(data, engine, Blocked(data.corpus, chosen, lam, dict(data.contexts)))
 
 
-def _sets(settings: Settings) -> tuple[list[Set], list[str]]:
-    """Return all sets, and why some are not there."""
+def _sets(settings: Settings) -> tuple[list[BenchmarkSet], list[str]]:
+    """Return all data sets, and notes on those that were not found."""
     sets = list(_simulated(settings))
-    absent = []
+    skipped = []
     n = (settings.n_clusters, settings.n_topics)
     if name_of_corpus(settings) == "NIPS":
         contexts = {"year": "gaussian", "authors": "bag"}
-        sets.append(Set("NIPS", corpus_for(settings), contexts, *n))
+        sets.append(BenchmarkSet("NIPS", corpus_for(settings), contexts, *n))
     else:
-        absent.append("NIPS was left out: it is not at hand.")
+        skipped.append("NIPS was skipped: the data set was not found.")
     speeches, scenes = speeches_for(settings), scenes_for(settings)
     if speeches is None:
-        absent.append("The UN speeches were left out: they are not at hand.")
+        skipped.append("The UN speeches were skipped: the data set was not found.")
     else:
         contexts = {"year": "gaussian", "country": "categorical"}
-        sets.append(Set("UN speeches", speeches, contexts, *n))
+        sets.append(BenchmarkSet("UN speeches", speeches, contexts, *n))
     if scenes is None:
-        absent.append("labelme8 was left out: it is not at hand.")
+        skipped.append("labelme8 was skipped: the data set was not found.")
     else:
-        sets.append(Set("labelme8", scenes.corpus, {"tags": "bag"}, *n))
-    return sets, absent
+        sets.append(BenchmarkSet("labelme8", scenes.corpus, {"tags": "bag"}, *n))
+    return sets, skipped
 
 
-def _simulated(settings: Settings) -> Iterator[Set]:
+def _simulated(settings: Settings) -> Iterator[BenchmarkSet]:
     for number, size in enumerate((*SIZES, LARGE)):
         corpus = sized_corpus(size.scaled(settings.scale), settings.seed + number)
         contexts = {"year": "gaussian"}
@@ -228,4 +226,4 @@ def _simulated(settings: Settings) -> Iterator[Set]:
             contexts["place"] = "categorical"
         is_large = size is LARGE
         name = "simulated, large" if is_large else f"simulated {number + 1}"
-        yield Set(name, corpus, contexts, size.n_clusters, size.n_topics, not is_large)
+        yield BenchmarkSet(name, corpus, contexts, size.n_clusters, size.n_topics, not is_large)

@@ -1,4 +1,4 @@
-"""How well a model foretells unseen papers after the same CPU-seconds: several splits."""
+"""Held-out perplexity after equal CPU-seconds, over several splits."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import ours, peers
+from benchmarks import engines, peers
 from benchmarks.corpora import corpus_for, held_out, name_of_corpus
+from benchmarks.interleave import Clock, run_interleaved
 from benchmarks.questions.quality import MOST_SWEEPS, THIN, score_halves
 from benchmarks.scoring import Halves, completion_perplexity
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Target
-from benchmarks.turns import Clock, run_in_turns
-
-__all__ = ["ask"]
+from benchmarks.tables import Result, Target
 
 N_DRAWS = 10
 CONTEXTS: dict[str, dict[str, str]] = {
@@ -29,16 +27,16 @@ LIMIT = 1_660.0
 Scores = dict[str, tuple[float, float]]
 
 
-def ask(settings: Settings) -> Answer:
+def run(settings: Settings) -> Result:
     whole = corpus_for(settings)
     for contexts in CONTEXTS.values():
-        ours.compile_kernels(whole, [ours.ENGINES[ours.FINITE]], contexts=contexts)
+        engines.compile_kernels(whole, [engines.ENGINES[engines.FINITE]], contexts=contexts)
     splits = [_scores(whole, split, settings) for split in range(settings.n_splits)]
     rows = []
     for name in splits[0]:
         one, several = zip(*(scores[name] for scores in splits), strict=True)
         rows.append((name, mean(one), mean(several), min(several), max(several)))
-    return Answer(
+    return Result(
         title=f"Quality: completion perplexity on {name_of_corpus(settings)}, a tenth held out, "
         f"{settings.split_seconds:g} CPU-s each",
         columns=("contender", "one draw", f"{N_DRAWS} draws", "best split", "worst split"),
@@ -46,16 +44,16 @@ def ask(settings: Settings) -> Answer:
         targets=_targets({name: several for name, _, several, *_ in rows}, settings),
         notes=[
             f"Means over the splits `split(0.1, random_state=s)`, s < {settings.n_splits}. "
-            f"Draws are the last one, and {N_DRAWS} at equal distances in the second half of the "
-            "time, for peers too: the mean of their predictive probabilities.",
-            f"Ours has at most {settings.peer_topics[-1]} topics. The best split and the worst are "
-            f"those of {N_DRAWS} draws.",
+            f"Scored with the last draw, and with the mean predictive probability of {N_DRAWS} "
+            "draws evenly spaced over the second half of the time, for peers as well.",
+            f"mcsquared has at most {settings.peer_topics[-1]} topics. The best and worst split "
+            f"refer to {N_DRAWS} draws.",
         ],
     )
 
 
 def _scores(whole: Any, split: int, settings: Settings) -> Scores:
-    """Return the perplexity of one draw and of several, of everybody, on one split."""
+    """Return the perplexities of one draw and of several, for all contenders, on one split."""
     train, test = held_out(whole, split)
     halves = Halves.of(test, train, split)
     total = settings.split_seconds
@@ -63,9 +61,9 @@ def _scores(whole: Any, split: int, settings: Settings) -> Scores:
     runs: dict[str, Any] = {
         name: partial(_fit, train, settings, contexts) for name, contexts in CONTEXTS.items()
     }
-    for name, (module, chosen) in peers.choices(settings, others=()).items():
-        runs[name] = partial(_train, module, chosen, train, moments)
-    results = run_in_turns(runs)
+    for name, (peer, chosen) in peers.choices(settings, others=()).items():
+        runs[name] = partial(_train, peer, chosen, train, moments)
+    results = run_interleaved(runs)
     scores: Scores = {}
     for name, result in results.items():
         if not isinstance(result, peers.Training):
@@ -79,16 +77,16 @@ def _scores(whole: Any, split: int, settings: Settings) -> Scores:
     return scores
 
 
-def _fit(corpus: Any, settings: Settings, contexts: Any, clock: Clock) -> ours.TimedFit:
-    return ours.fit(
+def _fit(corpus: Any, settings: Settings, contexts: Any, clock: Clock) -> engines.TimedFit:
+    return engines.fit(
         corpus,
         clock,
-        ours.ENGINES[ours.FINITE],
+        engines.ENGINES[engines.FINITE],
         settings.split_seconds,
         contexts=contexts,
         n_sweeps=MOST_SWEEPS,
         burn_in=0,
-        thin=THIN[ours.FINITE],
+        thin=THIN[engines.FINITE],
         keep_parameters=MOST_SWEEPS,
         max_topics=settings.peer_topics[-1],
         random_state=settings.seed,
@@ -96,13 +94,13 @@ def _fit(corpus: Any, settings: Settings, contexts: Any, clock: Clock) -> ours.T
 
 
 def _train(
-    module: Any, chosen: Settings, corpus: Any, moments: list[float], clock: Clock
+    peer: Any, chosen: Settings, corpus: Any, moments: list[float], clock: Clock
 ) -> peers.Training:
-    return peers.train(module, chosen, corpus, clock, moments)
+    return peers.train(peer, chosen, corpus, clock, moments)
 
 
 def _our_scores(
-    name: str, fitted: ours.TimedFit, test: Any, halves: Halves, split: int, total: float
+    name: str, fitted: engines.TimedFit, test: Any, halves: Halves, split: int, total: float
 ) -> Scores:
     late = [draw for draw in fitted.draws() if fitted.seconds_of(draw) >= total / 2]
     late = late or fitted.draws()
@@ -122,21 +120,21 @@ def _our_scores(
 
 
 def _row(contexts: str, given: bool) -> str:
-    return f"{ours.FINITE}, {contexts}{', those of the test groups given' if given else ''}"
+    return f"{engines.FINITE}, {contexts}{', also of the test groups' if given else ''}"
 
 
 def _targets(several: dict[str, float], settings: Settings) -> list[Target]:
     plain = several[_row("no contexts", False)]
-    theirs = {name: value for name, value in several.items() if not name.startswith(ours.FINITE)}
+    others = {name: value for name, value in several.items() if not name.startswith(engines.FINITE)}
     targets = []
-    if theirs:
-        best = min(theirs, key=theirs.__getitem__)
-        targets = [Target(f"{ours.FINITE}, against {best}", plain, theirs[best], False, "")]
-    if settings == Settings(seed=settings.seed):  # the limit is for the whole of NIPS
-        targets.append(Target(f"{ours.FINITE}, no contexts", plain, LIMIT, False, ""))
+    if others:
+        best = min(others, key=others.__getitem__)
+        targets = [Target(f"{engines.FINITE}, against {best}", plain, others[best], False, "")]
+    if settings == Settings(seed=settings.seed):  # the limit applies to the whole of NIPS
+        targets.append(Target(f"{engines.FINITE}, no contexts", plain, LIMIT, False, ""))
     for name, contexts in CONTEXTS.items():
         if contexts:
             worst = max(several[_row(name, given)] for given in (False, True))
-            what = f"{ours.FINITE}, with {name}, against no contexts"
+            what = f"{engines.FINITE}, with {name}, against no contexts"
             targets.append(Target(what, worst / plain, 1.01, False, "×"))
     return targets

@@ -1,4 +1,4 @@
-"""How long a user waits before anything happens."""
+"""Start-up time of the command and of imports."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from pathlib import Path
 
 from benchmarks.measure import Timing, cpu_seconds_of_command, run_job
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Target
-
-__all__ = ["ask"]
+from benchmarks.tables import Result, Target
 
 HELP = "mc2 --help"
 
 
-def ask(settings: Settings) -> Answer:
+def run(settings: Settings) -> Result:
     python = sys.executable
     commands = {
         'python -c "pass"': [python, "-c", "pass"],
@@ -29,11 +27,11 @@ def ask(settings: Settings) -> Answer:
     for number in range(settings.repeats + 1):
         for name, command in commands.items():
             seconds = cpu_seconds_of_command(command)
-            if number:  # the first reads the files from the disk
+            if number:  # the first run reads the files from disk
                 cpu[name].add(seconds[0])
                 wall[name].add(seconds[1])
     loaded = run_job("import_module", module="mcsquared")["loaded"]
-    return Answer(
+    return Result(
         title="Start-up",
         columns=("command", "CPU-s", "fastest", "wall s", "fastest"),
         rows=[
@@ -44,7 +42,7 @@ def ask(settings: Settings) -> Answer:
         notes=[
             f"Medians of {settings.repeats}. `import mcsquared` loads "
             f"{', '.join(loaded) or 'none of numba, scikit-learn, pandas, SciPy and NumPy'}.",
-            "The target is for an idle machine, where wall time is close to CPU time; on a busy "
-            "one read the CPU-seconds.",
+            "The target applies to an idle machine, where wall time is close to CPU time; on a "
+            "busy machine use the CPU-seconds.",
         ],
     )

@@ -1,4 +1,4 @@
-"""How much faster a fit is on two threads than on one."""
+"""Speed-up of a fit on two threads over one."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks import ours
+from benchmarks import engines
 from benchmarks.corpora import corpus_for, name_of_corpus, speeches_for
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Cell, Target
+from benchmarks.tables import Cell, Result, Target
 
 if TYPE_CHECKING:
     from mcsquared import MC2
     from mcsquared.corpus import Corpus
 
-__all__ = ["ask"]
-
 FEWEST_SWEEPS = 10
 TARGET = 1.7
 
 
-def ask(settings: Settings) -> Answer:
+def run(settings: Settings) -> Result:
     corpora = {name_of_corpus(settings): corpus_for(settings)}
     speeches = speeches_for(settings)
     if speeches is not None:
@@ -34,17 +32,17 @@ def ask(settings: Settings) -> Answer:
     rows: list[tuple[Cell, ...]] = []
     targets = []
     for where, corpus in corpora.items():
-        for engine in ours.ENGINES:
+        for engine in engines.ENGINES:
             runs, size = _runs(engine, corpus, settings)
             ones, twos, _ = zip(*runs, strict=True)
             gains = [one / two for one, two, _ in runs]
             gain = median(gains)
-            most = median(2 * one / side for one, _, side in runs)
-            figures = median(ones), median(twos), gain, min(gains), max(gains), most
+            limit = median(2 * one / parallel for one, _, parallel in runs)
+            figures = median(ones), median(twos), gain, min(gains), max(gains), limit
             rows.append((engine, where, *size, *figures))
             targets.append(Target(f"{where}: {engine}, two threads", gain, TARGET, True, "×"))
-    return Answer(
-        title="Two threads against one",
+    return Result(
+        title="Speed-up of two threads",
         columns=(
             "engine",
             "corpus",
@@ -52,22 +50,21 @@ def ask(settings: Settings) -> Answer:
             "topics",
             "1 thread, s",
             "2 threads, s",
-            "times",
-            "least",
-            "most",
-            "the machine",
+            "speed-up",
+            "lowest",
+            "highest",
+            "two processes",
         ),
         rows=rows,
         targets=targets,
         notes=[
-            f"Wall seconds of a sweep, trace included, as `MC2(n_jobs=...)` does it, at most "
+            "Wall seconds of a sweep of `MC2(n_jobs=...)`, including the trace, with at most "
             f"{settings.n_topics} topics and {settings.n_clusters} clusters. Medians of "
-            f"{settings.pairs} pairs in turn, of {FEWEST_SWEEPS} sweeps or "
-            f"{settings.pair_seconds:g} s each at the least, because the machine is quicker in one "
-            "second than in the next; both of a pair start from the same state and end in the "
-            'same, draw by draw. "The machine": the same sweeps on one thread, twice at once and '
-            "apart from each other: what its two cores give where nothing is shared and nobody "
-            "waits.",
+            f"{settings.pairs} interleaved pairs of at least {FEWEST_SWEEPS} sweeps or "
+            f"{settings.pair_seconds:g} s each, because the speed of the machine varies; both runs "
+            "of a pair start from the same state and end in the same one, draw by draw. The last "
+            "column is the total speed of two independent single-threaded runs at the same time "
+            "relative to one: the upper limit of the machine.",
         ],
     )
 
@@ -75,13 +72,13 @@ def ask(settings: Settings) -> Answer:
 def _runs(
     engine: str, corpus: Corpus, settings: Settings
 ) -> tuple[list[tuple[float, float, float]], tuple[int, int]]:
-    """Return wall seconds of a sweep, and clusters and topics at the end.
+    """Return wall seconds of a sweep, and the final numbers of clusters and topics.
 
-    Seconds on one thread, on two, and on one while another fit does the same on one.
+    Seconds on one thread, on two, and on one while a second fit runs on another thread.
     """
     models = [
-        ours.estimator(
-            ours.ENGINES[engine],
+        engines.estimator(
+            engines.ENGINES[engine],
             keep_parameters=1,
             max_topics=settings.n_topics,
             max_clusters=settings.n_clusters,
@@ -92,29 +89,29 @@ def _runs(
         )
         for n_jobs in (1, 2, 1, 1)
     ]
-    # The first sweeps compile, and leave the start behind.
+    # The first sweeps compile and depend on the start.
     slowest = max(_seconds(model, corpus, FEWEST_SWEEPS) for model in models)
-    go_on = partial(
+    continue_fit = partial(
         _seconds,
         corpus=corpus,
         n_sweeps=max(math.ceil(settings.pair_seconds / slowest), FEWEST_SWEEPS),
     )
-    one, two, *apart = models
+    one, two, *independent = models
     runs = []
     for _ in range(settings.pairs):
-        seconds = go_on(one), go_on(two)
-        with ThreadPoolExecutor(len(apart)) as pool:
-            at_once = list(pool.map(go_on, apart))
-        runs.append((*seconds, mean(at_once)))
+        seconds = continue_fit(one), continue_fit(two)
+        with ThreadPoolExecutor(len(independent)) as pool:
+            parallel = list(pool.map(continue_fit, independent))
+        runs.append((*seconds, mean(parallel)))
     if not np.array_equal(one.posterior_.cluster_of_group, two.posterior_.cluster_of_group):
-        raise RuntimeError(f"{engine}: one thread and two have come to different clusters")
+        raise RuntimeError(f"{engine}: clusters must be equal on one and two threads")
     last = one.posterior_.trace.iloc[-1]
     return runs, (int(last["n_clusters"]), int(last["n_topics"]))
 
 
 def _seconds(model: MC2, corpus: Corpus, n_sweeps: int) -> float:
-    """Go on with a fit; return wall seconds of a sweep, the first of which lays out the corpus."""
+    """Continue a fit; return the median wall seconds of a sweep."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a bound that was reached, as it should
+        warnings.simplefilter("ignore", UserWarning)  # the bounds are reached on purpose
         model.set_params(n_sweeps=n_sweeps, burn_in=n_sweeps - 1, thin=1).fit(corpus)
     return float(model.posterior_.trace["seconds"].tail(n_sweeps).median())

@@ -1,4 +1,4 @@
-"""The benchmarks run and say what they should; nothing here is timed."""
+"""The benchmarks run and report correctly; nothing is timed."""
 
 import json
 from dataclasses import asdict, replace
@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.contenders import begin_all, collapsed
+from benchmarks.contenders import Collapsed, begin_all
+from benchmarks.contenders.collapsed import TOKEN_STEP
 from benchmarks.corpora import share_of, simulated_corpus
 from benchmarks.measure import Timing, run_job
 from benchmarks.plots import draw_curves
 from benchmarks.questions import growth, throughput
 from benchmarks.settings import Settings
-from benchmarks.tables import Answer, Target, markdown, show
+from benchmarks.tables import Result, Target, format_cell, markdown
 
 TINY = replace(
     Settings().quick(), simulated=True, scale=0.02, warm_up=1, sweeps=2, n_topics=10, n_clusters=3
@@ -20,32 +21,32 @@ TINY = replace(
 
 
 def test_every_step_of_every_contender_is_in_the_table() -> None:
-    answer = throughput.ask(TINY)
+    result = throughput.run(TINY)
     begun, _ = begin_all(simulated_corpus(0.01), TINY)
-    assert {row[0] for row in answer.rows} == {contender.name for contender in begun}
-    steps = [row[2] for row in answer.rows if row[0] == collapsed.NAME]
-    assert {collapsed.TOKEN_STEP, throughput.WHOLE} <= set(steps)
-    assert all(len(row) == len(answer.columns) for row in answer.rows)
+    assert {row[0] for row in result.rows} == {contender.name for contender in begun}
+    steps = [row[2] for row in result.rows if row[0] == Collapsed.name]
+    assert {TOKEN_STEP, throughput.WHOLE} <= set(steps)
+    assert all(len(row) == len(result.columns) for row in result.rows)
 
 
-def test_a_contender_that_is_not_installed_is_left_out_with_the_reason(
+def test_a_contender_that_is_not_installed_is_skipped_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "tomotopy", None)
-    answer = throughput.ask(TINY)
-    assert not any("tomotopy" in row[0] for row in answer.rows)
-    assert collapsed.NAME in {row[0] for row in answer.rows}
-    assert any("tomotopy HDP was left out" in note for note in answer.notes)
-    assert any("tomotopy LDA was left out" in note for note in answer.notes)
+    result = throughput.run(TINY)
+    assert not any("tomotopy" in row[0] for row in result.rows)
+    assert Collapsed.name in {row[0] for row in result.rows}
+    assert any("tomotopy HDP was skipped" in note for note in result.notes)
+    assert any("tomotopy LDA was skipped" in note for note in result.notes)
 
 
-def test_slow_contenders_join_late_and_leave_early() -> None:
+def test_slow_contenders_do_fewer_sweeps() -> None:
     class Counter:
         def __init__(self, name: str, slow: bool) -> None:
-            self.name, self.slow, self.seen = name, slow, 0
+            self.name, self.slow, self.n_sweeps = name, slow, 0
 
         def sweep(self) -> dict[str, float]:
-            self.seen += 1
+            self.n_sweeps += 1
             return {"sweep": 1.0}
 
         def size(self) -> dict[str, int]:
@@ -54,18 +55,18 @@ def test_slow_contenders_join_late_and_leave_early() -> None:
     fast, slow = Counter("fast", False), Counter("slow", True)
     chosen = replace(TINY, warm_up=5, sweeps=4, slow_warm_up=2, slow_sweeps=1)
     timings = throughput.time_sweeps([fast, slow], chosen)
-    assert (fast.seen, slow.seen) == (9, 3)
+    assert (fast.n_sweeps, slow.n_sweeps) == (9, 3)
     assert len(timings["fast", throughput.WHOLE].seconds) == 4
     assert len(timings["slow", throughput.WHOLE].seconds) == 1
 
 
-def test_growth_is_told_against_the_whole_corpus() -> None:
-    answer = growth.ask(TINY)
-    for row in answer.rows:
-        assert len(row) == len(answer.columns)
+def test_growth_is_relative_to_the_whole_corpus() -> None:
+    result = growth.run(TINY)
+    for row in result.rows:
+        assert len(row) == len(result.columns)
         if row[2] == 1.0:
             assert row[-1] == 1.0
-    assert {row[1] for row in answer.rows} == {"tokens", "groups", "topics", "clusters"}
+    assert {row[1] for row in result.rows} == {"tokens", "groups", "topics", "clusters"}
 
 
 def test_a_share_of_the_groups_keeps_their_order() -> None:
@@ -76,51 +77,51 @@ def test_a_share_of_the_groups_keeps_their_order() -> None:
 
 
 def test_a_job_reports_the_memory_of_its_own_process() -> None:
-    held = bytearray(300_000_000)  # in this process, written so that it is really there
-    held[::4096] = b"x" * len(held[::4096])
+    memory = bytearray(300_000_000)  # of this process; written to, so that it is allocated
+    memory[::4096] = b"x" * len(memory[::4096])
     report = run_job("import_module", module="mcsquared")
     assert report["loaded"] == []
     assert report["peak_megabytes"] < 100
 
 
-def test_a_missed_target_says_so_and_the_page_shows_it() -> None:
+def test_a_missed_target_is_reported_on_the_page() -> None:
     slow = Target("token step", 4.0, 5.0, True, "M tokens/s")
     light = Target("a fit", 300.0, 400.0, False, "MB")
-    answer = Answer("Speed", ("who", "figure"), [("ours", 1.2345), ("theirs", None)], [slow, light])
-    page = markdown({"processor": "one"}, {"speed": answer})
-    assert str(slow) == "token step: 4 M tokens/s, at least 5 M tokens/s wanted: missed"
+    result = Result("Speed", ("who", "figure"), [("ours", 1.2345), ("theirs", None)], [slow, light])
+    page = markdown({"processor": "one"}, {"speed": result})
+    assert str(slow) == "token step: 4 M tokens/s (target: at least 5 M tokens/s, missed)"
     assert "| speed | token step | 4 M tokens/s | at least 5 M tokens/s | missed |" in page
     assert "| speed | a fit | 300 MB | at most 400 MB | met |" in page
-    assert page.index("What was wanted") < page.index("## Speed")
+    assert page.index("## Targets") < page.index("## Speed")
     assert "| ours | 1.23 |" in page
     assert "| theirs | - |" in page
 
 
-def test_a_level_that_was_never_reached_is_a_target_missed() -> None:
+def test_a_level_that_is_not_reached_is_a_missed_target() -> None:
     target = Target("time to quality", None, 30.0, False, "CPU-s")
-    assert str(target) == "time to quality: never, at most 30 CPU-s wanted: missed"
+    assert str(target) == "time to quality: not reached (target: at most 30 CPU-s, missed)"
 
 
-def test_curves_are_drawn_and_the_page_shows_them(tmp_path: Path) -> None:
+def test_curves_are_plotted_and_included_in_the_page(tmp_path: Path) -> None:
     curves = {
         "mcsquared, λ finite": [(1.0, 2000.0), (60.0, 1600.0)],
         "tomotopy LDA, 50 topics": [(1.0, 2500.0), (60.0, 1700.0)],
         "tomotopy HDP": [(1.0, 2600.0), (50.0, 1701.0)],
     }
-    answer = Answer("Quality", ("who",), [("ours",)], curves=curves)
-    draw_curves(answer, tmp_path / "images" / "quality.png")
+    result = Result("Quality", ("who",), [("ours",)], curves=curves)
+    draw_curves(result, tmp_path / "images" / "quality.png")
     assert (tmp_path / "images" / "quality.png").stat().st_size > 10_000
-    assert "![Quality](images/quality.png)" in markdown({}, {"quality": answer})
-    assert Answer.from_dict(answer.to_dict()).curves == curves
+    assert "![Quality](images/quality.png)" in markdown({}, {"quality": result})
+    assert Result.from_dict(result.to_dict()).curves == curves
 
 
-def test_settings_travel_as_json() -> None:
+def test_settings_survive_a_round_trip_through_json() -> None:
     chosen = replace(Settings(), seed=3)
     assert Settings.from_dict(json.loads(json.dumps(asdict(chosen)))) == chosen
 
 
 def test_figures_have_three_digits() -> None:
-    assert [show(x) for x in (0.01234, 12.345, 1234.5, 1234567)] == [
+    assert [format_cell(x) for x in (0.01234, 12.345, 1234.5, 1234567)] == [
         "0.0123",
         "12.3",
         "1,234",
@@ -128,6 +129,6 @@ def test_figures_have_three_digits() -> None:
     ]
 
 
-def test_the_middle_sweep_is_quoted() -> None:
+def test_the_median_sweep_is_reported() -> None:
     timing = Timing([3.0, 1.0, 2.0])
     assert (timing.least, timing.median, timing.most) == (1.0, 2.0, 3.0)

@@ -1,4 +1,4 @@
-"""The benchmarks of a GPU: what is simulated, what limits it, where answers are kept."""
+"""The benchmarks of a GPU: what is simulated, what limits it, where results are stored."""
 
 import json
 from dataclasses import replace
@@ -11,13 +11,13 @@ from benchmarks.limits import ISSUED, MOVED, Work
 from benchmarks.questions import device
 from benchmarks.settings import Settings
 from benchmarks.simulation import simulate
-from benchmarks.tables import Answer, Unavailable
+from benchmarks.tables import Result, Unavailable
 
 
-def test_simulated_documents_have_the_size_that_is_asked_for():
-    made = simulate(2_000, 60_000, 500, 4, 10)
-    observations, entries = made.observations, made.observations.layout.words_of_group
-    assert observations.n_groups == len(made.clusters) == 2_000
+def test_simulated_documents_have_the_requested_size():
+    drawn = simulate(2_000, 60_000, 500, 4, 10)
+    observations, entries = drawn.observations, drawn.observations.layout.words_of_group
+    assert observations.n_groups == len(drawn.clusters) == 2_000
     assert observations.n_tokens == pytest.approx(60_000, rel=0.05)
     assert entries.count.sum() == observations.n_tokens == len(observations.word)
     first = np.repeat(entries.column[: entries.start[1]], entries.count[: entries.start[1]])
@@ -25,17 +25,17 @@ def test_simulated_documents_have_the_size_that_is_asked_for():
     assert observations.word.max() < 500
 
 
-def test_simulated_documents_of_a_cluster_are_alike():
-    made = simulate(400, 40_000, 200, 2, 5)
-    entries = made.observations.layout.words_of_group
+def test_simulated_documents_of_a_cluster_are_similar():
+    drawn = simulate(400, 40_000, 200, 2, 5)
+    entries = drawn.observations.layout.words_of_group
     counts = np.zeros((400, 200))
     np.add.at(counts, (np.repeat(np.arange(400), np.diff(entries.start)), entries.column), 1.0)
     counts /= np.linalg.norm(counts, axis=1, keepdims=True)
-    alike, same = counts @ counts.T, made.clusters[:, None] == made.clusters
-    assert alike[same].mean() > alike[~same].mean() + 0.1
+    similarity, same = counts @ counts.T, drawn.clusters[:, None] == drawn.clusters
+    assert similarity[same].mean() > similarity[~same].mean() + 0.1
 
 
-def test_limits_grow_with_what_is_worked_on():
+def test_limits_grow_with_the_sizes():
     work = Work(1_000, 100_000, 70_000, 5_000, 32, 64, True)
     assert work.bytes_moved == 16 * 1_000 + 16 * 5_000 * 64 + 8 * 100_000
     assert work.bytes_of_rows == 4 * 100_000 * 64
@@ -48,36 +48,36 @@ def test_limits_grow_with_what_is_worked_on():
     assert replace(shared, clusters=64).instructions > shared.instructions
 
 
-@pytest.mark.parametrize("ask", [device.ask, device.ask_large])
-def test_without_a_gpu_nothing_is_asked(ask, monkeypatch):
+@pytest.mark.parametrize("run", [device.run, device.run_large])
+def test_without_a_gpu_the_benchmark_is_unavailable(run, monkeypatch):
     monkeypatch.setattr(device, "describe_device", lambda: None)
     with pytest.raises(Unavailable):
-        ask(Settings().quick())
+        run(Settings().quick())
 
 
-def test_answers_of_another_machine_stay_and_take_none_with_them(tmp_path, monkeypatch):
+def test_results_of_another_machine_are_stored_with_its_description(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "RESULTS", tmp_path / "latest.json")
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(page, "describe", lambda: {"processor": "one"})
-    there = Answer("There", ["what"], [["x"]], machine={"GPU": "fast"})
-    page.write({"memory": Answer("Here", ["what"], [["y"]])})
+    other = Result("Other", ["what"], [["x"]], machine={"GPU": "fast"})
+    page.write({"memory": Result("This", ["what"], [["y"]])})
     monkeypatch.setattr(page, "describe", lambda: {"processor": "two"})
-    page.write({"device": there})
-    kept = json.loads(page.RESULTS.read_text())
-    assert kept["machine"] == {"processor": "one"}
-    assert set(kept["answers"]) == {"memory", "device"}
-    page.write({"startup": Answer("New", ["what"], [["z"]])})
-    kept = json.loads(page.RESULTS.read_text())
-    assert kept["machine"] == {"processor": "two"}
-    machines = {name: answer["machine"] for name, answer in kept["answers"].items()}
+    page.write({"device": other})
+    stored = json.loads(page.RESULTS.read_text())
+    assert stored["machine"] == {"processor": "one"}
+    assert set(stored["results"]) == {"memory", "device"}
+    page.write({"startup": Result("New", ["what"], [["z"]])})
+    stored = json.loads(page.RESULTS.read_text())
+    assert stored["machine"] == {"processor": "two"}
+    machines = {name: result["machine"] for name, result in stored["results"].items()}
     assert machines == {"memory": {"processor": "one"}, "device": {"GPU": "fast"}, "startup": {}}
     assert "- GPU: fast" in page.PAGE.read_text()
     assert "- processor: one" in page.PAGE.read_text()
     monkeypatch.setattr(page, "describe", lambda: {"processor": "one"})
-    page.write({"device": there})
-    page.write({"growth": Answer("Again", ["what"], [["w"]])})
-    kept = json.loads(page.RESULTS.read_text())["answers"]
-    machines = {name: answer["machine"] for name, answer in kept.items()}
+    page.write({"device": other})
+    page.write({"growth": Result("Again", ["what"], [["w"]])})
+    stored = json.loads(page.RESULTS.read_text())["results"]
+    machines = {name: result["machine"] for name, result in stored.items()}
     assert machines == {
         "memory": {},
         "growth": {},

@@ -1,4 +1,4 @@
-"""MALLET takes part where it is named; a program that writes as it does stands in for it here."""
+"""The interface to MALLET, tested with a script that writes the same output."""
 
 import sys
 from dataclasses import replace
@@ -11,7 +11,7 @@ from benchmarks.contenders import mallet
 from benchmarks.corpora import simulated_corpus
 from benchmarks.settings import Settings
 
-STAND_IN = f"""#!{sys.executable}
+FAKE_MALLET = f"""#!{sys.executable}
 import sys
 options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
 if sys.argv[1] == "train-topics":
@@ -23,10 +23,10 @@ if sys.argv[1] == "train-topics":
 """
 
 
-def test_without_its_folder_it_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_folder_it_is_skipped_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(mallet.ENVIRONMENT, raising=False)
-    with pytest.raises(ImportError, match="MCSQUARED_MALLET names no folder"):
-        mallet.begin(simulated_corpus(0.01), Settings())
+    with pytest.raises(ImportError, match="MCSQUARED_MALLET is not set to the folder"):
+        mallet.Mallet(simulated_corpus(0.01), Settings())
 
 
 def test_a_folder_without_the_program_is_named(
@@ -34,20 +34,20 @@ def test_a_folder_without_the_program_is_named(
 ) -> None:
     monkeypatch.setenv(mallet.ENVIRONMENT, str(tmp_path))
     monkeypatch.setattr(mallet.shutil, "which", lambda _: "java")
-    with pytest.raises(ImportError, match="where no program bin/mallet is"):
+    with pytest.raises(ImportError, match="MCSQUARED_MALLET must contain bin/mallet"):
         mallet.program()
 
 
-def test_topics_and_prior_are_read_from_what_it_writes(
+def test_topics_and_prior_are_read_from_its_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "mallet"
-    program.write_text(STAND_IN)
+    program.write_text(FAKE_MALLET)
     program.chmod(0o755)
     monkeypatch.setenv(mallet.ENVIRONMENT, str(tmp_path))
     monkeypatch.setattr(mallet.shutil, "which", lambda _: "java")
-    contender = mallet.begin(simulated_corpus(0.01), replace(Settings(), n_topics=2))
+    contender = mallet.Mallet(simulated_corpus(0.01), replace(Settings(), n_topics=2))
     seconds, model = contender.curve(0.0)[0]
     assert seconds >= 0.0
     np.testing.assert_allclose(model.word_given_topic[:, :3], [[0.75, 0, 0.25], [0, 1, 0]])

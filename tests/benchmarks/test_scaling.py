@@ -1,4 +1,4 @@
-"""The cost model is what it says; nothing here is timed."""
+"""The cost model, on known costs; nothing is timed."""
 
 import json
 from dataclasses import replace
@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks import predictions
-from benchmarks.cost import STEPS, Sizes, learn_costs, n_chunks, predict, wire_bytes
-from benchmarks.ours import FINITE, INFINITE
+from benchmarks.cost import STEPS, Sizes, fit_costs, n_chunks, predict, wire_bytes
+from benchmarks.engines import FINITE, INFINITE
 from benchmarks.questions import scaling
 from benchmarks.settings import Settings
 from benchmarks.sized import Size, sized_corpus
-from benchmarks.steps import clocked_steps
+from benchmarks.steps import timed_steps
 from mcsquared import Priors
 from mcsquared.distributed import _n_bytes
 from mcsquared.observations import observe
@@ -48,7 +48,7 @@ def test_a_term_is_a_product_of_sizes() -> None:
 
 
 @ENGINES
-def test_true_costs_are_found_again(engine: str) -> None:
+def test_true_costs_are_recovered(engine: str) -> None:
     rng = np.random.default_rng(0)
     true = {
         step: {term: float(rng.uniform(1e-9, 2e-8)) for term in terms}
@@ -59,24 +59,24 @@ def test_true_costs_are_found_again(engine: str) -> None:
     for _ in range(40):
         sizes = random_sizes(rng)
         timed.append((sizes, {step: predict({step: true[step]}, sizes) for step in true}))
-    learned = learn_costs(engine, timed)
+    fitted = fit_costs(engine, timed)
     other = random_sizes(rng)
-    assert predict(learned, other) == pytest.approx(predict(true, other), rel=1e-6)
+    assert predict(fitted, other) == pytest.approx(predict(true, other), rel=1e-6)
 
 
 @ENGINES
-def test_no_cost_is_below_nothing(engine: str) -> None:
+def test_no_cost_is_negative(engine: str) -> None:
     rng = np.random.default_rng(1)
     timed = [
         (random_sizes(rng), {step: float(rng.exponential()) for step in STEPS[engine]})
         for _ in range(12)
     ]
-    learned = learn_costs(engine, timed)
-    assert all(cost > 0.0 for terms in learned.values() for cost in terms.values())
+    fitted = fit_costs(engine, timed)
+    assert all(cost > 0.0 for terms in fitted.values() for cost in terms.values())
 
 
 @ENGINES
-def test_bytes_on_the_wire_are_those_of_globals_and_sums(engine: str) -> None:
+def test_network_traffic_is_that_of_globals_and_sums(engine: str) -> None:
     lam = np.inf if engine == INFINITE else 5.0
     corpus = sized_corpus(replace(SMALL, n_words=3_000), seed=0)
     priors = Priors.for_corpus(
@@ -118,45 +118,47 @@ def test_a_sized_corpus_has_its_size() -> None:
     assert repeats > 1.2, "words are repeated in groups, as in texts"
 
 
-def test_clocks_go_as_they_came() -> None:
+def test_timed_functions_are_restored() -> None:
     from mcsquared.samplers.blocked.psi import Psi
 
     before = Psi.variates
-    with clocked_steps() as seconds:
+    with timed_steps() as seconds:
         assert Psi.variates is not before
         assert seconds == {}
     assert Psi.variates is before
 
 
-def test_every_set_is_told_and_absent_ones_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_data_set_is_predicted_and_missing_ones_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(scaling, "SIZES", (SMALL, replace(SMALL, n_groups=200, n_words=300)))
     monkeypatch.setattr(scaling, "LARGE", replace(SMALL, n_groups=300))
     settings = replace(Settings(), simulated=True, growth_warm_up=1, scaling_sweeps=2)
-    answer = scaling.ask(settings)
-    assert all(len(row) == len(answer.columns) for row in answer.rows)
-    assert len(answer.rows) == 6
-    assert len(answer.targets) == 2
-    assert sum("left out" in note for note in answer.notes) == 3
-    row = dict(zip(answer.columns, answer.rows[1], strict=True))
+    result = scaling.run(settings)
+    assert all(len(row) == len(result.columns) for row in result.rows)
+    assert len(result.rows) == 6
+    assert len(result.targets) == 2
+    assert sum("was skipped" in note or "were skipped" in note for note in result.notes) == 3
+    row = dict(zip(result.columns, result.rows[1], strict=True))
     steps = sum(row[step] for step in STEPS[FINITE])
     assert steps == pytest.approx(row["CPU-s"], rel=0.5)  # both are medians, of two sweeps
-    again = scaling.costs_of(json.loads(json.dumps(answer.rows)))
+    again = scaling.costs_of(json.loads(json.dumps(result.rows)))
     engine = {"∞": INFINITE, "finite": FINITE}[row["λ"]]
-    assert predict(again[engine], scaling.sizes_of(answer.rows[1])) == row["predicted"]
+    assert predict(again[engine], scaling.sizes_of(result.rows[1])) == row["predicted"]
 
 
 @ENGINES
-def test_more_workers_work_less_each_and_hear_more_in_all(engine: str) -> None:
+def test_more_workers_do_less_work_each_and_cause_more_traffic(engine: str) -> None:
     costs = {step: dict.fromkeys(terms, 1e-9) for step, terms in STEPS[engine].items()}
     few, many = (
         predictions.seconds_on_cluster(engine, costs, predictions.BILLION, workers)
         for workers in (16, 1024)
     )
     assert many["workers"] < few["workers"]
-    assert many["wire"] > 10 * few["wire"]
+    assert many["network"] > 10 * few["network"]
 
 
-def test_workers_without_a_chunk_have_nothing_to_do() -> None:
+def test_workers_without_a_chunk_are_idle() -> None:
     costs = {step: dict.fromkeys(terms, 1e-9) for step, terms in STEPS[FINITE].items()}
     most = n_chunks(predictions.PUBMED)
     assert most < 1024
@@ -167,7 +169,7 @@ def test_workers_without_a_chunk_have_nothing_to_do() -> None:
     assert as_many == more
 
 
-def test_cores_share_all_but_the_rest() -> None:
+def test_cores_share_all_steps_except_the_rest() -> None:
     costs = {step: {"N": 1e-9} for step in STEPS[FINITE]}
     one, many = (
         predictions.seconds_on_cores(costs, predictions.PUBMED, cores) for cores in (1, 1_000_000)
@@ -176,12 +178,12 @@ def test_cores_share_all_but_the_rest() -> None:
     assert many == pytest.approx(0.73, rel=1e-3)
 
 
-def test_a_gpu_costs_what_two_sets_say_and_copies_what_it_cannot_hold() -> None:
+def test_costs_of_a_gpu_agree_with_two_measurements_and_include_copies() -> None:
     measured = {
         (name, FINITE): (Sizes(0, tokens, 0, 0, 0, 100), seconds)
         for name, tokens, seconds in zip(predictions.FROM, (1e6, 5e6), (0.002, 0.004), strict=True)
     }
-    device = predictions.learn_device(FINITE, measured)
+    device = predictions.fit_device(FINITE, measured)
     assert device.fixed == pytest.approx(0.0015)
     fits, does_not = (Sizes(0, tokens, 0, 0, 0, 100) for tokens in (1e10, 1e12))
     assert predictions.seconds_on_device(FINITE, device, fits) == pytest.approx(5.0015)
@@ -191,9 +193,9 @@ def test_a_gpu_costs_what_two_sets_say_and_copies_what_it_cannot_hold() -> None:
     )
 
 
-def test_the_page_shows_the_committed_figures() -> None:
-    answers = json.loads(predictions.RESULTS.read_text(encoding="utf-8"))["answers"]
+def test_the_page_has_the_committed_figures() -> None:
+    results = json.loads(predictions.RESULTS.read_text(encoding="utf-8"))["results"]
     text = PAGE.read_text(encoding="utf-8")
-    assert predictions.refreshed(text, answers) == text, "python -m benchmarks.predictions"
-    without = {name: answers[name] for name in answers if name != "device"}
+    assert predictions.refreshed(text, results) == text, "python -m benchmarks.predictions"
+    without = {name: results[name] for name in results if name != "device"}
     assert predictions.refreshed("as it is", without) == "as it is"

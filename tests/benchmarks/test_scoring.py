@@ -8,12 +8,12 @@ import pytest
 from scipy import sparse
 from scipy.special import gammaln
 
-from benchmarks.corpora import cut_groups, held_out, simulated_corpus
+from benchmarks.corpora import held_out, simulated_corpus, split_groups
+from benchmarks.interleave import Clock, run_interleaved
 from benchmarks.questions.clusters import without_tags
 from benchmarks.questions.letters import cosine_to_nearest
 from benchmarks.questions.quality import seconds_to
 from benchmarks.scoring import Halves, TopicModel, completion_perplexity, fold_in, mix
-from benchmarks.turns import Clock, run_in_turns
 from mcsquared import Corpus
 from mcsquared.evaluation.perplexity import split_halves
 from mcsquared.prediction.parameters import HALVES, stream
@@ -74,7 +74,7 @@ def test_a_predictive_mixes_topics_by_the_groups_own_weights() -> None:
     np.testing.assert_allclose(found, [0.7, 0.25 * 0.1 + 0.75 * 0.6], rtol=1e-6)
 
 
-def test_peers_are_scored_on_the_halves_that_ours_are_scored_on() -> None:
+def test_peers_are_scored_on_the_same_halves_as_mcsquared() -> None:
     train, test = held_out(simulated_corpus(0.03), 1)
     halves = Halves.of(test, train, 7)
     first, second = split_halves(test, stream(7, HALVES))
@@ -83,16 +83,16 @@ def test_peers_are_scored_on_the_halves_that_ours_are_scored_on() -> None:
     assert halves.n_scored == second.n_tokens
 
 
-def test_held_out_groups_hold_only_words_of_training() -> None:
+def test_held_out_groups_have_only_words_of_training() -> None:
     train, test = held_out(simulated_corpus(0.01), 0)
     assert np.asarray(train.content.counts.sum(axis=0)).min() > 0
     assert list(train.vocabulary) == list(test.vocabulary)
     assert set(train.contexts) == {"year", "authors"}
 
 
-def test_cut_groups_hold_the_same_tokens() -> None:
+def test_split_groups_have_the_same_tokens() -> None:
     corpus = simulated_corpus(0.01)
-    cut = cut_groups(corpus, 3)
+    cut = split_groups(corpus, 3)
     assert cut.n_groups == 3 * corpus.n_groups
     whole = np.asarray(corpus.content.counts.todense())
     joined = np.asarray(cut.content.counts.todense()).reshape(corpus.n_groups, 3, -1).sum(axis=1)
@@ -120,7 +120,7 @@ def test_a_true_topic_is_compared_with_the_nearest_one_found() -> None:
     assert cosine_to_nearest(truth, np.array([[2.0, 0.0]])) == pytest.approx(0.5)
 
 
-def test_runs_take_turns_and_are_charged_for_their_own_work_alone() -> None:
+def test_runs_are_interleaved_and_charged_for_their_own_work_alone() -> None:
     seen: list[str] = []
 
     def run(name: str, work: int, clock: Clock) -> list[float]:
@@ -134,7 +134,7 @@ def test_runs_take_turns_and_are_charged_for_their_own_work_alone() -> None:
                 sum(range(3_000_000))
         return used
 
-    used = run_in_turns(
+    used = run_interleaved(
         {
             "long": lambda clock: run("long", 2_000_000, clock),
             "short": lambda clock: run("short", 200_000, clock),
@@ -142,7 +142,7 @@ def test_runs_take_turns_and_are_charged_for_their_own_work_alone() -> None:
     )
     assert used["long"] == sorted(used["long"])
     assert used["short"][-1] < used["long"][-1] / 2
-    assert seen.index("short") < 4  # not after all of the long one's turns
+    assert seen.index("short") < 4  # before the long run has finished
     assert seen[-2:] == ["long", "long"]  # the short one has used least until it ends
 
 
@@ -159,7 +159,7 @@ def test_a_run_that_fails_lets_the_others_end_and_is_reported() -> None:
         ended.append(True)
 
     with pytest.raises(RuntimeError, match="no such model"):
-        run_in_turns({"bad": fail, "good": go_on})
+        run_interleaved({"bad": fail, "good": go_on})
     assert ended == [True]
 
 

@@ -1,4 +1,4 @@
-"""mcsquared's engines as a user calls them, and their scores as users get them."""
+"""Fits and scores of mcsquared through its public API."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 from mcsquared import Gamma
 
 if TYPE_CHECKING:
-    from benchmarks.turns import Clock
+    from benchmarks.interleave import Clock
     from mcsquared import MC2
     from mcsquared.corpus import Corpus
     from mcsquared.posterior import ParameterDraw, Posterior
 
-__all__ = ["ENGINES", "FINITE", "INFINITE", "TimedFit", "compile_kernels", "estimator", "fit"]
-
 FINITE, INFINITE = "mcsquared, λ finite", "mcsquared, λ = ∞"
-GLOBALS = 20  # draws of τ and ψ that a perplexity averages over, at least
+GLOBALS = 20  # minimum number of draws of τ and ψ that a perplexity averages over
 ENGINES: dict[str, dict[str, Any]] = {
     FINITE: {"sampler": "blocked", "lam": Gamma(1, 0.1)},
     INFINITE: {"sampler": "blocked", "lam": math.inf},
@@ -28,7 +26,7 @@ ENGINES: dict[str, dict[str, Any]] = {
 
 
 def estimator(engine: Mapping[str, Any], **parameters: Any) -> MC2:
-    """Return an estimator of an engine, quiet, all else as a user finds it."""
+    """Return an estimator without progress, with default values for all other parameters."""
     from mcsquared import MC2
 
     return MC2(**{"progress": False, **engine, **parameters})
@@ -36,23 +34,23 @@ def estimator(engine: Mapping[str, Any], **parameters: Any) -> MC2:
 
 @dataclass
 class TimedFit:
-    """A fit that kept parameters along the way, and when it had them.
+    """A fit that stored parameters during the run, with their times.
 
     Attributes
     ----------
     seconds : list of float
-        CPU-seconds after each sweep, everything from the call of ``fit`` on counted.
+        CPU-seconds after each sweep, from the call of ``fit``.
     """
 
     posterior: Posterior
     seconds: list[float] = field(repr=False)
 
     def seconds_of(self, draw: ParameterDraw) -> float:
-        """Return the CPU-seconds after which a draw was there."""
+        """Return the CPU-seconds at which a draw was made."""
         return self.seconds[int(self.posterior.sweep_of_draw[draw.draw]) - 1]
 
     def draws(self) -> list[ParameterDraw]:
-        """Return the draws with parameters, as they came."""
+        """Return the draws with parameters in order of time."""
         return sorted(self.posterior.parameters, key=self.seconds_of)
 
     def perplexity(
@@ -62,9 +60,10 @@ class TimedFit:
         seed: int,
         given_contexts: bool = False,
     ) -> Any:
-        """Return the completion perplexity of some of the draws, by mcsquared's own evaluation.
+        """Return the completion perplexity of some of the draws.
 
-        Of few draws, the globals τ and ψ are drawn several times each: peers' topics are means.
+        If there are few draws, the globals τ and ψ are drawn several times for each of them,
+        because the topics of other packages are means.
         """
         from mcsquared.evaluation.perplexity import perplexity
 
@@ -83,17 +82,17 @@ def fit(
     until: float = math.inf,
     **parameters: Any,
 ) -> TimedFit:
-    """Fit in turn with others, up to so many CPU-seconds or the end of the schedule."""
+    """Fit, interleaved with other runs, for ``until`` CPU-seconds or all sweeps."""
     seconds: list[float] = []
 
-    def note(_: object) -> bool:
+    def record(_: object) -> bool:
         seconds.append(clock.tick())
         return seconds[-1] >= until
 
     clock.reset()
-    model = estimator(engine, callbacks=[note], **parameters)
+    model = estimator(engine, callbacks=[record], **parameters)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a bound that was reached, as it should
+        warnings.simplefilter("ignore", UserWarning)  # the bounds are reached on purpose
         model.fit(corpus)
     return TimedFit(model.posterior_, seconds)
 
@@ -101,7 +100,7 @@ def fit(
 def compile_kernels(
     corpus: Corpus, engines: Sequence[Mapping[str, Any]], **parameters: Any
 ) -> None:
-    """Fit and score a few groups, so that no compiling is timed later."""
+    """Fit and score a few groups, so that compilation is not timed."""
     some = corpus[:20]
     for engine in engines:
         with warnings.catch_warnings():
