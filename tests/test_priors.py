@@ -111,16 +111,34 @@ def test_columns_come_in_the_form_of_their_families():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"contexts": "all"}, "contexts is 'all', but 'auto' or a mapping"),
-        ({"contexts": ["x"]}, "contexts is a list, but 'auto' or a mapping"),
-        ({"contexts": None}, "contexts is a NoneType"),
-        ({"contexts": {"year": "auto"}}, "column 'year', but the corpus has 'x', 'k'"),
-        ({"contexts": {"x": "normal"}}, r"contexts\['x'\]: the family 'normal' is not known"),
-        ({"contexts": {"x": 3}}, r"contexts\['x'\] is 3, but a family or the name of one"),
-        ({"contexts": {"k": Poisson()}}, "'k' is a category, but the family poisson wants"),
-        ({"content": "normal"}, "content: the family 'normal' is not known"),
-        ({"content": Gaussian}, "content is <class .*, but a family or the name of one"),
-        ({"content": Gaussian()}, "content is 'gaussian', but the corpus holds words"),
+        (
+            {"contexts": "all"},
+            "contexts must be 'auto' or a mapping from column to family, got 'all'",
+        ),
+        (
+            {"contexts": ["x"]},
+            r"contexts must be 'auto' or a mapping from column to family, got \['x'\]",
+        ),
+        (
+            {"contexts": None},
+            "contexts must be 'auto' or a mapping from column to family, got None",
+        ),
+        (
+            {"contexts": {"year": "auto"}},
+            r"contexts must name columns of the corpus \('x', 'k'\), got 'year'",
+        ),
+        ({"contexts": {"x": "normal"}}, "categorical, bag, bernoulli, poisson, got 'normal'"),
+        ({"contexts": {"x": 3}}, r"contexts\['x'\] must be a family or the name of one, got 3"),
+        (
+            {"contexts": {"k": Poisson()}},
+            "context 'k' must be integers >= 0 for the family 'poisson', got a category",
+        ),
+        ({"content": "normal"}, "categorical, bag, bernoulli, poisson, got 'normal'"),
+        (
+            {"content": Gaussian},
+            r"must be a family or the name of one, got <class 'mcsquared\.families\.gaussian\.G",
+        ),
+        ({"content": Gaussian()}, "content must be 'categorical' for words, got 'gaussian'"),
     ],
 )
 def test_what_cannot_be_is_named(arguments, sentence):

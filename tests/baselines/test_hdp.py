@@ -239,7 +239,7 @@ def test_a_bound_on_topics_holds_and_groups_may_be_empty():
     ("parameters", "wanted"),
     [
         ({"v": np.inf}, "v is inf"),
-        ({"eta": -1.0}, "eta is -1.0"),
+        ({"eta": -1.0}, "eta must be a positive number or a Gamma prior, got -1.0"),
         ({"n_sweeps": 10, "burn_in": 10}, "keeps no draw"),
         ({"thin": 0}, "thin is 0"),
         ({"max_topics": 0}, "max_topics is 0"),

@@ -85,16 +85,32 @@ def test_a_column_can_be_declared_another_family(column, family, kind, values, c
 @pytest.mark.parametrize(
     ("column", "family", "message"),
     [
-        (CATEGORY, "gaussian", "context 'x' is a category, but the family gaussian wants numbers"),
-        (BAG, "gaussian", "is a bag"),
-        (BAG, "categorical", "wants one category per group"),
-        (VECTOR, "gaussian", "is a vector"),
+        (
+            CATEGORY,
+            "gaussian",
+            "context 'x' must be numbers or dates for the family 'gaussian', got a category",
+        ),
+        (
+            BAG,
+            "gaussian",
+            "context 'x' must be numbers or dates for the family 'gaussian', got a bag",
+        ),
+        (BAG, "categorical", "category per group for the family 'categorical', got a bag"),
+        (
+            VECTOR,
+            "gaussian",
+            "context 'x' must be numbers or dates for the family 'gaussian', got a vector",
+        ),
         (CATEGORY, "multivariate_gaussian", "2-D"),
         (CATEGORY, "bernoulli", "truth values"),
         (NUMBER, "bernoulli", "truth values, or numbers 0 and 1"),
-        (CATEGORY, "poisson", "whole numbers from 0"),
-        (column_from("x", [0.5]), "poisson", "holds 0.5.*whole numbers from 0"),
-        (column_from("x", [-1]), "poisson", "holds -1"),
+        (
+            CATEGORY,
+            "poisson",
+            "context 'x' must be integers >= 0 for the family 'poisson', got a category",
+        ),
+        (column_from("x", [0.5]), "poisson", r"context 'x' must be integers >= 0, got 0\.5"),
+        (column_from("x", [-1]), "poisson", "context 'x' must be integers >= 0, got -1"),
         (VECTOR, "bag", "lists of categories"),
     ],
 )
@@ -155,12 +171,20 @@ def test_new_data_take_the_kind_of_training(values, reference, found):
 @pytest.mark.parametrize(
     ("values", "reference", "message"),
     [
-        (["a"], NUMBER, "is a category"),
+        (
+            ["a"],
+            NUMBER,
+            "context 'x' must be numbers or dates for the family 'gaussian', got a category",
+        ),
         (["a"], DATE, "a date is wanted as in training"),
         (np.array(["2001"], dtype="M8[Y]"), NUMBER, "numbers are wanted as in training"),
         (np.ones((1, 3)), VECTOR, "width 3, but the model was trained with width 2"),
         (np.ones((1, 3)), CATEGORY, "a category is wanted as in training"),
-        ([1.5], column_from("x", [3]).as_family("poisson"), "whole numbers"),
+        (
+            [1.5],
+            column_from("x", [3]).as_family("poisson"),
+            r"context 'x' must be integers >= 0, got 1\.5",
+        ),
     ],
 )
 def test_new_data_of_another_kind_are_refused(values, reference, message):
@@ -195,7 +219,10 @@ def test_dates_outside_the_range_of_nanoseconds_come_back_too():
         (("x", "number", [np.inf]), "infinite"),
         (("x", "number", [1e151]), "overflow"),
         (("x", "boolean", [0.5]), "other than 0 and 1"),
-        (("x", "count", [-1.0]), "whole numbers from 0"),
+        (
+            ("x", "count", [-1.0]),
+            "whole numbers from 0",
+        ),
         (("x", "category", [2], ["a", "b"]), "no category belongs to"),
         (("x", "category", [0], ["a", "a"]), "twice"),
         (("x", "bag", sparse.csr_matrix([[0.5]])), "fractional"),

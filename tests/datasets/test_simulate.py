@@ -8,7 +8,6 @@ from scipy import sparse, stats
 
 from mcsquared.datasets import simulate
 from mcsquared.datasets.chinese_restaurant import Assignments
-from mcsquared.datasets.observations import draw_observations
 from mcsquared.datasets.simulate import draw_content, draw_contexts
 from mcsquared.errors import InputError
 from mcsquared.families import (
@@ -42,7 +41,7 @@ def prior_draws(family, n_clusters, per_cluster, seed=0, items=None):
     rng = np.random.default_rng(seed)
     parameters = family.sample_parameters(np.zeros((n_clusters, family.n_stats)), rng)
     label = np.repeat(np.arange(n_clusters), per_cluster)
-    x = draw_observations(family, parameters, label, rng, items)
+    x = family.sample_observations(parameters, label, rng, items)
     return x if sparse.issparse(x) else x.reshape(n_clusters, per_cluster, *x.shape[1:])
 
 
@@ -224,9 +223,15 @@ class Unknown(ConjugateFamily):
         ({"eta": "one"}, "eta must be positive .*'one'"),
         ({"missing": 1.5, "contexts": {"x": Gaussian()}}, "missing for 'x'"),
         ({"missing": {"y": 0.5}}, "missing must refer to contexts .*'y'"),
-        ({"contexts": {"x": Categorical(0.1)}}, "has no size"),
-        ({"contexts": {"x": MultivariateGaussian()}}, "neither mean nor scale"),
-        ({"content": Bag(0.1, size=3)}, "content is a bag"),
+        (
+            {"contexts": {"x": Categorical(0.1)}},
+            r"contexts\['x'\]: size of Categorical must be given, got None",
+        ),
+        (
+            {"contexts": {"x": MultivariateGaussian()}},
+            "or scale of MultivariateGaussian must be given, got neither",
+        ),
+        ({"content": Bag(0.1, size=3)}, "content must be a family of words or vectors, got 'bag'"),
         ({"contexts": {"x": Unknown()}}, "Unknown"),
     ],
 )

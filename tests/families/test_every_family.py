@@ -169,11 +169,13 @@ def test_filling_a_filled_family_with_the_same_data_changes_nothing(case):
 @every_family
 def test_labels_outside_the_clusters_are_named(case):
     for labels in (case.labels - 1, case.labels + 2):
-        with pytest.raises(InputError, match="labels runs from"):
+        with pytest.raises(InputError, match="labels must be between 0 and 3, got"):
             case.family.statistics_by_cluster(case.x, labels, 4)
-    with pytest.raises(InputError, match="labels has shape"):
+    with pytest.raises(
+        InputError, match=r"labels must have one entry per observation \(12\), got shape \(11,\)"
+    ):
         case.family.statistics_by_cluster(case.x, case.labels[:-1], 4)
-    with pytest.raises(InputError, match="labels holds float64"):
+    with pytest.raises(InputError, match="labels must be integers, got float64"):
         case.family.statistics_by_cluster(case.x, case.labels * 1.0, 4)
 
 

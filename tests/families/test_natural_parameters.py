@@ -15,7 +15,7 @@ from mcsquared.families import (
     MultivariateGaussian,
     Poisson,
 )
-from mcsquared.families.linear import cholesky, product, solve_transposed
+from mcsquared.families.numerics import cholesky, product, solve_transposed
 from tests.families.cases import CASES
 
 NATURAL = [name for name, case in CASES.items() if case.family.kernel != "dirichlet"]

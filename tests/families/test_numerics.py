@@ -18,7 +18,7 @@ from mcsquared.families import (
     MultivariateGaussian,
     Poisson,
 )
-from mcsquared.families.special import log_gamma_ratio
+from mcsquared.families.numerics import log_gamma_ratio
 
 starts = st.floats(1e-3, 1e12)
 

@@ -5,14 +5,14 @@ import pytest
 from scipy import optimize, stats
 
 from mcsquared.families import Bernoulli, Gaussian, MultivariateGaussian, Poisson
-from mcsquared.prediction.predictive import components_of, has_components, mixture_summary
+from mcsquared.prediction.predictive import mixture_summary
 
 
 def test_gaussian_components_are_the_familys_own_predictive():
     family = Gaussian(mean=2000.0, strength=0.4, shape=2.5, rate=3.0, origin=1998.0)
     x = np.array([1990.0, 1994.0, 2003.0])
     statistics = np.vstack([family.statistics(x).sum(axis=0), np.zeros(3)])
-    (components,) = components_of(family, statistics)
+    (components,) = family.predictive(statistics)
     points = np.array([1980.0, 1995.5, 2010.0])
     np.testing.assert_allclose(
         components.distribution.logpdf(points).T, family.log_predictive(points, statistics)
@@ -22,7 +22,7 @@ def test_gaussian_components_are_the_familys_own_predictive():
 def test_poisson_components_are_the_familys_own_predictive():
     family = Poisson(shape=1.5, rate=0.3)
     statistics = np.array([[4.0, 9.0], [0.0, 0.0]])
-    (components,) = components_of(family, statistics)
+    (components,) = family.predictive(statistics)
     points = np.arange(30.0)
     np.testing.assert_allclose(
         components.distribution.logpmf(points).T, family.log_predictive(points, statistics)
@@ -38,7 +38,7 @@ def test_vectors_have_the_marginals_of_their_predictive():
     )
     x = np.random.default_rng(0).normal(size=(12, 2))
     statistics = np.vstack([wide.statistics(x).sum(axis=0), np.zeros(wide.n_stats)])
-    for i, components in enumerate(components_of(wide, statistics)):
+    for i, components in enumerate(wide.predictive(statistics)):
         # A marginal of NIW(mean, k, ν, S) is NIW(mean_i, k, ν − d + 1, S_ii).
         narrow = MultivariateGaussian(
             mean=[wide.mean[i]], strength=0.7, degrees=5.0, scale=[[wide.scale[i][i]]]
@@ -54,7 +54,7 @@ def test_summary_of_a_mixture_has_its_moments_and_quantiles():
     family = Gaussian(mean=0.0, strength=1.0, shape=3.0, rate=2.0)
     x = [np.full(20, -5.0), np.linspace(2000, 2010, 50), np.array([])]
     statistics = np.array([family.statistics(values).sum(axis=0) for values in x])
-    (components,) = components_of(family, statistics)
+    (components,) = family.predictive(statistics)
     weights = np.array([[0.3, 0.7, 0.0], [0.0, 1.0, 0.0], [0.08, 0.02, 0.9]])
     mean, sd, lower, upper = mixture_summary(weights, components)
     parts = components.distribution
@@ -71,9 +71,7 @@ def test_summary_of_a_mixture_has_its_moments_and_quantiles():
 
 
 def test_summary_of_counts_has_whole_bounds():
-    (components,) = components_of(
-        Poisson(shape=1.0, rate=0.1), np.array([[10.0, 40.0], [5.0, 2e7]])
-    )
+    (components,) = Poisson(shape=1.0, rate=0.1).predictive(np.array([[10.0, 40.0], [5.0, 2e7]]))
     _, _, lower, upper = mixture_summary(np.array([[1.0, 0.0], [0.0, 1.0]]), components)
     narrow = stats.nbinom(41.0, 10.1 / 11.1)
     assert (lower[0], upper[0]) == (narrow.ppf(0.05), narrow.ppf(0.95))
@@ -82,5 +80,5 @@ def test_summary_of_counts_has_whole_bounds():
 
 
 def test_families_without_numbers_have_no_components():
-    assert has_components(Gaussian())
-    assert not has_components(Bernoulli())
+    assert Gaussian().has_predictive
+    assert not Bernoulli().has_predictive

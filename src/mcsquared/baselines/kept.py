@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus import Corpus, Words
-from mcsquared.families import Categorical, ConjugateFamily
+from mcsquared.families import ConjugateFamily
 from mcsquared.observations import Observations
-from mcsquared.posterior.means import location
 from mcsquared.prediction.parameters import GLOBALS, Globals, split_unused_weight, stream
 from mcsquared.prediction.varying import Likelihood
 from mcsquared.state import State
@@ -63,10 +62,7 @@ class KeptTopics:
     def components(self, family: ConjugateFamily) -> Floats:
         """Return what a token of each topic is on average: float64 (n_topics, n_words or width)."""
         statistics = self.statistics
-        if isinstance(family, Categorical):
-            smoothed = statistics + family.concentration
-            return smoothed / smoothed.sum(axis=1, keepdims=True)
-        means = location(family, statistics)
+        means = family.mean_observation(statistics)
         return statistics / self.tokens_of_topic[:, None] if means is None else means
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +11,11 @@ from scipy import sparse
 from mcsquared.corpus.content import check_magnitude, count_matrix, names_array
 from mcsquared.corpus.hints import hint
 from mcsquared.errors import InputError
+from mcsquared.families.base import ConjugateFamily
+from mcsquared.families.registry import column_kinds, for_kind, kinds_of
 
-if TYPE_CHECKING:
-    from mcsquared.families import ConjugateFamily
+__all__ = ["Column", "code_label", "days_to_dates", "description"]
 
-__all__ = ["FAMILY_OF_KIND", "Column", "code_label", "days_to_dates", "description"]
-
-FAMILY_OF_KIND = {
-    "number": "gaussian",
-    "date": "gaussian",
-    "boolean": "bernoulli",
-    "category": "categorical",
-    "bag": "bag",
-    "vector": "multivariate_gaussian",
-    "count": "poisson",
-}
 _FLAT = ("number", "date", "boolean", "count")
 _NANOSECOND_DAYS = 106751.0  # what 64 bits of nanoseconds hold, either side of 1970
 
@@ -64,10 +54,10 @@ class Column:
     note: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in FAMILY_OF_KIND:
+        if self.kind not in column_kinds():
             raise InputError(
                 f"context {self.name!r} has kind {self.kind!r}, but one of "
-                f"{', '.join(FAMILY_OF_KIND)} is wanted"
+                f"{', '.join(column_kinds())} is wanted"
             )
         set_field = object.__setattr__  # the one way to normalise a frozen dataclass
         if self.kind == "bag":
@@ -128,7 +118,7 @@ class Column:
         """
         return self.values[np.flatnonzero(self.observed)]
 
-    def default_family(self) -> "ConjugateFamily":
+    def default_family(self) -> ConjugateFamily:
         """Return the family that this kind of column has unless another is declared.
 
         Examples
@@ -136,12 +126,8 @@ class Column:
         >>> tag.default_family()
         Categorical(concentration=0.1, size=2)
         """
-        from mcsquared import families
-
-        family = families.by_name(FAMILY_OF_KIND[self.kind])
-        if self.kind in ("category", "bag"):
-            family = replace(family, size=self._size)  # type: ignore[type-var]
-        return family
+        family = for_kind(self.kind)()
+        return family if self.categories is None else replace(family, size=self._size)  # type: ignore[type-var]
 
     def accepts(self, family: Any) -> bool:
         """Say whether the family takes this column as it is.
@@ -151,10 +137,8 @@ class Column:
         >>> tag.accepts("categorical"), tag.accepts(mc2.Gaussian())
         (True, False)
         """
-        name = family if isinstance(family, str) else getattr(family, "name", None)
-        if name not in FAMILY_OF_KIND.values():
-            return True  # a family of the user's own: its author knows what it takes
-        return FAMILY_OF_KIND[self.kind] == name
+        kinds = kinds_of(family)
+        return not kinds or self.kind in kinds
 
     def as_family(self, family: Any) -> "Column":
         """Return the column in the form that a family takes, or raise `InputError`.
@@ -168,7 +152,7 @@ class Column:
 
         return self if self.accepts(family) else convert(self, family)
 
-    def fill(self, family: "ConjugateFamily") -> "ConjugateFamily":
+    def fill(self, family: ConjugateFamily) -> ConjugateFamily:
         """Return the family with every open field filled from what is observed here.
 
         Examples
@@ -176,7 +160,7 @@ class Column:
         >>> year.fill(mc2.Gaussian(strength=1)).mean
         1.5
         """
-        if self.kind in ("category", "bag") and hasattr(family, "size"):
+        if self.categories is not None and hasattr(family, "size"):
             if family.size not in (None, self._size):
                 raise InputError(
                     f"the family of context {self.name!r} has size {family.size}, "
@@ -245,7 +229,7 @@ class Column:
         >>> year.extent(), tag.extent()
         ('1 to 2', '2 categories')
         """
-        if self.kind in ("category", "bag"):
+        if self.categories is not None:
             return f"{self.n_categories} categories"
         if self.kind == "vector":
             return f"width {self.values.shape[1]}"
@@ -271,7 +255,7 @@ class Column:
 def description(column: Column, n_observed: int, n_groups: int) -> str:
     """Return what there is to say about a context; the column may hold some of its values only."""
     line = (
-        f"{column.name}: {column.kind}, family {FAMILY_OF_KIND[column.kind]}, "
+        f"{column.name}: {column.kind}, family {for_kind(column.kind).name}, "
         f"{n_observed} of {n_groups} observed"
     )
     extent = column.extent()

@@ -10,41 +10,30 @@ from scipy import sparse
 from mcsquared.corpus.columns import Column, code_label, days_to_dates
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.errors import InputError
+from mcsquared.families.registry import for_kind, kinds_of
 
 __all__ = ["aligned_content", "all_missing", "conform", "convert"]
 
-_WANTED = {
-    "gaussian": "numbers or dates",
-    "multivariate_gaussian": "vectors of numbers (2-D)",
-    "categorical": "one category per group",
-    "bag": "lists of categories",
-    "bernoulli": "truth values, or numbers 0 and 1",
-    "poisson": "whole numbers from 0",
-}
 _TRUTH = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
-_FAMILY_OF_TARGET = {
-    "number": "gaussian",
-    "boolean": "bernoulli",
-    "count": "poisson",
-    "vector": "multivariate_gaussian",
-}
 
 
 def convert(column: Column, family: Any) -> Column:
     """Return the column in the form of another family, or raise `InputError`."""
-    name = family if isinstance(family, str) else family.name
-    converted = {
-        "gaussian": _as_number,
-        "multivariate_gaussian": _as_vector,
-        "categorical": _as_category,
+    kind = kinds_of(family)[0]
+    converters = {
+        "number": _as_number,
+        "vector": _as_vector,
+        "category": _as_category,
         "bag": _as_bag,
-        "bernoulli": _as_boolean,
-        "poisson": _as_count,
-    }[name](column)
+        "boolean": _as_boolean,
+        "count": _as_count,
+    }
+    converted = converters[kind](column)
     if converted is None:
+        expected = for_kind(kind)
         raise InputError(
-            f"context {column.name!r} is a {column.kind}, but the family {name} wants "
-            f"{_WANTED[name]}"
+            f"context {column.name!r} must be {expected.column_form} for the family "
+            f"{expected.name!r}, got a {column.kind}"
         )
     # What a column without observations was taken for no longer matters once it is declared.
     return converted if column.observed.any() else replace(converted, note="nothing observed")
@@ -78,7 +67,7 @@ def conform(column: Column, reference: Column) -> Column:
             f"context {column.name!r} is a date, but numbers are wanted as in training"
         )
     else:
-        conformed = convert(column, _FAMILY_OF_TARGET[reference.kind])
+        conformed = convert(column, for_kind(reference.kind))
     if reference.kind == "vector" and conformed.values.shape[1] != reference.values.shape[1]:
         raise InputError(
             f"context {column.name!r} has vectors of width {conformed.values.shape[1]}, "
@@ -200,8 +189,7 @@ def _as_count(column: Column) -> Column | None:
     broken = seen[(seen < 0) | (seen != np.floor(seen))]
     if len(broken):
         raise InputError(
-            f"context {column.name!r} holds {broken[0]:g}, but the family poisson wants "
-            f"{_WANTED['poisson']}"
+            f"context {column.name!r} must be {for_kind('count').column_form}, got {broken[0]:g}"
         )
     return replace(column, kind="count")
 

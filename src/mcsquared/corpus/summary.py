@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcsquared.corpus.columns import FAMILY_OF_KIND, Column
+from mcsquared.corpus.columns import Column
+from mcsquared.families.registry import for_kind
 from mcsquared.markup import Part, bars, card, facts, more, sentences, table
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _contexts(columns: list[Column]) -> Part:
         (
             column.name,
             column.kind,
-            FAMILY_OF_KIND[column.kind],
+            for_kind(column.kind).name,
             bars(float(column.observed.mean()) if len(column) else 0.0),
             _values(column),
         )

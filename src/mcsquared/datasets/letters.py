@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.checks import check_whole
 from mcsquared.corpus import Corpus
-from mcsquared.datasets.tokens import count_matrix, draw_categories, sort_tokens
+from mcsquared.datasets.tokens import sort_tokens
 from mcsquared.errors import InputError
+from mcsquared.families.dirichlet import count_matrix, draw_categories
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]

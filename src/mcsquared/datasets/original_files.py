@@ -18,8 +18,8 @@ from mcsquared.corpus import Column, Corpus
 from mcsquared.datasets.bags import bag_of_lists, merged_bag, title_words
 from mcsquared.datasets.files import Folder, find_file, read_counts, read_integers, read_lines
 from mcsquared.datasets.readers import DataSet
-from mcsquared.datasets.tokens import count_matrix
 from mcsquared.errors import InputError
+from mcsquared.families.dirichlet import count_matrix
 
 TOOLBOX = "NIPS volumes 0-12 of the topic modelling toolbox of Steyvers and Griffiths"
 UCI = "a bag of words of the UCI machine learning repository"

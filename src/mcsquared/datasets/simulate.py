@@ -12,19 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from mcsquared.checks import check_whole
 from mcsquared.corpus import Column, Corpus
 from mcsquared.datasets.chinese_restaurant import Assignments, draw_assignments
-from mcsquared.datasets.observations import draw_observations, fill_from_nothing
-from mcsquared.datasets.tokens import as_counts, count_matrix, sort_tokens
+from mcsquared.datasets.tokens import as_counts, sort_tokens
 from mcsquared.errors import InputError
-from mcsquared.families import Bag, Categorical, ConjugateFamily
-
-KIND_OF_FAMILY = {
-    "gaussian": "number",
-    "multivariate_gaussian": "vector",
-    "categorical": "category",
-    "bag": "bag",
-    "bernoulli": "boolean",
-    "poisson": "count",
-}
+from mcsquared.families import ConjugateFamily
+from mcsquared.families.dirichlet import count_matrix
+from mcsquared.families.registry import for_words
 
 
 class Prior(Protocol):
@@ -126,11 +118,10 @@ def simulate(
     lengths = as_counts("tokens_per_group", tokens_per_group, n_groups)
     items = as_counts("items_per_bag", items_per_bag, n_groups)
     if content is None:
-        content = Categorical(0.05, size=check_whole("n_words", n_words, 1))
-    content = fill_from_nothing(content, "content")
+        content = for_words(check_whole("n_words", n_words, 1))
+    content = _filled(content, "content")
     families = {
-        name: fill_from_nothing(family, f"contexts[{name!r}]")
-        for name, family in (contexts or {}).items()
+        name: _filled(family, f"contexts[{name!r}]") for name, family in (contexts or {}).items()
     }
     drawn = {
         name: _concentration(name, value, rng)
@@ -171,10 +162,10 @@ def draw_content(
     topic = assignments.topic_of_token
     n_topics = assignments.tables_in_cluster.shape[1]
     parameters = family.sample_parameters(np.zeros((n_topics, family.n_stats)), rng)
-    if isinstance(family, Bag):
-        raise InputError("content is a bag; words are 'categorical' content")
-    values = draw_observations(family, parameters, topic, rng)
-    if isinstance(family, Categorical):
+    if family.content_kind is None:
+        raise InputError(f"content must be a family of words or vectors, got {family.name!r}")
+    values = family.sample_observations(parameters, topic, rng)
+    if family.content_kind == "words":
         group = np.repeat(np.arange(tokens_per_group.size), tokens_per_group)
         order = sort_tokens(group, values)
         counts = count_matrix(group, values, (tokens_per_group.size, family.n_stats))
@@ -209,17 +200,24 @@ def draw_contexts(
         prior = np.zeros((n_clusters, family.n_stats))
         parameters[name] = family.sample_parameters(prior, rng)
         items = np.where(absent[name], 0, items_per_bag)
-        values = draw_observations(family, parameters[name], cluster, rng, items)
+        values = family.sample_observations(parameters[name], cluster, rng, items)
         columns[name] = _column(name, family, values, absent[name])
     return columns, parameters
 
 
 def _column(name: str, family: ConjugateFamily, values: Any, absent: NDArray[np.bool_]) -> Column:
-    kind = KIND_OF_FAMILY[family.name]
+    kind = family.column_kinds[0]
     if kind == "bag":  # a missing bag has no items
         return Column(name, kind, values, _codes(values.shape[1]))
     values[absent] = -1 if kind == "category" else np.nan
     return Column(name, kind, values, _codes(family.n_stats) if kind == "category" else None)
+
+
+def _filled(family: ConjugateFamily, argument: str) -> ConjugateFamily:
+    try:
+        return family.filled_without_data()
+    except InputError as error:
+        raise InputError(f"{argument}: {error}") from None
 
 
 def _codes(n_categories: int) -> NDArray[np.object_]:

@@ -1,7 +1,7 @@
-"""What a conjugate family is: additive statistics, and everything that follows from them.
+"""Base class of conjugate families: additive statistics, and everything that follows from them.
 
 A family is a likelihood ``F(x | φ)`` with its conjugate prior ``H(φ)``. All families are
-exponential, so that three functions say everything: the sufficient statistics ``T(x)``, the
+exponential, so that three functions define one: the sufficient statistics ``T(x)``, the
 log-normaliser ``log Z`` of the posterior after statistics ``s``, and the base measure ``h(x)``:
 
     log p(x | s)  =  log Z(s + T(x)) − log Z(s) + log h(x)
@@ -14,14 +14,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from mcsquared.errors import InputError
-from mcsquared.families.types import Floats, Observations
+from mcsquared.families.numerics import Floats, membership
+from mcsquared.families.traits import FamilyTraits, Observations
 
-__all__ = ["ConjugateFamily", "checked_labels", "n_observations"]
-
-# Floats that one temporary array of an inherited method may hold (32 MiB).
+# Floats in one temporary array of an inherited method (32 MiB).
 _ENTRIES_PER_CHUNK = 2**22
 
 
@@ -31,40 +29,42 @@ def n_observations(x: Observations) -> int:
 
 
 def checked_labels(x: Observations, labels: ArrayLike, n_clusters: int) -> np.ndarray:
-    """Return ``labels`` as int64 (n,), each below ``n_clusters``, or say what is wrong."""
+    """Return ``labels`` as int64 (n,), each below ``n_clusters``; otherwise raise `InputError`."""
     checked = np.asarray(labels)
     n = n_observations(x)
     if checked.shape != (n,):
-        raise InputError(f"labels has shape {checked.shape}, but there are {n} observations")
+        raise InputError(
+            f"labels must have one entry per observation ({n}), got shape {checked.shape}"
+        )
     if n and checked.dtype.kind not in "iu":
-        raise InputError(f"labels holds {checked.dtype} values, but whole numbers are wanted")
+        raise InputError(f"labels must be integers, got {checked.dtype} values")
     if n and (checked.min() < 0 or checked.max() >= n_clusters):
         raise InputError(
-            f"labels runs from {checked.min()} to {checked.max()}, "
-            f"but it must stay within 0 and {n_clusters - 1}"
+            f"labels must be between 0 and {n_clusters - 1}, "
+            f"got values from {checked.min()} to {checked.max()}"
         )
     return checked.astype(np.int64)
 
 
-class ConjugateFamily(ABC):
+class ConjugateFamily(FamilyTraits, ABC):
     """A likelihood and its conjugate prior, seen through additive statistics.
 
-    Statistics are rows of one float64 array: an observation joins a cluster by ``+=``, leaves
-    it by ``-=``, workers are merged by a sum, and a missing observation is a row of zeros.
-    A family never changes once it is made.
+    Statistics are rows of one float64 array: adding an observation to a cluster is ``+=``,
+    removing it is ``-=``, merging threads is a sum, and a missing observation is a row of zeros.
+    Families are immutable.
 
-    A family of your own defines `n_stats`, `statistics` and `log_normaliser`, and `log_base`
-    where the base measure is not 1; the rest is inherited. With `sample_parameters` and
-    `log_likelihood` as well, sampling is much faster, and predictions draw its parameters where
-    they otherwise take one token's predictive density after another. Make it a frozen dataclass,
-    and ``to_dict`` and ``from_dict`` work too.
+    A user-defined family needs `n_stats`, `statistics` and `log_normaliser`, and `log_base` where
+    the base measure is not 1; the rest is inherited. With `sample_parameters` and
+    `log_likelihood` as well, sampling is much faster, and predictions draw parameters instead of
+    evaluating one predictive density per token. As a frozen dataclass it also supports
+    ``to_dict`` and ``from_dict``.
 
     Attributes
     ----------
     name : str
-        What the family is called in files and on the command line; the class name unless set.
+        Name in files and on the command line; the class name unless set.
     kernel : str or None
-        The compiled kernels that know this family. None: samplers take the generic path.
+        The compiled kernels that implement the family. None: samplers call its Python methods.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class ConjugateFamily(ABC):
         super().__init_subclass__(**options)
         if "name" not in cls.__dict__:
             cls.name = cls.__name__
-        # A subclass that changes the mathematics must not be handed its parent's kernels.
+        # A subclass may change the mathematics, so it does not inherit its parent's kernels.
         if "kernel" not in cls.__dict__:
             cls.kernel = None
 
@@ -125,13 +125,13 @@ class ConjugateFamily(ABC):
 
         Examples
         --------
-        >>> held = mc2.Bernoulli().statistics([1.0, 1.0, 1.0, 0.0]).sum(axis=0, keepdims=True)
-        >>> np.exp(mc2.Bernoulli().log_normaliser(held)).round(2)  # B(1 + 3, 1 + 1)
+        >>> stats = mc2.Bernoulli().statistics([1.0, 1.0, 1.0, 0.0]).sum(axis=0, keepdims=True)
+        >>> np.exp(mc2.Bernoulli().log_normaliser(stats)).round(2)  # B(1 + 3, 1 + 1)
         array([0.05])
         """
 
     def log_base(self, x: Observations) -> Floats:
-        """Return ``log h(x)``, float64 (n,): zero unless the family says otherwise.
+        """Return ``log h(x)``, float64 (n,); zero by default.
 
         Examples
         --------
@@ -148,8 +148,8 @@ class ConjugateFamily(ABC):
         x : n observations
             In the numeric form of the family, without missing values.
         stats : float64 (n_clusters, n_stats)
-            Statistics of what each cluster holds already. A row of zeros gives the prior
-            predictive, which is the "new cluster" term of the Gibbs step.
+            Statistics of each cluster. A row of zeros gives the prior predictive, the "new
+            cluster" term of the Gibbs step.
 
         Returns
         -------
@@ -157,8 +157,8 @@ class ConjugateFamily(ABC):
 
         Examples
         --------
-        >>> held = np.array([[0.0, 0.0], [4.0, 4.0]])  # nothing; four yeses
-        >>> np.exp(mc2.Bernoulli().log_predictive([1.0], held)).round(2)
+        >>> stats = np.array([[0.0, 0.0], [4.0, 4.0]])  # no data; four times 1
+        >>> np.exp(mc2.Bernoulli().log_predictive([1.0], stats)).round(2)
         array([[0.5 , 0.83]])
         """
         stats = np.atleast_2d(np.asarray(stats, np.float64))
@@ -170,18 +170,18 @@ class ConjugateFamily(ABC):
         return result + self.log_base(x)[:, None]
 
     def log_marginal(self, stats: Floats | NDArray[np.integer]) -> Floats:
-        """Return the log marginal likelihood of what statistics (..., n_stats) hold: float64 (...).
+        """Return the log marginal likelihood of the data behind ``stats`` (..., n_stats): (...).
 
-        The base measure is left out: add ``log_base(x).sum()`` for the density of the data.
+        The base measure is not included: add ``log_base(x).sum()`` for the density of the data.
 
         Examples
         --------
-        >>> held = mc2.Bernoulli().statistics([1.0, 1.0, 1.0, 0.0]).sum(axis=0, keepdims=True)
-        >>> np.exp(mc2.Bernoulli().log_marginal(held)).round(2)
+        >>> stats = mc2.Bernoulli().statistics([1.0, 1.0, 1.0, 0.0]).sum(axis=0, keepdims=True)
+        >>> np.exp(mc2.Bernoulli().log_marginal(stats)).round(2)
         array([0.05])
         """
-        held = np.asarray(stats, np.float64)
-        return self.log_normaliser(held) - self.log_normaliser(np.zeros((1, self.n_stats)))[0]
+        stats = np.asarray(stats, np.float64)
+        return self.log_normaliser(stats) - self.log_normaliser(np.zeros((1, self.n_stats)))[0]
 
     def statistics_by_cluster(self, x: Observations, labels: ArrayLike, n_clusters: int) -> Floats:
         """Return the sum of ``T(x)`` over the observations of each cluster.
@@ -208,16 +208,6 @@ class ConjugateFamily(ABC):
         for part in self._chunks(x, self.n_stats):
             total += membership(labels[part], n_clusters) @ self.statistics(x[part])
         return total
-
-    def filled(self, x: Observations) -> Self:
-        """Return the family with every field that is None set from the data ``x``.
-
-        Examples
-        --------
-        >>> mc2.Poisson(shape=3).filled(np.array([2.0, 4.0]))
-        Poisson(shape=3.0, rate=1.0)
-        """
-        return self
 
     def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
         """Draw the parameters ``φ`` of each cluster from their posterior.
@@ -297,30 +287,28 @@ class ConjugateFamily(ABC):
     def can_sample(self) -> bool:
         """Whether the family defines `sample_parameters` and `log_likelihood`.
 
-        A parent's do not count where the family replaced what they follow from, `log_normaliser`
-        and `statistics`: draws would come from the parent's posterior, and nobody would notice.
-
         Examples
         --------
         >>> mc2.Gaussian().can_sample
         True
         """
-
-        def age(method: str) -> int:
-            ancestors = type(self).__mro__
-            return next(n for n, cls in enumerate(ancestors) if method in vars(cls))
-
-        return all(
-            getattr(type(self), method) is not getattr(ConjugateFamily, method)
-            and age(method) <= age(source)
-            for method, source in (
-                ("sample_parameters", "log_normaliser"),
-                ("log_likelihood", "statistics"),
-            )
+        return self._defines("sample_parameters", "log_normaliser") and self._defines(
+            "log_likelihood", "statistics"
         )
 
+    @property
+    def has_predictive(self) -> bool:
+        """Whether the family itself defines `predictive`; a subclass must define its own.
+
+        Examples
+        --------
+        >>> mc2.Categorical(size=3).has_predictive
+        False
+        """
+        return "predictive" in vars(type(self))
+
     def kernel_parameters(self) -> Floats:
-        """Return the prior as the one flat array that compiled kernels take, float64.
+        """Return the prior as one flat array for compiled kernels, float64.
 
         Examples
         --------
@@ -352,11 +340,9 @@ class ConjugateFamily(ABC):
         Bernoulli(a=1.0, b=3.0)
         """
         if not isinstance(values, Mapping):
-            raise InputError(
-                f"a family must be given as a mapping, but {type(values).__name__} was found"
-            )
+            raise InputError(f"a family must be a mapping, got {type(values).__name__}")
         if values.get("family") != cls.name:
-            raise InputError(f"the family is {values.get('family')!r}, but {cls.name!r} is wanted")
+            raise InputError(f"family must be {cls.name!r}, got {values.get('family')!r}")
         given = {field: value for field, value in values.items() if field != "family"}
         unknown = [str(field) for field in given if field not in (_field_names(cls) or ())]
         if unknown:
@@ -364,26 +350,28 @@ class ConjugateFamily(ABC):
         try:
             return cls(**given)
         except TypeError as error:
-            raise InputError(f"the family {cls.name!r} cannot be made: {error}") from None
+            raise InputError(
+                f"the fields of the family {cls.name!r} are invalid: {error}"
+            ) from None
 
     def _chunks(self, x: Observations, entries_each: int) -> Iterator[slice]:
-        """Cut the observations into parts that depend on sizes alone, never on threads."""
+        """Split the observations into chunks that depend on sizes alone, never on threads."""
         step = max(1, _ENTRIES_PER_CHUNK // max(1, entries_each))
         for first in range(0, n_observations(x), step):
             yield slice(first, first + step)
 
-    def _missing(self, method: str) -> InputError:
-        return InputError(f"the family {type(self).__name__} does not define {method}, needed here")
+    def _defines(self, method: str, source: str) -> bool:
+        """Whether ``method`` is overridden, and no older than the ``source`` it follows from.
 
+        A subclass that replaces ``source`` alone must not use its parent's ``method``: draws would
+        come from the parent's posterior.
+        """
 
-def membership(labels: np.ndarray, n_clusters: int) -> sparse.csr_matrix:
-    """Return the sparse matrix whose product with rows sums them by label.
+        def age(name: str) -> int:
+            return next(n for n, cls in enumerate(type(self).__mro__) if name in vars(cls))
 
-    Sparse products add in the order of the rows and call no BLAS, so that the sums are the same
-    on every machine.
-    """
-    n = len(labels)
-    return sparse.csr_matrix((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
+        overridden = getattr(type(self), method) is not getattr(ConjugateFamily, method)
+        return overridden and age(method) <= age(source)
 
 
 def _field_names(family: type) -> list[str] | None:

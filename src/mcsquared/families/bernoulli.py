@@ -1,26 +1,25 @@
-"""Yes or no, with a beta prior of the probability of a yes."""
+"""Binary values with a beta prior of their probability."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaln
 
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
-from mcsquared.families.checks import one_dimensional, positive_number
-from mcsquared.families.special import log_standard_gamma
-from mcsquared.families.types import Floats, Observations
+from mcsquared.families.checks import one_dimensional, positive_number, single_numbers
+from mcsquared.families.numerics import Floats, log_standard_gamma
+from mcsquared.families.traits import Observations
 
-__all__ = ["Bernoulli"]
-
-# Of a log-probability, where two of them are subtracted: below it the other would lose its digits.
+# Least log-probability in a difference of two: below it the other one would lose its digits.
 _LOWEST = -1e9
 
 
 @dataclass(frozen=True)
 class Bernoulli(ConjugateFamily):
-    """Yes (1) or no (0), the probability of a yes being Beta(a, b).
+    """Binary values, 1 with a probability that is Beta(a, b).
 
     Observations are float64 (n,) of 0 and 1. Parameters, float64 (k, 2): the logarithms of the
     probabilities of 1 and of 0, in that order.
@@ -28,11 +27,11 @@ class Bernoulli(ConjugateFamily):
     Parameters
     ----------
     a, b : float
-        Yeses and noes that the prior is worth.
+        The prior is worth ``a`` observations of 1 and ``b`` of 0.
 
     Examples
     --------
-    >>> np.exp(mc2.Bernoulli(a=1, b=3).mean_parameters(np.zeros((1, 2))))  # of yes and of no
+    >>> np.exp(mc2.Bernoulli(a=1, b=3).mean_parameters(np.zeros((1, 2))))  # of 1 and of 0
     array([[0.25, 0.75]])
     """
 
@@ -42,18 +41,23 @@ class Bernoulli(ConjugateFamily):
     name: ClassVar[str] = "bernoulli"
     kernel: ClassVar[str | None] = "bernoulli"
     n_stats: ClassVar[int] = 2
+    n_dimensions: ClassVar[int] = 1
+    column_kinds: ClassVar[tuple[str, ...]] = ("boolean",)
+    column_form: ClassVar[str] = "truth values, or numbers 0 and 1"
+    display: ClassVar[str | None] = "categories"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "a", positive_number("a of Bernoulli", self.a))
         object.__setattr__(self, "b", positive_number("b of Bernoulli", self.b))
 
     def filled(self, x: Observations) -> Self:
-        """Return the family itself, once the data are seen to be 0 and 1."""
-        x = one_dimensional("Bernoulli", x)
-        wrong = x[(x != 0.0) & (x != 1.0)]
-        if wrong.size:
-            raise InputError(f"x holds {float(wrong[0])!r}, but Bernoulli takes 0 and 1 only")
+        """Return the family itself, after a check that the data are 0 and 1."""
+        _check_binary(one_dimensional("Bernoulli", x))
         return self
+
+    def from_vectors(self, values: Floats) -> Floats:
+        """Return the only dimension of vector content, which must be 0 and 1."""
+        return _check_binary(single_numbers(self, values))
 
     def statistics(self, x: Observations) -> Floats:
         """Return (1, x): float64 (n, 2)."""
@@ -61,11 +65,11 @@ class Bernoulli(ConjugateFamily):
         return np.stack([np.ones_like(x), x], axis=-1)
 
     def log_normaliser(self, stats: Floats) -> Floats:
-        """Return ln B(a + yeses, b + noes)."""
+        """Return ln B(a + ones, b + zeros)."""
         return betaln(*self._after(stats))
 
     def log_predictive(self, x: Observations, stats: Floats) -> Floats:
-        """Return ln of (a + yeses) or (b + noes) over their sum: float64 (n, n_clusters)."""
+        """Return ln of (a + ones) or (b + zeros) over their sum: float64 (n, n_clusters)."""
         return self.log_likelihood(x, self.mean_parameters(stats))
 
     def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
@@ -80,13 +84,31 @@ class Bernoulli(ConjugateFamily):
 
     def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
         """Return the log-probability of 1 or of 0: float64 (n, n_clusters)."""
-        yes, no = np.moveaxis(np.atleast_2d(parameters), -1, 0)
-        return np.where(np.asarray(x)[:, None] > 0, yes, no)
+        one, zero = np.moveaxis(np.atleast_2d(parameters), -1, 0)
+        return np.where(np.asarray(x)[:, None] > 0, one, zero)
 
     def natural_parameters(self, parameters: Floats) -> Floats:
         """Return (ln p(0), ln p(1) − ln p(0)): float64 (n_clusters, 2)."""
-        yes, no = np.moveaxis(np.maximum(np.atleast_2d(parameters), _LOWEST), -1, 0)
-        return np.stack([no, yes - no], axis=-1)
+        one, zero = np.moveaxis(np.maximum(np.atleast_2d(parameters), _LOWEST), -1, 0)
+        return np.stack([zero, one - zero], axis=-1)
+
+    def mean_observation(self, stats: Floats) -> Floats:
+        """Return the posterior mean of the probability of 1: float64 (n_clusters, 1)."""
+        return np.exp(self.mean_parameters(stats)[:, :1])
+
+    def outcomes(self) -> Floats:
+        """Return 0 and 1."""
+        return np.array([0.0, 1.0])
+
+    def sample_observations(
+        self,
+        parameters: Floats,
+        labels: NDArray[np.integer],
+        rng: np.random.Generator,
+        sizes: NDArray[np.integer] | None = None,
+    ) -> Floats:
+        """Draw 0 or 1 for each label: float64 (n,)."""
+        return (rng.random(labels.size) < np.exp(parameters[labels, 0])).astype(np.float64)
 
     def kernel_parameters(self) -> Floats:
         """Return (a, b)."""
@@ -94,5 +116,12 @@ class Bernoulli(ConjugateFamily):
 
     def _after(self, stats: Floats) -> tuple[Floats, Floats]:
         """Return the beta parameters after the statistics."""
-        n, yeses = np.moveaxis(np.asarray(stats, np.float64), -1, 0)
-        return self.a + yeses, self.b + (n - yeses)
+        n, ones = np.moveaxis(np.asarray(stats, np.float64), -1, 0)
+        return self.a + ones, self.b + (n - ones)
+
+
+def _check_binary(x: Floats) -> Floats:
+    wrong = x[(x != 0.0) & (x != 1.0)]
+    if wrong.size:
+        raise InputError(f"observations of Bernoulli must be 0 or 1, got {float(wrong[0])!r}")
+    return x

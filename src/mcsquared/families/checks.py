@@ -1,4 +1,4 @@
-"""Checks of what a user hands to a family; each failure is one sentence."""
+"""Validation of the fields and observations of a family."""
 
 from numbers import Real
 from typing import Any
@@ -6,21 +6,11 @@ from typing import Any
 import numpy as np
 
 from mcsquared.errors import InputError
-from mcsquared.families.types import Floats
-
-__all__ = [
-    "finite_number",
-    "finite_vector",
-    "known",
-    "one_dimensional",
-    "positive_number",
-    "symmetric_matrix",
-    "whole_number",
-]
+from mcsquared.families.numerics import Floats
 
 
 def finite_number(argument: str, value: Any) -> float:
-    """Return ``value`` as a Python float, or say that it is not a finite number."""
+    """Return ``value`` as a finite Python float; otherwise raise `InputError`."""
     if not isinstance(value, bool) and isinstance(value, Real):
         try:
             number = float(value)
@@ -28,66 +18,74 @@ def finite_number(argument: str, value: Any) -> float:
             number = np.inf
         if np.isfinite(number):
             return number
-    raise InputError(f"{argument} is {_shown(value)}, but it must be a finite number")
+    raise InputError(f"{argument} must be a finite number, got {_short(value)}")
 
 
 def positive_number(argument: str, value: Any) -> float:
-    """Return ``value`` as a Python float, or say that it is not positive and finite."""
+    """Return ``value`` as a positive, finite Python float; otherwise raise `InputError`."""
     number = finite_number(argument, value)
     if number <= 0.0:
-        raise InputError(f"{argument} is {number!r}, but it must be greater than zero")
+        raise InputError(f"{argument} must be greater than zero, got {number!r}")
     return number
 
 
 def whole_number(argument: str, value: Any, least: int) -> int:
-    """Return ``value`` as a Python int, or say that it is not a whole number from ``least`` on."""
+    """Return ``value`` as a Python int >= ``least``; otherwise raise `InputError`."""
     number = finite_number(argument, value)
     if number != int(number) or number < least:
-        raise InputError(
-            f"{argument} is {_shown(value)}, but it must be a whole number, {least} or more"
-        )
+        raise InputError(f"{argument} must be an integer >= {least}, got {_short(value)}")
     return int(value)
 
 
 def finite_vector(argument: str, value: Any) -> tuple[float, ...]:
-    """Return ``value`` as a tuple of floats, or say that it is not a vector of finite numbers."""
+    """Return ``value`` as a non-empty tuple of finite floats; otherwise raise `InputError`."""
     array = _finite_array(argument, value)
     if array.ndim != 1 or array.size == 0:
         raise InputError(
-            f"{argument} has shape {array.shape}, but it must be a vector with at least one entry"
+            f"{argument} must be a vector with at least one entry, got shape {array.shape}"
         )
     return tuple(array.tolist())
 
 
 def symmetric_matrix(argument: str, value: Any) -> tuple[tuple[float, ...], ...]:
-    """Return ``value`` as a tuple of rows, or say that it is not symmetric positive definite."""
+    """Return a symmetric positive definite matrix as a tuple of rows, or raise `InputError`."""
     array = _finite_array(argument, value)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
-        raise InputError(f"{argument} has shape {array.shape}, but it must be a square matrix")
+        raise InputError(f"{argument} must be a square matrix, got shape {array.shape}")
     if not np.allclose(array, array.T, rtol=1e-10, atol=0.0):
-        raise InputError(f"{argument} is not symmetric, but it must be")
+        raise InputError(f"{argument} must be symmetric")
     try:
         np.linalg.cholesky(array)
     except np.linalg.LinAlgError:
-        raise InputError(f"{argument} is not positive definite, but it must be") from None
+        raise InputError(f"{argument} must be positive definite") from None
     return tuple(tuple(row) for row in array.tolist())
 
 
 def one_dimensional(kind: str, x: Any) -> Floats:
-    """Return ``x`` as float64 (n,), or say that it has another shape."""
+    """Return ``x`` as float64 (n,); otherwise raise `InputError`."""
     array = np.asarray(x, np.float64)
     if array.ndim != 1:
-        raise InputError(f"x has shape {array.shape}, but {kind} takes one number per observation")
+        raise InputError(f"observations of {kind} must be one number each, got shape {array.shape}")
     return array
 
 
+def single_numbers(family: Any, values: Floats) -> Floats:
+    """Return vector content (n, 1) as float64 (n,); otherwise raise `InputError`."""
+    if values.shape[1] != 1:
+        raise InputError(
+            f"content={family.name!r} requires one number per token, got {values.shape[1]}: "
+            "use 'multivariate_gaussian'"
+        )
+    return values[:, 0]
+
+
 def known(family: object, field: str) -> Any:
-    """Return a field of a family, or say that it has not been filled from data yet."""
+    """Return a field of a family; raise `InputError` if it has not been filled yet."""
     value = getattr(family, field)
     if value is None:
         kind = type(family).__name__
         raise InputError(
-            f"{field} of {kind} is not known yet: give it, or call {kind}.filled(x) with the data"
+            f"{field} of {kind} is None: set it, or call {kind}.filled(x) with the data"
         )
     return value
 
@@ -100,10 +98,10 @@ def _finite_array(argument: str, value: Any) -> Floats:
     except (TypeError, ValueError, OverflowError):
         numeric = False
     if not numeric or not np.isfinite(array).all():
-        raise InputError(f"{argument} is {_shown(value)}, but it must hold finite numbers only")
+        raise InputError(f"{argument} must contain finite numbers only, got {_short(value)}")
     return array
 
 
-def _shown(value: Any) -> str:
+def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

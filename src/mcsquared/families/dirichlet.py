@@ -9,23 +9,23 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
 from mcsquared.errors import InputError
-from mcsquared.families.base import ConjugateFamily, checked_labels, membership
+from mcsquared.families.base import ConjugateFamily, checked_labels
 from mcsquared.families.checks import known, positive_number, whole_number
-from mcsquared.families.special import log_gamma_ratio, log_standard_gamma
-from mcsquared.families.types import Floats, Observations
+from mcsquared.families.numerics import Floats, log_gamma_ratio, log_standard_gamma, membership
+from mcsquared.families.traits import Observations
 
-__all__ = ["Bag", "Categorical"]
-
-# Entries (count, cluster) whose log-gamma ratios are computed in one go.
+# Entries (count, cluster) whose log-gamma ratios are computed at once.
 _ENTRIES_PER_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
 class _Dirichlet(ConjugateFamily):
-    """What one category and a bag of categories share: counts per category as statistics."""
+    """Base class of one category and of bags: the statistics are counts per category."""
 
     concentration: float = 0.1
     size: int | None = None
+
+    display: ClassVar[str | None] = "categories"
 
     def __post_init__(self) -> None:
         kind, put = type(self).__name__, object.__setattr__
@@ -37,6 +37,21 @@ class _Dirichlet(ConjugateFamily):
     def n_stats(self) -> int:
         """Return the number of categories."""
         return int(known(self, "size"))
+
+    @property
+    def n_dimensions(self) -> int | None:
+        """The number of categories, None if it is not known yet."""
+        return self.size
+
+    def filled_without_data(self) -> Self:
+        """Return the family itself, whose size must be given."""
+        if self.size is None:
+            raise InputError(f"size of {type(self).__name__} must be given, got None")
+        return self
+
+    def from_vectors(self, values: Floats) -> Floats:
+        """Refuse vector content: categories need counts."""
+        raise InputError(f"content={self.name!r} requires integer counts, got vectors")
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return Σ_w ln Γ(concentration + count_w) − ln Γ of their sum."""
@@ -68,8 +83,13 @@ class _Dirichlet(ConjugateFamily):
 
     def mean_parameters(self, stats: Floats) -> Floats:
         """Return the logarithms of the mean probabilities: float64 (n_clusters, size)."""
-        weights = self.concentration + np.atleast_2d(_dense(stats))
-        return np.log(weights / weights.sum(axis=-1, keepdims=True))
+        return np.log(self.mean_observation(stats))
+
+    def mean_observation(self, stats: Floats) -> Floats:
+        """Return the mean probabilities: float64 (n_clusters, size)."""
+        weights = np.atleast_2d(_dense(stats)) + self.concentration
+        weights /= weights.sum(axis=-1, keepdims=True)
+        return weights
 
     def kernel_parameters(self) -> Floats:
         """Return (concentration, size)."""
@@ -99,12 +119,13 @@ class Categorical(_Dirichlet):
 
     name: ClassVar[str] = "categorical"
     kernel: ClassVar[str | None] = "dirichlet"
+    column_kinds: ClassVar[tuple[str, ...]] = ("category",)
+    column_form: ClassVar[str] = "one category per group"
+    content_kind: ClassVar[str | None] = "words"
 
     def filled(self, x: Observations) -> Self:
-        """Return the family itself, once its size is known and the codes lie below it."""
-        if self.size is None:
-            raise InputError("size of Categorical is None, but the number of categories is wanted")
-        self._codes(x)
+        """Return the family itself, after a check of its size and of the codes."""
+        self.filled_without_data()._codes(x)
         return self
 
     def statistics(self, x: Observations) -> Floats:
@@ -129,19 +150,33 @@ class Categorical(_Dirichlet):
         """Return the log-probability of each observed category: float64 (n, n_clusters)."""
         return np.atleast_2d(parameters)[:, self._codes(x)].T
 
+    def outcomes(self) -> NDArray[np.int32]:
+        """Return the codes of all categories."""
+        return np.arange(self.n_stats, dtype=np.int32)
+
+    def sample_observations(
+        self,
+        parameters: Floats,
+        labels: NDArray[np.integer],
+        rng: np.random.Generator,
+        sizes: NDArray[np.integer] | None = None,
+    ) -> NDArray[np.int32]:
+        """Draw one code per label: int32 (n,)."""
+        return draw_categories(np.exp(parameters), labels, rng)
+
     def _codes(self, x: Observations) -> np.ndarray:
         codes = np.asarray(x)
         if codes.size == 0:
             return np.zeros(0, np.int64)
         if codes.ndim != 1 or codes.dtype.kind not in "iu":
             raise InputError(
-                f"x holds {codes.dtype} values in shape {codes.shape}, "
-                "but Categorical takes a vector of whole codes"
+                "observations of Categorical must be a vector of integer codes, "
+                f"got {codes.dtype} values of shape {codes.shape}"
             )
         if codes.min() < 0 or codes.max() >= self.n_stats:
             raise InputError(
-                f"x holds codes from {codes.min()} to {codes.max()}, "
-                f"but Categorical takes 0 to {self.n_stats - 1}"
+                f"codes of Categorical must be between 0 and {self.n_stats - 1}, "
+                f"got codes from {codes.min()} to {codes.max()}"
             )
         return codes.astype(np.int64)
 
@@ -150,8 +185,8 @@ class Categorical(_Dirichlet):
 class Bag(_Dirichlet):
     """A bag of categories: authors, tags, title words; probabilities Dir(c, ..., c).
 
-    Observations are a sparse CSR matrix of whole counts (n, size); an empty row has probability
-    1, as a missing one. Parameters, float64 (k, size): the logarithms of the probabilities.
+    Observations are a sparse CSR matrix of integer counts (n, size); an empty row has probability
+    1, like a missing one. Parameters, float64 (k, size): the logarithms of the probabilities.
 
     Parameters
     ----------
@@ -173,6 +208,9 @@ class Bag(_Dirichlet):
 
     name: ClassVar[str] = "bag"
     kernel: ClassVar[str | None] = "dirichlet"
+    column_kinds: ClassVar[tuple[str, ...]] = ("bag",)
+    column_form: ClassVar[str] = "lists of categories"
+    content_kind: ClassVar[str | None] = None
 
     def filled(self, x: Observations) -> Self:
         """Return the family with as many categories as the data have columns."""
@@ -212,6 +250,23 @@ class Bag(_Dirichlet):
         counts = self._counts(x)
         return counts @ np.atleast_2d(parameters).T + self.log_base(counts)[:, None]
 
+    def outcomes(self) -> sparse.csr_matrix:
+        """Return the bags of a single entry, one for each category."""
+        return sparse.identity(self.n_stats, dtype=np.int32, format="csr")
+
+    def sample_observations(
+        self,
+        parameters: Floats,
+        labels: NDArray[np.integer],
+        rng: np.random.Generator,
+        sizes: NDArray[np.integer] | None = None,
+    ) -> sparse.csr_matrix:
+        """Draw one bag of the given size per label: int32 (n, size)."""
+        sizes = np.ones(labels.size, np.int64) if sizes is None else sizes
+        owner = np.repeat(np.arange(labels.size), sizes)
+        category = draw_categories(np.exp(parameters), labels[owner], rng)
+        return count_matrix(owner, category, (labels.size, parameters.shape[1]))
+
     def _counts(self, x: Observations) -> sparse.csr_matrix:
         """Return the observations as canonical CSR float64 without explicit zeros."""
         counts = sparse.csr_matrix(x, dtype=np.float64, copy=True)
@@ -221,12 +276,51 @@ class Bag(_Dirichlet):
             counts.resize(counts.shape[0], self.n_stats)
         if counts.shape[1] != self.n_stats:
             raise InputError(
-                f"x has {counts.shape[1]} columns, but Bag has {self.n_stats} categories"
+                f"observations of Bag must have one column per category ({self.n_stats}), "
+                f"got {counts.shape[1]}"
             )
         wrong = counts.data[~((counts.data > 0) & (counts.data == np.floor(counts.data)))]
         if wrong.size:
-            raise InputError(f"x holds {float(wrong[0])!r}, but Bag takes whole counts from 0 on")
+            raise InputError(f"counts of Bag must be integers >= 0, got {float(wrong[0])!r}")
         return counts
+
+
+def draw_categories(
+    probabilities: Floats, labels: NDArray[np.integer], rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Draw one category for each entry of ``labels`` from that row of ``probabilities``.
+
+    Parameters
+    ----------
+    probabilities : float64 (n_rows, n_categories)
+        Each row is scaled by its own sum.
+    labels : int (n,)
+
+    Returns
+    -------
+    int32 (n,)
+    """
+    uniform = rng.random(labels.size)
+    category = np.empty(labels.size, dtype=np.int32)
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(len(probabilities) + 1))
+    for i, weights in enumerate(probabilities):
+        rows = order[bounds[i] : bounds[i + 1]]
+        cumulative = np.cumsum(weights)
+        # A uniform next to 1 times the sum may round up to the sum, which is past the end.
+        threshold = np.minimum(uniform[rows] * cumulative[-1], np.nextafter(cumulative[-1], 0.0))
+        category[rows] = np.searchsorted(cumulative, threshold, side="right")
+    return category
+
+
+def count_matrix(
+    group: NDArray[np.integer], word: NDArray[np.integer], shape: tuple[int, int]
+) -> sparse.csr_matrix:
+    """Count the words of each group: int32 CSR matrix, sorted and without repeated entries."""
+    ones = np.ones(word.size, dtype=np.int32)
+    counts = sparse.coo_matrix((ones, (group, word)), shape=shape).tocsr()
+    counts.sum_duplicates()
+    return counts.astype(np.int32)
 
 
 def _dense(stats: Any) -> Floats:
@@ -244,7 +338,7 @@ def _row_sums(matrix: sparse.csr_matrix) -> Floats:
 def _rising_log_products(counts: sparse.csr_matrix, weights: Floats) -> Floats:
     """Return Σ_w ln Γ(weight_kw + count_nw) − ln Γ(weight_kw): float64 (n, n_clusters).
 
-    A count of 1 contributes ln weight, so that the bulk of a bag is one sparse product.
+    A count of 1 contributes ln weight, so that most of a bag is one sparse product.
     """
     columns, position = np.unique(counts.indices, return_inverse=True)
     single = sparse.csr_matrix(

@@ -4,17 +4,25 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from mcsquared.families.base import ConjugateFamily, n_observations
-from mcsquared.families.checks import finite_number, known, one_dimensional, positive_number
-from mcsquared.families.moments import center_and_variance
-from mcsquared.families.special import log_gamma_ratio, log_standard_gamma
-from mcsquared.families.types import Floats, Observations
-
-__all__ = ["Gaussian"]
-
-_LOG_TWO_PI = float(np.log(2.0 * np.pi))
+from mcsquared.families.checks import (
+    finite_number,
+    known,
+    one_dimensional,
+    positive_number,
+    single_numbers,
+)
+from mcsquared.families.numerics import (
+    LOG_TWO_PI,
+    Floats,
+    center_and_variance,
+    log_gamma_ratio,
+    log_standard_gamma,
+)
+from mcsquared.families.traits import Observations, Predictive, student_predictive
 
 
 class _NormalGamma(NamedTuple):
@@ -65,6 +73,10 @@ class Gaussian(ConjugateFamily):
     name: ClassVar[str] = "gaussian"
     kernel: ClassVar[str | None] = "gaussian"
     n_stats: ClassVar[int] = 3
+    n_dimensions: ClassVar[int] = 1
+    column_kinds: ClassVar[tuple[str, ...]] = ("number", "date")
+    column_form: ClassVar[str] = "numbers or dates"
+    display: ClassVar[str | None] = "curve"
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -92,6 +104,14 @@ class Gaussian(ConjugateFamily):
         centred = np.asarray(x, np.float64) - self.origin
         return np.stack([np.ones_like(centred), centred, centred * centred], axis=-1)
 
+    def centred_statistics(self, centred: Floats) -> Floats:
+        """Return (1, x, x²) of centred values (n, 1): float64 (n, 3)."""
+        return np.hstack([np.ones((len(centred), 1)), centred, centred**2])
+
+    def from_vectors(self, values: Floats) -> Floats:
+        """Return the only dimension of vector content."""
+        return single_numbers(self, values)
+
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln Γ(shape) − shape ln rate − ½ ln strength, of the posterior."""
         after = self._after(stats)
@@ -101,7 +121,7 @@ class Gaussian(ConjugateFamily):
 
     def log_base(self, x: Observations) -> Floats:
         """Return −½ ln 2π for each observation."""
-        return np.full(n_observations(x), -0.5 * _LOG_TWO_PI)
+        return np.full(n_observations(x), -0.5 * LOG_TWO_PI)
 
     def log_predictive(self, x: Observations, stats: Floats) -> Floats:
         """Return the log-density of a Student-t, float64 (n, n_clusters).
@@ -113,7 +133,7 @@ class Gaussian(ConjugateFamily):
         shrunk = after.strength / (after.strength + 1.0)
         distance = shrunk * (centred - after.mean) ** 2 / (2.0 * after.rate)
         constant = log_gamma_ratio(after.shape, 0.5) + 0.5 * (
-            np.log(shrunk) - np.log(after.rate) - _LOG_TWO_PI
+            np.log(shrunk) - np.log(after.rate) - LOG_TWO_PI
         )
         return constant - (after.shape + 0.5) * np.log1p(distance)
 
@@ -135,7 +155,7 @@ class Gaussian(ConjugateFamily):
         """Return the Gaussian log-density: float64 (n, n_clusters)."""
         mean, precision = np.moveaxis(np.atleast_2d(parameters), -1, 0)
         standardised = np.sqrt(precision) * (np.asarray(x, np.float64)[:, None] - mean)
-        return 0.5 * (np.log(precision) - _LOG_TWO_PI - standardised**2)
+        return 0.5 * (np.log(precision) - LOG_TWO_PI - standardised**2)
 
     def natural_parameters(self, parameters: Floats) -> Floats:
         """Return (½ ln p − ½ pμ², pμ, −½ p), μ from the origin on: float64 (n_clusters, 3)."""
@@ -145,6 +165,32 @@ class Gaussian(ConjugateFamily):
         standardised = root * (mean - self.origin)
         constant = 0.5 * (np.log(precision) - standardised**2)
         return np.stack([constant, root * standardised, -0.5 * precision], axis=-1)
+
+    def mean_observation(self, stats: Floats) -> Floats:
+        """Return the posterior mean: float64 (n_clusters, 1)."""
+        return self.mean_parameters(stats)[:, :1]
+
+    def mean_covariance(self, stats: Floats) -> Floats:
+        """Return the variance at the mean precision: float64 (n_clusters, 1, 1)."""
+        return 1.0 / self.mean_parameters(stats)[:, 1:2, None]
+
+    def predictive(self, stats: Floats) -> list[Predictive]:
+        """Return a Student-t for each row of statistics."""
+        mean, precision = self.mean_parameters(stats).T
+        strength = self.strength + stats[:, 0]
+        scale = np.sqrt((strength + 1.0) / (strength * precision))
+        return [student_predictive(2.0 * self.shape + stats[:, 0], mean, scale)]
+
+    def sample_observations(
+        self,
+        parameters: Floats,
+        labels: NDArray[np.integer],
+        rng: np.random.Generator,
+        sizes: NDArray[np.integer] | None = None,
+    ) -> Floats:
+        """Draw one number per label: float64 (n,)."""
+        mean, precision = parameters[labels].T
+        return mean + rng.standard_normal(labels.size) / np.sqrt(precision)
 
     def kernel_parameters(self) -> Floats:
         """Return (mean − origin, strength, shape, rate)."""

@@ -5,20 +5,24 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import multigammaln
 
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, n_observations
 from mcsquared.families.checks import finite_vector, known, positive_number, symmetric_matrix
-from mcsquared.families.linear import cholesky, log_determinant, product, solve_transposed
-from mcsquared.families.moments import center_and_variance
-from mcsquared.families.special import log_gamma_ratio
-from mcsquared.families.types import Floats, Observations
-
-__all__ = ["MultivariateGaussian"]
-
-_LOG_TWO_PI = float(np.log(2.0 * np.pi))
+from mcsquared.families.numerics import (
+    LOG_TWO_PI,
+    Floats,
+    center_and_variance,
+    cholesky,
+    log_determinant,
+    log_gamma_ratio,
+    product,
+    solve_transposed,
+)
+from mcsquared.families.traits import Observations, Predictive, student_predictive
 
 
 class _NormalInverseWishart(NamedTuple):
@@ -71,6 +75,9 @@ class MultivariateGaussian(ConjugateFamily):
 
     name: ClassVar[str] = "multivariate_gaussian"
     kernel: ClassVar[str | None] = "multivariate_gaussian"
+    column_kinds: ClassVar[tuple[str, ...]] = ("vector",)
+    column_form: ClassVar[str] = "vectors of numbers (2-D)"
+    display: ClassVar[str | None] = "vector"
 
     def __post_init__(self) -> None:
         # Tuples, unlike arrays, can be compared, hashed and written as JSON.
@@ -101,6 +108,11 @@ class MultivariateGaussian(ConjugateFamily):
         return len(known(self, "mean"))
 
     @property
+    def n_dimensions(self) -> int:
+        """The number of dimensions, d."""
+        return self.width
+
+    @property
     def n_stats(self) -> int:
         """Return 1 + d + d²."""
         return 1 + self.width + self.width**2
@@ -110,15 +122,15 @@ class MultivariateGaussian(ConjugateFamily):
         x = np.asarray(x, np.float64)
         if x.ndim != 2 or x.shape[1] == 0:
             raise InputError(
-                f"x has shape {x.shape}, but MultivariateGaussian takes rows of numbers"
+                f"observations of MultivariateGaussian must be rows of numbers, got shape {x.shape}"
             )
         width = x.shape[1]
         for field in ("mean", "scale"):
             given = getattr(self, field)
             if given is not None and len(given) != width:
                 raise InputError(
-                    f"{field} of MultivariateGaussian has {len(given)} dimensions, "
-                    f"but x has {width}"
+                    f"{field} of MultivariateGaussian must have the dimensions of the data "
+                    f"({width}), got {len(given)}"
                 )
         center, variances = center_and_variance("MultivariateGaussian", x)
         return replace(
@@ -131,9 +143,22 @@ class MultivariateGaussian(ConjugateFamily):
             origin=center,
         )
 
+    def filled_without_data(self) -> Self:
+        """Return the family as filled without data; mean or scale must give the width."""
+        if self.mean is None and self.scale is None:
+            raise InputError("mean or scale of MultivariateGaussian must be given, got neither")
+        return self.filled(np.empty((0, self.width)))
+
+    def from_vectors(self, values: Floats) -> Floats:
+        """Return vector content as it is."""
+        return values
+
     def statistics(self, x: Observations) -> Floats:
         """Return (1, y, y yᵀ) with y = x − origin: float64 (n, 1 + d + d²)."""
-        centred = self._centred(x)
+        return self.centred_statistics(self._centred(x))
+
+    def centred_statistics(self, centred: Floats) -> Floats:
+        """Return (1, y, y yᵀ) of centred values (n, d): float64 (n, 1 + d + d²)."""
         n, width = centred.shape
         outer = (centred[:, :, None] * centred[:, None, :]).reshape(n, width**2)
         return np.concatenate([np.ones((n, 1)), centred, outer], axis=1)
@@ -148,7 +173,7 @@ class MultivariateGaussian(ConjugateFamily):
 
     def log_base(self, x: Observations) -> Floats:
         """Return −½ d ln 2π for each observation."""
-        return np.full(n_observations(x), -0.5 * self.width * _LOG_TWO_PI)
+        return np.full(n_observations(x), -0.5 * self.width * LOG_TWO_PI)
 
     def log_predictive(self, x: Observations, stats: Floats) -> Floats:
         """Return the log-density of a multivariate Student-t: float64 (n, n_clusters).
@@ -195,7 +220,7 @@ class MultivariateGaussian(ConjugateFamily):
         """Return the Gaussian log-density: float64 (n, n_clusters)."""
         parameters, width = np.atleast_2d(parameters), self.width
         root = cholesky(parameters[:, width:].reshape(-1, width, width))
-        constant = 0.5 * (log_determinant(root) - width * _LOG_TWO_PI)
+        constant = 0.5 * (log_determinant(root) - width * LOG_TWO_PI)
         x = np.asarray(x, np.float64)
         result = np.empty((len(x), len(parameters)))
         for k, triangle in enumerate(root):
@@ -214,6 +239,48 @@ class MultivariateGaussian(ConjugateFamily):
         slope = product(root, turned)[:, :, 0]
         return np.concatenate([constant[:, None], slope, -0.5 * parameters[:, width:]], axis=1)
 
+    def mean_observation(self, stats: Floats) -> Floats:
+        """Return the posterior mean: float64 (n_clusters, d)."""
+        return self.mean_parameters(stats)[:, : self.width]
+
+    def mean_covariance(self, stats: Floats) -> Floats:
+        """Return the covariance at the mean precision: float64 (n_clusters, d, d)."""
+        precision = self.mean_parameters(stats)[:, self.width :]
+        inverse = np.linalg.inv(precision.reshape(-1, self.width, self.width))
+        return np.asarray(inverse, np.float64)
+
+    def predictive(self, stats: Floats) -> list[Predictive]:
+        """Return a Student-t for each dimension and row of statistics."""
+        width, n = self.width, stats[:, 0]
+        mean, scale = self.mean_observation(stats), self.mean_covariance(stats)
+        after = known(self, "degrees") + n  # degrees of freedom of the inverse Wishart
+        degrees, strength = after - width + 1.0, self.strength + n
+        widen = after / degrees * (strength + 1.0) / strength
+        return [
+            student_predictive(degrees, mean[:, i], np.sqrt(widen * scale[:, i, i]))
+            for i in range(width)
+        ]
+
+    def sample_observations(
+        self,
+        parameters: Floats,
+        labels: NDArray[np.integer],
+        rng: np.random.Generator,
+        sizes: NDArray[np.integer] | None = None,
+    ) -> Floats:
+        """Draw one vector per label: float64 (n, d)."""
+        width = self.width
+        noise = rng.standard_normal((labels.size, width))
+        values = parameters[labels, :width]
+        roots = np.linalg.cholesky(parameters[:, width:].reshape(-1, width, width))
+        order = np.argsort(labels, kind="stable")
+        bounds = np.searchsorted(labels[order], np.arange(len(roots) + 1))
+        for k, root in enumerate(roots):
+            rows = order[bounds[k] : bounds[k + 1]]
+            # The precision is root rootᵀ, so rootᵀ y = noise gives y the covariance.
+            values[rows] += np.linalg.solve(root.T, noise[rows].T).T
+        return values
+
     def kernel_parameters(self) -> Floats:
         """Return (d, strength, degrees, mean − origin (d), scale (d², row by row))."""
         scale = np.asarray(known(self, "scale"))
@@ -229,8 +296,8 @@ class MultivariateGaussian(ConjugateFamily):
         x = np.asarray(x, np.float64)
         if x.ndim != 2 or x.shape[1] != self.width:
             raise InputError(
-                f"x has shape {x.shape}, "
-                f"but MultivariateGaussian takes rows of {self.width} numbers"
+                f"observations of MultivariateGaussian must be rows of {self.width} numbers, "
+                f"got shape {x.shape}"
             )
         return x - self._origin
 
@@ -267,12 +334,12 @@ class MultivariateGaussian(ConjugateFamily):
             if getattr(self, field) is not None
         }
         if len(set(widths.values())) > 1:
-            shown = ", ".join(f"{field} {width}" for field, width in widths.items())
-            raise InputError(f"the dimensions of MultivariateGaussian must agree, but are {shown}")
+            found = ", ".join(f"{field} {width}" for field, width in widths.items())
+            raise InputError(f"the dimensions of MultivariateGaussian must agree, got {found}")
         if widths and self.degrees is not None and self.degrees <= self.width - 1:
             raise InputError(
-                f"degrees of MultivariateGaussian is {self.degrees!r}, "
-                f"but it must be more than {self.width - 1}, the dimensions less one"
+                "degrees of MultivariateGaussian must be greater than the dimensions less one "
+                f"({self.width - 1}), got {self.degrees!r}"
             )
 
 

@@ -4,22 +4,21 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
-from mcsquared.families.checks import known, one_dimensional, positive_number
-from mcsquared.families.special import log_gamma_ratio, log_standard_gamma
-from mcsquared.families.types import Floats, Observations
-
-__all__ = ["Poisson"]
+from mcsquared.families.checks import known, one_dimensional, positive_number, single_numbers
+from mcsquared.families.numerics import Floats, log_gamma_ratio, log_standard_gamma
+from mcsquared.families.traits import Observations, Predictive
 
 
 @dataclass(frozen=True)
 class Poisson(ConjugateFamily):
-    """Whole numbers from zero on, Poisson with a Gamma(shape, rate) prior of their mean.
+    """Counts, Poisson with a Gamma(shape, rate) prior of their mean.
 
-    Observations are float64 (n,), whole and not negative. Parameters, float64 (k, 1): the
+    Observations are float64 (n,), integers >= 0. Parameters, float64 (k, 1): the
     logarithm of the Poisson mean.
 
     Parameters
@@ -40,6 +39,10 @@ class Poisson(ConjugateFamily):
     name: ClassVar[str] = "poisson"
     kernel: ClassVar[str | None] = "poisson"
     n_stats: ClassVar[int] = 2
+    n_dimensions: ClassVar[int] = 1
+    column_kinds: ClassVar[tuple[str, ...]] = ("count",)
+    column_form: ClassVar[str] = "integers >= 0"
+    display: ClassVar[str | None] = "counts"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", positive_number("shape of Poisson", self.shape))
@@ -48,16 +51,15 @@ class Poisson(ConjugateFamily):
 
     def filled(self, x: Observations) -> Self:
         """Return the family whose prior mean is that of the data, where no rate was given."""
-        x = one_dimensional("Poisson", x)
-        wrong = x[~(np.isfinite(x) & (x >= 0.0) & (x == np.floor(x)))]
-        if wrong.size:
-            raise InputError(
-                f"x holds {float(wrong[0])!r}, but Poisson takes whole numbers from 0 on"
-            )
+        x = _check_counts(one_dimensional("Poisson", x))
         if self.rate is not None:
             return self
         average = float(x.mean()) if x.size else 0.0
         return replace(self, rate=self.shape / average if average > 0.0 else 1.0)
+
+    def from_vectors(self, values: Floats) -> Floats:
+        """Return the only dimension of vector content, which must be counts."""
+        return _check_counts(single_numbers(self, values))
 
     def statistics(self, x: Observations) -> Floats:
         """Return (1, x): float64 (n, 2)."""
@@ -101,6 +103,30 @@ class Poisson(ConjugateFamily):
         log_mean = np.atleast_2d(parameters)[:, 0]
         return np.stack([-np.exp(log_mean), log_mean], axis=-1)
 
+    def mean_observation(self, stats: Floats) -> Floats:
+        """Return the posterior mean of the mean: float64 (n_clusters, 1)."""
+        return np.exp(self.mean_parameters(stats)[:, :1])
+
+    def predictive(self, stats: Floats) -> list[Predictive]:
+        """Return a negative binomial for each row of statistics."""
+        from scipy import stats as distributions  # slow to import, and seldom needed
+
+        shape, rate = self._after(stats)
+        mean = shape / rate
+        variance = mean * (rate + 1.0) / rate
+        frozen = distributions.nbinom(shape[:, None], (rate / (rate + 1.0))[:, None])
+        return [Predictive(mean, variance, np.sqrt(variance), frozen, discrete=True)]
+
+    def sample_observations(
+        self,
+        parameters: Floats,
+        labels: NDArray[np.integer],
+        rng: np.random.Generator,
+        sizes: NDArray[np.integer] | None = None,
+    ) -> Floats:
+        """Draw one count per label: float64 (n,)."""
+        return rng.poisson(np.exp(parameters[labels, 0])).astype(np.float64)
+
     def kernel_parameters(self) -> Floats:
         """Return (shape, rate)."""
         return np.array([self.shape, known(self, "rate")])
@@ -110,3 +136,10 @@ class Poisson(ConjugateFamily):
         shape, rate = self.kernel_parameters()
         n, total = np.moveaxis(np.asarray(stats, np.float64), -1, 0)
         return shape + total, rate + n
+
+
+def _check_counts(x: Floats) -> Floats:
+    wrong = x[~(np.isfinite(x) & (x >= 0.0) & (x == np.floor(x)))]
+    if wrong.size:
+        raise InputError(f"observations of Poisson must be integers >= 0, got {float(wrong[0])!r}")
+    return x

@@ -1,4 +1,4 @@
-"""Families by name, for files and the command line."""
+"""Families by name, by kind of column and by kind of content."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -11,8 +11,6 @@ from mcsquared.families.gaussian import Gaussian
 from mcsquared.families.multivariate_gaussian import MultivariateGaussian
 from mcsquared.families.poisson import Poisson
 
-__all__ = ["by_name", "from_dict", "names", "register"]
-
 _Family = TypeVar("_Family", bound=type[ConjugateFamily])
 
 _BUILT_IN: tuple[type[ConjugateFamily], ...] = (
@@ -24,6 +22,9 @@ _BUILT_IN: tuple[type[ConjugateFamily], ...] = (
     Poisson,
 )
 _FAMILIES: dict[str, type[ConjugateFamily]] = {family.name: family for family in _BUILT_IN}
+_BY_KIND = {kind: family for family in _BUILT_IN for kind in family.column_kinds}
+
+WORD_CONCENTRATION = 0.05  # Dir(β, ..., β) of a topic over words unless the user gives one
 
 
 def names() -> list[str]:
@@ -38,9 +39,9 @@ def names() -> list[str]:
 
 
 def register(family: _Family) -> _Family:
-    """Make a family of your own known by its name; usable as a class decorator.
+    """Register a user-defined family under its name; usable as a class decorator.
 
-    A model that was saved with it can then be loaded: files hold names and fields, never code.
+    A model that was saved with it can then be loaded: files contain names and fields, never code.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def register(family: _Family) -> _Family:
     'loud'
     """
     if family.name in _FAMILIES and _FAMILIES[family.name].__qualname__ != family.__qualname__:
-        raise InputError(f"a family named {family.name!r} is known already; another name is wanted")
+        raise InputError(f"name must be unique among families, got {family.name!r}, which exists")
     _FAMILIES[family.name] = family
     return family
 
@@ -76,13 +77,41 @@ def from_dict(values: Any) -> ConjugateFamily:
     Bernoulli(a=1.0, b=3.0)
     """
     if not isinstance(values, Mapping):
-        raise InputError(
-            f"a family must be given as a mapping, but {type(values).__name__} was found"
-        )
+        raise InputError(f"a family must be a mapping, got {type(values).__name__}")
     return _class_of(values.get("family")).from_dict(values)
+
+
+def column_kinds() -> list[str]:
+    """Return the kinds of columns that a context can have."""
+    return list(_BY_KIND)
+
+
+def kinds_of(family: Any) -> tuple[str, ...]:
+    """Return the kinds of columns that a family, or a family name, reads as they are."""
+    return getattr(_FAMILIES.get(family) if isinstance(family, str) else family, "column_kinds", ())
+
+
+def for_kind(kind: str) -> type[ConjugateFamily]:
+    """Return the default family of a kind of column."""
+    return _BY_KIND[kind]
+
+
+def display_of(family: ConjugateFamily, kind: str) -> str | None:
+    """Return how a context is shown: as the family declares, or else as its kind of column."""
+    return family.display or _BY_KIND[kind].display
+
+
+def for_words(n_words: int | None = None) -> ConjugateFamily:
+    """Return the default family of words, for a vocabulary of this size."""
+    return Categorical(WORD_CONCENTRATION, n_words)
+
+
+def for_vectors(width: int) -> ConjugateFamily:
+    """Return the default family of vectors of this width."""
+    return Gaussian() if width == 1 else MultivariateGaussian()
 
 
 def _class_of(name: Any) -> type[ConjugateFamily]:
     if isinstance(name, str) and name in _FAMILIES:
         return _FAMILIES[name]
-    raise InputError(f"the family {name!r} is not known; one of {', '.join(_FAMILIES)} is wanted")
+    raise InputError(f"family must be one of {', '.join(_FAMILIES)}, got {name!r}")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcsquared import families
 from mcsquared.errors import InputError
-from mcsquared.families import Categorical, ConjugateFamily, Gaussian, MultivariateGaussian
+from mcsquared.families import ConjugateFamily
+from mcsquared.families.registry import for_vectors, for_words
 from mcsquared.model.parameters import (
     ALPHA,
     CONCENTRATIONS,
@@ -25,16 +26,12 @@ from mcsquared.model.parameters import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from mcsquared.corpus import Column, Corpus
-
-WORD_CONCENTRATION = 0.05  # Dir(β, ..., β) of a topic over words unless the user gives one
 
 
 @dataclass(frozen=True)
 class Priors:
-    """Everything a chain needs to know that is not data and does not change.
+    """The families and concentrations of one fit, validated and immutable.
 
     Parameters
     ----------
@@ -88,7 +85,7 @@ class Priors:
         )
 
     def columns(self, corpus: Corpus) -> dict[str, Column]:
-        """Return the corpus's columns that the model uses, in the form their families read.
+        """Return the columns that the model uses, in the form that their families read.
 
         Examples
         --------
@@ -110,7 +107,7 @@ class Priors:
         return {name: initial_value(prior) for name, prior in values_of(self).items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able data from which `from_dict` makes an equal object.
+        """Return JSON data from which `from_dict` makes an equal object.
 
         Examples
         --------
@@ -125,7 +122,7 @@ class Priors:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Priors:
-        """Read what `to_dict` wrote; anything else is an `InputError`.
+        """Read the result of `to_dict`; raise `InputError` for anything else.
 
         Examples
         --------
@@ -142,7 +139,7 @@ class Priors:
                 **{name: from_json(data[name]) for name in NAMES},
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"priors are not in the form that was saved: {error}") from error
+            raise InputError(f"priors must be a result of Priors.to_dict: {error}") from error
 
 
 def content_family(corpus: Corpus, content: str | ConjugateFamily) -> ConjugateFamily:
@@ -150,86 +147,50 @@ def content_family(corpus: Corpus, content: str | ConjugateFamily) -> ConjugateF
     from mcsquared.corpus import Words
 
     data = corpus.content
-    words = isinstance(data, Words)
-    if isinstance(content, str) and content in ("auto", "counts"):
-        if not words and content == "counts":
-            raise InputError("content='counts' wants whole counts, but the corpus holds vectors")
-        family: ConjugateFamily
-        if isinstance(data, Words):
-            family = Categorical(WORD_CONCENTRATION)
-        else:
-            family = Gaussian() if data.width == 1 else MultivariateGaussian()
-    elif words and content == Categorical.name:
-        family = Categorical(WORD_CONCENTRATION)
-    else:
+    words = for_words(max(1, corpus.n_words)) if isinstance(data, Words) else None
+    if words is None and content == "counts":
+        raise InputError("content='counts' requires integer counts, got vectors")
+    if words is not None:
+        if content in ("auto", "counts", words.name):
+            return words
         family = _named(content, "content")
-    if words:
-        if not isinstance(family, Categorical):
-            raise InputError(
-                f"content is {family.name!r}, but the corpus holds words, which are 'categorical'"
-            )
-        return dataclasses.replace(family, size=max(1, corpus.n_words))
+        if family.content_kind != "words":
+            raise InputError(f"content must be {words.name!r} for words, got {family.name!r}")
+        return dataclasses.replace(family, size=words.n_stats)  # type: ignore[type-var]
+    assert not isinstance(data, Words)
+    family = for_vectors(data.width) if content == "auto" else _named(content, "content")
     return family.filled(vector_observations(corpus, family))
 
 
-def vector_observations(corpus: Corpus, family: ConjugateFamily) -> np.ndarray:
+def vector_observations(corpus: Corpus, family: ConjugateFamily) -> Any:
     """Return the tokens of a corpus of vectors in the form that ``family`` reads."""
-    import numpy as np
-
     from mcsquared.corpus import Vectors
 
     assert isinstance(corpus.content, Vectors)
-    values = corpus.content.values
-    if isinstance(family, MultivariateGaussian):
-        return values
-    if family.name in ("categorical", "bag"):
-        raise InputError(
-            f"content is {family.name!r}, but the corpus holds vectors; give whole counts instead"
-        )
-    if family.kernel is None:
-        return values if values.shape[1] != 1 else values[:, 0]
-    if values.shape[1] != 1:
-        raise InputError(
-            f"content is {family.name!r}, which wants one number per token, "
-            f"but the tokens have {values.shape[1]}; 'multivariate_gaussian' takes them"
-        )
-    column = values[:, 0]
-    if family.name == "poisson" and ((column < 0) | (column != np.floor(column))).any():
-        raise InputError("content is 'poisson', but some values are negative or fractional")
-    if family.name == "bernoulli" and ((column != 0) & (column != 1)).any():
-        raise InputError("content is 'bernoulli', but some values are neither 0 nor 1")
-    return column
+    return family.from_vectors(corpus.content.values)
 
 
 def context_families(
     corpus: Corpus, contexts: str | Mapping[str, str | ConjugateFamily]
 ) -> dict[str, ConjugateFamily]:
     """Return the family of every context column in use, filled from the data."""
-    if isinstance(contexts, str):
-        if contexts != "auto":
-            raise InputError(
-                f"contexts is {contexts!r}, but 'auto' or a mapping from column to family is wanted"
-            )
-        chosen = {name: column.default_family() for name, column in corpus.contexts.items()}
-    elif isinstance(contexts, Mapping):
-        for name in contexts:
-            if name not in corpus.contexts:
-                known = ", ".join(map(repr, corpus.contexts)) or "none"
-                raise InputError(f"contexts names the column {name!r}, but the corpus has {known}")
-        chosen = {
-            name: corpus.contexts[name].default_family()
-            if family == "auto"
-            else _named(family, f"contexts[{name!r}]")
-            for name, family in contexts.items()
-        }
-    else:
+    if isinstance(contexts, str) and contexts == "auto":
+        contexts = dict.fromkeys(corpus.contexts, "auto")
+    if not isinstance(contexts, Mapping):
         raise InputError(
-            f"contexts is a {type(contexts).__name__}, but 'auto' or a mapping is wanted"
+            f"contexts must be 'auto' or a mapping from column to family, got {contexts!r:.60}"
         )
-    return {
-        name: corpus.contexts[name].as_family(family).fill(family)
-        for name, family in chosen.items()
-    }
+    for name in contexts:
+        if name not in corpus.contexts:
+            known = ", ".join(map(repr, corpus.contexts)) or "none"
+            raise InputError(f"contexts must name columns of the corpus ({known}), got {name!r}")
+    filled = {}
+    for name, given in contexts.items():
+        column = corpus.contexts[name]
+        default = isinstance(given, str) and given == "auto"
+        family = column.default_family() if default else _named(given, f"contexts[{name!r}]")
+        filled[name] = column.as_family(family).fill(family)
+    return filled
 
 
 def _named(family: object, argument: str) -> ConjugateFamily:
@@ -240,4 +201,4 @@ def _named(family: object, argument: str) -> ConjugateFamily:
             return families.by_name(family)
         except InputError as error:
             raise InputError(f"{argument}: {error}") from None
-    raise InputError(f"{argument} is {family!r}, but a family or the name of one is wanted")
+    raise InputError(f"{argument} must be a family or the name of one, got {family!r}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mcsquared.families.registry import display_of
 from mcsquared.plots.canvas import (
     COLOURS,
     GREY,
@@ -63,10 +64,11 @@ def topic_over_context(
     """
     posterior = posterior_of(model)
     ids = select("topics", topics, posterior.n_topics, N_SERIES)
-    column, _ = context_of(posterior, name)
+    column, family = context_of(posterior, name)
+    display = display_of(family, column.kind)
     table = posterior.context_given_topic(name)
     names = topic_names(posterior, ids)
-    return _draw(table, column.kind, ids.tolist(), names, "topic", n_values, ax)
+    return _draw(table, display, ids.tolist(), names, "topic", n_values, ax)
 
 
 def context_of_cluster(
@@ -99,15 +101,16 @@ def context_of_cluster(
     """
     posterior = posterior_of(model)
     ids: list[Any] = select("clusters", clusters, posterior.n_clusters, N_SERIES).tolist()
-    column, _ = context_of(posterior, name)
+    column, family = context_of(posterior, name)
+    display = display_of(family, column.kind)
     table = posterior.context_given_cluster(name)
     sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
     names = [f"{cluster} ({_groups(sizes[cluster])})" for cluster in ids]
-    if column.kind != "vector":
+    if display != "vector":
         table = table.copy()
         table[ALL] = table.to_numpy() @ _observed_shares(posterior, name)
         ids, names = [*ids, ALL], [*names, ALL]
-    return _draw(table, column.kind, ids, names, "cluster", n_values, ax)
+    return _draw(table, display, ids, names, "cluster", n_values, ax)
 
 
 def _groups(number: int) -> str:
@@ -123,17 +126,17 @@ def _observed_shares(posterior: Posterior, name: str) -> Any:
 
 def _draw(
     table: pd.DataFrame,
-    kind: str,
+    display: str | None,
     ids: Sequence[Any],
     names: Sequence[str],
     of: str,
     n_values: int,
     ax: Axes | None,
 ) -> Axes:
-    if kind == "vector":
+    if display == "vector":
         ax = _draw_moments(table, ids, names, axes_for(ax, 6.4, 3.2))
-    elif kind in ("number", "date", "count"):
-        ax = _draw_curves(table[list(ids)], kind, names, axes_for(ax, 6.4, 3.2))
+    elif display in ("curve", "counts"):
+        ax = _draw_curves(table[list(ids)], display, names, axes_for(ax, 6.4, 3.2))
     else:
         rows = _most_probable(table[list(ids)], n_values)
         height = 1.1 + len(rows) * max(0.3, 0.11 * (len(ids) + 1))
@@ -149,18 +152,19 @@ def _series_style(name: str, number: int) -> dict[str, Any]:
     return line_style(number)
 
 
-def _draw_curves(table: pd.DataFrame, kind: str, names: Sequence[str], ax: Axes) -> Axes:
+def _draw_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Axes) -> Axes:
     x = table.index.to_numpy()
-    marker = "." if kind == "count" and len(x) <= 60 else None
+    counts, dates = display == "counts", x.dtype.kind == "M"
+    marker = "." if counts and len(x) <= 60 else None
     for number, (values, label) in enumerate(zip(table.to_numpy().T, names, strict=True)):
         ax.plot(x, values, lw=1.8, marker=marker, label=label, **_series_style(label, number))
     ax.set_ylim(bottom=0.0)
     ax.margins(x=0.0)
-    if kind == "number" and x[-1] - x[0] > MIN_INTEGER_RANGE:
+    if not (counts or dates) and x[-1] - x[0] > MIN_INTEGER_RANGE:
         ax.locator_params(axis="x", integer=True)  # no fractions of years
     ax.set_xlabel(plain(table.index.name, 60))
-    ax.set_ylabel({"count": "probability", "date": "density per day"}.get(kind, "density"))
-    if kind == "date":
+    ax.set_ylabel("probability" if counts else "density per day" if dates else "density")
+    if dates:
         ax.tick_params(axis="x", labelrotation=30)
     return ax
 

@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError
-from mcsquared.families import Bag, Categorical, ConjugateFamily, MultivariateGaussian
+from mcsquared.families import ConjugateFamily
+from mcsquared.families.registry import display_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,27 +109,28 @@ def _table(posterior: Posterior, name: str, weights: Floats, of: str) -> pd.Data
     column, family = context_of(posterior, name)
     statistics = context_statistics(posterior, name)
     columns = pd.RangeIndex(weights.shape[1], name=of)
-    if isinstance(family, MultivariateGaussian):
+    display = display_of(family, column.kind)
+    if display == "curve":
+        points = _number_grid(column)
+        values, index = _densities(family, points, statistics), column.display(points)
+    elif display == "counts":
+        points = _counts_grid(column)
+        values, index = _probabilities(family, points, statistics), points
+    elif display == "categories" and column.categories is None:
+        index = np.array([False, True])
+        values = np.exp(family.log_predictive(column.default_family().outcomes(), statistics))
+    elif display == "categories" and family.outcomes() is not None:
+        values = np.asarray(family.mean_observation(statistics)).T
+        named = column.n_categories == len(values)
+        index = column.categories if named else np.arange(len(values))
+    elif display == "vector" and family.has_predictive:
         return _moments(family, statistics, weights, of)
-    if isinstance(family, Categorical | Bag):
-        probability = np.exp(family.mean_parameters(statistics)).T @ weights
-        named = column.categories is not None and column.n_categories == len(probability)
-        index = pd.Index(column.categories if named else range(len(probability)), name=name)
-        return pd.DataFrame(probability, index=index, columns=columns)
-    if column.kind == "boolean":
-        index = pd.Index([False, True], name=name)
-        probability = np.exp(family.log_predictive(np.array([0.0, 1.0]), statistics)) @ weights
-        return pd.DataFrame(probability, index=index, columns=columns)
-    if column.kind not in ("number", "date", "count"):
-        raise InputError(
-            f"context {name!r} is a {column.kind} under a family of its own, which has no table"
-        )
-    points = _counts_grid(column) if column.kind == "count" else _number_grid(column)
-    if column.kind == "count":
-        density = _probabilities(family, points, statistics) @ weights
     else:
-        density = _densities(family, points, statistics) @ weights
-    return pd.DataFrame(density, pd.Index(column.display(points), name=name), columns)
+        raise InputError(
+            f"context {name!r} is a {column.kind} under the user-defined family {family.name!r}, "
+            "which has no table"
+        )
+    return pd.DataFrame(values @ weights, pd.Index(index, name=name), columns)
 
 
 def _number_grid(column: Column) -> Floats:
@@ -168,28 +170,20 @@ def _probabilities(family: ConjugateFamily, points: Floats, statistics: Floats) 
     return np.exp(logs - logsumexp(logs, axis=0))
 
 
-def _moments(
-    family: MultivariateGaussian, statistics: Floats, weights: Floats, of: str
-) -> pd.DataFrame:
+def _moments(family: ConjugateFamily, statistics: Floats, weights: Floats, of: str) -> pd.DataFrame:
     """Return the mean and sd of each dimension: a row per dimension, two columns per mixture."""
     import pandas as pd
 
-    width = family.width
-    parameters = family.mean_parameters(statistics)
-    means, precision = parameters[:, :width], parameters[:, width:].reshape(-1, width, width)
-    n = statistics[:, 0]
-    strength, degrees = family.strength + n, float(family.degrees or width + 2) + n
-    scale = np.linalg.inv(precision) * degrees[:, None, None]
-    freedom = degrees - width + 1.0
-    # The predictive is a Student-t; with two degrees or fewer it has no variance, its scale stands.
-    tail = np.where(freedom > 2.0, np.maximum(freedom - 2.0, 1e-9), freedom)
-    spread = np.diagonal(scale, axis1=1, axis2=2) * ((strength + 1.0) / (strength * tail))[:, None]
+    dimensions = family.predictive(statistics)
+    means = np.stack([dimension.mean for dimension in dimensions], axis=1)
+    variances = np.square(np.stack([dimension.sd for dimension in dimensions], axis=1))
     mean = weights.T @ means
     centred = means[None, :, :] - mean[:, None, :]
-    variance = np.einsum("cm,cd->md", weights, spread)
-    variance += np.einsum("cm,mcd->md", weights, np.square(centred))
-    both = np.stack([mean, np.sqrt(variance)], axis=1).reshape(-1, width).T
+    variance = weights.T @ variances + np.einsum("cm,mcd->md", weights, np.square(centred))
+    both = np.stack([mean, np.sqrt(variance)], axis=1).reshape(-1, len(dimensions)).T
     columns = pd.MultiIndex.from_product(
         [range(weights.shape[1]), ["mean", "sd"]], names=[of, None]
     )
-    return pd.DataFrame(both, index=pd.RangeIndex(width, name="dimension"), columns=columns)
+    return pd.DataFrame(
+        both, index=pd.RangeIndex(len(dimensions), name="dimension"), columns=columns
+    )

@@ -11,10 +11,8 @@ from scipy import sparse
 
 from mcsquared.checks import check_whole
 from mcsquared.errors import InputError
-from mcsquared.families import Bag, Categorical
 from mcsquared.posterior.coherence import coherence
 from mcsquared.posterior.contexts import context_of, context_statistics
-from mcsquared.posterior.means import location
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,12 +94,9 @@ def _summary(posterior: Posterior, name: str) -> Any:
     """Return the mean or the most probable value of a context in each cluster, if there is one."""
     column, family = context_of(posterior, name)
     statistics = context_statistics(posterior, name)
-    if isinstance(family, Categorical | Bag):
-        best = family.mean_parameters(statistics).argmax(axis=1)
-        if column.categories is None or len(column.categories) == 0:
-            return None
-        return column.categories[best]
-    mean = location(family, statistics)
+    mean = family.mean_observation(statistics)
+    if mean is not None and column.categories is not None:
+        return column.categories[mean.argmax(axis=1)] if column.n_categories else None
     if mean is None or mean.shape[1] != 1:
         return None
     return column.display(mean[:, 0])

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mcsquared.corpus import Vectors, Words
 from mcsquared.errors import InputError
-from mcsquared.families import MultivariateGaussian
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
@@ -33,14 +32,10 @@ def aligned(posterior: Posterior, corpus: Corpus) -> Corpus:
         found, wanted = ("words", "vectors") if words else ("vectors", "words")
         raise InputError(f"the corpus holds {found}, but the model was fitted to {wanted}")
     family, content = posterior.priors.content, corpus.content
-    if (
-        isinstance(content, Vectors)
-        and isinstance(family, MultivariateGaussian)
-        and content.width != family.width
-    ):
+    if isinstance(content, Vectors) and family.n_dimensions not in (None, content.width):
         raise InputError(
             f"the corpus holds vectors of {content.width} numbers, "
-            f"but the model was fitted to vectors of {family.width}"
+            f"but the model was fitted to vectors of {family.n_dimensions}"
         )
     if _fits(posterior, corpus):
         return corpus

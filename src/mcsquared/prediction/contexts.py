@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mcsquared.errors import InputError
 from mcsquared.prediction.alignment import aligned
 from mcsquared.prediction.clusters import draw_cluster_probabilities
 from mcsquared.prediction.likelihood import context_statistics
 from mcsquared.prediction.parameters import draws_of_globals
-from mcsquared.prediction.predictive import components_of, has_components, mixture_summary
+from mcsquared.prediction.predictive import mixture_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,16 +64,19 @@ def context_distribution(
     for first in range(0, corpus.n_groups, GROUPS_AT_ONCE):
         block = corpus[np.arange(first, min(first + GROUPS_AT_ONCE, corpus.n_groups))]
         weights, statistics = _mixture(posterior, block, name)
-        if family.name in ("categorical", "bag", "bernoulli"):
-            values, observations = _all_values(family, column)
-            probability = np.exp(family.log_predictive(observations, statistics))
+        outcomes = family.outcomes()
+        if outcomes is not None:
+            values = np.asarray(
+                [False, True] if column.categories is None else column.categories, dtype=object
+            )
+            probability = np.exp(family.log_predictive(outcomes, statistics))[: len(values)]
             parts.append(_ranked(weights, probability, values, block.group_names, top or TOP))
-        elif has_components(family):
+        elif family.has_predictive:
             parts.append(_summarised(weights, family, statistics, column, block.group_names))
         else:
             raise InputError(
-                f"context {name!r} has the family {type(family).__name__}, "
-                "but only the built-in families can be predicted"
+                f"context {name!r} cannot be predicted: its family {type(family).__name__} "
+                "defines neither outcomes nor predictive"
             )
     return pd.concat(parts, ignore_index=True)
 
@@ -88,16 +90,6 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, F
         labels = posterior.cluster_of_group[draw.draw]
         statistics.append(context_statistics(column, family, labels, parameters.n_clusters))
     return np.hstack(weights) / len(weights), np.vstack(statistics)
-
-
-def _all_values(family: ConjugateFamily, column: Column) -> tuple[NDArray[Any], Any]:
-    """Return every value that the context can take, as shown and as its family reads it."""
-    if family.name == "bernoulli":
-        return np.array([False, True], dtype=object), np.array([0.0, 1.0])
-    values = np.asarray(column.categories, dtype=object)
-    if family.name == "bag":
-        return values, sparse.identity(len(values), dtype=np.int32, format="csr")
-    return values, np.arange(len(values), dtype=np.int32)
 
 
 def _ranked(
@@ -137,7 +129,7 @@ def _summarised(
     import pandas as pd
 
     parts = []
-    dimensions = components_of(family, statistics)
+    dimensions = family.predictive(statistics)
     for dimension, components in enumerate(dimensions):
         mean, sd, lower, upper = mixture_summary(weights, components)
         table: dict[str, Any] = {"group": names}

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
-from mcsquared.families.special import log_standard_gamma
+from mcsquared.families.numerics import log_standard_gamma
 
 if TYPE_CHECKING:
     from mcsquared.families import ConjugateFamily

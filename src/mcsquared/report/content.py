@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.families import Gaussian, MultivariateGaussian
 from mcsquared.report.packing import clipped, pack, pack_shares
 
 if TYPE_CHECKING:
@@ -184,14 +183,6 @@ def vector_data(posterior: Posterior) -> dict[str, Any]:
 
 def _covariances(posterior: Posterior) -> Floats | None:
     """Return the expected covariance of each topic: (n_topics, width, width); None: unknown."""
-    family = posterior.priors.content
-    statistics = posterior.representative_draw.content_statistics
-    if isinstance(family, MultivariateGaussian):
-        width = family.width
-        precision = family.mean_parameters(np.asarray(statistics))[:, width:]
-        covariance = np.linalg.inv(precision.reshape(-1, width, width))
-    elif isinstance(family, Gaussian):
-        covariance = 1.0 / family.mean_parameters(np.asarray(statistics))[:, 1:2, None]
-    else:
-        return None
-    return np.asarray(covariance[posterior.topic_order], np.float64)
+    statistics = np.asarray(posterior.representative_draw.content_statistics)
+    covariance = posterior.priors.content.mean_covariance(statistics)
+    return None if covariance is None else covariance[posterior.topic_order]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
+from mcsquared.families.registry import display_of
 from mcsquared.posterior.contexts import context_of, context_statistics
-from mcsquared.posterior.means import location
 from mcsquared.report.packing import clipped, pack
 
 if TYPE_CHECKING:
@@ -67,12 +67,13 @@ def context_data(
         # A user's own family may have no table; the groups' values are shown all the same.
         return {**data, "table": None, "why": str(error)}
     weight = sizes / sizes.sum()
-    if column.kind in ("category", "bag", "boolean"):
+    display = display_of(posterior.priors.contexts[name], column.kind)
+    if display == "categories":
         data |= _categories(column, by_cluster, by_topic, weight)
-    elif column.kind == "vector":
+    elif display == "vector":
         data |= _vectors(by_cluster, by_topic, weight)
     else:
-        data |= _curves(column, by_cluster, by_topic, weight)
+        data |= {"table": display, **_curves(column, by_cluster, by_topic, weight)}
         data |= _own_means(posterior, name)
         data["over"] = _over(column, posterior.tokens_per_group, shares)
     return data
@@ -104,7 +105,6 @@ def _curves(
     clusters, topics = by_cluster.to_numpy().T, by_topic.to_numpy().T
     seen = column.observations()
     return {
-        "table": "counts" if column.kind == "count" else "curve",
         "points": pack(points),
         "by_cluster": pack(clusters),
         "by_topic": pack(topics),
@@ -156,7 +156,7 @@ def _means(points: Floats, densities: Floats) -> Floats:
 def _own_means(posterior: Posterior, name: str) -> dict[str, Any]:
     """Return the means that the family itself has: a grid knows nothing of what lies beyond it."""
     _, family = context_of(posterior, name)
-    means = location(family, context_statistics(posterior, name))
+    means = family.mean_observation(context_statistics(posterior, name))
     if means is None or means.shape[1] != 1:
         return {}
     tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens

@@ -250,16 +250,5 @@ def statistics_of_groups(observations: Observations) -> NDArray[np.float64]:
         seen = dense.observed[:, c]
         values = dense.values[seen, dense.value_start[c] : dense.value_start[c + 1]]
         columns = slice(int(dense.stat_start[c]), int(dense.stat_start[c + 1]))
-        statistics[seen, columns] = _statistics(family, values)
+        statistics[seen, columns] = family.centred_statistics(values)
     return statistics
-
-
-def _statistics(family: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return T(x) of values that are relative to the family's origin already."""
-    ones = np.ones((len(values), 1))
-    if family.kernel == "multivariate_gaussian":
-        products = values[:, :, None] * values[:, None, :]
-        return np.hstack([ones, values, products.reshape(len(values), -1)])
-    if family.kernel == "gaussian":
-        return np.hstack([ones, values, values**2])
-    return np.hstack([ones, values])

@@ -1,0 +1,158 @@
+"""Numerics of the families: special functions, moments and small matrices without cancellation.
+
+Sums run in a fixed order and never through BLAS, which may split a sum among its threads: results
+are the same to the last bit on any number of threads.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import gammaln
+
+from mcsquared.errors import InputError
+
+Floats = NDArray[np.float64]
+
+LOG_TWO_PI = float(np.log(2.0 * np.pi))
+
+# Above this argument seven terms of Stirling's series are exact to double precision.
+_STIRLING_FROM = 10.0
+_STIRLING_TERMS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+
+
+def _stirling_tail(argument: Floats) -> Floats:
+    """Return ln Γ(x) − [(x − ½) ln x − x + ½ ln 2π] for x of at least 10."""
+    inverse = 1.0 / argument
+    square = inverse * inverse
+    tail = np.zeros_like(argument)
+    for term in reversed(_STIRLING_TERMS):
+        tail = tail * square + term
+    return tail * inverse
+
+
+def log_gamma_ratio(start: ArrayLike, added: ArrayLike) -> Floats:
+    """Return ln Γ(start + added) − ln Γ(start), elementwise.
+
+    Parameters
+    ----------
+    start : positive
+    added : not negative
+
+    Returns
+    -------
+    float64, broadcast shape
+
+    Notes
+    -----
+    The difference of two log-gammas near 1e9 has six digits left; here the leading terms of
+    Stirling's series are subtracted analytically, and only the remainder is computed.
+    """
+    first, more = np.broadcast_arrays(np.asarray(start, np.float64), np.asarray(added, np.float64))
+    small = first < _STIRLING_FROM
+    if small.all():
+        return gammaln(first + more) - gammaln(first)
+    large = np.where(small, _STIRLING_FROM, first)
+    total = large + more
+    by_series = (
+        (large - 0.5) * np.log1p(more / large)
+        + more * (np.log(total) - 1.0)
+        + (_stirling_tail(total) - _stirling_tail(large))
+    )
+    if not small.any():
+        return by_series
+    return np.where(small, gammaln(first + more) - gammaln(first), by_series)
+
+
+def log_standard_gamma(shape: ArrayLike, rng: np.random.Generator) -> Floats:
+    """Draw the logarithm of a Gamma(shape, 1) variable for each shape.
+
+    Gamma(a) has the law of Gamma(a + 1) U^{1/a}; in logs this cannot underflow, where a plain
+    draw with a small shape is often zero.
+    """
+    shape = np.asarray(shape, np.float64)
+    return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
+
+
+def center_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and the variance over the first axis.
+
+    Both are zero without data. Equal values give exactly that value and a variance of zero, and so
+    does a spread whose square underflows.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the family, for error messages.
+    x : float64 (n, ...)
+
+    Returns
+    -------
+    center, variance : float64 (...)
+    """
+    if len(x) == 0:
+        return np.zeros(x.shape[1:]), np.zeros(x.shape[1:])
+    if not np.isfinite(x).all():
+        raise InputError(f"observations of {kind} must be finite, got missing or infinite values")
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        low = x.min(axis=0)
+        center = low + np.mean(x - low, axis=0)
+        variance = np.mean((x - center) ** 2, axis=0)
+    if not (np.isfinite(center).all() and np.isfinite(variance).all()):
+        raise InputError(
+            f"observations of {kind} must have a finite variance, "
+            f"got values from {x.min():g} to {x.max():g}"
+        )
+    return center, np.where(variance < np.finfo(np.float64).tiny, 0.0, variance)
+
+
+def membership(labels: np.ndarray, n_clusters: int) -> sparse.csr_matrix:
+    """Return the sparse matrix whose product with rows sums them by label, in row order."""
+    n = len(labels)
+    return sparse.csr_matrix((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
+
+
+def cholesky(matrices: Floats) -> np.ndarray:
+    """Return lower triangular roots (..., d, d), also where rounding left a value below zero."""
+    matrices = np.asarray(matrices, np.float64)
+    width = matrices.shape[-1]
+    root = np.zeros_like(matrices)
+    with np.errstate(all="ignore"):
+        for column in range(width):
+            done = np.einsum(
+                "...ij,...j->...i", root[..., column:, :column], root[..., column, :column]
+            )
+            rest = matrices[..., column:, column] - done
+            root[..., column:, column] = rest / np.sqrt(rest[..., :1])
+    broken = ~np.isfinite(root).all(axis=(-1, -2))
+    if broken.any():
+        root[broken] = _nearest_root(matrices[broken])
+    return root
+
+
+def _nearest_root(matrices: np.ndarray) -> np.ndarray:
+    """Return roots of symmetric matrices whose eigenvalues are first lifted above zero."""
+    values, vectors = np.linalg.eigh(matrices)
+    floor = 1e-14 * np.abs(values).max(axis=-1, keepdims=True)
+    scaled = vectors * np.sqrt(np.maximum(values, floor))[..., None, :]
+    triangle = np.swapaxes(np.linalg.qr(np.swapaxes(scaled, -1, -2))[1], -1, -2)
+    signs = np.sign(np.diagonal(triangle, axis1=-2, axis2=-1))
+    return triangle * signs[..., None, :]
+
+
+def solve_transposed(root: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return X with rootᵀ X = right, for lower triangular roots (..., d, d)."""
+    solved = np.empty(np.broadcast_shapes(root.shape[:-2], right.shape[:-2]) + right.shape[-2:])
+    for row in range(root.shape[-1] - 1, -1, -1):
+        known = np.einsum("...j,...jc->...c", root[..., row + 1 :, row], solved[..., row + 1 :, :])
+        solved[..., row, :] = (right[..., row, :] - known) / root[..., row, row, None]
+    return solved
+
+
+def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the matrix products (..., a, b) of (..., a, d) and (..., d, b)."""
+    return np.einsum("...ij,...jk->...ik", left, right)
+
+
+def log_determinant(root: np.ndarray) -> Floats:
+    """Return ln|A| from the triangular root of A."""
+    return 2.0 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)

@@ -1,0 +1,190 @@
+"""What the rest of the package asks of a family beside its mathematics.
+
+Which columns and content a family reads, how its contexts are shown, predicted and simulated.
+Every answer has a default, so that a user-defined family may leave all of them out.
+"""
+
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.errors import InputError
+from mcsquared.families.numerics import Floats
+
+# Each family documents its own numeric form: a vector, a matrix, codes, or a sparse matrix.
+Observations = Any
+
+
+class Predictive(NamedTuple):
+    """Predictive distributions of one dimension, one for each of n rows of statistics."""
+
+    mean: Floats  # (n,)
+    variance: Floats  # (n,), inf where it does not exist
+    sd: Floats  # (n,), the scale parameter where the variance does not exist
+    distribution: Any  # frozen SciPy distribution over (n, 1)
+    discrete: bool = False
+
+
+def student_predictive(degrees: Floats, mean: Floats, scale: Floats) -> Predictive:
+    """Return Student-t distributions with these degrees of freedom."""
+    from scipy import stats  # slow to import, and seldom needed
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.where(degrees > 2.0, scale**2 * degrees / (degrees - 2.0), np.inf)
+    frozen = stats.t(degrees[:, None], mean[:, None], scale[:, None])
+    sd = np.where(np.isfinite(variance), np.sqrt(variance), scale)
+    return Predictive(mean, variance, sd, frozen)
+
+
+class FamilyTraits:
+    """Defaults of everything that is specific to a family beside its mathematics.
+
+    Attributes
+    ----------
+    column_kinds : tuple of str
+        Kinds of columns that the family reads as they are, the first one preferred. Columns of
+        these kinds have this family by default. Empty: columns are passed on unchanged.
+    column_form : str
+        What the family accepts as a context, for error messages.
+    content_kind : {"words", "vectors", None}
+        The content that the family models; None: contexts only.
+    display : {"curve", "counts", "categories", "vector", None}
+        How tables, figures and the report show a context. None: as its kind of column is shown.
+    """
+
+    column_kinds: ClassVar[tuple[str, ...]] = ()
+    column_form: ClassVar[str] = "any column"
+    content_kind: ClassVar[str | None] = "vectors"
+    display: ClassVar[str | None] = None
+
+    def filled(self, x: Observations) -> Self:
+        """Return the family with every field that is None set from the data ``x``.
+
+        Examples
+        --------
+        >>> mc2.Poisson(shape=3).filled(np.array([2.0, 4.0]))
+        Poisson(shape=3.0, rate=1.0)
+        """
+        return self
+
+    @property
+    def n_dimensions(self) -> int | None:
+        """Width of an observation: 1, dimensions or categories; None: not fixed.
+
+        Examples
+        --------
+        >>> mc2.MultivariateGaussian(mean=[0, 0, 0]).n_dimensions
+        3
+        """
+        return None
+
+    def filled_without_data(self) -> Self:
+        """Return the family with open fields as they are for a column without observations.
+
+        Examples
+        --------
+        >>> mc2.Poisson().filled_without_data()
+        Poisson(shape=1.0, rate=1.0)
+        """
+        return self.filled(np.empty(0, dtype=np.int64))
+
+    def from_vectors(self, values: Floats) -> Observations:
+        """Return vector content, float64 (n, width), in the numeric form of the family.
+
+        Examples
+        --------
+        >>> mc2.Gaussian().from_vectors(np.array([[1.0], [2.0]]))
+        array([1., 2.])
+        """
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def centred_statistics(self, centred: Floats) -> Floats:
+        """Return ``T(x)`` of dense observations (n, width) whose origin is subtracted already.
+
+        Examples
+        --------
+        >>> mc2.Poisson().centred_statistics(np.array([[2.0], [5.0]]))
+        array([[1., 2.],
+               [1., 5.]])
+        """
+        return np.hstack([np.ones((len(centred), 1)), centred])
+
+    def mean_observation(self, stats: Floats) -> Floats | None:
+        """Return the mean of an observation after each row of statistics; None: unknown.
+
+        Returns
+        -------
+        float64 (n_clusters, n_dimensions)
+            Of categories the probabilities.
+
+        Examples
+        --------
+        >>> mc2.Poisson(shape=1, rate=1).mean_observation(np.array([[3.0, 7.0]]))
+        array([[2.]])
+        """
+        return None
+
+    def mean_covariance(self, stats: Floats) -> Floats | None:
+        """Return the covariance of an observation at the mean precision; None: unknown.
+
+        Returns
+        -------
+        float64 (n_clusters, n_dimensions, n_dimensions)
+
+        Examples
+        --------
+        >>> mc2.Gaussian(mean=0, shape=2, rate=8).mean_covariance(np.zeros((1, 3)))
+        array([[[4.]]])
+        """
+        return None
+
+    def outcomes(self) -> Observations | None:
+        """Return every value that one observation can take; None where they are not categories.
+
+        Examples
+        --------
+        >>> mc2.Bernoulli().outcomes()
+        array([0., 1.])
+        """
+        return None
+
+    def predictive(self, stats: Floats) -> list[Predictive]:
+        """Return the predictive distribution of each dimension after each row of statistics.
+
+        Examples
+        --------
+        >>> mc2.Poisson(shape=1, rate=1).predictive(np.zeros((1, 2)))[0].variance
+        array([2.])
+        """
+        raise self._missing("predictive")
+
+    def sample_observations(
+        self,
+        parameters: Floats,
+        labels: NDArray[np.integer],
+        rng: np.random.Generator,
+        sizes: NDArray[np.integer] | None = None,
+    ) -> Observations:
+        """Draw one observation per label from the likelihood.
+
+        Parameters
+        ----------
+        parameters : float64 (n_clusters, n_parameters)
+            From `sample_parameters`.
+        labels : int (n,)
+            The cluster of each observation.
+        rng : numpy.random.Generator
+        sizes : int (n,), optional
+            Number of entries of each bag, 1 by default; other families have no sizes.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> mc2.Bernoulli().sample_observations(np.log([[1.0, 1e-9]]), np.zeros(3, int), rng)
+        array([1., 1., 1.])
+        """
+        raise self._missing("sample_observations")
+
+    def _missing(self, method: str) -> InputError:
+        return InputError(f"the family {type(self).__name__} does not define {method}, needed here")
