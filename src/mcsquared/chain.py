@@ -22,13 +22,12 @@ from mcsquared.model.parameters import NAMES, Concentrations, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.samplers import blocked, collapsed
-from mcsquared.samplers.blocked import Key, Place, mixing
-from mcsquared.samplers.joint import log_joint
-from mcsquared.samplers.workers import Workers
+from mcsquared.samplers.backends.base import Backend
+from mcsquared.samplers.backends.local import LocalBackend
+from mcsquared.samplers.sweep import SAMPLERS
+from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.types import Key
 from mcsquared.state import NO_BOUNDS, Bounds, State
-
-__all__ = ["TRACE", "Callback", "ChainRun", "Schedule", "SweepInfo", "run_chains"]
 
 TRACE = (
     "sweep",
@@ -65,27 +64,26 @@ class Schedule:
 
     @property
     def n_kept(self) -> int:
-        """Kept draws of a chain that runs to its end."""
+        """Number of kept draws of a complete chain."""
         return (self.n_sweeps - self.burn_in) // self.thin
 
     def is_kept(self, sweep: int) -> bool:
-        """Say whether the draw after ``sweep`` sweeps is kept."""
+        """Return whether the draw after ``sweep`` sweeps is kept."""
         return sweep > self.burn_in and (sweep - self.burn_in) % self.thin == 0
 
     def stores_parameters(self, kept: int, chain: int = 0) -> bool:
-        """Say whether kept draw number ``kept`` of a chain stores parameters.
+        """Return whether kept draw number ``kept`` of a chain stores parameters.
 
-        The first one of a chain does, if any does: a run that is cut short has topics too.
+        The first one of a chain does, if any does, so that a run that is cut short has topics.
         """
         share, left = divmod(self.keep_parameters, self.n_chains)
         n_stored = min(share + (chain < left), self.n_kept)
-        places = np.linspace(0, self.n_kept - 1, n_stored).round().astype(int)
-        return kept in places
+        return kept in np.linspace(0, self.n_kept - 1, n_stored).round().astype(int)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepInfo(Concentrations):
-    """What a callback receives after every sweep; ``sweep`` counts from 1."""
+    """Passed to callbacks after every sweep; ``sweep`` counts from 1."""
 
     chain: int
     sweep: int
@@ -105,7 +103,7 @@ Callback = Callable[[SweepInfo], bool | str | None]
 
 @dataclass
 class ChainRun:
-    """One chain: where it stands and what it has kept."""
+    """One chain: its state, trace and kept draws."""
 
     chain: int
     state: State
@@ -114,8 +112,8 @@ class ChainRun:
     cluster_of_group: list[NDArray[np.int32]] = field(default_factory=list)
     sweep_of_draw: list[int] = field(default_factory=list)
     parameters: list[ParameterDraw] = field(default_factory=list)
-    # Makes the state whole where its labels are elsewhere, on a GPU say.
-    bring_home: Callable[[], None] = field(default=lambda: None, repr=False)
+    # Copies labels to the state from where the backend has them.
+    save_labels: Callable[[], None] = field(default=lambda: None, repr=False)
 
     @property
     def sweeps_done(self) -> int:
@@ -123,7 +121,7 @@ class ChainRun:
         return self.state.sweep - self.first_sweep
 
     def keep(self, store_parameters: bool, observations: Observations) -> NDArray[np.int32]:
-        """Keep the present draw; clusters and topics are numbered 0, 1, ... without holes.
+        """Keep the current draw, clusters and topics numbered 0, 1, ... without gaps.
 
         Returns the number of each cluster slot.
         """
@@ -153,8 +151,8 @@ def parameter_draw(
     topics = np.flatnonzero(counts.tokens_in_topic)
     content: sparse.csr_matrix | NDArray[np.float64]
     if observations.n_words:
-        start, word, held = sparse_columns(counts.words_in_topic, topics)
-        content = sparse.csr_matrix((held, word, start), shape=(len(topics), observations.n_words))
+        start, word, n = sparse_columns(counts.words_in_topic, topics)
+        content = sparse.csr_matrix((n, word, start), shape=(len(topics), observations.n_words))
     else:
         content = counts.topic_statistics[topics].copy()
     return ParameterDraw(
@@ -172,7 +170,7 @@ def parameter_draw(
 
 @dataclass(frozen=True)
 class Runner:
-    """All that the chains of one fit share."""
+    """What the chains of one fit share."""
 
     observations: Observations
     priors: Priors
@@ -184,35 +182,37 @@ class Runner:
     callbacks: Sequence[Callback]
     stop: threading.Event
     save: Callable[[ChainRun, bool], None]
-    places: Callable[[Workers], Place]
+    make_backend: Callable[[ThreadPool], Backend]
 
     def run(self, run: ChainRun) -> None:
-        """Sweep until the schedule ends, a callback stops it or somebody interrupts."""
-        with Workers(self.threads_per_chain) as workers:
-            place = self.places(workers)
-            place.put(run.state, self._key(run))
-            run.bring_home = lambda: place.fetch(run.state)
-            self._sweep_to_the_end(run, place)
-            run.bring_home()
+        """Sweep until the schedule ends, a callback stops the chain or Ctrl-C is pressed."""
+        with ThreadPool(self.threads_per_chain) as threads:
+            backend = self.make_backend(threads)
+            backend.load_labels(run.state, Key(self.seed, run.chain, run.state.sweep))
+            run.save_labels = lambda: backend.save_labels(run.state)
+            self._sweep_to_the_end(run, backend)
+            run.save_labels()
         self.save(run, True)
-        run.bring_home = lambda: None  # lets go of what the place holds, on a GPU or a cluster
+        run.save_labels = lambda: None  # releases what the backend holds on a GPU or a cluster
 
-    def _sweep_to_the_end(self, run: ChainRun, place: Place) -> None:
+    def _sweep_to_the_end(self, run: ChainRun, backend: Backend) -> None:
         if self._had_ended(run):
             return
+        sampler = SAMPLERS[self.sampler]
+        given = (self.observations, self.priors, self.seed, run.chain, self.bounds, backend)
         while run.sweeps_done < self.schedule.n_sweeps and not self.stop.is_set():
             began = time.perf_counter()
-            self._sweep(run, place)
+            sampler.sweep(run.state, *given)
             kept = self.schedule.is_kept(run.sweeps_done)
             info = self._info(run, kept, began)
             run.record(info)
             if kept:
                 number = len(run.cluster_of_group)
                 stored = self.schedule.stores_parameters(number, run.chain)
-                place.fetch(run.state, clusters_only=not stored)
-                place.keep(run.keep(stored, self.observations))
+                backend.save_labels(run.state, clusters_only=not stored)
+                backend.store_draw(run.keep(stored, self.observations))
             self.save(run, False)
-            # Every callback hears of every sweep, also after one has asked to stop.
+            # Every callback is called after every sweep, also after one has asked to stop.
             answers = [callback(info) for callback in self.callbacks]
             if any(answer and answer != STOP_CHAIN for answer in answers):
                 self.stop.set()
@@ -220,28 +220,12 @@ class Runner:
                 return
 
     def _had_ended(self, run: ChainRun) -> bool:
-        """Tell callbacks that want to know what a resumed chain has done; True if one ended it."""
+        """Pass the trace of a resumed chain to callbacks; return True if one had ended it."""
         if not run.sweeps_done:
             return False
         listeners = [c.resume_chain for c in self.callbacks if hasattr(c, "resume_chain")]
-        return any([tell(run.chain, run.trace, self.schedule.burn_in) for tell in listeners])  # noqa: C419
-
-    def _sweep(self, run: ChainRun, place: Place) -> None:
-        given = (run.state, self.observations, self.priors, self.seed, run.chain, self.bounds)
-        if self.sampler == "collapsed":
-            collapsed.sweep(*given)
-        else:
-            blocked.sweep(*given, place.workers, place)
-            if not mixing.is_due(run.state, self.observations):
-                return
-            place.fetch(run.state)
-            mixing.sweep_collapsed(run.state, self.observations.whole(), *given[2:])
-            place.put(run.state, self._key(run))
-        tables = place.begin_log_tables(run.state)
-        run.state.log_joint = log_joint(run.state, self.observations, self.priors, tables)
-
-    def _key(self, run: ChainRun) -> Key:
-        return Key(self.seed, run.chain, run.state.sweep)
+        answers = [resume(run.chain, run.trace, self.schedule.burn_in) for resume in listeners]
+        return any(answers)
 
     def _info(self, run: ChainRun, kept: bool, began: float) -> SweepInfo:
         state = run.state
@@ -271,21 +255,20 @@ def run_chains(
     n_threads: int = 1,
     sampler: str = "blocked",
     save: Callable[[ChainRun, bool], None] | None = None,
-    places: Callable[[Workers], Place] | None = None,
+    make_backend: Callable[[ThreadPool], Backend] | None = None,
 ) -> bool:
-    """Run every chain to the end of the schedule, side by side in up to ``n_threads`` threads.
+    """Run every chain to the end of the schedule, in parallel in up to ``n_threads`` threads.
 
-    Threads left over when every chain has one share the chains' sweeps. The kernels hold no lock of
-    the interpreter, chains share the corpus but nothing that changes, and what a sweep draws does
-    not depend on how it is shared: the draws are the same for any number of threads.
+    Threads left over when every chain has one share the chains' sweeps. Kernels release the GIL,
+    chains share nothing that changes, and draws do not depend on the number of threads.
 
     Parameters
     ----------
     save : callable, optional
         Called with a chain after every sweep, and once more with True when it ends.
-    places : callable, optional
-        Returns where the groups of a chain are while it sweeps; by default the memory of this
-        process. Chains run one after another where they are elsewhere.
+    make_backend : callable, optional
+        Returns the backend of a chain, given its threads; by default the memory of this process.
+        With another backend, chains run one after another.
 
     Returns
     -------
@@ -293,7 +276,7 @@ def run_chains(
         True if the run was interrupted from the keyboard.
     """
     stop = threading.Event()
-    n_side_by_side = 1 if places else min(n_threads, len(runs))
+    n_parallel = 1 if make_backend else min(n_threads, len(runs))
     runner = Runner(
         observations,
         priors,
@@ -301,20 +284,20 @@ def run_chains(
         seed,
         bounds,
         sampler,
-        n_threads // n_side_by_side,
+        n_threads // n_parallel,
         callbacks,
         stop,
         save or (lambda *_: None),
-        places or partial(Place, observations, priors),
+        make_backend or partial(LocalBackend, observations, priors),
     )
     with stop_on_interrupt(stop) as interrupted:
-        if n_side_by_side == 1:
+        if n_parallel == 1:
             for run in runs:
                 runner.run(run)
         else:
-            with ThreadPoolExecutor(max_workers=n_side_by_side) as pool:
+            with ThreadPoolExecutor(max_workers=n_parallel) as pool:
                 futures = [pool.submit(runner.run, run) for run in runs]
-                # A wait without limit would keep Ctrl-C from reaching the main thread.
+                # Without a timeout, Ctrl-C would not reach the main thread.
                 while wait(futures, timeout=0.2).not_done:
                     if any(future.done() and future.exception() for future in futures):
                         stop.set()
@@ -325,9 +308,9 @@ def run_chains(
 
 @contextmanager
 def stop_on_interrupt(stop: threading.Event) -> Iterator[threading.Event]:
-    """Let Ctrl-C end the run after the sweep at hand; a second one ends it at once.
+    """Let Ctrl-C end the run after the current sweep, and a second one at once.
 
-    Only a program's main thread hears of Ctrl-C; elsewhere nothing is changed.
+    Only the main thread of a program receives Ctrl-C; in others nothing is changed.
     """
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -341,12 +324,12 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[threading.Event]:
         interrupted.set()
         stop.set()
 
-    # Somebody who set a handler of their own, or none that Python knows, keeps it.
-    own = previous is signal.default_int_handler
-    if own:
+    # A handler that the caller has set, or one that Python does not know, is kept.
+    is_default = previous is signal.default_int_handler
+    if is_default:
         signal.signal(signal.SIGINT, ask_to_stop)
     try:
         yield interrupted
     finally:
-        if own:
+        if is_default:
             signal.signal(signal.SIGINT, previous)

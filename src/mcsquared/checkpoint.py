@@ -59,7 +59,7 @@ class Checkpoint:
         now = time.monotonic()
         if not ended and now - self._written.setdefault(run.chain, now) < self.seconds:
             return
-        run.bring_home()
+        run.save_labels()
         part = pack(run)
         with self._lock:
             self._parts[run.chain] = part

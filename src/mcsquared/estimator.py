@@ -17,7 +17,14 @@ from mcsquared.chain import Callback, Schedule
 from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.fitting import EarlierFit, Fit, check_sampler, checked_schedule, seed_from
+from mcsquared.fitting import (
+    BackendFactory,
+    EarlierFit,
+    Fit,
+    check_sampler,
+    checked_schedule,
+    seed_from,
+)
 from mcsquared.fitting.disk import (
     SampledCorpus,
     check_absent,
@@ -173,17 +180,28 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         >>> len(quick.fit(texts, contexts={"year": [1990, 1991, None, 2005]}).labels_)
         4
         """
-        schedule = checked_schedule(self)
         if isinstance(y, Mapping):
             raise InputError("y is a dict, but it is not used: contexts=... is where contexts go")
+        return self._fit(X, contexts)
+
+    def _fit(self, X: Any, contexts: Any, backend: BackendFactory | None = None) -> Self:
+        """Fit the model with its groups in a backend; by default the corpus and device decide."""
+        schedule = checked_schedule(self)
         seed = seed_from(self.random_state, self.checkpoint)
         if not isinstance(X, ParquetFolder):
-            return self._fit(as_corpus(X, contexts, content=self._content_kind()), schedule, seed)
+            corpus = as_corpus(X, contexts, content=self._content_kind())
+            return self._fit_corpus(corpus, schedule, seed, backend)
         check_absent(contexts=contexts, warm_start=self.warm_start or None)
         with X.open() as stored:
-            return self._fit(load_or_sample(stored, seed), schedule, seed)
+            return self._fit_corpus(load_or_sample(stored, seed), schedule, seed, backend)
 
-    def _fit(self, corpus: Corpus | SampledCorpus, schedule: Schedule, seed: int) -> Self:
+    def _fit_corpus(
+        self,
+        corpus: Corpus | SampledCorpus,
+        schedule: Schedule,
+        seed: int,
+        backend: BackendFactory | None,
+    ) -> Self:
         known = corpus.corpus if isinstance(corpus, SampledCorpus) else corpus
         priors = Priors.for_corpus(
             known,
@@ -203,6 +221,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             progress=self.progress,
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
             device=self.device,
+            backend=backend,
         )
         earlier = self._earlier if self.warm_start else None
         result = fit.run(corpus, earlier.states_for(fit, known) if earlier else [])

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.samplers import starts
-from mcsquared.samplers.blocked.assignments import state_of
-from mcsquared.samplers.blocked.starts import topics_for, topics_of_seeds
+from mcsquared.samplers.init import starts
+from mcsquared.samplers.init.assignments import at_most, blocked_state
+from mcsquared.samplers.types import Key
 from mcsquared.state import State
 
 __all__ = ["CHAIN", "first_topics", "start"]
@@ -37,7 +37,7 @@ def start(
     rng = generator(seed, CHAIN, 0, int(Step.START))
     topics = first_topics(observations, priors, seed, init, max_topics, rng)
     nobody = np.zeros(observations.n_groups, np.int64)
-    return state_of(observations, priors, nobody, topics, rng)
+    return blocked_state(observations, priors, nobody, topics, rng)
 
 
 def first_topics(
@@ -50,7 +50,5 @@ def first_topics(
 ) -> NDArray[np.int32]:
     """Return the topics that a chain begins with, as the engine's own."""
     starts.check_init(init)
-    n_topics = starts.at_most(topics_for(observations), max_topics)
-    if init == "auto" and observations.n_words:
-        return topics_of_seeds(observations, priors, n_topics, seed, CHAIN, rng)
-    return rng.integers(0, n_topics, observations.n_tokens, dtype=np.int32)
+    n_topics = at_most(starts.topics_for(observations), max_topics)
+    return starts.first_topics(observations, priors, n_topics, Key(seed, CHAIN, 0), init, rng)

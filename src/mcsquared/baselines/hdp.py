@@ -17,8 +17,8 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.model.parameters import Concentration, Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
-from mcsquared.samplers.blocked import franchise
-from mcsquared.samplers.workers import Workers
+from mcsquared.samplers import hdp
+from mcsquared.samplers.threads import ThreadPool
 from mcsquared.state import Bounds
 
 __all__ = ["HDP"]
@@ -130,10 +130,10 @@ class _Chain:
         self.state = start(observations, priors, seed, init, max_topics)
 
     def sweep(self) -> None:
-        with Workers(self._n_threads) as workers:
-            franchise.sweep(self.state, *self._given, self._bounds, workers)
-        if franchise.in_turn_is_due(self.state, self._given[0]):
-            franchise.sweep_in_turn(self.state, *self._given, self._bounds)
+        with ThreadPool(self._n_threads) as threads:
+            hdp.sweep(self.state, *self._given, self._bounds, threads)
+        if hdp.is_in_turn_sweep_due(self.state, self._given[0]):
+            hdp.sweep_in_turn(self.state, *self._given, self._bounds)
 
     def row(self) -> dict[str, float]:
         state = self.state

@@ -15,10 +15,10 @@ from mcsquared.kernels.rng import Step, generator
 from mcsquared.model.parameters import Concentration, Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.samplers import starts
-from mcsquared.samplers.blocked.franchise import draw_root
-from mcsquared.samplers.blocked.weights import Key
-from mcsquared.samplers.concentrations import draw_tables, resample_concentration
+from mcsquared.samplers.init.assignments import state_from_assignments
+from mcsquared.samplers.steps.concentrations import resample_concentration, resample_root
+from mcsquared.samplers.steps.tables import draw_tables
+from mcsquared.samplers.types import Key
 from mcsquared.state import State
 
 __all__ = ["Times", "start", "sweep"]
@@ -89,7 +89,7 @@ def start(
     rng = generator(seed, CHAIN, 0, int(Step.START))
     topics = first_topics(observations, priors, seed, init, max_topics, rng)
     groups = np.arange(observations.n_groups)
-    state = starts.state_from_assignments(observations, priors, groups, topics, rng)
+    state = state_from_assignments(observations, priors, groups, topics, rng)
     timed = np.repeat(~np.isnan(time), np.diff(observations.group_start))
     n_slots = len(state.topic_weights)
     times = Times(
@@ -118,11 +118,11 @@ def sweep(
     _sweep_tokens(state, times, observations, priors, key, max_topics)
     tokens = np.diff(observations.group_start)
     held = state.counts.topics_in_cluster[: len(tokens)]
-    tables = draw_tables(held, state.v * state.topic_weights, *key)
+    tables = draw_tables(held, state.v * state.topic_weights, key)
     state.v = resample_concentration(
         state.v, priors.v, tokens, tables.sum(axis=1), key.generator(Step.V)
     )
-    draw_root(state, tables.sum(axis=0, dtype=np.int64), priors, key)
+    resample_root(state, tables.sum(axis=0, dtype=np.int64), priors, key)
     times.alpha = resample_concentration(
         times.alpha,
         times.prior,

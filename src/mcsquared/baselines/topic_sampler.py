@@ -24,7 +24,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.prediction.parameters import HALVES, stream
 from mcsquared.prediction.varying import N_KEPT, fold_in_groups
 from mcsquared.progress import Progress
-from mcsquared.samplers.starts import check_init
+from mcsquared.samplers.init.starts import check_init
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Column

@@ -1,6 +1,6 @@
-"""From data to a posterior: checks, chains, and what they kept put in order."""
+"""From data to a posterior: checks, chains, and the draws they kept."""
 
 from mcsquared.fitting.checks import check_sampler, checked_schedule, seed_from
-from mcsquared.fitting.fit import EarlierFit, Fit, elsewhere
+from mcsquared.fitting.fit import BackendFactory, EarlierFit, Fit
 
-__all__ = ["EarlierFit", "Fit", "check_sampler", "checked_schedule", "elsewhere", "seed_from"]
+__all__ = ["BackendFactory", "EarlierFit", "Fit", "check_sampler", "checked_schedule", "seed_from"]

@@ -11,7 +11,7 @@ from mcsquared.chain import Schedule
 from mcsquared.checkpoint import saved_seed
 from mcsquared.checks import as_seed, check_jobs, check_whole
 from mcsquared.errors import InputError
-from mcsquared.samplers.starts import check_init
+from mcsquared.samplers.init.starts import check_init
 
 __all__ = ["check_memory", "check_sampler", "checked_schedule", "physical_memory", "seed_from"]
 

@@ -22,10 +22,10 @@ from mcsquared.errors import InputError
 from mcsquared.observations.disk import DiskObservations, bytes_of_groups
 from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.samplers.blocked.shards import Shards
-from mcsquared.samplers.blocked.starts import topics_for
-from mcsquared.samplers.blocked.stored import read_draw
-from mcsquared.samplers.workers import Workers
+from mcsquared.samplers.backends.disk import read_draw
+from mcsquared.samplers.backends.sharded import ShardedBackend
+from mcsquared.samplers.init.starts import topics_for
+from mcsquared.samplers.threads import ThreadPool
 
 if TYPE_CHECKING:
     from mcsquared.corpus import DiskCorpus, ParquetFolder
@@ -39,7 +39,6 @@ __all__ = [
     "drop_unsampled_clusters",
     "folder_batches",
     "labels_of_all",
-    "load_or_sample",
     "shards_for",
 ]
 
@@ -129,9 +128,11 @@ def memory_in_use() -> int:
     return most if sys.platform == "darwin" else most * 1024
 
 
-def disk_backend(observations: DiskObservations, priors: Priors) -> Callable[[Workers], Shards]:
-    """Return what makes the places of chains: shards, of which one at a time is in memory."""
-    return partial(Shards, observations, priors, shards_for(observations))
+def disk_backend(
+    observations: DiskObservations, priors: Priors
+) -> Callable[[ThreadPool], ShardedBackend]:
+    """Return a function that makes the backend of a chain, with one shard at a time in memory."""
+    return partial(ShardedBackend, observations, priors, shards_for(observations))
 
 
 def shards_for(observations: DiskObservations) -> int:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -32,43 +30,34 @@ from mcsquared.observations.disk import DiskObservations, observe_disk
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.diagnostics import MAX_RHAT
 from mcsquared.progress import Progress
-from mcsquared.samplers import blocked, collapsed
-from mcsquared.samplers.blocked import Place
-from mcsquared.samplers.blocked.device import Device, DeviceCorpus, check_device
-from mcsquared.samplers.workers import Workers
+from mcsquared.samplers.backends.base import Backend
+from mcsquared.samplers.backends.cuda import CudaBackend, DeviceCorpus, check_device
+from mcsquared.samplers.sweep import SAMPLERS
+from mcsquared.samplers.threads import ThreadPool
 from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
     from mcsquared.state import State
 
-__all__ = ["EarlierFit", "Fit", "FitResult", "Places", "elsewhere"]
-
-Places = Callable[[Observations, Priors], Callable[[Workers], Place]]
-_ELSEWHERE: ContextVar[Places | None] = ContextVar("elsewhere", default=None)
-
-
-@contextmanager
-def elsewhere(places: Places) -> Iterator[None]:
-    """Let fits in this block have their groups where ``places`` says, on a cluster for one."""
-    token = _ELSEWHERE.set(places)
-    try:
-        yield
-    finally:
-        _ELSEWHERE.reset(token)
+# Makes a function that returns the backend of a chain, given its threads.
+BackendFactory = Callable[[Observations, Priors], Callable[[ThreadPool], Backend]]
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """What a fit leaves: the posterior, and where its chains stand."""
+    """The posterior, and the last state of every chain."""
 
     posterior: Posterior
     states: list[State]
-    labels: NDArray[np.int32] | None = None  # of all groups, where the posterior is of some
+    labels: NDArray[np.int32] | None = None  # of all groups, if the posterior has a sample of them
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The settings of a fit, validated by the estimator."""
+    """The settings of a fit, validated by the estimator.
+
+    ``backend`` makes the backend of every chain; by default the corpus and the device decide.
+    """
 
     priors: Priors
     schedule: Schedule
@@ -81,9 +70,10 @@ class Fit:
     progress: Any
     checkpoint: str | None
     device: str = "cpu"
+    backend: BackendFactory | None = None
 
     def run(self, corpus: Corpus | SampledCorpus, states: Sequence[State] = ()) -> FitResult:
-        """Run the chains, from ``states`` where an earlier fit left some.
+        """Run the chains, from the ``states`` of an earlier fit if there are any.
 
         Parameters
         ----------
@@ -91,7 +81,7 @@ class Fit:
             In memory, or on disk.
         """
         observations = self._observe(corpus)
-        places = self._places(observations)  # first: what cannot be there is refused at once
+        make_backend = self._make_backend(observations)  # first: raises errors at once
         progress = Progress(
             self.schedule.n_sweeps, self.schedule.n_chains, observations.n_tokens, self.progress
         )
@@ -109,7 +99,7 @@ class Fit:
                 self.n_threads,
                 self.sampler,
                 checkpoint.save if checkpoint else None,
-                places,
+                make_backend,
             )
         kept = sum(len(run.cluster_of_group) for run in runs)
         usable = any(run.parameters for run in runs)
@@ -128,7 +118,7 @@ class Fit:
                 stacklevel=4,
             )
         states = [run.state for run in runs]
-        del observations, places  # as large as the corpus, and of no further use
+        del observations, make_backend  # as large as the corpus, and no longer needed
         if isinstance(corpus, Corpus):
             return FitResult(self._posterior(corpus, runs), states)
         posterior = self._posterior(corpus.corpus, [drop_unsampled_clusters(run) for run in runs])
@@ -139,7 +129,7 @@ class Fit:
         if isinstance(corpus, Corpus):
             check_memory(corpus.n_tokens, physical_memory())
             return observe(corpus, self.priors)
-        device = "cpu" if _ELSEWHERE.get() else self.device  # workers have their own
+        device = "cpu" if self.backend else self.device  # workers have their own
         for name, found, wanted in (
             ("checkpoint", self.checkpoint, None),
             ("device", device, "cpu"),
@@ -162,18 +152,17 @@ class Fit:
                 "chosen at random"
             )
 
-    def _places(self, observations: Observations) -> Callable[[Workers], Place] | None:
-        """Return what makes the places of chains, if groups are not in this process's memory."""
-        elsewhere = _ELSEWHERE.get()
-        if elsewhere is not None:
-            return elsewhere(observations, self.priors)
+    def _make_backend(self, observations: Observations) -> Callable[[ThreadPool], Backend] | None:
+        """Return a function that makes the backend of a chain; None: the default."""
+        if self.backend is not None:
+            return self.backend(observations, self.priors)
         if isinstance(observations, DiskObservations):
             return disk_backend(observations, self.priors)
         if self.device == "cpu":
             return None
         check_device(observations)
-        on_device = DeviceCorpus(observations, varies=self.priors.lam != math.inf)
-        return partial(Device, observations, self.priors, on_device)
+        corpus = DeviceCorpus(observations, varies=self.priors.lam != math.inf)
+        return partial(CudaBackend, observations, self.priors, corpus)
 
     def _checkpoint(self, corpus: Corpus) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -206,10 +195,8 @@ class Fit:
                 state = states[chain]
                 runs.append(ChainRun(chain, state, first_sweep=state.sweep))
             else:
-                start = collapsed.start if self.sampler == "collapsed" else blocked.start
-                state = start(
-                    observations, self.priors, self.seed, chain, self.init, bounds=self.bounds
-                )
+                given = (observations, self.priors, self.seed, chain, self.init)
+                state = SAMPLERS[self.sampler].start(*given, bounds=self.bounds)
                 runs.append(ChainRun(chain, state))
         return runs
 
@@ -276,7 +263,8 @@ class EarlierFit:
     """A fit that a further one may go on from."""
 
     def __init__(self, fit: Fit, corpus: Corpus, states: list[State]) -> None:
-        self._fit, self._fingerprint, self._states = fit, corpus.fingerprint(), states
+        self._fit = dataclasses.replace(fit, backend=None)  # which may hold a client
+        self._fingerprint, self._states = corpus.fingerprint(), states
 
     def states_for(self, fit: Fit, corpus: Corpus) -> list[State]:
         """Return where the chains stand, if this fit is of the same kind to the same corpus."""

@@ -1,0 +1,82 @@
+"""The protocol of all backends: globals in, additive sums out; labels loaded and saved."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.steps.globals import draw_on_host
+from mcsquared.samplers.steps.log_joint import begin_log_density_on_host
+from mcsquared.samplers.steps.tables import draw_tables
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import Globals, Key, Sums
+from mcsquared.state import Bounds, State
+
+
+class Backend(ABC):
+    """The groups of one chain and their labels.
+
+    A backend must implement `load_labels`, `save_labels` and `sweep_groups`. The other steps draw
+    on the host, from the counts of the state; a backend that keeps counts on a device overrides
+    them and draws there.
+
+    Parameters
+    ----------
+    observations : Observations
+    priors : Priors
+    threads : ThreadPool
+        For everything that runs in this process.
+    """
+
+    def __init__(
+        self, observations: Observations, priors: Priors, threads: ThreadPool = SINGLE_THREAD
+    ) -> None:
+        self.observations = observations
+        self.priors = priors
+        self.threads = threads
+
+    @abstractmethod
+    def load_labels(self, state: State, key: Key) -> None:
+        """Take labels, and counts if they are kept here, from a state."""
+
+    @abstractmethod
+    def save_labels(self, state: State, clusters_only: bool = False) -> None:
+        """Write labels, and counts that are kept here, to a state."""
+
+    @abstractmethod
+    def sweep_groups(self, given: Globals) -> Sums:
+        """Draw the topics and clusters of all groups; return their sums."""
+
+    def store_draw(  # noqa: B027
+        self, number_of_slot: NDArray[np.int32]
+    ) -> None:
+        """Store the clusters of a kept draw, where the state does not hold those of all groups.
+
+        Parameters
+        ----------
+        number_of_slot : int32 (cluster slots,)
+            Number of each cluster in the draw.
+        """
+
+    def draw_globals(self, state: State, bounds: Bounds, key: Key) -> Globals:
+        """Draw ψ, the weights and φ, given the counts."""
+        given = (self.observations, self.priors, bounds, key, self.threads)
+        return draw_on_host(state, *given)
+
+    def log_shares(self, given: Globals) -> NDArray[np.float64]:
+        """Return log τ on the host."""
+        return given.weights.log_shares
+
+    def draw_tables(self, state: State, prior: NDArray[np.float64], key: Key) -> NDArray[np.int32]:
+        """Draw q_km ~ CRT(O_km, v ε_m), where ``prior`` is v ε."""
+        return draw_tables(state.tables, prior, key, self.threads)
+
+    def begin_log_density(self, state: State) -> Callable[[], float]:
+        """Start computing the log-density of content and bags; return a function that finishes."""
+        given = (self.observations, self.priors, self.threads)
+        return begin_log_density_on_host(state.counts, *given)

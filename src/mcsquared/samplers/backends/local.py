@@ -1,0 +1,40 @@
+"""Groups in the memory of this process, swept by its threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.samplers.backends.base import Backend
+from mcsquared.samplers.content.groups import sweep_groups
+from mcsquared.samplers.types import Cells, Globals, Key, Labels, Sums
+from mcsquared.state import State
+
+
+class LocalBackend(Backend):
+    """Groups in the memory of this process; labels are swept in the state's own arrays."""
+
+    _labels: Labels
+    _words: NDArray[np.int32]
+
+    def load_labels(self, state: State, key: Key) -> None:
+        """Use the label arrays of a state."""
+        self._labels = Labels(state.cluster_of_group, state.topic_of_token)
+        self._words = state.counts.words_in_topic
+
+    def save_labels(self, state: State, clusters_only: bool = False) -> None:
+        """Do nothing: the state has the labels."""
+
+    def sweep_groups(self, given: Globals) -> Sums:
+        """Draw the topics and clusters of all groups; return their sums."""
+        shape = (self.observations.n_words, given.slots[1])
+        if given.varies and self._words.shape != shape:
+            self._words = np.empty(shape, np.int32)
+        sums = sweep_groups(self.observations, self._labels, given, self.threads, self._words)
+        if not self.observations.n_words or given.varies:
+            return sums
+        # Cells by group instead of by cluster give the same draws, and need not be summed.
+        groups_of_word = self.observations.layout.groups_of_word
+        return replace(sums, cells=Cells(groups_of_word, self._labels.clusters))

@@ -1,0 +1,153 @@
+"""Groups in shards: each shard is swept by itself and returns its sums.
+
+Draws do not depend on the number of shards: random numbers belong to groups and tokens of the whole
+corpus, integers add up in any order, and sums of floats are by chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.errors import InputError
+from mcsquared.kernels.cpu.tables import count_cells
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.observations.disk import DiskObservations
+from mcsquared.samplers.backends.base import Backend
+from mcsquared.samplers.backends.disk import DiskLabels
+from mcsquared.samplers.content.groups import sweep_groups
+from mcsquared.samplers.content.python_families import is_integrated
+from mcsquared.samplers.init.extend_start import StartExtension
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import Globals, Key, Labels, Sums, add_sums
+from mcsquared.state import State
+
+
+def sweep_shard(
+    observations: Observations, labels: Labels, given: Globals, threads: ThreadPool = SINGLE_THREAD
+) -> tuple[Labels, Sums]:
+    """Sweep the groups of a shard; return new labels and sums. Arguments are not changed.
+
+    Parameters
+    ----------
+    observations : Observations
+        Returned by `Observations.shard`.
+    """
+    labels = Labels(labels.clusters.copy(), labels.topics.copy())
+    sums = sweep_groups(observations, labels, given, threads)
+    if not observations.n_words or given.varies:
+        return labels, sums
+    table = np.zeros((observations.n_words, given.slots[0]), np.int32)
+    entries = observations.layout.words_of_group
+    count_cells(entries.start, entries.column, entries.count, labels.clusters, table)
+    return labels, replace(sums, cell_table=table)
+
+
+class ShardedBackend(Backend):
+    """Groups in shards that are swept one after another in this process.
+
+    Parameters
+    ----------
+    observations : Observations
+        In memory, or on disk: then one shard at a time is in memory, and labels are on disk too.
+    n_shards : int
+        At most as many as there are chunks.
+
+    Attributes
+    ----------
+    labels : list of Labels, or DiskLabels
+        Of each shard.
+    """
+
+    labels: Any
+
+    def __init__(
+        self,
+        observations: Observations,
+        priors: Priors,
+        n_shards: int,
+        threads: ThreadPool = SINGLE_THREAD,
+    ) -> None:
+        super().__init__(observations, priors, threads)
+        _check_families(observations)
+        n_chunks = len(observations.layout.chunk_start) - 1
+        bounds = np.linspace(0, n_chunks, min(n_shards, n_chunks) + 1).round().astype(int)
+        self.chunks = [(int(first), int(last)) for first, last in pairwise(bounds)]
+        self.on_disk = isinstance(observations, DiskObservations)
+        self._shards: dict[int, Observations] = {}
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self.chunks)
+
+    def shard(self, number: int) -> Observations:
+        """Return the observations of a shard: read from disk, or cut out of memory once."""
+        if self.on_disk:
+            return self.observations.shard(*self.chunks[number])
+        if number not in self._shards:
+            self._shards[number] = self.observations.shard(*self.chunks[number])
+        return self._shards[number]
+
+    def load_labels(self, state: State, key: Key) -> None:
+        """Divide the labels over the shards; draw first ones where the state has none."""
+        if isinstance(self.observations, DiskObservations):
+            self.labels = DiskLabels(self.observations, self.chunks)
+        else:
+            self.labels = [None] * self.n_shards
+        extension = None
+        if len(state.cluster_of_group) != self.observations.n_groups:
+            extension = StartExtension(state, self.observations, self.priors, key)
+        has_topics = len(state.topic_of_token) > 0
+        for number in range(self.n_shards):
+            shard = self.shard(number)
+            if extension is not None:
+                self.labels[number] = extension.labels(shard, self.threads)
+                continue
+            self.labels[number] = Labels(
+                state.cluster_of_group[shard.first_group :][: shard.n_groups],
+                state.topic_of_token[shard.first_token :][: shard.n_tokens * has_topics],
+            )
+
+    def save_labels(self, state: State, clusters_only: bool = False) -> None:
+        """Collect the labels of all groups, or of those of a corpus on disk that are in memory."""
+        if self.on_disk:
+            state.cluster_of_group = self.labels.of_sample()
+            return
+        state.cluster_of_group = np.concatenate([part.clusters for part in self.labels])
+        if not clusters_only:
+            state.topic_of_token = np.concatenate([part.topics for part in self.labels])
+
+    def store_draw(self, number_of_slot: NDArray[np.int32]) -> None:
+        """Append a kept draw to the file beside a corpus on disk."""
+        if self.on_disk:
+            self.labels.store_draw(number_of_slot)
+
+    def sweep_groups(self, given: Globals) -> Sums:
+        """Draw the topics and clusters of all groups; return their sums."""
+        return add_sums(self.sweep_shards(given))
+
+    def sweep_shards(self, given: Globals) -> Iterator[Sums]:
+        """Sweep all shards; yield the sums of each, in their order."""
+        for number in range(self.n_shards):
+            labels, sums = sweep_shard(self.shard(number), self.labels[number], given, self.threads)
+            self.labels[number] = labels
+            yield sums
+
+
+def _check_families(observations: Observations) -> None:
+    """Raise an error for families that cannot be used in shards."""
+    refused = [context.family for context in observations.python_contexts]
+    if is_integrated(observations.python_content):
+        refused.append(observations.content_family)
+    if refused:
+        raise InputError(
+            "a sharded corpus must have families with kernels, got the Python family "
+            f"{type(refused[0]).__name__}"
+        )

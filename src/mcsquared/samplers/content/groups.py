@@ -1,0 +1,153 @@
+"""Groups given the globals: the sweep over them, clusters of varying groups, sums over groups."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.given_contexts import sum_contexts
+from mcsquared.kernels.cpu.members import place_groups, tabulate_log_rising
+from mcsquared.observations import Observations
+from mcsquared.samplers.content import python_families, vectors, words
+from mcsquared.samplers.content.python_families import GroupOrder, is_integrated
+from mcsquared.samplers.content.shares import as_floats
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import Globals, Labels, Sums
+
+TABULATED = 128  # largest count of a group in a topic whose log rising factorial is tabulated
+TABLE_SIZE = 1 << 22  # largest size of that table: 16 MB
+FEW_GROUPS = 20_000
+
+
+def sweep_groups(
+    observations: Observations,
+    labels: Labels,
+    given: Globals,
+    threads: ThreadPool = SINGLE_THREAD,
+    words_in_topic: NDArray[np.int32] | None = None,
+) -> Sums:
+    """Draw the topics and clusters of all groups in place, and return their sums.
+
+    The function that every CPU backend runs, on the whole corpus or on a shard of it. Words with
+    λ = ∞ get clusters only: their topics are drawn by cell afterwards, from the summed counts.
+
+    Parameters
+    ----------
+    labels : Labels
+        Overwritten.
+    words_in_topic : int32 (n_words, topic slots), optional
+        Where to count words, if λ is finite.
+    """
+    content = content_of(observations)
+    given_all = (observations, labels, given, threads)
+    found: dict[str, Any]
+    if given.varies:
+        found = content.draw_topics(*given_all, words_in_topic)
+        found |= resample_varying_groups(*given_all)
+    else:
+        found = content.draw_clusters_and_topics(*given_all)
+    return Sums(**found, **sum_groups(observations, labels, given.slots[0], threads))
+
+
+def content_of(observations: Observations) -> ModuleType:
+    """Return the module that resamples this kind of content."""
+    if observations.n_words:
+        return words
+    return python_families if is_integrated(observations.python_content) else vectors
+
+
+def resample_varying_groups(
+    observations: Observations, labels: Labels, given: Globals, threads: ThreadPool
+) -> dict[str, NDArray[Any]]:
+    """Draw z_j and o_jm of every group given its tokens' topics; return topics, tables, log_rising.
+
+    Notes
+    -----
+    ``log_rising`` is Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters drawn.
+    """
+    layout = observations.layout
+    base = as_floats(given.lam * np.exp(given.weights.log_shares))
+    n_clusters, n_slots = base.shape
+    most = max(min(TABULATED, TABLE_SIZE // base.size - 1, layout.longest), 1)
+    rising = np.empty((n_slots, most + 1, n_clusters), np.float32)
+    order = GroupOrder(observations, labels.clusters, given.contexts, n_clusters, threads)
+    log_rising = np.zeros(len(order.bounds) - 1)
+
+    def tabulate(first: int, last: int) -> None:
+        tabulate_log_rising(first, last, base, rising)
+
+    def place(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
+        for part in order.parts(first, last):
+            place_groups(
+                *part,
+                order.bounds,
+                observations.group_start,
+                labels.topics,
+                base,
+                rising.reshape(-1),
+                layout.longest,
+                given.weights.log_clusters,
+                observations.dense,
+                observations.bags,
+                given.contexts,
+                *given.key,
+                observations.first_group,
+                observations.first_token,
+                labels.clusters,
+                topics,
+                tables,
+                log_rising,
+            )
+        return topics, tables
+
+    threads.map(n_slots, tabulate)
+    parts = order.threads.map(len(layout.chunk_start) - 1, place)
+    return {
+        "topics": sum(topics for topics, _ in parts),
+        "tables": sum(tables for _, tables in parts),
+        "log_rising": log_rising,
+    }
+
+
+def sum_groups(
+    observations: Observations, labels: Labels, n_slots: int, threads: ThreadPool
+) -> dict[str, NDArray[Any]]:
+    """Count the groups of every cluster and sum their contexts, as `Sums` names them."""
+    chunk_start = observations.layout.chunk_start
+    n_chunks, n_statistics = len(chunk_start) - 1, int(observations.dense.stat_start[-1])
+    statistics = np.zeros((n_chunks, n_slots, n_statistics))
+
+    def run(first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        groups = np.zeros(n_slots, np.int32)
+        categories = np.zeros((observations.n_categories, n_slots), np.int32)
+        totals = np.zeros((n_slots, len(observations.bag_families)), np.int64)
+        sum_contexts(
+            first,
+            last,
+            chunk_start,
+            labels.clusters,
+            observations.dense,
+            observations.bags,
+            groups,
+            statistics,
+            categories,
+            totals,
+        )
+        return groups, categories, totals
+
+    small = observations.n_groups < FEW_GROUPS
+    found, *others = threads.map(n_chunks, run, n_parts=1, is_small=small)
+    for other in others:
+        for total, part in zip(found, other, strict=True):
+            total += part
+    groups, categories, totals = found
+    return {
+        "groups": groups,
+        "categories": categories,
+        "totals": totals,
+        "context_statistics": statistics,
+    }

@@ -1,0 +1,170 @@
+"""Words: clusters and topics given ψ, for λ = ∞ and λ finite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.lanes import N_LANES, aligned
+from mcsquared.kernels.cpu.members import count_words_in_topics, sweep_tokens
+from mcsquared.kernels.cpu.mixtures import draw_clusters_of_words, tabulate_log_mixtures
+from mcsquared.kernels.cpu.sparse_members import sweep_tokens_by_own_topics, tabulate_mixtures
+from mcsquared.observations import Observations
+from mcsquared.samplers.content.python_families import GroupOrder
+from mcsquared.samplers.content.shares import as_floats
+from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.types import Globals, Key, Labels
+
+MANY_SLOTS = 512  # from here on, weighing a group's own topics first is faster
+
+Floats = NDArray[np.float32]
+
+
+def draw_clusters_and_topics(
+    observations: Observations, labels: Labels, given: Globals, threads: ThreadPool
+) -> dict[str, Any]:
+    """Draw the cluster of every group, topics summed out: λ = ∞. Topics are drawn by cell later."""
+    variates, shares = given.content, given.shares
+    assert variates is not None and shares is not None
+    layout, row_bounds = observations.layout, observations.layout.row_chunk_start
+    n_words, n_slots = len(variates), len(shares)
+    order = GroupOrder(observations, labels.clusters, given.contexts, n_slots, threads)
+    table, means = aligned(n_words, n_slots), np.empty(n_words, np.float32)
+    by_topic = np.ascontiguousarray(shares.T)
+
+    def tabulate(first: int, last: int) -> None:
+        tabulate_log_mixtures(
+            row_bounds[first],
+            row_bounds[last],
+            variates.reshape(-1),
+            by_topic.reshape(-1),
+            table,
+            means,
+        )
+
+    def place(first: int, last: int) -> None:
+        for part in order.parts(first, last):
+            draw_clusters_of_words(
+                *part,
+                order.bounds,
+                layout.words_of_group.start,
+                layout.words_of_group.column,
+                layout.words_of_group.count,
+                table.reshape(-1),
+                given.weights.log_clusters,
+                observations.dense,
+                observations.bags,
+                given.contexts,
+                *given.key,
+                observations.first_group,
+                labels.clusters,
+            )
+
+    threads.map(len(row_bounds) - 1, tabulate)
+    order.threads.map(len(layout.chunk_start) - 1, place)
+    return {}
+
+
+def draw_topics(
+    observations: Observations,
+    labels: Labels,
+    given: Globals,
+    threads: ThreadPool,
+    words_in_topic: NDArray[np.int32] | None = None,
+) -> dict[str, Any]:
+    """Draw the topic of every token and count its word: λ finite."""
+    layout, word_bounds = observations.layout, observations.layout.word_chunk_start
+    base = as_floats(given.lam * np.exp(given.weights.log_shares))
+    if words_in_topic is None:
+        words_in_topic = np.empty((observations.n_words, base.shape[1]), np.int32)
+
+    def count(first: int, last: int) -> None:
+        count_words_in_topics(
+            word_bounds[first],
+            word_bounds[last],
+            layout.word_start,
+            layout.token_by_word,
+            labels.topics,
+            words_in_topic,
+        )
+
+    draw = draw_from_all_topics if base.shape[1] <= MANY_SLOTS else draw_group_topics_first
+    draw(observations, labels, base, given.content, given.key, threads)
+    threads.map(len(word_bounds) - 1, count)
+    return {"words": words_in_topic}
+
+
+def draw_from_all_topics(
+    observations: Observations,
+    labels: Labels,
+    base: Floats,
+    psi: Any,
+    key: Key,
+    threads: ThreadPool,
+) -> None:
+    """Draw the topic of every token, all topics weighed at once."""
+    layout = observations.layout
+    blocks = (0,) * (base.shape[1] // N_LANES)
+
+    def visit(first: int, last: int) -> None:
+        sweep_tokens(
+            first,
+            last,
+            layout.order_start,
+            layout.order,
+            observations.group_start,
+            observations.word,
+            base,
+            psi.reshape(-1),
+            layout.longest,
+            blocks,
+            *key,
+            observations.first_group,
+            observations.first_token,
+            labels.clusters,
+            labels.topics,
+        )
+
+    threads.map(len(layout.order_start) - 1, visit)
+
+
+def draw_group_topics_first(
+    observations: Observations,
+    labels: Labels,
+    base: Floats,
+    psi: Any,
+    key: Key,
+    threads: ThreadPool,
+) -> None:
+    """Draw the topic of every token, the topics of its group weighed first."""
+    layout, by_topic = observations.layout, np.ascontiguousarray(base.T)
+    table, row_bounds = aligned(len(psi), len(base)), observations.layout.row_chunk_start
+
+    def tabulate(first: int, last: int) -> None:
+        tabulate_mixtures(
+            row_bounds[first], row_bounds[last], psi.reshape(-1), by_topic.reshape(-1), table
+        )
+
+    def visit(first: int, last: int) -> None:
+        sweep_tokens_by_own_topics(
+            first,
+            last,
+            layout.chunk_start,
+            observations.group_start,
+            observations.word,
+            base.shape[1],
+            base.reshape(-1),
+            psi.reshape(-1),
+            table,
+            layout.longest,
+            *key,
+            observations.first_group,
+            observations.first_token,
+            labels.clusters,
+            labels.topics,
+        )
+
+    threads.map(len(row_bounds) - 1, tabulate)
+    threads.map(len(layout.chunk_start) - 1, visit)

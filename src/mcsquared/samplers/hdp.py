@@ -1,0 +1,111 @@
+"""The hierarchical Dirichlet process with the parts of the samplers: topics without clusters.
+
+    ε ~ GEM(η),   θ_j ~ DP(v, ε),   l_ji ~ θ_j,   w_ji ~ ψ_{l_ji}
+
+This is the model with one cluster of varying groups, τ = ε and λ = v, and it has the same token
+step: p(l_ji = m) ∝ (n_jm + v ε_m) ψ_mw, a group's weights integrated out. In the state, ``lam`` is
+therefore this model's v, and only row 0 of the tables is used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.content.groups import sweep_groups
+from mcsquared.samplers.steps.collapsed import EVERY, MAX_TOKENS, OTHER_CHAIN
+from mcsquared.samplers.steps.concentrations import resample_lam, resample_root
+from mcsquared.samplers.steps.contexts import draw_contexts
+from mcsquared.samplers.steps.globals import begin_content
+from mcsquared.samplers.steps.groups import update_counts
+from mcsquared.samplers.steps.slots import grow_slots
+from mcsquared.samplers.steps.tables import draw_tables
+from mcsquared.samplers.steps.topics import sweep_topics
+from mcsquared.samplers.steps.weights import topic_weights_with_tail
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import Globals, Key, Labels, Weights
+from mcsquared.state import Bounds, State, count
+
+
+def sweep(
+    state: State,
+    observations: Observations,
+    priors: Priors,
+    seed: int,
+    chain: int,
+    bounds: Bounds,
+    threads: ThreadPool = SINGLE_THREAD,
+) -> None:
+    """Draw ψ, then the topics of all groups independently, then tables, v, η and ε."""
+    state.sweep += 1
+    key = Key(seed, chain, state.sweep)
+    grow_slots(state, bounds)
+    finish_content = begin_content(state, observations, priors, key, threads)
+    weights = _weights(state, bounds, key)
+    contexts = draw_contexts(state, observations, key, threads)
+    content, _ = finish_content(weights, state.lam)
+    given = Globals(key, state.lam, weights, contexts, content)
+    labels = Labels(state.cluster_of_group, state.topic_of_token)
+    words = state.counts.words_in_topic
+    update_counts(state, sweep_groups(observations, labels, given, threads, words))
+    _resample_concentrations(state, observations, priors, key)
+
+
+def _weights(state: State, bounds: Bounds, key: Key) -> Weights:
+    """Return weights with one cluster that has those of the root."""
+    topics = topic_weights_with_tail(state, bounds, key)
+    n_clusters = len(state.counts.groups_in_cluster)
+    log_clusters = np.full(n_clusters, -np.inf)
+    log_clusters[0] = 0.0
+    with np.errstate(divide="ignore"):
+        return Weights(topics, log_clusters, np.tile(np.log(topics), (n_clusters, 1)))
+
+
+def is_in_turn_sweep_due(state: State, observations: Observations) -> bool:
+    """Return whether `sweep_in_turn` comes next: few tokens, of a family with a kernel."""
+    few = 0 < observations.n_tokens <= MAX_TOKENS and observations.python_content is None
+    return few and state.sweep % EVERY == 0
+
+
+def sweep_in_turn(
+    state: State, observations: Observations, priors: Priors, seed: int, chain: int, bounds: Bounds
+) -> None:
+    """Draw the topic of one token after another, ψ integrated out, then tables, v, η and ε.
+
+    Slower, but topics are born for a token at hand, while `sweep` draws new ones from their prior.
+    Both leave the posterior invariant. For the collapsed kernel every group is its own cluster.
+    """
+    key = Key(seed, OTHER_CHAIN + chain, state.sweep)
+    groups, n_slots = np.arange(observations.n_groups, dtype=np.int32), len(state.topic_weights)
+    topics = state.topic_of_token.astype(np.int32)
+    by_group = dataclasses.replace(
+        state,
+        cluster_of_group=groups,
+        topic_of_token=topics,
+        v=state.lam,
+        lam=math.inf,
+        counts=count(observations, groups, topics, len(groups), n_slots),
+        tables_in_cluster=None,
+    )
+    sweep_topics(by_group, observations, priors, key, bounds)
+    n_clusters, n_slots = len(state.counts.groups_in_cluster), len(by_group.topic_weights)
+    state.topic_of_token = topics.astype(np.uint16)
+    state.topic_weights, state.log_unused = by_group.topic_weights, by_group.log_unused
+    state.counts = count(observations, state.cluster_of_group, topics, n_clusters, n_slots)
+    prior = state.lam * state.topic_weights
+    tables = draw_tables(by_group.counts.topics_in_cluster, prior, key)
+    state.tables_in_cluster = np.zeros((n_clusters, n_slots), np.int32)
+    state.tables_in_cluster[0] = tables.sum(axis=0)
+    _resample_concentrations(state, observations, priors, key)
+
+
+def _resample_concentrations(
+    state: State, observations: Observations, priors: Priors, key: Key
+) -> None:
+    """Draw v, η and ε, given the groups' tables."""
+    resample_lam(state, observations, priors, key)
+    resample_root(state, state.tables[0].astype(np.int64), priors, key)

@@ -1,0 +1,95 @@
+"""First labels of all groups, from a start with a sample of them.
+
+A chain of a large corpus starts with a sample of its groups. Given what it finds there, all groups
+get their first labels as if λ = ∞: clusters with topics summed out, then topics. They depend on the
+position of a group in the corpus, not on its shard.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.spreading import draw_first_topics
+from mcsquared.kernels.rng import Step
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.content.groups import content_of
+from mcsquared.samplers.content.python_families import is_integrated
+from mcsquared.samplers.steps.contexts import draw_contexts
+from mcsquared.samplers.steps.globals import begin_content
+from mcsquared.samplers.steps.weights import draw_shares
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import Globals, Key, Labels, Weights
+from mcsquared.state import State
+
+MAX_TOKENS, MAX_GROUPS = 20_000_000, 20_000  # larger corpora are started from a sample
+SAMPLED_GROUPS = 10_000
+
+
+def groups_to_start_with(
+    observations: Observations, rng: np.random.Generator
+) -> NDArray[np.int64] | None:
+    """Return the groups of a large corpus that a chain starts with; None: all of them."""
+    shown, n_groups, n_tokens = observations.sampled, observations.n_groups, observations.n_tokens
+    few = n_tokens <= MAX_TOKENS and n_groups <= MAX_GROUPS
+    if shown is None and (few or is_integrated(observations.python_content)):
+        return None
+    known = np.arange(n_groups) if shown is None else shown
+    most = min(SAMPLED_GROUPS, math.ceil(n_groups * MAX_TOKENS / max(n_tokens, 1)), len(known))
+    return np.sort(rng.choice(known, most, replace=False))
+
+
+class StartExtension:
+    """First labels of any shard, given the state of the sample.
+
+    Parameters
+    ----------
+    state : State
+        Of the sample. Its empty slots stay empty.
+    observations : Observations
+        Of the whole corpus, or any with the same families.
+    """
+
+    def __init__(self, state: State, observations: Observations, priors: Priors, key: Key) -> None:
+        groups = state.counts.groups_in_cluster
+        with np.errstate(divide="ignore"):
+            log_clusters = np.log(groups) - np.log(groups.sum())
+        log_shares = draw_shares(state, state.topic_weights, key)
+        weights = Weights(state.topic_weights, log_clusters, log_shares)
+        contexts = draw_contexts(state, observations, key, SINGLE_THREAD)
+        finish_content = begin_content(state, observations, priors, key)
+        content, shares = finish_content(weights, math.inf)
+        self._has_topics = not (observations.n_words and math.isinf(state.lam))
+        self._given = Globals(key, math.inf, weights, contexts, content, shares)
+
+    def labels(self, shard: Observations, threads: ThreadPool = SINGLE_THREAD) -> Labels:
+        """Draw the first labels of a shard."""
+        n_topics = shard.n_tokens if self._has_topics else 0
+        labels = Labels(np.zeros(shard.n_groups, np.int32), np.zeros(n_topics, np.uint16))
+        content_of(shard).draw_clusters_and_topics(shard, labels, self._given, threads)
+        if shard.n_words and self._has_topics:
+            self._draw_topics(shard, labels, threads)
+        return labels
+
+    def _draw_topics(self, shard: Observations, labels: Labels, threads: ThreadPool) -> None:
+        bounds, given = shard.layout.chunk_start, self._given
+
+        def draw(first: int, last: int) -> None:
+            draw_first_topics(
+                bounds[first],
+                bounds[last],
+                shard.group_start,
+                shard.word,
+                labels.clusters,
+                given.shares,
+                given.content,
+                *given.key,
+                int(Step.FIRST_TOPICS),
+                shard.first_token,
+                labels.topics,
+            )
+
+        threads.map(len(bounds) - 1, draw)

@@ -1,0 +1,214 @@
+"""The state before the first sweep of either sampler.
+
+Topics of the blocked sampler start as the words of single groups, chosen at random: sweeps turn
+them into topics several times sooner than tokens assigned at random, which all look alike at first.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.errors import InputError
+from mcsquared.kernels.cpu.cells import draw_topics_by_word
+from mcsquared.kernels.rng import Step
+from mcsquared.model.parameters import initial_value
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.observations.disk import DiskObservations
+from mcsquared.samplers.init.assignments import (
+    at_most,
+    blocked_state,
+    state_from_assignments,
+    whole_vectors,
+)
+from mcsquared.samplers.init.extend_start import StartExtension, groups_to_start_with
+from mcsquared.samplers.init.hdp_init import topics_without_clusters
+from mcsquared.samplers.init.mixture import cluster_whole_groups
+from mcsquared.samplers.types import Key
+from mcsquared.state import NO_BOUNDS, Bounds, State
+
+STARTS = ("auto", "random")
+RANDOM_CLUSTERS = 30
+MAX_CLUSTERS, MAX_TOPICS = 100, 300
+
+
+def check_init(init: object) -> None:
+    """Raise an error for a start that does not exist."""
+    if init not in STARTS:
+        raise InputError(f"init must be one of {', '.join(map(repr, STARTS))}, got {init!r}")
+
+
+def start_collapsed(
+    observations: Observations,
+    priors: Priors,
+    seed: int,
+    chain: int,
+    init: str = "auto",
+    n_clusters: int = RANDOM_CLUSTERS,
+    n_topics: int | None = None,
+    bounds: Bounds = NO_BOUNDS,
+) -> State:
+    """Return the state before the first sweep of the collapsed sampler.
+
+    Parameters
+    ----------
+    init : {"auto", "random"}
+        "auto": clusters from a mixture without topics, see `cluster_whole_groups`, and random
+        topics. "random": both at random.
+    n_clusters, n_topics : int
+        For random labels; topics by default by `random_topics_for`.
+    """
+    check_init(init)
+    rng = Key(seed, chain, 0).generator(Step.START)
+    clusters: NDArray[np.integer] = rng.integers(
+        0, at_most(n_clusters, bounds.clusters), observations.n_groups
+    )
+    n_topics = random_topics_for(observations.n_tokens) if n_topics is None else n_topics
+    topics = rng.integers(
+        0, at_most(n_topics, bounds.topics), observations.n_tokens, dtype=np.int32
+    )
+    if init == "auto":
+        clusters = cluster_whole_groups(observations, priors, clusters, seed, chain, bounds)
+    return state_from_assignments(observations, priors, clusters, topics, rng)
+
+
+def random_topics_for(n_tokens: int) -> int:
+    """Return the number of random topics that the collapsed sampler starts with.
+
+    Topics are born one token at a time and merge slowly, so a start near what data of this size
+    contain saves many sweeps: 7 for the letters (20,000 tokens), 60 for papers (2 million).
+    """
+    return int(np.clip(round(np.sqrt(n_tokens) / 20), 5, 60))
+
+
+def start_blocked(
+    observations: Observations,
+    priors: Priors,
+    seed: int,
+    chain: int,
+    init: str = "auto",
+    n_clusters: int | None = None,
+    n_topics: int | None = None,
+    bounds: Bounds = NO_BOUNDS,
+) -> State:
+    """Return the state before the first sweep of the blocked sampler.
+
+    Parameters
+    ----------
+    init : {"auto", "random"}
+        "auto": topics from random groups, clusters from a mixture without topics, see
+        `cluster_whole_groups`. "random": both at random. Words with λ = ∞ then go through some
+        sweeps without clusters, see `topics_without_clusters`.
+    n_clusters, n_topics : int
+        Initial numbers; by default by `clusters_for` and `topics_for`.
+
+    Notes
+    -----
+    A large corpus is started from a sample of its groups, see `extend_start`. The counts are those
+    of the sample until the first sweep. The labels of a corpus on disk are left to its backend.
+    """
+    check_init(init)
+    key = Key(seed, chain, 0)
+    rng = key.generator(Step.START)
+    sample = groups_to_start_with(observations, rng)
+    n_clusters = clusters_for(observations) if n_clusters is None else n_clusters
+    n_topics = topics_for(observations) if n_topics is None else n_topics
+    numbers = Bounds(at_most(n_clusters, bounds.clusters), at_most(n_topics, bounds.topics))
+    if sample is None:
+        return _start(observations.whole(), priors, key, init, numbers, bounds, rng)
+    state = _start(observations.take(sample), priors, key, init, numbers, bounds, rng)
+    if isinstance(observations, DiskObservations):
+        state.cluster_of_group, state.topic_of_token = np.zeros(0, np.int32), np.zeros(0, np.uint16)
+    else:
+        extension = StartExtension(state, observations, priors, key)
+        state.cluster_of_group, state.topic_of_token = extension.labels(observations)
+    return state
+
+
+def _start(
+    observations: Observations,
+    priors: Priors,
+    key: Key,
+    init: str,
+    numbers: Bounds,
+    bounds: Bounds,
+    rng: np.random.Generator,
+) -> State:
+    """Return the state before the first sweep, of groups in memory."""
+    assert numbers.clusters is not None and numbers.topics is not None
+    clusters: NDArray[np.integer] = rng.integers(0, numbers.clusters, observations.n_groups)
+    if init == "auto":
+        clusters = cluster_whole_groups(observations, priors, clusters, *key[:2], bounds)
+    topics = first_topics(observations, priors, numbers.topics, key, init, rng)
+    if observations.n_words and math.isinf(initial_value(priors.lam)):
+        topics = topics_without_clusters(observations, priors, topics, *key[:2], bounds)
+    return blocked_state(observations, priors, clusters, topics, rng)
+
+
+def first_topics(
+    observations: Observations,
+    priors: Priors,
+    n_topics: int,
+    key: Key,
+    init: str,
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Return first topics of all tokens: from random groups, or at random."""
+    if init == "auto" and observations.n_words:
+        return topics_of_seeds(observations, priors, n_topics, key, rng)
+    return rng.integers(0, n_topics, observations.n_tokens, dtype=np.int32)
+
+
+def clusters_for(observations: Observations) -> int:
+    """Return the initial number of clusters: many, because merging is faster than splitting."""
+    return int(np.clip(observations.n_groups // 4, 1, MAX_CLUSTERS))
+
+
+def topics_for(observations: Observations) -> int:
+    """Return the initial number of topics, by the size of the data.
+
+    Topics merge and die more easily than they are born. 14 for the letters (20,000 tokens of 35
+    words), 50 for images (2 million of 200), 150 for papers (2 million of 13,000).
+    """
+    most = math.sqrt(observations.n_tokens) / 10
+    if observations.n_words:
+        most = min(most, 10 + observations.n_words / 5)
+    return int(np.clip(round(most), 5, MAX_TOPICS))
+
+
+def topics_of_seeds(
+    observations: Observations,
+    priors: Priors,
+    n_topics: int,
+    key: Key,
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Draw the topic of every token given topics that are the words of single random groups."""
+    entries, layout = observations.layout.words_of_group, observations.layout
+    groups = np.flatnonzero(np.diff(observations.group_start))
+    chosen = rng.permutation(groups)[:n_topics]
+    beta = float(priors.content.concentration)  # type: ignore[attr-defined]
+    weights = np.zeros((observations.n_words, whole_vectors(len(chosen))))
+    weights[:, : len(chosen)] = beta
+    for m, j in enumerate(chosen):
+        part = slice(entries.start[j], entries.start[j + 1])
+        weights[entries.column[part], m] += entries.count[part]
+    if len(chosen):
+        weights[:, : len(chosen)] /= weights[:, : len(chosen)].sum(axis=0)
+    weights *= len(weights)  # most are near 1 then, far from underflow
+    topics = np.zeros(observations.n_tokens, np.int32)
+    draw_topics_by_word(
+        0,
+        observations.n_words,
+        weights.shape[1],
+        layout.word_start,
+        layout.token_by_word,
+        weights.astype(np.float32).reshape(-1),
+        *key,
+        int(Step.TOPICS),
+        topics,
+    )
+    return topics

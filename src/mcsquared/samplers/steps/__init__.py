@@ -1,0 +1,1 @@
+"""The steps of a sweep, one file each; `mcsquared.samplers.sweep` has their order."""

@@ -1,0 +1,108 @@
+"""Clusters of groups in turn, as the collapsed sampler draws them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mcsquared.kernels.cpu.clusters import ClusterCounts, resample_clusters
+from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
+from mcsquared.observations import Observations
+from mcsquared.samplers.content.python_families import Slots
+from mcsquared.samplers.types import Key, Sweep
+from mcsquared.state import Bounds, State, context_counts
+
+NO_SCORES = np.zeros(0)
+
+
+def resample_clusters_in_turn(sweep: Sweep) -> None:
+    """Draw z_j for every group in turn, parameters integrated out."""
+    sweep_clusters(sweep.state, sweep.observations, sweep.key, sweep.bounds)
+
+
+def sweep_clusters(state: State, observations: Observations, key: Key, bounds: Bounds) -> None:
+    """Draw z_j for every group in turn; add cluster slots when they run out."""
+    n_slots = len(state.counts.groups_in_cluster)
+    slots = [Slots(c, state.cluster_of_group, n_slots) for c in observations.python_contexts]
+    first = 0
+    while True:
+        contexts = _sum_contexts(state, observations)
+        first = _draw_from(first, state, observations, slots, contexts, key, bounds)
+        if first == observations.n_groups:
+            break
+        state.grow_clusters()
+        for context in slots:
+            context.grow(len(state.counts.groups_in_cluster))
+    # Recomputed from scratch: rounding errors of removals must not accumulate over sweeps.
+    _sum_contexts(state, observations)
+
+
+def _sum_contexts(state: State, observations: Observations) -> ContextCounts:
+    """Sum the contexts of every cluster from scratch; return them as the kernel reads them."""
+    contexts = context_counts(state.counts, observations)
+    rebuild_contexts(
+        state.cluster_of_group,
+        state.counts.groups_in_cluster,
+        observations.dense,
+        observations.bags,
+        contexts,
+    )
+    return contexts
+
+
+def _draw_from(
+    first: int,
+    state: State,
+    observations: Observations,
+    slots: list[Slots],
+    contexts: ContextCounts,
+    key: Key,
+    bounds: Bounds,
+) -> int:
+    """Draw the clusters from group ``first`` on; return the group at which slots ran out."""
+    n_groups, clusters = observations.n_groups, state.cluster_of_group
+    if not slots:
+        return _draw(first, n_groups, NO_SCORES, state, observations, contexts, key, bounds)
+    for j in range(first, n_groups):
+        old = int(clusters[j])
+        scores = sum(context.log_predictive(j, old) for context in slots)
+        if _draw(j, j + 1, scores, state, observations, contexts, key, bounds) == j:
+            return j
+        for context in slots:
+            context.move(j, old, int(clusters[j]))
+    return n_groups
+
+
+def _draw(
+    first: int,
+    last: int,
+    scores: np.ndarray,
+    state: State,
+    observations: Observations,
+    contexts: ContextCounts,
+    key: Key,
+    bounds: Bounds,
+) -> int:
+    """Draw the clusters of groups ``first:last``; return where slots ran out, or ``last``."""
+    counts = state.counts
+    return resample_clusters(
+        first,
+        last,
+        observations.group_start,
+        state.topic_of_token,
+        state.alpha,
+        state.v,
+        -1 if bounds.clusters is None else bounds.clusters,
+        state.topic_weights,
+        state.cluster_of_group,
+        ClusterCounts(
+            groups=counts.groups_in_cluster,
+            tokens=counts.tokens_in_cluster,
+            topics=counts.topics_in_cluster,
+            table=np.full(counts.topics_in_cluster.shape, np.nan),
+        ),
+        observations.dense,
+        observations.bags,
+        contexts,
+        scores,
+        *key,
+    )

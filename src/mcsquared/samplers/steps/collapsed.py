@@ -1,0 +1,99 @@
+"""A collapsed sweep after a blocked one, for small data with λ = ∞.
+
+The blocked sampler opens a cluster or a topic by a draw from its prior, which rarely fits. The
+collapsed one opens them for a group or a token, parameters integrated out, and merges similar
+clusters sooner. Both leave the posterior invariant, and so does running one after the other: given
+counts, τ and ψ are drawn, given those a topic for every token, from which the collapsed sampler
+continues.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.rng import Step
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.steps.clusters import resample_clusters_in_turn
+from mcsquared.samplers.steps.concentrations import resample_collapsed_concentrations
+from mcsquared.samplers.steps.psi import begin_psi
+from mcsquared.samplers.steps.slots import grow_slots
+from mcsquared.samplers.steps.tables import draw_collapsed_tables
+from mcsquared.samplers.steps.topics import resample_topics_in_turn
+from mcsquared.samplers.steps.weights import draw_weights
+from mcsquared.samplers.types import Key, Sweep, Weights
+from mcsquared.state import State, count
+
+COLLAPSED_MOVES = (
+    resample_clusters_in_turn,
+    resample_topics_in_turn,
+    draw_collapsed_tables,
+    resample_collapsed_concentrations,
+)
+
+MAX_TOKENS = 100_000
+EVERY = 3  # sweeps: a collapsed sweep costs as much as several blocked ones
+FIRST_SWEEPS = 100  # of a chain, each followed by a collapsed one
+OTHER_CHAIN = 2**30  # offset of the chain number: no blocked sweep draws the same numbers
+SMALLEST_WEIGHT = 1e-300
+TOKENS_AT_ONCE = 4096
+
+
+def is_collapsed_step_due(sweep: Sweep) -> bool:
+    """Return whether this sweep ends with a collapsed one: few words, λ = ∞, and its turn."""
+    state, observations = sweep.state, sweep.observations
+    few = observations.n_words > 0 and observations.n_tokens <= MAX_TOKENS
+    now = state.sweep <= FIRST_SWEEPS or state.sweep % EVERY == 0
+    return few and observations.sampled is None and math.isinf(state.lam) and now
+
+
+def collapsed_step(sweep: Sweep) -> None:
+    """Draw a topic for every token and run the moves of the collapsed sampler, if it is due."""
+    if is_collapsed_step_due(sweep):
+        sweep.backend.save_labels(sweep.state)
+        run_collapsed_moves(sweep)
+        sweep.backend.load_labels(sweep.state, sweep.key)
+
+
+def run_collapsed_moves(sweep: Sweep) -> None:
+    """Draw a topic for every token, then run the moves of the collapsed sampler once."""
+    state, observations = sweep.state, sweep.observations.whole()
+    key = sweep.key._replace(chain=OTHER_CHAIN + sweep.key.chain)
+    grow_slots(state, sweep.bounds)
+    weights = draw_weights(state, sweep.bounds, key)
+    topics = draw_token_topics(state, observations, sweep.priors, weights, key)
+    slots = state.counts.topics_in_cluster.shape
+    state.topic_of_token = topics
+    state.counts = count(observations, state.cluster_of_group, topics, *slots)
+    # A new topic keeps its weight; the empty ones share the rest.
+    occupied = state.counts.tokens_in_topic > 0
+    if not occupied.all():
+        rest = float(weights.topics[~occupied].sum())
+        state.log_unused[0] = math.log(max(rest, SMALLEST_WEIGHT))
+    state.topic_weights = np.where(occupied, weights.topics, 0.0)
+    collapsed = Sweep(state, observations, sweep.priors, sweep.bounds, sweep.backend, key)
+    for move in COLLAPSED_MOVES:
+        move(collapsed)
+    state.topic_of_token = np.zeros(0, np.uint16)
+
+
+def draw_token_topics(
+    state: State, observations: Observations, priors: Priors, weights: Weights, key: Key
+) -> NDArray[np.int32]:
+    """Draw l_ji ∝ τ_km ψ_mw with ψ_m ~ Dir(β + n_m), empty topics included."""
+    variates, sums = begin_psi(state, observations, priors, key)()
+    word_given_topic = variates / sums
+    share = np.exp(weights.log_shares)
+    rng = key.generator(Step.TOPICS)
+    cluster = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
+    topics = np.empty(observations.n_tokens, np.int32)
+    for first in range(0, observations.n_tokens, TOKENS_AT_ONCE):
+        part = slice(first, min(first + TOKENS_AT_ONCE, observations.n_tokens))
+        chances = share[cluster[part]] * word_given_topic[observations.word[part]]
+        sums_of_token = np.cumsum(chances, axis=1)
+        threshold = rng.random(len(chances)) * sums_of_token[:, -1]
+        topics[part] = (sums_of_token <= threshold[:, None]).sum(axis=1)
+    return topics

@@ -1,0 +1,216 @@
+"""Concentrations and root weights λ, v, η, ε and α, in an order that leaves the posterior invariant.
+
+Group tables were drawn with the λ and τ of the sweep; they determine λ and O_km. Cluster tables
+q_km ~ CRT(O_km, v ε_m) determine v. The blocked sampler draws η with ε integrated out, the
+collapsed one given the current ε; then ε from the tables and the new η, and α with π integrated
+out. π and τ are redrawn when the next sweep begins. The paper's appendix updates α and v with
+quantities other than their conditionals; docs/errata.md has the list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mcsquared.kernels.cpu.tables import log_rising_of_lengths
+from mcsquared.kernels.rng import Step
+from mcsquared.model.parameters import Concentration, Gamma
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.types import Key, Sweep
+from mcsquared.state import State
+
+MAX_LOG = 690.0  # largest logarithm of a concentration, so that its exponential is a float
+
+# Draws η from the state, its prior and the tables of the occupied topics.
+DrawEta = Callable[[State, Concentration, NDArray[np.int64], Key], float]
+
+
+def resample_concentrations(sweep: Sweep) -> None:
+    """Draw λ, v, η, ε and α after a blocked sweep over the groups."""
+    _resample(sweep, eta_given_tables)
+
+
+def resample_collapsed_concentrations(sweep: Sweep) -> None:
+    """Draw v, η, ε and α after a collapsed sweep over the groups."""
+    _resample(sweep, eta_given_weights)
+
+
+def _resample(sweep: Sweep, draw_eta: DrawEta) -> None:
+    state, priors, key, tables = sweep.state, sweep.priors, sweep.key, sweep.cluster_tables
+    if not math.isinf(state.lam):
+        resample_lam(state, sweep.observations, priors, key)
+    state.v = resample_concentration(
+        state.v,
+        priors.v,
+        state.tables.sum(axis=1, dtype=np.int64),
+        tables.sum(axis=1),
+        key.generator(Step.V),
+    )
+    resample_root(state, tables.sum(axis=0, dtype=np.int64), priors, key, draw_eta)
+    state.alpha = resample_concentration(
+        state.alpha,
+        priors.alpha,
+        [sweep.observations.n_groups],
+        [state.n_clusters],
+        key.generator(Step.ALPHA),
+    )
+
+
+def resample_lam(state: State, observations: Observations, priors: Priors, key: Key) -> None:
+    """Draw λ given the number of group tables."""
+    state.lam = resample_given_lengths(
+        state.lam,
+        priors.lam,
+        *observations.layout.lengths,
+        int(state.tables.sum(dtype=np.int64)),
+        key.generator(Step.LAM),
+    )
+
+
+def eta_given_tables(
+    state: State, prior: Concentration, tables: NDArray[np.int64], key: Key
+) -> float:
+    """Draw η with ε integrated out."""
+    customers = [int(tables.sum())]
+    rng = key.generator(Step.ETA)
+    return resample_concentration(state.eta, prior, customers, [len(tables)], rng)
+
+
+def eta_given_weights(
+    state: State, prior: Concentration, tables: NDArray[np.int64], key: Key
+) -> float:
+    """Draw η given ε: Gamma(shape + M, rate − log ε_new)."""
+    if not isinstance(prior, Gamma):
+        return float(prior)
+    rate = prior.rate - float(state.log_unused[0])
+    return positive_gamma(prior.shape + state.n_topics, rate, key.generator(Step.ETA))
+
+
+def resample_root(
+    state: State,
+    tables_of_topic: NDArray[np.int64],
+    priors: Priors,
+    key: Key,
+    draw_eta: DrawEta = eta_given_tables,
+) -> None:
+    """Draw η, then ε ~ Dir(tables, η)."""
+    active = state.counts.tokens_in_topic > 0
+    tables = tables_of_topic[active]
+    state.eta = draw_eta(state, priors.eta, tables, key)
+    weights, log_unused = draw_topic_weights(tables, state.eta, key.generator(Step.TOPIC_WEIGHTS))
+    state.topic_weights = np.zeros(len(active))
+    state.topic_weights[active] = weights
+    state.log_unused = np.array([log_unused])
+
+
+def resample_concentration(
+    current: float,
+    prior: Concentration,
+    customers: ArrayLike,
+    tables: ArrayLike,
+    rng: np.random.Generator,
+) -> float:
+    """Draw a concentration c from restaurants with N customers at T tables each.
+
+        b ~ Beta(c + 1, N),  s ~ Bernoulli(N / (N + c)),
+        c ~ Gamma(shape + Σ(T − s), rate − Σ log b)
+
+    Restaurants without customers are ignored; if all are empty the draw is from the prior.
+
+    Parameters
+    ----------
+    current : float
+        The value that the tables were drawn with.
+    prior : float or Gamma
+        A number is a fixed concentration and is returned unchanged.
+    customers, tables : array of int (n_restaurants,)
+    """
+    if not isinstance(prior, Gamma):
+        return float(prior)
+    customers = np.asarray(customers, np.float64)
+    occupied = customers > 0
+    customers, tables = customers[occupied], np.asarray(tables, np.float64)[occupied]
+    shape, rate = prior.shape, prior.rate
+    if customers.size:
+        log_b = np.log(rng.beta(current + 1.0, customers))
+        s = rng.random(customers.size) * (customers + current) < customers
+        shape += float((tables - s).sum())
+        rate -= float(log_b.sum())
+    return positive_gamma(shape, rate, rng)
+
+
+def resample_given_lengths(
+    current: float,
+    prior: Concentration,
+    lengths: NDArray[np.int64],
+    times: NDArray[np.int64],
+    n_tables: int,
+    rng: np.random.Generator,
+) -> float:
+    """Draw a concentration of many restaurants from the tables of all of them together.
+
+        p(c | T)  ∝  p(c) c^T Π_j Γ(c) / Γ(c + N_j)
+
+    Restaurants with the same number of customers have the same factor, so the cost depends on the
+    number of distinct lengths only. A slice sampler on log c (Neal 2003): the slice is found by
+    steps of about the width of the density, then narrowed down.
+
+    Parameters
+    ----------
+    prior : float or Gamma
+        A number is a fixed concentration and is returned unchanged.
+    lengths, times : int64 (n,)
+        Numbers of customers that occur, and how many restaurants have each.
+    n_tables : int
+        T, over all restaurants.
+    """
+    if not isinstance(prior, Gamma):
+        return float(prior)
+
+    def log_density(x: float) -> float:
+        if abs(x) > MAX_LOG:
+            return -math.inf
+        c = math.exp(x)
+        rising = log_rising_of_lengths(c, lengths, times)
+        return (prior.shape + n_tables) * x - prior.rate * c - rising
+
+    x = min(max(math.log(current), -MAX_LOG), MAX_LOG)
+    width = 4.0 / math.sqrt(1.0 + n_tables)
+    level = log_density(x) + math.log(1.0 - rng.random())
+    low = x - width * rng.random()
+    high = low + width
+    while log_density(low) > level:
+        low -= width
+    while log_density(high) > level:
+        high += width
+    while True:
+        candidate = low + (high - low) * rng.random()
+        if log_density(candidate) >= level:
+            return math.exp(candidate)
+        if candidate < x:
+            low = candidate
+        else:
+            high = candidate
+
+
+def positive_gamma(shape: float, rate: float, rng: np.random.Generator) -> float:
+    """Draw from Gamma(shape, rate), in logs so that a small shape does not end in 0."""
+    log_value = math.log(rng.gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape
+    return math.exp(min(max(log_value - math.log(rate), -MAX_LOG), MAX_LOG))
+
+
+def draw_topic_weights(
+    tables_of_topic: NDArray[np.int64], eta: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], float]:
+    """Draw ε ~ Dir(u_1, ..., u_M, η); return ε_1..ε_M and log ε_new."""
+    gammas = rng.gamma(tables_of_topic.astype(np.float64))
+    if not gammas.size:
+        return gammas, 0.0
+    log_rest = math.log(rng.gamma(eta + 1.0)) + math.log(1.0 - rng.random()) / eta
+    log_total = float(np.logaddexp(np.log(gammas.sum()), log_rest))
+    # Rounding must not make a weight exceed 1.
+    return np.minimum(gammas * math.exp(-log_total), 1.0), log_rest - log_total

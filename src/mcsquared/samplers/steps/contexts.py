@@ -1,0 +1,118 @@
+"""φ, the parameters of the contexts in every cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows_at
+from mcsquared.kernels.cpu.given_contexts import ContextParameters, sum_exponentials
+from mcsquared.kernels.rng import Step
+from mcsquared.observations import Observations
+from mcsquared.samplers.content.python_families import log_likelihood_of_groups
+from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.types import Key
+from mcsquared.state import State
+
+ROWS_OF_CHUNK = 8 * ROWS  # categories per chunk; sums are by chunk
+FEW_CELLS = 20_000
+SMALLEST_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
+
+
+def draw_contexts(
+    state: State, observations: Observations, key: Key, threads: ThreadPool
+) -> ContextParameters:
+    """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior."""
+    naturals, extra = draw_dense(state, observations, key)
+    return ContextParameters(
+        naturals=naturals,
+        log_categories=_log_categories(state, observations, key, threads),
+        extra=extra,
+    )
+
+
+def draw_dense(
+    state: State, observations: Observations, key: Key
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw φ_k of all contexts but bags: ``naturals`` and ``extra`` of the parameters."""
+    rng = key.generator(Step.CONTEXTS)
+    statistics, start = state.counts.context_statistics, observations.dense.stat_start
+    naturals = np.zeros((int(start[-1]), len(statistics)))
+    for c, family in enumerate(observations.dense_families):
+        columns = slice(start[c], start[c + 1])
+        parameters = family.sample_parameters(statistics[:, columns], rng)
+        naturals[columns] = family.natural_parameters(parameters).T
+    return naturals, _extra(state, observations, rng)
+
+
+def _log_categories(
+    state: State, observations: Observations, key: Key, threads: ThreadPool
+) -> NDArray[np.float32]:
+    """Draw the log-probabilities of the categories of all bags: (categories, cluster slots).
+
+    The bags share one step: the random numbers of each follow those of the previous one, from a
+    row at which the kernel can start.
+    """
+    counts = np.ascontiguousarray(state.counts.category_counts.T)
+    logs = np.empty(counts.shape, np.float32)
+    sizes = [family.n_stats for family in observations.bag_families]
+    first_row = _offsets(sizes)
+    chunks = [-(-size // ROWS_OF_CHUNK) for size in sizes]
+    first_chunk, first_number = _offsets(chunks), _offsets([-(-size // ROWS) for size in sizes])
+    shapes = np.maximum(observations.bags.concentration, SMALLEST_SHAPE)
+    largest, total = np.empty((2, first_chunk[-1], counts.shape[1]))
+
+    def draw(first: int, last: int) -> None:
+        for bag, part in _chunks_of_bags(first_chunk, first, last):
+            rows = slice(first_row[bag], first_row[bag + 1])
+            of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
+            draw_gamma_rows_at(
+                first_number[bag] * ROWS,
+                part.start * ROWS_OF_CHUNK,
+                min(part.stop * ROWS_OF_CHUNK, sizes[bag]),
+                counts.shape[1],
+                counts[rows].reshape(-1),
+                float(shapes[bag]),
+                int(Step.CATEGORIES),
+                *key,
+                True,
+                logs[rows].reshape(-1),
+            )
+            sums = (largest[of_bag], total[of_bag])
+            sum_exponentials(part.start, part.stop, ROWS_OF_CHUNK, logs[rows], *sums)
+
+    threads.map(first_chunk[-1], draw, is_small=counts.size < FEW_CELLS)
+    for bag in range(len(sizes)):
+        of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
+        highest = largest[of_bag].max(axis=0)
+        sums = (total[of_bag] * np.exp(largest[of_bag] - highest)).sum(axis=0)
+        log_sum = highest + np.log(sums)
+        rows = logs[first_row[bag] : first_row[bag + 1]]
+        # In double precision: the difference of large logarithms may be small.
+        np.subtract(rows, log_sum, out=rows, casting="same_kind")
+    return logs
+
+
+def _offsets(sizes: list[int]) -> list[int]:
+    """Return the offset of each part, and the total."""
+    return [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
+
+
+def _chunks_of_bags(start: list[int], first: int, last: int) -> Iterator[tuple[int, range]]:
+    """Yield the bags that chunks ``first:last`` touch, and which chunks of each."""
+    for bag, (begin, end) in enumerate(pairwise(start)):
+        if max(first, begin) < min(last, end):
+            yield bag, range(max(first, begin) - begin, min(last, end) - begin)
+
+
+def _extra(
+    state: State, observations: Observations, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return log F(x_j | φ_k) of Python families: (n_groups, cluster slots) or (0, 0)."""
+    contexts, n_slots = observations.python_contexts, len(state.counts.groups_in_cluster)
+    if not contexts:
+        return np.zeros((0, 0))
+    return log_likelihood_of_groups(contexts, state.cluster_of_group, n_slots, rng)

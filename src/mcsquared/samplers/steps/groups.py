@@ -1,0 +1,90 @@
+"""Topics and clusters of all groups given the globals, and the counts that follow."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.cells import blocks_at_once, draw_cells
+from mcsquared.samplers.threads import add_in_order
+from mcsquared.samplers.types import Sums, Sweep
+from mcsquared.state import State
+
+
+def sweep_groups(sweep: Sweep) -> None:
+    """Draw every group's topics and cluster where the groups are; update the counts."""
+    sweep.sums = sweep.backend.sweep_groups(sweep.globals)
+    update_counts(sweep.state, sweep.sums)
+
+
+def update_counts(state: State, sums: Sums) -> None:
+    """Replace the counts of a state by new sums; what a backend keeps on a device stays as it is."""
+    counts = state.counts
+    counts.groups_in_cluster = sums.groups
+    counts.category_totals = sums.totals
+    counts.context_statistics = add_in_order(sums.context_statistics)
+    if sums.categories is not None:
+        counts.category_counts = sums.categories.T
+    if sums.topics is not None:
+        state.take_topics(sums.topics)
+    if sums.tables is not None:
+        state.tables_in_cluster = sums.tables
+    if sums.words is not None:
+        counts.words_in_topic = sums.words
+    if sums.topic_statistics is not None:
+        counts.topic_statistics = add_in_order(sums.topic_statistics)
+
+
+def draw_cell_topics(sweep: Sweep) -> None:
+    """Draw the topics of words by (cluster, word) cell: λ = ∞.
+
+    Tokens of a cell are exchangeable, so it does not matter which groups they belong to. Nothing
+    is left to do where topics are drawn by token, or were drawn on a device.
+    """
+    cells, given, state = sweep.sums.cells, sweep.globals, sweep.state
+    if cells is None:
+        return
+    variates, shares = given.content, given.shares
+    assert variates is not None and shares is not None
+    layout, words = sweep.observations.layout, state.counts.words_in_topic
+    bounds, at_once = layout.word_chunk_start, blocks_at_once(shares.shape[1])
+
+    def draw(first: int, last: int) -> NDArray[np.int32]:
+        topics = np.zeros(shares.shape, np.int32)
+        draw_cells(
+            bounds[first],
+            bounds[last],
+            shares.shape[1],
+            at_once,
+            cells.entries.start,
+            cells.entries.column,
+            cells.entries.count,
+            layout.word_start,
+            cells.cluster_of_column,
+            shares.reshape(-1),
+            variates.reshape(-1),
+            *given.key,
+            topics.reshape(-1),
+            words.reshape(-1),
+        )
+        return topics
+
+    topics = sum(sweep.backend.threads.map(len(bounds) - 1, draw))
+    leave_closed_slots(topics, words, given.weights.topics > 0.0)
+    state.take_topics(topics)
+
+
+def leave_closed_slots(
+    topics: NDArray[np.int32], words: NDArray[np.int32], is_open: NDArray[np.bool_]
+) -> None:
+    """Move tokens that rounding put into slots without weight to a neighbouring open slot.
+
+    This is very rare, see `mcsquared.kernels.cpu.cells`, but bounds on the number of topics must
+    hold. Counts by cluster and by word change alike.
+    """
+    for m in np.flatnonzero(~is_open & topics.any(axis=0)):
+        candidates = np.flatnonzero(is_open)
+        beside = candidates[max(int(np.searchsorted(candidates, m)) - 1, 0)]
+        for table in (topics, words):
+            table[:, beside] += table[:, m]
+            table[:, m] = 0

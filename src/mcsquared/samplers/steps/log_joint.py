@@ -1,0 +1,275 @@
+"""The joint density of assignments, data and weights, recorded in the trace.
+
+    log p(z, l, x, w, ε | α, v, η) =
+        K log α + Σ_k ln Γ(n_k) + ln Γ(α) − ln Γ(α + J)
+      + Σ_k Σ_contexts log marginal(x of the observed groups in k)
+      + Σ_k [ ln Γ(v) − ln Γ(v + c_k) + Σ_m (ln Γ(v ε_m + c_km) − ln Γ(v ε_m)) ]
+      + Σ_m log marginal(content of m)
+      + M log η + (η − 1) log ε_new − Σ_m log ε_m
+
+Where groups vary around their cluster (λ finite) the third line is
+
+      + Σ_j [ ln Γ(λ) − ln Γ(λ + N_j) + Σ_m (ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km)) ]
+      + Σ_k log Dir(τ_k; v ε)
+
+Base measures of the data are left out: they do not depend on the assignments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from mcsquared.kernels.cpu.tables import (
+    log_joint_of_counts,
+    log_joint_of_words,
+    log_rising_of_lengths,
+)
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.steps.collapsed import is_collapsed_step_due
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import Sweep
+from mcsquared.state import Counts, State
+
+Floats = NDArray[np.float64]
+
+FEW_CELLS = 300_000
+N_KNOWN = 1024  # counts whose log-gammas are computed once
+
+
+def begin_log_density(sweep: Sweep) -> None:
+    """Start adding up the log-density of content and bags while other steps draw.
+
+    Not before a collapsed step, which changes the counts.
+    """
+    if not is_collapsed_step_due(sweep):
+        sweep.log_density = sweep.backend.begin_log_density(sweep.state)
+
+
+def record_varying_log_joint(sweep: Sweep) -> None:
+    """Record the joint density after groups have moved, by the globals they moved by: λ finite."""
+    if not sweep.globals.varies:
+        return
+    assert sweep.sums.log_rising is not None and sweep.log_density is not None
+    sweep.state.log_joint = log_joint_of_varying_groups(
+        sweep.state,
+        sweep.observations,
+        sweep.globals.weights.topics,
+        sweep.backend.log_shares(sweep.globals),
+        float(sweep.sums.log_rising.sum()),
+        sweep.log_density,
+    )
+
+
+def record_log_joint(sweep: Sweep) -> None:
+    """Record the joint density at the end of the sweep: λ = ∞."""
+    state = sweep.state
+    if math.isinf(state.lam):
+        log_density = sweep.log_density or sweep.backend.begin_log_density(state)
+        state.log_joint = log_joint(state, sweep.observations, sweep.priors, log_density)
+
+
+def log_joint(
+    state: State,
+    observations: Observations,
+    priors: Priors,
+    log_density: Callable[[], float] | None = None,
+) -> float:
+    """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures: λ = ∞.
+
+    Parameters
+    ----------
+    log_density : callable, optional
+        Returned by `begin_log_density_on_host` earlier.
+    """
+    counts = state.counts
+    log_density = log_density or begin_log_density_on_host(counts, observations, priors)
+    others = [_log_clusters(state, observations)]
+    if observations.n_tokens:
+        occupied = counts.groups_in_cluster > 0
+        active = counts.tokens_in_topic > 0
+        others.append(_log_topics(state, counts, occupied))
+        weights = state.topic_weights[active]
+        others.append(_log_root(weights, float(state.log_unused[0]), state.eta))
+    return sum(others, log_density())
+
+
+def log_joint_of_varying_groups(
+    state: State,
+    observations: Observations,
+    topic_weights: Floats,
+    log_shares: Floats,
+    log_rising: float,
+    log_density: Callable[[], float],
+) -> float:
+    """Return log p(z, l, x, w, τ, ε | α, v, η, λ), up to the data's base measures: λ finite.
+
+    Parameters
+    ----------
+    state : State
+        Groups have moved; the concentrations are those they moved by.
+    topic_weights : float64 (topic slots,)
+        ε, empty slots included.
+    log_shares : float64 (cluster slots, topic slots)
+        log τ.
+    log_rising : float
+        Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
+    log_density : callable
+        Returns the log-density of content and bags.
+    """
+    counts = state.counts
+    others = [_log_clusters(state, observations)]
+    if observations.n_tokens:
+        active = counts.tokens_in_topic > 0
+        occupied = counts.groups_in_cluster > 0
+        unused = float(topic_weights[~active].sum())
+        log_unused = math.log(unused) if unused > 0.0 else float(state.log_unused[0])
+        weights = np.append(topic_weights[active], math.exp(log_unused))
+        shares = log_shares[occupied]
+        known = np.column_stack([shares[:, active], _log_sums(shares[:, ~active])])
+        others.append(log_rising - log_rising_of_lengths(state.lam, *observations.layout.lengths))
+        others.append(_log_dirichlet(known, state.v * weights))
+        others.append(_log_root(weights[:-1], log_unused, state.eta))
+    return sum(others, log_density())
+
+
+def _log_sums(logs: Floats) -> Floats:
+    """Return the logarithm of each row's sum, −∞ for a sum of 0; faster than SciPy's."""
+    highest = np.maximum(logs.max(axis=1, initial=-np.inf), np.finfo(np.float64).min)
+    with np.errstate(divide="ignore"):
+        return highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1))
+
+
+def _log_clusters(state: State, observations: Observations) -> float:
+    """Return the log-density of clusters, and of contexts other than bags given them."""
+    occupied = state.counts.groups_in_cluster > 0
+    groups = state.counts.groups_in_cluster[occupied].astype(np.float64)
+    alpha = state.alpha
+    total = len(groups) * math.log(alpha) + float(gammaln(groups).sum())
+    total += float(gammaln(alpha) - gammaln(alpha + observations.n_groups))
+    return total + _log_contexts(state, observations, occupied)
+
+
+def _log_dirichlet(log_shares: Floats, shape: Floats) -> float:
+    """Return Σ_k log Dir(τ_k; shape), as a density of log-ratios of the parts of τ_k.
+
+    As a density of τ itself it is unbounded: a new topic has a shape near 0, and log τ may be as
+    low as −10⁶. Parts with neither a share nor a shape are left out.
+    """
+    with np.errstate(invalid="ignore"):
+        terms = shape * log_shares
+    terms = np.where(np.isfinite(terms), terms, 0.0)
+    constant = gammaln(shape.sum()) - gammaln(shape[shape > 0.0]).sum()
+    return float(terms.sum() + len(log_shares) * constant)
+
+
+def _log_root(weights: Floats, log_unused: float, eta: float) -> float:
+    """Return the log-density of ε."""
+    total = len(weights) * math.log(eta) + (eta - 1.0) * log_unused
+    return total - float(np.log(weights).sum())
+
+
+def _log_contexts(state: State, observations: Observations, occupied: np.ndarray) -> float:
+    counts, total = state.counts, 0.0
+    start = observations.dense.stat_start
+    for c, family in enumerate(observations.dense_families):
+        statistics = counts.context_statistics[occupied, start[c] : start[c + 1]]
+        total += float(family.log_marginal(statistics).sum())
+    for generic in observations.python_contexts:
+        statistics = np.zeros((len(occupied), generic.family.n_stats))
+        np.add.at(statistics, state.cluster_of_group, generic.statistics)
+        total += float(generic.family.log_marginal(statistics[occupied]).sum())
+    return total
+
+
+def _log_topics(state: State, counts: Counts, occupied: np.ndarray) -> float:
+    active = counts.tokens_in_topic > 0
+    prior = state.v * state.topic_weights[active]
+    topics = counts.topics_in_cluster[occupied][:, active]
+    tokens = counts.tokens_in_cluster[occupied]
+    total = float((gammaln(state.v) - gammaln(state.v + tokens)).sum())
+    total += float((gammaln(prior + topics) - gammaln(prior)).sum())
+    return total
+
+
+def begin_log_density_on_host(
+    counts: Counts,
+    observations: Observations,
+    priors: Priors,
+    threads: ThreadPool = SINGLE_THREAD,
+) -> Callable[[], float]:
+    """Start computing the log-density of content given topics and of bags given clusters.
+
+    Returns a function that finishes the sum. Counts must not change before it is called.
+    """
+    finish_content: Callable[[], float]
+    if observations.n_words:
+        bounds, prior = observations.layout.row_chunk_start, priors.content.kernel_parameters()
+        tokens = counts.tokens_in_topic
+        finish_content = _begin_log_counts(counts.words_in_topic, prior, tokens, bounds, threads)
+    else:
+        active = counts.tokens_in_topic > 0
+        finish_content = priors.content.log_marginal(counts.topic_statistics[active]).sum
+
+    def finish() -> float:
+        categories = np.ascontiguousarray(counts.category_counts.T)
+        total, first = 0.0, 0
+        bags = zip(observations.bag_families, counts.category_totals.T, strict=True)
+        for family, observed in bags:
+            bounds = np.array([first, first + family.n_stats])
+            total += _begin_log_counts(categories, family.kernel_parameters(), observed, bounds)()
+            first += family.n_stats
+        return total + float(finish_content())
+
+    return finish
+
+
+def log_without_probabilities(prior: Floats, totals: NDArray[np.int64]) -> float:
+    """Return Σ ln Γ(c size) − ln Γ(c size + n) over the totals n of as many distributions."""
+    concentration, size = prior
+    once = np.ones(len(totals), np.int64)
+    return -log_rising_of_lengths(concentration * size, totals, once)
+
+
+def _begin_log_counts(
+    counts: NDArray[np.int32],
+    prior: Floats,
+    totals: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    threads: ThreadPool = SINGLE_THREAD,
+) -> Callable[[], float]:
+    """Start computing the log-density of draws from probabilities ~ Dir(c, ..., c), integrated out.
+
+    Returns a function that finishes it.
+
+    Parameters
+    ----------
+    counts : int32 (categories or more, columns)
+        A column per distribution.
+    prior : float64 (2,)
+        c, and the number of categories.
+    totals : int64 (columns,)
+        Draws in each column.
+    bounds : int64 (n_chunks + 1,)
+        Chunks of the rows that belong to these distributions.
+    """
+    known, by_chunk = log_joint_of_counts(prior[0], N_KNOWN), np.zeros(len(bounds) - 1)
+
+    def add(first: int, last: int) -> None:
+        log_joint_of_words(first, last, bounds, counts, prior[0], known, by_chunk)
+
+    if counts.size < FEW_CELLS:
+        threads = SINGLE_THREAD
+    finish_adding = threads.begin(len(by_chunk), add)
+
+    def finish() -> float:
+        without = log_without_probabilities(prior, totals)
+        finish_adding()
+        return float(by_chunk.sum()) + without
+
+    return finish

@@ -1,0 +1,101 @@
+"""ψ, the words of every topic.
+
+ψ depends on counts alone, so other threads draw it while the calling thread draws weights and
+contexts, which are small and cannot be shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
+from mcsquared.kernels.cpu.lanes import aligned
+from mcsquared.kernels.rng import Step
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool, add_in_order
+from mcsquared.samplers.types import Key
+from mcsquared.state import State
+
+SMALL_SUM = 1e-10  # topics whose variates sum to less are drawn in logs
+
+Floats = NDArray[np.float32]
+
+
+def begin_psi(
+    state: State,
+    observations: Observations,
+    priors: Priors,
+    key: Key,
+    threads: ThreadPool = SINGLE_THREAD,
+) -> Callable[[], tuple[Floats, NDArray[np.float64]]]:
+    """Start drawing ψ ~ Dir(β + n_m) for every topic slot; return a function that finishes it.
+
+    That function returns ψ as variates (n_words, topic slots) with the sum of each topic to divide
+    them by. Counts must not change before.
+    """
+    words, bounds = state.counts.words_in_topic, observations.layout.row_chunk_start
+    beta = float(priors.content.concentration)  # type: ignore[attr-defined]
+    variates, n_slots = aligned(*words.shape), words.shape[1]
+    sums_of_chunk = np.zeros((len(bounds) - 1, n_slots))
+
+    def draw(first: int, last: int) -> None:
+        draw_gamma_rows(
+            bounds[first],
+            bounds[last],
+            n_slots,
+            words.reshape(-1),
+            beta,
+            int(Step.CONTENT),
+            *key,
+            False,
+            variates.reshape(-1),
+        )
+        add_columns(first, last, bounds, variates, sums_of_chunk)
+
+    finish_drawing = threads.begin(len(bounds) - 1, draw)
+
+    def finish() -> tuple[Floats, NDArray[np.float64]]:
+        finish_drawing()
+        sums = add_in_order(sums_of_chunk)
+        draw_small_topics(words, beta, key, variates, sums)
+        return variates, sums
+
+    return finish
+
+
+def scale_psi(
+    variates: Floats,
+    sums: NDArray[np.float64],
+    observations: Observations,
+    threads: ThreadPool = SINGLE_THREAD,
+) -> Floats:
+    """Return ψ times n_words, in place: most values are near 1, far from underflow."""
+    bounds = observations.layout.row_chunk_start
+    scale = (len(variates) / sums).astype(np.float32)
+
+    def divide(first: int, last: int) -> None:
+        variates[bounds[first] : bounds[last]] *= scale
+
+    threads.map(len(bounds) - 1, divide)
+    return variates
+
+
+def draw_small_topics(
+    words: NDArray[np.int32], beta: float, key: Key, variates: Floats, sums: NDArray[np.float64]
+) -> None:
+    """Redraw, in logs and from the same numbers, topics whose variates are too small for floats."""
+    for m in np.flatnonzero(sums < SMALL_SUM):
+        cells = np.arange(len(words), dtype=np.int64) * words.shape[1] + m
+        logs = np.array(
+            [
+                log_gamma_of_cell(cell, n, beta, int(Step.CONTENT), *key)
+                for cell, n in zip(cells, words[:, m], strict=True)
+            ]
+        )
+        variates[:, m] = np.exp(logs - logsumexp(logs))
+        sums[m] = 1.0

@@ -1,0 +1,39 @@
+"""Tables of clusters: q_km ~ CRT(O_km, v ε_m)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.tables import draw_table_counts
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import Key, Sweep
+
+
+def draw_cluster_tables(sweep: Sweep) -> None:
+    """Draw the tables of clusters by the v and ε of the sweep, where the backend keeps counts."""
+    prior = sweep.state.v * sweep.globals.weights.topics
+    sweep.cluster_tables = sweep.backend.draw_tables(sweep.state, prior, sweep.key)
+
+
+def draw_collapsed_tables(sweep: Sweep) -> None:
+    """Draw the tables of clusters by the current v and ε."""
+    state = sweep.state
+    prior = state.v * state.topic_weights
+    sweep.cluster_tables = draw_tables(state.counts.topics_in_cluster, prior, sweep.key)
+
+
+def draw_tables(
+    customers: NDArray[np.int32],
+    concentration: NDArray[np.float64],
+    key: Key,
+    threads: ThreadPool = SINGLE_THREAD,
+) -> NDArray[np.int32]:
+    """Draw CRT(customers, concentration) exactly: shape of ``customers``, (rows, n_topics)."""
+    customers = np.ascontiguousarray(customers, np.int32)
+    concentration = np.ascontiguousarray(concentration, np.float64)
+
+    def draw(first: int, last: int) -> NDArray[np.int32]:
+        return draw_table_counts(customers[first:last], concentration, *key, first)
+
+    return np.concatenate(threads.map(len(customers), draw))

@@ -1,0 +1,93 @@
+"""Weights given counts: ε with its tail, π, and τ.
+
+Given the counts of the occupied topics, the root measure is (ε_1, ..., ε_M, ε_new) ~ Dir(u, η), and
+ε_new is broken into sticks for the empty slots, which are the truncation; the last one takes the
+rest. Nothing depends on the order of topics, and more empty slots change nothing for the others.
+Clusters likewise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cpu.shares import draw_log_shares
+from mcsquared.kernels.rng import Step
+from mcsquared.samplers.steps.concentrations import draw_topic_weights
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import Key, Weights
+from mcsquared.state import Bounds, State
+
+FEW_CELLS = 10_000  # clusters × topics
+
+
+def draw_weights(
+    state: State, bounds: Bounds, key: Key, threads: ThreadPool = SINGLE_THREAD
+) -> Weights:
+    """Draw π, τ and the tails, given counts, ε and the concentrations."""
+    topics = topic_weights_with_tail(state, bounds, key)
+    return Weights(
+        topics=topics,
+        log_clusters=draw_log_cluster_weights(state, bounds, key),
+        log_shares=draw_shares(state, topics, key, threads),
+    )
+
+
+def topic_weights_with_tail(state: State, bounds: Bounds, key: Key) -> NDArray[np.float64]:
+    """Return ε over all slots, ε_new divided over the empty ones."""
+    weights = state.topic_weights.copy()
+    empty = open_slots(state.counts.tokens_in_topic > 0, bounds.topics)
+    sticks = log_sticks(len(empty), state.eta, key.generator(Step.TOPIC_TAIL))
+    weights[empty] = np.exp(sticks + float(state.log_unused[0]))
+    return weights
+
+
+def draw_log_cluster_weights(state: State, bounds: Bounds, key: Key) -> NDArray[np.float64]:
+    """Draw log π ~ Dir(n_1, ..., n_K, α), the last part divided over the empty slots."""
+    groups = state.counts.groups_in_cluster
+    occupied = groups > 0
+    log_weights = np.full(len(groups), -np.inf)
+    weights, log_unused = draw_topic_weights(
+        groups[occupied].astype(np.int64), state.alpha, key.generator(Step.CLUSTER_WEIGHTS)
+    )
+    with np.errstate(divide="ignore"):
+        log_weights[occupied] = np.log(weights)
+    empty = open_slots(occupied, bounds.clusters)
+    sticks = log_sticks(len(empty), state.alpha, key.generator(Step.CLUSTER_TAIL))
+    log_weights[empty] = sticks + log_unused
+    return log_weights
+
+
+def open_slots(occupied: NDArray[np.bool_], bound: int | None) -> NDArray[np.int64]:
+    """Return the empty slots that may be used without exceeding the bound."""
+    empty = np.flatnonzero(~occupied)
+    if bound is None:
+        return empty
+    return empty[: max(bound - int(occupied.sum()), 0)]
+
+
+def log_sticks(n: int, concentration: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Break a stick of length 1 into n parts: Beta(1, c) of the rest each, then the rest."""
+    if n == 0:
+        return np.zeros(0)
+    # b ~ Beta(1, c) as 1 − U^(1/c), so that log(1 − b) needs no logarithm of a difference.
+    log_left = np.log1p(-rng.random(n - 1)) / concentration
+    log_rest = np.concatenate([[0.0], np.cumsum(log_left)])
+    with np.errstate(divide="ignore"):
+        log_taken = np.append(np.log(-np.expm1(log_left)), 0.0)
+    return log_taken + log_rest
+
+
+def draw_shares(
+    state: State, topics: NDArray[np.float64], key: Key, threads: ThreadPool = SINGLE_THREAD
+) -> NDArray[np.float64]:
+    """Draw log τ_k ~ Dir(v ε + O_k) for every cluster slot."""
+    tables = state.tables
+    log_shares = np.empty(tables.shape)
+    prior = state.v * topics
+
+    def draw(first: int, last: int) -> None:
+        draw_log_shares(first, last, prior, tables, *key, int(Step.TOPIC_SHARES), log_shares)
+
+    threads.map(len(tables), draw, is_small=tables.size < FEW_CELLS)
+    return log_shares

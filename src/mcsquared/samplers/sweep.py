@@ -1,0 +1,102 @@
+"""The sweep as an ordered list of steps: the list is the algorithm.
+
+`BLOCKED_STEPS` draws globals given counts, groups given globals, and sums the counts; groups are
+independent given the globals, so that threads, GPUs and machines can share them. `COLLAPSED_STEPS`
+is the paper's collapsed Gibbs sampler, corrected, for λ = ∞.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.backends.base import Backend
+from mcsquared.samplers.backends.local import LocalBackend
+from mcsquared.samplers.init.starts import start_blocked, start_collapsed
+from mcsquared.samplers.steps.collapsed import COLLAPSED_MOVES, collapsed_step
+from mcsquared.samplers.steps.concentrations import resample_concentrations
+from mcsquared.samplers.steps.globals import draw_globals
+from mcsquared.samplers.steps.groups import draw_cell_topics, sweep_groups
+from mcsquared.samplers.steps.log_joint import (
+    begin_log_density,
+    record_log_joint,
+    record_varying_log_joint,
+)
+from mcsquared.samplers.steps.slots import add_empty_slots
+from mcsquared.samplers.steps.tables import draw_cluster_tables
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import Key, Sweep
+from mcsquared.state import NO_BOUNDS, Bounds, State
+
+Step = Callable[[Sweep], None]
+
+BLOCKED_STEPS: tuple[Step, ...] = (
+    add_empty_slots,
+    draw_globals,  # ψ, ε, π, τ, φ
+    sweep_groups,  # z and, where they are drawn by token, l
+    draw_cell_topics,  # l of words, if λ = ∞
+    begin_log_density,
+    draw_cluster_tables,
+    record_varying_log_joint,  # if λ is finite
+    resample_concentrations,  # λ, v, η, ε, α
+    collapsed_step,  # if λ = ∞ and there are few words: a collapsed sweep
+    record_log_joint,  # if λ = ∞
+)
+
+COLLAPSED_STEPS: tuple[Step, ...] = (*COLLAPSED_MOVES, record_log_joint)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A list of steps, and where its chains start.
+
+    Attributes
+    ----------
+    steps : tuple of callable
+        Each takes a `Sweep`.
+    start : callable
+        Returns the state before the first sweep.
+    """
+
+    steps: tuple[Step, ...]
+    start: Callable[..., State]
+
+    def sweep(
+        self,
+        state: State,
+        observations: Observations,
+        priors: Priors,
+        seed: int,
+        chain: int,
+        bounds: Bounds = NO_BOUNDS,
+        backend: Backend | None = None,
+        threads: ThreadPool = SINGLE_THREAD,
+    ) -> None:
+        """Run every step once.
+
+        Parameters
+        ----------
+        backend : Backend, optional
+            Which has loaded the labels of ``state``; by default the memory of this process.
+        threads : ThreadPool
+            Of the default backend.
+        """
+        state.sweep += 1
+        key = Key(seed, chain, state.sweep)
+        if backend is None:
+            backend = LocalBackend(observations, priors, threads)
+            backend.load_labels(state, key)
+        sweep = Sweep(state, observations, priors, bounds, backend, key)
+        for step in self.steps:
+            step(sweep)
+
+    def without(self, step: Step) -> Sampler:
+        """Return the same sampler without one of its steps."""
+        return replace(self, steps=tuple(other for other in self.steps if other is not step))
+
+
+BLOCKED = Sampler(BLOCKED_STEPS, start_blocked)
+COLLAPSED = Sampler(COLLAPSED_STEPS, start_collapsed)
+SAMPLERS = {"blocked": BLOCKED, "collapsed": COLLAPSED}

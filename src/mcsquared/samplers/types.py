@@ -1,0 +1,199 @@
+"""What steps and backends exchange: Key, Globals, Labels, Sums, and the Sweep that holds them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.kernels.cpu.given_contexts import ContextParameters
+from mcsquared.kernels.rng import Step, generator
+from mcsquared.observations.layout import Entries
+
+if TYPE_CHECKING:
+    from mcsquared.model.priors import Priors
+    from mcsquared.observations import Observations
+    from mcsquared.samplers.backends.base import Backend
+    from mcsquared.state import Bounds, State
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+
+
+class Key(NamedTuple):
+    """Position of a chain: random numbers are functions of it."""
+
+    seed: int
+    chain: int
+    sweep: int
+
+    def generator(self, step: Step) -> np.random.Generator:
+        """Return the generator of a step that draws only a few numbers."""
+        return generator(self.seed, self.chain, self.sweep, int(step))
+
+
+class Labels(NamedTuple):
+    """Labels of some groups and their tokens, as in `State`."""
+
+    clusters: Integers
+    topics: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Mixture weights of a sweep.
+
+    Attributes
+    ----------
+    topics : float64 (topic slots,)
+        ε, its tail divided over the empty slots; 0 in slots closed by a bound.
+    log_clusters : float64 (cluster slots,)
+        log π; −∞ in slots closed by a bound.
+    log_shares : float64 (cluster slots, topic slots)
+        log τ.
+    """
+
+    topics: Floats
+    log_clusters: Floats
+    log_shares: Floats
+
+
+@dataclass(frozen=True)
+class Globals:
+    """Parameters that all groups share in a sweep. Their size does not depend on n_groups.
+
+    Attributes
+    ----------
+    key : Key
+    lam : float
+    weights : Weights
+    contexts : ContextParameters
+        φ.
+    content : float32 (n_words, topic slots), float64 (topic slots, n_parameters) or None
+        ψ: for words, scaled by n_words or, where λ = ∞, unnormalised; otherwise the parameters
+        of every topic, or None for a family that keeps them integrated out.
+    shares : float32 (cluster slots, topic slots) or None
+        Words with λ = ∞ only: τ divided by the normaliser of each topic in ``content``.
+    """
+
+    key: Key
+    lam: float
+    weights: Weights
+    contexts: ContextParameters
+    content: Any
+    shares: Any = None
+
+    @property
+    def varies(self) -> bool:
+        """Whether groups vary inside their cluster (λ finite)."""
+        return not math.isinf(self.lam)
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Number of cluster slots and of topic slots."""
+        return self.weights.log_shares.shape
+
+
+class Cells(NamedTuple):
+    """Tokens by (word, column), and the cluster of each column."""
+
+    entries: Entries
+    cluster_of_column: Integers
+
+    @classmethod
+    def of_table(cls, table: Integers) -> Cells:
+        """Return the cells of a dense table (n_words, cluster slots)."""
+        columns = np.arange(table.shape[1], dtype=np.int32)
+        return cls(Entries.of(sparse.csr_matrix(table)), columns)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Additive sums over groups after they have moved. Their size does not depend on n_groups.
+
+    Integers add up in any order; floats are sums by chunk of groups, added in chunk order. A
+    backend leaves None what does not apply, or what it keeps on a device.
+
+    Attributes
+    ----------
+    groups : int32 (cluster slots,)
+    totals : int64 (cluster slots, bags)
+    context_statistics : float64 (n_chunks, cluster slots, statistics of dense contexts)
+    categories : int32 (categories of all bags, cluster slots) or None
+    topics, tables : int32 (cluster slots, topic slots) or None
+        Tokens and, where λ is finite, tables of every cluster and topic.
+    words : int32 (n_words, topic slots) or None
+    cell_table : int32 (n_words, cluster slots) or None
+        Words with λ = ∞: tokens by word and cluster, whose topics are drawn afterwards.
+    topic_statistics : float64 (n_chunks, topic slots, n_stats) or None
+        Content other than words.
+    log_rising : float64 (n_chunks,) or None
+        λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
+    cells : Cells or None
+        What ``cell_table`` holds, in sparse form.
+    """
+
+    groups: Integers
+    totals: NDArray[np.int64]
+    context_statistics: Floats
+    categories: Integers | None = None
+    topics: Integers | None = None
+    tables: Integers | None = None
+    words: Integers | None = None
+    cell_table: Integers | None = None
+    topic_statistics: Floats | None = None
+    log_rising: Floats | None = None
+    cells: Cells | None = None
+
+
+INTEGER_SUMS = ("groups", "totals", "categories", "topics", "tables", "words", "cell_table")
+CHUNK_SUMS = ("context_statistics", "topic_statistics", "log_rising")
+
+
+def add_sums(parts: Iterable[Sums]) -> Sums:
+    """Add the sums of shards, in their order; at most two are in memory at a time."""
+    totals: dict[str, Any] = {}
+    chunks: dict[str, list[Floats]] = {name: [] for name in CHUNK_SUMS}
+    for part in parts:
+        for name in INTEGER_SUMS:
+            value = getattr(part, name)
+            # Not in place: arrays received from a worker are read-only.
+            totals[name] = totals[name] + value if totals.get(name) is not None else value
+        for name in CHUNK_SUMS:
+            if getattr(part, name) is not None:
+                chunks[name].append(getattr(part, name))
+    totals |= {name: np.concatenate(found) for name, found in chunks.items() if found}
+    table = totals["cell_table"]
+    return Sums(**totals, cells=None if table is None else Cells.of_table(table))
+
+
+@dataclass
+class Sweep:
+    """One sweep of a chain: what its steps share and pass on.
+
+    Attributes
+    ----------
+    globals, sums : Globals, Sums
+        Drawn at the start of a blocked sweep; counted after its groups have moved.
+    cluster_tables : int32 (cluster slots, topic slots)
+        q_km ~ CRT(O_km, v ε_m).
+    log_density : callable
+        Returns the log-density of content given topics and of bags given clusters, which other
+        threads may have begun to compute.
+    """
+
+    state: State
+    observations: Observations
+    priors: Priors
+    bounds: Bounds
+    backend: Backend
+    key: Key
+    globals: Globals = field(init=False)
+    sums: Sums = field(init=False)
+    cluster_tables: Integers = field(init=False)
+    log_density: Callable[[], float] | None = None
