@@ -49,7 +49,8 @@ def sweep_groups(
         found |= resample_varying_groups(*given_all)
     else:
         found = content.draw_clusters_and_topics(*given_all)
-    return Sums(**found, **sum_groups(observations, labels, given.slots[0], threads))
+    found |= sum_groups(observations, labels, given.slots[0], threads)
+    return Sums(**found)
 
 
 def content_of(observations: Observations) -> ModuleType:

@@ -78,7 +78,7 @@ def token_blocks(
     tokens : VectorTokens
     """
     content = observations.python_content
-    assert content is not None and given.content is not None
+    assert content is not None
     n_slots = given.slots[1]
     start = observations.group_start[observations.layout.chunk_start]
     first, n_chunks = 0, len(start) - 1

@@ -27,7 +27,6 @@ def draw_clusters_and_topics(
 ) -> dict[str, Any]:
     """Draw the cluster of every group, topics summed out: λ = ∞. Topics are drawn by cell later."""
     variates, shares = given.content, given.shares
-    assert variates is not None and shares is not None
     layout, row_bounds = observations.layout, observations.layout.row_chunk_start
     n_words, n_slots = len(variates), len(shares)
     order = GroupOrder(observations, labels.clusters, given.contexts, n_slots, threads)

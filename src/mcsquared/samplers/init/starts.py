@@ -116,7 +116,7 @@ def start_blocked(
     sample = groups_to_start_with(observations, rng)
     n_clusters = clusters_for(observations) if n_clusters is None else n_clusters
     n_topics = topics_for(observations) if n_topics is None else n_topics
-    numbers = Bounds(at_most(n_clusters, bounds.clusters), at_most(n_topics, bounds.topics))
+    numbers = (at_most(n_clusters, bounds.clusters), at_most(n_topics, bounds.topics))
     if sample is None:
         return _start(observations.whole(), priors, key, init, numbers, bounds, rng)
     state = _start(observations.take(sample), priors, key, init, numbers, bounds, rng)
@@ -133,16 +133,15 @@ def _start(
     priors: Priors,
     key: Key,
     init: str,
-    numbers: Bounds,
+    numbers: tuple[int, int],
     bounds: Bounds,
     rng: np.random.Generator,
 ) -> State:
     """Return the state before the first sweep, of groups in memory."""
-    assert numbers.clusters is not None and numbers.topics is not None
-    clusters: NDArray[np.integer] = rng.integers(0, numbers.clusters, observations.n_groups)
+    clusters: NDArray[np.integer] = rng.integers(0, numbers[0], observations.n_groups)
     if init == "auto":
         clusters = cluster_whole_groups(observations, priors, clusters, *key[:2], bounds)
-    topics = first_topics(observations, priors, numbers.topics, key, init, rng)
+    topics = first_topics(observations, priors, numbers[1], key, init, rng)
     if observations.n_words and math.isinf(initial_value(priors.lam)):
         topics = topics_without_clusters(observations, priors, topics, *key[:2], bounds)
     return blocked_state(observations, priors, clusters, topics, rng)

@@ -64,7 +64,7 @@ def _draw_from(
         return _draw(first, n_groups, NO_SCORES, state, observations, contexts, key, bounds)
     for j in range(first, n_groups):
         old = int(clusters[j])
-        scores = sum(context.log_predictive(j, old) for context in slots)
+        scores = np.sum([context.log_predictive(j, old) for context in slots], axis=0)
         if _draw(j, j + 1, scores, state, observations, contexts, key, bounds) == j:
             return j
         for context in slots:

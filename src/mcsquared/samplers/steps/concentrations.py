@@ -1,4 +1,4 @@
-"""Concentrations and root weights λ, v, η, ε and α, in an order that leaves the posterior invariant.
+"""λ, v, η, ε and α, in an order that leaves the posterior invariant.
 
 Group tables were drawn with the λ and τ of the sweep; they determine λ and O_km. Cluster tables
 q_km ~ CRT(O_km, v ε_m) determine v. The blocked sampler draws η with ε integrated out, the

@@ -18,7 +18,7 @@ def sweep_groups(sweep: Sweep) -> None:
 
 
 def update_counts(state: State, sums: Sums) -> None:
-    """Replace the counts of a state by new sums; what a backend keeps on a device stays as it is."""
+    """Replace the counts of a state by new sums; None leaves a count as it is."""
     counts = state.counts
     counts.groups_in_cluster = sums.groups
     counts.category_totals = sums.totals
@@ -45,7 +45,6 @@ def draw_cell_topics(sweep: Sweep) -> None:
     if cells is None:
         return
     variates, shares = given.content, given.shares
-    assert variates is not None and shares is not None
     layout, words = sweep.observations.layout, state.counts.words_in_topic
     bounds, at_once = layout.word_chunk_start, blocks_at_once(shares.shape[1])
 

@@ -55,7 +55,8 @@ def record_varying_log_joint(sweep: Sweep) -> None:
     """Record the joint density after groups have moved, by the globals they moved by: λ finite."""
     if not sweep.globals.varies:
         return
-    assert sweep.sums.log_rising is not None and sweep.log_density is not None
+    assert sweep.sums.log_rising is not None
+    assert sweep.log_density is not None
     sweep.state.log_joint = log_joint_of_varying_groups(
         sweep.state,
         sweep.observations,

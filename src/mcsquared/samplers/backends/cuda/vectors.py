@@ -66,7 +66,7 @@ class DeviceVectors:
         self.starts = empty(n_chunks * n_topics * pieces, np.int32)
         self.statistics = empty(n_chunks * n_topics * self.n_statistics, np.float64)
 
-    def begin(self, parameters: NDArray[np.float64], key: Key) -> None:
+    def begin(self, parameters: Any, key: Key) -> None:
         """Copy the parameters of all topics to the GPU."""
         observations = self.observations
         natural = observations.content_family.natural_parameters(parameters)

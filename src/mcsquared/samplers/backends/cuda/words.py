@@ -78,7 +78,7 @@ class DeviceWords:
             self.mixtures = empty(n_words * n_clusters, np.float32)
             self.tokens_of_cell = empty(n_words * n_clusters, np.int32)
 
-    def begin(self, parameters: None, key: Key) -> None:
+    def begin(self, parameters: Any, key: Key) -> None:
         """Draw ψ as variates (n_words, topic slots), with each topic's sum."""
         n_topics = self.tables.slots[1]
         self.kernels.gammas.draw_gamma_rows(
