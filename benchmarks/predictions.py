@@ -109,7 +109,7 @@ def seconds_on_cluster(
 
 def measured_on_device(results: Mapping[str, Any]) -> dict[tuple[str, str], tuple[Sizes, float]]:
     """Return sizes and seconds of the sweeps timed on a GPU, by data set and engine."""
-    from mcsquared.samplers.blocked.weights import TOPIC_SLOTS
+    from mcsquared.samplers.steps.slots import TOPIC_SLOTS
 
     found = {}
     for row in (*results["device"]["rows"], *results["device_large"]["rows"]):

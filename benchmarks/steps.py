@@ -10,18 +10,19 @@ from functools import wraps
 from pkgutil import resolve_name
 from typing import Any
 
-# Functions of `mcsquared.samplers.blocked` and the step that each belongs to.
+# Functions of `mcsquared.samplers` and the step that each belongs to.
 STEP_OF = {
-    ("psi.Psi", "variates"): "ψ",
-    ("psi.Psi", "times_words"): "ψ",
-    ("words", "draw_clusters"): "clusters",
-    ("words", "place_members"): "clusters",
-    ("words", "draw_topics"): "topics",
-    ("words", "visit_all_topics"): "topics",
-    ("words", "visit_own_topics"): "topics",
+    ("steps.psi", "draw_gamma_rows"): "ψ",
+    ("steps.psi", "add_columns"): "ψ",
+    ("steps.globals", "scale_psi"): "ψ",
+    ("content.words", "draw_clusters_and_topics"): "clusters",
+    ("content.groups", "resample_varying_groups"): "clusters",
+    ("steps.groups", "draw_cells"): "topics",
+    ("content.words", "draw_from_all_topics"): "topics",
+    ("content.words", "draw_group_topics_first"): "topics",
     # Without the nested steps: the rest is counting words.
-    ("words", "move_members_given"): "counts",
-    ("place", "count_groups"): "counts",
+    ("content.words", "draw_topics"): "counts",
+    ("content.groups", "sum_groups"): "counts",
 }
 
 
@@ -35,7 +36,7 @@ def timed_steps() -> Iterator[dict[str, float]]:
     nested = [0.0]  # CPU-seconds of steps nested in the current one
     originals = []
     for (where, name), step in STEP_OF.items():
-        owner = resolve_name(f"mcsquared.samplers.blocked.{where}")
+        owner = resolve_name(f"mcsquared.samplers.{where}")
         originals.append((owner, name, getattr(owner, name)))
         setattr(owner, name, _timed(getattr(owner, name), step, seconds, nested))
     try:

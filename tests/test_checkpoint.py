@@ -21,7 +21,7 @@ from mcsquared.errors import ModelFileError
 from mcsquared.model.parameters import LAM
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers import blocked, collapsed
+from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
 from mcsquared.storage import read_file, write_file
 from tests.forgery import forged_array
 from tests.test_chain import assert_same_draws
@@ -338,7 +338,7 @@ def test_a_forged_checkpoint_is_refused_or_sound(tmp_path, genuine, name, sampli
         runs, observations, priors = load(path, name, **KINDS[sampling])
     except ModelFileError:
         return
-    sampler = collapsed if sampling == "collapsed" else blocked
+    sampler = COLLAPSED if sampling == "collapsed" else BLOCKED
     for chain, run in runs.items():
         assert len(run.trace["sweep"]) == run.sweeps_done
         sampler.sweep(run.state, observations, priors, 3, chain)

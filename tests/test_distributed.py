@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 
 import mcsquared as mc2
 from mcsquared.cli.app import app
-from mcsquared.distributed import OnCluster
+from mcsquared.distributed import DaskBackend
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked import Place
+from mcsquared.samplers.backends.local import LocalBackend
+from mcsquared.samplers.sweep import BLOCKED
+from mcsquared.samplers.types import Key
 from mcsquared.state import Bounds
 from tests.test_chain import assert_same_draws
 
@@ -93,7 +94,7 @@ def test_while_all_workers_are_lost_this_process_goes_on(workers_later, monkeypa
                     wait_until(lambda n=n_workers: len(client.nthreads()) == n)
 
         model = mc2.MC2(callbacks=[scale], **SCHEDULE)
-        with pytest.warns(UserWarning, match="lost all of its workers: this process goes on"):
+        with pytest.warns(UserWarning, match="lost all of its workers: this process continues"):
             together = mc2.distributed.fit(model, words(), client=client)
     assert_same_draws(together.posterior_, alone.posterior_)
 
@@ -107,8 +108,8 @@ def wait_until(is_so):
 
 
 def test_a_shard_that_costs_every_worker_ends_the_fit_with_a_sentence(client, monkeypatch):
-    monkeypatch.setattr("mcsquared.distributed.OnCluster._wait", lambda *_: None)
-    with pytest.raises(InputError, match="held shard 1 of 2, but workers with room for it"):
+    monkeypatch.setattr("mcsquared.distributed.DaskBackend._wait", lambda *_: None)
+    with pytest.raises(InputError, match="that held shard 1 of 2: workers need more memory"):
         mc2.distributed.fit(mc2.MC2(**SCHEDULE), words(), client=client)
 
 
@@ -141,27 +142,27 @@ def test_bytes_of_a_sweep_do_not_grow_with_the_groups(client):
 
 def bytes_of_a_sweep(corpus, client):
     """Of a sweep whose slots are bounded, so that globals have the same size for all corpora."""
-    _, place = after_two_sweeps(corpus, OnCluster, client)
-    return place.bytes_of_sweep
+    _, backend = after_two_sweeps(corpus, DaskBackend, client)
+    return backend.bytes_of_sweep
 
 
 def after_two_sweeps(corpus, make, *more):
     priors = Priors.for_corpus(corpus, lam=5.0)
     given = (observe(corpus, priors), priors)
-    state = blocked.start(*given, 0, 0, "random", 4, 16, bounds=Bounds(16, 32))
-    place = make(*given, *more)
-    place.put(state, blocked.Key(0, 0, 0))
+    state = BLOCKED.start(*given, 0, 0, "random", 4, 16, bounds=Bounds(16, 32))
+    backend = make(*given, *more)
+    backend.load_labels(state, Key(0, 0, 0))
     for _ in range(2):
-        blocked.sweep(state, *given, 0, 0, Bounds(16, 32), place=place)
-    return state, place
+        BLOCKED.sweep(state, *given, 0, 0, Bounds(16, 32), backend=backend)
+    return state, backend
 
 
 def test_clusters_that_were_lost_with_their_worker_are_drawn_again(client):
-    wanted, _ = after_two_sweeps(words(), Place)
-    state, place = after_two_sweeps(words(), OnCluster, client)
+    wanted, _ = after_two_sweeps(words(), LocalBackend)
+    state, backend = after_two_sweeps(words(), DaskBackend, client)
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
     for clusters_only in (True, False):
-        place.fetch(state, clusters_only)
+        backend.save_labels(state, clusters_only)
         np.testing.assert_array_equal(state.cluster_of_group, wanted.cluster_of_group)
     np.testing.assert_array_equal(state.topic_of_token, wanted.topic_of_token)
 
@@ -169,9 +170,13 @@ def test_clusters_that_were_lost_with_their_worker_are_drawn_again(client):
 @pytest.mark.parametrize(
     ("model", "client_given", "sentence"),
     [
-        ({}, None, "client is None, but a distributed.Client is wanted"),
-        ({"device": "cuda"}, True, "device is 'cuda', but worker .* can use no GPU"),
-        ({"sampler": "collapsed", "lam": np.inf}, True, "a cluster takes the blocked one"),
+        ({}, None, "client must be a distributed.Client, got None"),
+        ({"device": "cuda"}, True, "device 'cuda' requires a GPU on worker"),
+        (
+            {"sampler": "collapsed", "lam": np.inf},
+            True,
+            "sampler must be 'blocked' on a cluster",
+        ),
     ],
 )
 def test_what_a_cluster_cannot_do_is_said_at_once(model, client_given, sentence, client):
@@ -183,13 +188,13 @@ def test_what_a_cluster_cannot_do_is_said_at_once(model, client_given, sentence,
 def test_a_client_that_is_closed_is_refused(client):
     other = distributed.Client(client.scheduler.address)
     other.close()
-    with pytest.raises(InputError, match="client is closed, but one that is connected"):
+    with pytest.raises(InputError, match="client must be connected .* got one that is closed"):
         mc2.distributed.fit(mc2.MC2(), words(), client=other)
 
 
 def test_workers_must_be_there_and_have_the_same_mcsquared(client, monkeypatch):
     monkeypatch.setattr(mc2.distributed, "__version__", "9.9")
-    with pytest.raises(InputError, match=r"mcsquared is .* at tcp.*, but 9\.9 is wanted, as here"):
+    with pytest.raises(InputError, match=r"mcsquared at tcp.* must be 9\.9, as here, got "):
         mc2.distributed.fit(mc2.MC2(), words(), client=client)
     monkeypatch.undo()
 
@@ -197,13 +202,15 @@ def test_workers_must_be_there_and_have_the_same_mcsquared(client, monkeypatch):
         raise ImportError("no mcsquared")
 
     monkeypatch.setattr(client, "run_on_scheduler", lacks)
-    with pytest.raises(InputError, match=r"mcsquared fails \(no mcsquared\) at the scheduler"):
+    with pytest.raises(
+        InputError, match=r"at the scheduler must be .* got an error \(no mcsquared\)"
+    ):
         mc2.distributed.fit(mc2.MC2(), words(), client=client)
     monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://a:1": ImportError("no mcsquared")})
-    with pytest.raises(InputError, match=r"mcsquared fails \(no mcsquared\) at tcp://a:1"):
+    with pytest.raises(InputError, match=r"at tcp://a:1 must be .* got an error \(no mcsquared\)"):
         mc2.distributed.fit(mc2.MC2(), words(), client=client)
     monkeypatch.setattr(client, "run", lambda *_, **__: {})
-    with pytest.raises(InputError, match="client has no workers, but one at least is wanted"):
+    with pytest.raises(InputError, match="client must have at least one worker, got none"):
         mc2.distributed.fit(mc2.MC2(), words(), client=client)
 
 
@@ -223,12 +230,16 @@ def test_the_command_line_fits_on_a_cluster(client, tmp_path):
 
 def test_an_address_where_nobody_answers_is_named(monkeypatch):
     monkeypatch.setattr("mcsquared.distributed.SECONDS_TO_CONNECT", 1)
-    with pytest.raises(InputError, match=r"cluster is 'tcp://127\.0\.0\.1:1', but no Dask"):
+    with pytest.raises(
+        InputError,
+        match=r"the address of a Dask scheduler, got 'tcp://127\.0\.0\.1:1'",
+    ):
         mc2.distributed.connect("tcp://127.0.0.1:1")
 
 
 def test_an_encrypted_address_without_certificates_is_refused():
     with pytest.raises(
-        InputError, match=r"is 'tls://127\.0\.0\.1:1', but Dask's configuration names"
+        InputError,
+        match=r"'tls://127\.0\.0\.1:1' requires certificates",
     ):
         mc2.distributed.connect("tls://127.0.0.1:1")

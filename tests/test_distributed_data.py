@@ -38,12 +38,12 @@ def places(monkeypatch):
     """The places that fits make."""
     made = []
 
-    class Watched(mc2.distributed.OnCluster):
+    class Watched(mc2.distributed.DaskBackend):
         def __init__(self, *given, **options):
             super().__init__(*given, **options)
             made.append(self)
 
-    monkeypatch.setattr(mc2.distributed, "OnCluster", Watched)
+    monkeypatch.setattr(mc2.distributed, "DaskBackend", Watched)
     return made
 
 

@@ -40,7 +40,7 @@ def model(**parameters):
         ({"n_jobs": 0}, "n_jobs is 0, but a whole number other than 0 is wanted"),
         ({"burn_in": 8}, "n_sweeps=8 with burn_in=8 and thin=1 keeps no draw"),
         ({"thin": 7}, "keeps no draw"),
-        ({"init": "best"}, "init is 'best', but one of 'auto', 'random' is wanted"),
+        ({"init": "best"}, "init must be one of 'auto', 'random', got 'best'"),
         ({"random_state": -1}, "random_state is -1, but None, a RandomState or a whole number"),
         ({"random_state": "0"}, "random_state is '0'"),
         ({"callbacks": None}, "callbacks is None, but a list of callables is wanted"),

@@ -26,15 +26,16 @@ class Blocked:
     def __init__(self, corpus: Corpus, settings: Settings, lam: Any, contexts: Any = YEAR) -> None:
         from mcsquared import Priors
         from mcsquared.observations import observe
-        from mcsquared.samplers import blocked
+        from mcsquared.samplers.steps.collapsed import collapsed_step
+        from mcsquared.samplers.sweep import BLOCKED
         from mcsquared.state import Bounds
 
-        self.sampler = blocked
+        self.sampler = BLOCKED.without(collapsed_step)
         self.priors = Priors.for_corpus(corpus, contexts=contexts, lam=lam)
         self.observations = observe(corpus, self.priors)
         self.seed = settings.seed
         self.bounds = Bounds(clusters=settings.n_clusters, topics=settings.n_topics)
-        self.state = blocked.start(
+        self.state = BLOCKED.start(
             self.observations,
             self.priors,
             self.seed,

@@ -25,7 +25,7 @@ class Collapsed:
     def __init__(self, corpus: Corpus, settings: Settings) -> None:
         from mcsquared import Priors
         from mcsquared.observations import observe
-        from mcsquared.samplers.starts import start
+        from mcsquared.samplers.init.starts import start_collapsed as start
         from mcsquared.state import Bounds
 
         self.priors = Priors.for_corpus(corpus, contexts={"year": "gaussian"})
@@ -43,24 +43,22 @@ class Collapsed:
         )
 
     def sweep(self) -> dict[str, float]:
-        """Do the steps of `mcsquared.samplers.collapsed.sweep`, and the trace, one by one."""
-        from mcsquared.samplers.clusters import sweep_clusters
-        from mcsquared.samplers.concentrations import resample_concentrations
-        from mcsquared.samplers.joint import log_joint
-        from mcsquared.samplers.topics import sweep_topics
+        """Run the steps of the collapsed sampler, and the trace, one by one."""
+        from mcsquared.samplers.backends.local import LocalBackend
+        from mcsquared.samplers.sweep import COLLAPSED_STEPS
+        from mcsquared.samplers.types import Key, Sweep
 
-        state, observations, priors, seed = self.state, self.observations, self.priors, self.seed
-        bounds = self.bounds
+        state, given = self.state, (self.observations, self.priors)
         state.sweep += 1
+        key, backend = Key(self.seed, 0, state.sweep), LocalBackend(*given)
+        sweep = Sweep(state, *given, self.bounds, backend, key)
+        seconds = [cpu_seconds(lambda step=step: step(sweep)) for step in COLLAPSED_STEPS]
+        clusters, topics, tables, concentrations, log_joint = seconds
         return {
-            "clusters of groups": cpu_seconds(
-                lambda: sweep_clusters(state, observations, seed, 0, bounds)
-            ),
-            TOKEN_STEP: cpu_seconds(
-                lambda: sweep_topics(state, observations, priors, seed, 0, bounds)
-            ),
-            "concentrations": cpu_seconds(lambda: resample_concentrations(state, priors, seed, 0)),
-            "log joint": cpu_seconds(lambda: log_joint(state, observations, priors)),
+            "clusters of groups": clusters,
+            TOKEN_STEP: topics,
+            "concentrations": tables + concentrations,
+            "log joint": log_joint,
         }
 
     def size(self) -> dict[str, int]:

@@ -193,7 +193,7 @@ def _starts(case: Case, seed: int) -> tuple[Start, Start]:
     from mcsquared.model.parameters import Gamma
     from mcsquared.model.priors import Priors
     from mcsquared.observations import observe
-    from mcsquared.samplers.blocked.assignments import state_of
+    from mcsquared.samplers.init.assignments import blocked_state
 
     contexts = {"year": "gaussian"} if "year" in case.corpus.contexts else {}
     finite = Priors.for_corpus(case.corpus, contexts=contexts, lam=Gamma(1, 0.1))
@@ -201,7 +201,7 @@ def _starts(case: Case, seed: int) -> tuple[Start, Start]:
     rng = np.random.default_rng(seed)
     clusters = rng.integers(0, case.clusters, observations.n_groups)
     topics = rng.integers(0, case.topics, observations.n_tokens, dtype=np.int32)
-    state = state_of(observations, finite, clusters, topics, rng)
+    state = blocked_state(observations, finite, clusters, topics, rng)
     # Counts are computed once: the largest corpus has 730 million tokens.
     infinite = replace(
         state,
@@ -218,28 +218,28 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
     """Run a chain and time its sweeps after the first ``n_dropped``."""
     from numba import cuda
 
-    from mcsquared.samplers.blocked.device import Device, DeviceCorpus
+    from mcsquared.samplers.backends.cuda import CudaBackend, DeviceCorpus
     from mcsquared.state import Bounds
 
     gc.collect()
     cuda.current_context().deallocations.clear()
     priors, observations, state = start
-    varies, places = not math.isinf(state.lam), []
+    varies, backends = not math.isinf(state.lam), []
     began = time.perf_counter()
     corpus = DeviceCorpus(observations, varies)
 
-    def place(workers: Any) -> Device:
-        places.append(Device(observations, priors, corpus, workers))
-        return places[-1]
+    def make_backend(threads: Any) -> CudaBackend:
+        backends.append(CudaBackend(observations, priors, corpus, threads))
+        return backends[-1]
 
-    each = _run(start, n_sweeps, seed, Bounds(case.clusters, case.topics), place)
+    each = _run(start, n_sweeps, seed, Bounds(case.clusters, case.topics), make_backend)
     seconds = time.perf_counter() - began
     free, total = cuda.current_context().get_memory_info()
     entries = len(observations.layout.words_of_group.column)
     sizes = (observations.n_groups, observations.n_tokens, entries, observations.n_words)
     return Measurement(
         timing=Timing(each[n_dropped:]),
-        work=Work(*sizes, *places[0].tables.slots, varies),
+        work=Work(*sizes, *backends[0].tables.slots, varies),
         clusters=state.n_clusters,
         topics=state.n_topics,
         gigabytes=(total - free) / 1e9,
@@ -247,14 +247,14 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
     )
 
 
-def _run(start: Start, n_sweeps: int, seed: int, bounds: Bounds, place: Any) -> list[float]:
+def _run(start: Start, n_sweeps: int, seed: int, bounds: Bounds, make_backend: Any) -> list[float]:
     """Run a chain as a fit does; return the seconds of each sweep."""
     from mcsquared.chain import ChainRun, Schedule, run_chains
 
     priors, observations, state = start
     run, burn_in = ChainRun(0, state), 5 * n_sweeps // 6
     schedule = Schedule(n_sweeps, burn_in, max((n_sweeps - burn_in) // 2, 1), 1)
-    run_chains([run], observations, priors, schedule, seed, bounds, places=place)
+    run_chains([run], observations, priors, schedule, seed, bounds, make_backend=make_backend)
     return list(run.trace["seconds"])
 
 

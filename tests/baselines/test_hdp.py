@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import mcsquared as mc2
 from mcsquared.baselines import HDP
-from mcsquared.baselines.franchise import start
+from mcsquared.baselines.hdp import start
 from mcsquared.baselines.kept import KeptTopics, globals_of
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
@@ -20,7 +20,7 @@ from mcsquared.families import Categorical, Gaussian
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.prediction.parameters import HALVES, stream
-from mcsquared.samplers.blocked import franchise
+from mcsquared.samplers import hdp
 from mcsquared.state import Bounds, differences, recount
 from tests.baselines.enumeration import visit, without_clusters
 from tests.statistics.agreement import distance
@@ -49,9 +49,9 @@ def chain(case, in_turn):
     def sweep():
         if in_turn:
             state.sweep += 1
-            franchise.sweep_in_turn(state, observations, priors, 5, 0, bounds)
+            hdp.sweep_in_turn(state, observations, priors, 5, 0, bounds)
         else:
-            franchise.sweep(state, observations, priors, 5, 0, bounds)
+            hdp.sweep(state, observations, priors, 5, 0, bounds)
 
     def see():
         groups = range(observations.n_groups)
@@ -78,7 +78,7 @@ def test_both_sweeps_agree_with_enumeration(in_turn, v, eta):
 def test_wrong_tables_are_noticed(monkeypatch):
     """Every token a table of its own: what the enumeration must tell from the right ones."""
     exact, sweep, see, _, _ = chain(tiny(), in_turn=True)
-    monkeypatch.setattr(franchise, "draw_tables", lambda customers, *_: customers)
+    monkeypatch.setattr(hdp, "draw_tables", lambda customers, *_: customers)
     everything = distance(visit(sweep, see, 1000, exact), lambda columns: columns)
     assert everything.total_variation > 0.02 + 1.5 * everything.expected, everything
 

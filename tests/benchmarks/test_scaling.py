@@ -17,9 +17,9 @@ from benchmarks.steps import timed_steps
 from mcsquared import Priors
 from mcsquared.distributed import _n_bytes
 from mcsquared.observations import observe
-from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked.shards import Shards
-from mcsquared.samplers.blocked.weights import Key
+from mcsquared.samplers.backends.sharded import ShardedBackend
+from mcsquared.samplers.sweep import BLOCKED
+from mcsquared.samplers.types import Key
 
 ENGINES = pytest.mark.parametrize("engine", [INFINITE, FINITE])
 SMALL = Size(150, 20, 120, 20, 16, 7)
@@ -85,17 +85,17 @@ def test_network_traffic_is_that_of_globals_and_sums(engine: str) -> None:
     observations = observe(corpus, priors)
     sent = []
 
-    class Watched(Shards):
-        def move_all(self, given):
+    class Watched(ShardedBackend):
+        def sweep_shards(self, given):
             sent.append(2 * _n_bytes(given))
-            for sums in super().move_all(given):
+            for sums in super().sweep_shards(given):
                 sent.append(_n_bytes(sums))
                 yield sums
 
-    place = Watched(observations, priors, 2)
-    state = blocked.start(observations, priors, 0, 0, n_clusters=5, n_topics=10)
-    place.put(state, Key(0, 0, 0))
-    blocked.sweep(state, observations, priors, 0, 0, place=place)
+    backend = Watched(observations, priors, 2)
+    state = BLOCKED.start(observations, priors, 0, 0, n_clusters=5, n_topics=10)
+    backend.load_labels(state, Key(0, 0, 0))
+    BLOCKED.sweep(state, observations, priors, 0, 0, backend=backend)
     clusters, topics = state.counts.topics_in_cluster.shape
     sizes = Sizes(
         corpus.n_groups,
@@ -119,13 +119,13 @@ def test_a_sized_corpus_has_its_size() -> None:
 
 
 def test_timed_functions_are_restored() -> None:
-    from mcsquared.samplers.blocked.psi import Psi
+    from mcsquared.samplers.content import groups
 
-    before = Psi.variates
+    before = groups.sum_groups
     with timed_steps() as seconds:
-        assert Psi.variates is not before
+        assert groups.sum_groups is not before
         assert seconds == {}
-    assert Psi.variates is before
+    assert groups.sum_groups is before
 
 
 def test_every_data_set_is_predicted_and_missing_ones_are_named(

@@ -22,12 +22,18 @@ from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked.shards import Shards, move_shard
-from mcsquared.samplers.blocked.weights import Key, draw_weights, make_room
-from mcsquared.samplers.joint import begin_log_tables
+from mcsquared.samplers.backends.local import LocalBackend
+from mcsquared.samplers.backends.sharded import ShardedBackend, sweep_shard
+from mcsquared.samplers.steps.collapsed import collapsed_step
+from mcsquared.samplers.steps.globals import draw_globals
+from mcsquared.samplers.steps.groups import draw_cell_topics, sweep_groups
+from mcsquared.samplers.steps.log_joint import begin_log_density_on_host
+from mcsquared.samplers.steps.slots import add_empty_slots, grow_slots
+from mcsquared.samplers.sweep import BLOCKED
+from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import Bounds, differences, recount
 
+BLOCKED_ALONE = BLOCKED.without(collapsed_step)
 APART = 1e-3  # share of draws that may differ
 GROUPS_APART = 0.03  # a token that differs takes the rest of its group along
 PLACE = (3, 1, 7)  # seed, chain, sweep
@@ -99,30 +105,30 @@ class Case:
         self.observations = observe(corpus, self.priors)
         given = (self.observations, self.priors)
         slots = (min(30, n_groups), n_topics)
-        self.state = blocked.start(*given, 0, 0, "random", *slots, bounds=self.bounds)
+        self.state = BLOCKED.start(*given, 0, 0, "random", *slots, bounds=self.bounds)
         for _ in range(3):
-            blocked.sweep(self.state, *given, 0, 0, self.bounds)
+            BLOCKED_ALONE.sweep(self.state, *given, 0, 0, self.bounds)
 
     def device(self, most_bytes=10**9):
-        from mcsquared.samplers.blocked.device import Device, DeviceCorpus
+        from mcsquared.samplers.backends.cuda import CudaBackend, DeviceCorpus
 
         varies = not math.isinf(self.state.lam)
         corpus = DeviceCorpus(self.observations, varies, most_bytes)
-        return Device(self.observations, self.priors, corpus)
+        return CudaBackend(self.observations, self.priors, corpus)
 
-    def moved(self, place):
-        """Return the state after its groups have moved, and what the move returned."""
+    def moved(self, backend):
+        """Return the state after its groups have moved, and the sum and density that go with it."""
         state = copy.deepcopy(self.state)
-        place.put(state, Key(0, 0, state.sweep))
+        backend.load_labels(state, Key(0, 0, state.sweep))
         state.sweep += 1
         key = Key(0, 0, state.sweep)
-        make_room(state, self.bounds)
-        place.begin(state, key)
-        weights = draw_weights(state, self.bounds, key, place.draw_shares)
-        log_rising = place.move(state, weights, place.draw_contexts(state, key), key)
-        tables = place.begin_log_tables(state)()
-        place.fetch(state)
-        return state, log_rising, tables
+        sweep = Sweep(state, self.observations, self.priors, self.bounds, backend, key)
+        for step in (add_empty_slots, draw_globals, sweep_groups, draw_cell_topics):
+            step(sweep)
+        log_rising = 0.0 if sweep.sums.log_rising is None else float(sweep.sums.log_rising.sum())
+        log_density = backend.begin_log_density(state)()
+        backend.save_labels(state)
+        return state, log_rising, log_density
 
 
 @pytest.fixture(scope="module", params=[math.inf, Gamma(1, 0.1)], ids=["shared", "varying"])
@@ -254,7 +260,7 @@ def test_statistics_are_products_of_the_coordinates_that_are_named(memory, kind)
 
 
 def test_groups_move_as_on_the_cpu(case, on_device):
-    expected, log_rising, _ = case.moved(blocked.Place(case.observations, case.priors))
+    expected, log_rising, _ = case.moved(LocalBackend(case.observations, case.priors))
     found, log_rising_found, _ = on_device[1]
     n_tokens = case.observations.n_tokens
     share = GROUPS_APART if len(found.topic_of_token) else APART
@@ -272,7 +278,9 @@ def test_groups_move_as_on_the_cpu(case, on_device):
 
 def test_counts_are_those_of_the_labels(case, on_device):
     state, _, tables = on_device[1]
-    assert tables == pytest.approx(begin_log_tables(state.counts, case.observations, case.priors)())
+    assert tables == pytest.approx(
+        begin_log_density_on_host(state.counts, case.observations, case.priors)()
+    )
     known = differences(state.counts, recount(state, case.observations))
     if not len(state.topic_of_token):  # then nothing tells the topics
         of_topics = {"topics_in_cluster", "tokens_in_cluster", "tokens_in_topic", "words_in_topic"}
@@ -282,37 +290,37 @@ def test_counts_are_those_of_the_labels(case, on_device):
 
 
 def test_a_shard_with_a_gpu_of_its_own_draws_what_it_draws_without(case, memory):
-    from mcsquared.samplers.blocked.device import DeviceCorpus
-    from mcsquared.samplers.blocked.device.shard import ShardThere
+    from mcsquared.samplers.backends.cuda import DeviceCorpus
+    from mcsquared.samplers.backends.cuda.shard import DeviceShard
 
     state, key = copy.deepcopy(case.state), Key(0, 0, case.state.sweep + 1)
-    place = Shards(case.observations, case.priors, 2)
-    place.put(state, key)
-    make_room(state, case.bounds)
-    place.begin(state, key)
-    weights = draw_weights(state, case.bounds, key)
-    given = place._globals(state, weights, place.draw_contexts(state, key), key)
-    shard, labels = place.shard(1), place.labels[1]
+    backend = ShardedBackend(case.observations, case.priors, 2)
+    backend.load_labels(state, key)
+    grow_slots(state, case.bounds)
+    given = backend.draw_globals(state, case.bounds, key)
+    shard, labels = backend.shard(1), backend.labels[1]
     assert shard.first_group > 0
     corpus = DeviceCorpus(shard, varies=not math.isinf(state.lam), most_bytes=10**9)
-    there = ShardThere(corpus, case.priors)
-    expected, sums = move_shard(shard, labels, given)
+    device = DeviceShard(corpus, case.priors)
+    expected, sums = sweep_shard(shard, labels, given)
     for _ in range(2):  # once more from the same labels, which are not those it has left there
-        found, sums_found = there.move_shard(labels, given)
+        found, sums_found = device.sweep_shard(labels, given)
     apart = (found.clusters != expected.clusters).mean()
     apart += (found.topics != expected.topics).mean() if len(found.topics) else 0.0
     assert apart <= GROUPS_APART
-    for name in ("words", "topics", "tables", "log_rising", "statistics"):
+    names = ("words", "cell_table", "topics", "tables", "log_rising", "topic_statistics")
+    for name in names:
         one, other = getattr(sums_found, name), getattr(sums, name)
         assert (one is None) == (other is None)
         if one is not None and not apart:
             floats = one.dtype.kind == "f"  # come as those of one chunk
             assert_near(one.sum(axis=0), other.sum(axis=0)) if floats else assert_near(one, other)
-    for one, other in zip(sums_found.groups[:3], sums.groups[:3], strict=True):
+    for name in ("groups", "categories", "totals"):
+        one, other = getattr(sums_found, name), getattr(sums, name)
         assert one.sum() == other.sum()
         if not apart:
             np.testing.assert_array_equal(one, other)
-    one, other = sums_found.groups.statistics, sums.groups.statistics
+    one, other = sums_found.context_statistics, sums.context_statistics
     assert_near(one.sum(axis=(0, 1)), other.sum(axis=(0, 1)))
 
 
@@ -340,7 +348,7 @@ def assert_near(found, expected):
 
 def test_shards_that_come_and_go_give_the_same_draws(case, on_device, monkeypatch):
     whole, (expected, log_rising, _) = on_device
-    corpus = "mcsquared.samplers.blocked.device.corpus"
+    corpus = "mcsquared.samplers.backends.cuda.corpus"
     monkeypatch.setattr(f"{corpus}.SHARE_OF_SHARD", 0.6)
     monkeypatch.setattr(f"{corpus}.AT_ONCE", 8)
     in_shards = case.device(most_bytes=whole.corpus.n_bytes - 1)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, fill_uniforms_at, philox
-from mcsquared.samplers.reference_draws import Numbers
+from tests.oracles.draws import Numbers
 
 F = np.float32
 PLACES = [(11, 3, 7), (2**32 - 1, 2**31 + 5, 2**32 - 1), (0, 0, 0)]  # seed, chain, sweep

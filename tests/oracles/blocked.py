@@ -28,12 +28,12 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.cells import FEW, MANY_TOPICS
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
-from mcsquared.samplers.concentrations import (
+from mcsquared.samplers.steps.concentrations import (
     draw_topic_weights,
     resample_concentration,
     resample_given_lengths,
 )
-from mcsquared.samplers.reference_draws import (
+from tests.oracles.draws import (
     BLOCK,
     Numbers,
     break_stick,

@@ -18,7 +18,7 @@ from mcsquared.families import (
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers import collapsed
+from mcsquared.samplers.sweep import COLLAPSED
 
 N_GROUPS = 11
 CONCENTRATIONS = {"alpha": Gamma(2.0, 1.0), "v": Gamma(3.0, 1.0), "eta": Gamma(3.0, 1.0)}
@@ -35,7 +35,7 @@ class Case:
 
     def start(self, seed=1, chain=0, **options):
         options = {"init": "random", "n_clusters": 4, "n_topics": 5} | options
-        return collapsed.start(self.observations, self.priors, seed, chain, **options)
+        return COLLAPSED.start(self.observations, self.priors, seed, chain, **options)
 
 
 def make_words(rng):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked.words import leave_closed_slots
+from mcsquared.samplers.steps.groups import leave_closed_slots
+from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.state import Bounds
 from tests.samplers.word_cases import CASES
 
@@ -22,7 +22,7 @@ def test_tokens_in_closed_slots_move_to_the_open_slot_beside_them():
 @pytest.mark.parametrize("most", [1, 3])
 def test_topics_stay_within_their_bound(name, most):
     case, bounds = CASES[name], Bounds(topics=most)
-    state = blocked.start(case.observations, case.priors, 5, 0, "random", 4, 5, bounds)
+    state = BLOCKED.start(case.observations, case.priors, 5, 0, "random", 4, 5, bounds)
     for _ in range(20):
-        blocked.sweep(state, case.observations, case.priors, 5, 0, bounds)
+        BLOCKED.sweep(state, case.observations, case.priors, 5, 0, bounds)
         assert 1 <= state.n_topics <= most

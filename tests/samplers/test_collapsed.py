@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from mcsquared.corpus import Corpus
-from mcsquared.samplers import collapsed
-from mcsquared.state import Counts, differences, recount
+from mcsquared.samplers.sweep import COLLAPSED
+from mcsquared.state import Bounds, Counts, differences, recount
 from tests.samplers.cases import CASES, Case, every_case
 
 
@@ -19,7 +19,7 @@ def run(case, n_sweeps, seed=3, chain=0, state=None, **options):
     state = case.start(seed, chain) if state is None else state
     labels = []
     for _ in range(n_sweeps):
-        collapsed.sweep(state, observations, case.priors, seed, chain, **options)
+        COLLAPSED.sweep(state, observations, case.priors, seed, chain, **options)
         labels.append(np.concatenate([state.cluster_of_group, state.topic_of_token]))
     return np.array(labels), state
 
@@ -58,7 +58,7 @@ def test_counts_equal_a_recount_after_every_sweep(case):
     observations = case.observations
     state = case.start()
     for _ in range(40):
-        collapsed.sweep(state, observations, case.priors, 7, 1)
+        COLLAPSED.sweep(state, observations, case.priors, 7, 1)
         assert differences(state.counts, recount(state, observations)) == []
         assert np.exp(state.log_unused[0]) + state.topic_weights.sum() == pytest.approx(1.0)
         np.testing.assert_array_equal(state.topic_weights > 0, state.counts.tokens_in_topic > 0)
@@ -92,8 +92,8 @@ def test_bounds_hold_and_are_reached(case):
     state = case.start(n_clusters=1, n_topics=1)
     reached = set()
     for _ in range(20):
-        bounds = collapsed.Bounds(clusters=3, topics=4)
-        collapsed.sweep(state, observations, case.priors, 7, 1, bounds)
+        bounds = Bounds(clusters=3, topics=4)
+        COLLAPSED.sweep(state, observations, case.priors, 7, 1, bounds)
         assert state.n_clusters <= 3
         assert state.n_topics <= 4
         reached.add((state.n_clusters, state.n_topics))
@@ -107,7 +107,7 @@ def test_a_bound_of_one_leaves_one_cluster_and_one_topic():
         case,
         5,
         state=case.start(n_clusters=1, n_topics=1),
-        bounds=collapsed.Bounds(clusters=1, topics=1),
+        bounds=Bounds(clusters=1, topics=1),
     )
     assert state.n_clusters == state.n_topics == 1
     assert len(np.unique(labels[-1])) == 1

@@ -6,14 +6,15 @@ from scipy import integrate, stats
 from scipy.special import gammaln
 
 from mcsquared.model.parameters import Gamma
-from mcsquared.samplers.concentrations import (
-    draw_tables,
+from mcsquared.samplers.init.starts import start_collapsed as start
+from mcsquared.samplers.steps.concentrations import (
     draw_topic_weights,
     resample_concentration,
     resample_eta_given_weights,
     resample_given_lengths,
 )
-from mcsquared.samplers.starts import start
+from mcsquared.samplers.steps.tables import draw_tables
+from mcsquared.samplers.types import Key
 from tests.samplers.cases import CASES
 
 PRIOR = Gamma(2.0, 1.5)
@@ -112,9 +113,9 @@ def test_a_tiny_eta_leaves_an_unused_weight_below_any_float():
 def test_tables_of_a_cell_do_not_depend_on_the_slots_around_it():
     customers = np.random.default_rng(7).integers(0, 50, (4, 5)).astype(np.int32)
     concentration = np.array([0.5, 1.0, 3.0, 0.1, 2.0])
-    small = draw_tables(customers, concentration, 1, 0, 1)
+    small = draw_tables(customers, concentration, Key(1, 0, 1))
     wide = draw_tables(
-        np.pad(customers, ((0, 3), (0, 11))), np.append(concentration, np.zeros(11)), 1, 0, 1
+        np.pad(customers, ((0, 3), (0, 11))), np.append(concentration, np.zeros(11)), Key(1, 0, 1)
     )
     np.testing.assert_array_equal(wide[:4, :5], small)
     assert not wide[4:].any()

@@ -17,14 +17,17 @@ import pytest
 
 from mcsquared.kernels.cpu import special, tables
 from mcsquared.kernels.rng import Step, generator
-from mcsquared.samplers import blocked, collapsed, concentrations, reference, reference_blocked
-from mcsquared.samplers import starts as mixture_starts
-from mcsquared.samplers.blocked import starts, weights
-from mcsquared.samplers.blocked.weights import make_room
-from mcsquared.samplers.reference_draws import Numbers
+from mcsquared.samplers import types
+from mcsquared.samplers.init import mixture
+from mcsquared.samplers.steps import tables as table_steps
+from mcsquared.samplers.steps.slots import grow_slots
+from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
 from mcsquared.state import NO_BOUNDS
+from tests.oracles import blocked as plain_blocked
+from tests.oracles import collapsed as plain_collapsed
+from tests.oracles.draws import Numbers
 from tests.samplers import cases, test_reference
-from tests.samplers.word_cases import CASES, make_plain_room, plain_data, start
+from tests.samplers.word_cases import BLOCKED_ALONE, CASES, make_plain_room, plain_data, start
 
 SEED = 5
 VECTORS = ["gaussian", "bernoulli", "multivariate", "no_content"]
@@ -94,10 +97,10 @@ def test_no_two_draws_of_the_blocked_sampler_share_a_number(name, record):
     for chain in range(2):
         state, plain = start(case, SEED, chain)
         for _ in range(3):
-            make_room(state, NO_BOUNDS)
+            grow_slots(state, NO_BOUNDS)
             make_plain_room(plain, *state.tables.shape)
-            reference_blocked.sweep(plain, data, case.priors, SEED, chain, record.numbers)
-            blocked.sweep(state, case.observations, case.priors, SEED, chain)
+            plain_blocked.sweep(plain, data, case.priors, SEED, chain, record.numbers)
+            BLOCKED_ALONE.sweep(state, case.observations, case.priors, SEED, chain)
     # Bags, too, draw by the numbers of their chain alone.
     assert record.chains == {0, 1}
     expected = {Step.CLUSTERS, Step.TOPICS, Step.CONTENT_HELD, Step.TOPIC_SHARES, Step.TABLES}
@@ -110,17 +113,17 @@ def test_no_two_draws_of_the_blocked_sampler_share_a_number(name, record):
 def test_no_two_draws_of_the_collapsed_sampler_share_a_number(name, record, monkeypatch):
     case = cases.CASES[name]
     observations, data = case.observations, test_reference.plain_data(case)
-    monkeypatch.setattr(reference, "uniform", record.uniform)
+    monkeypatch.setattr(plain_collapsed, "uniform", record.uniform)
     monkeypatch.setattr(special, "uniform", record.uniform)
     monkeypatch.setattr(tables, "crt", special.crt.py_func)
-    monkeypatch.setattr(concentrations, "draw_table_counts", tables.draw_table_counts.py_func)
-    monkeypatch.setattr(concentrations, "generator", record.generator)
+    monkeypatch.setattr(table_steps, "draw_table_counts", tables.draw_table_counts.py_func)
+    monkeypatch.setattr(types, "generator", record.generator)
     for chain in range(2):
         state = case.start(chain=chain)
         for _ in range(3):
             plain = test_reference.plain_state(state)
-            collapsed.sweep(state, observations, case.priors, SEED, chain)
-            reference.sweep(plain, data, SEED, chain)
+            COLLAPSED.sweep(state, observations, case.priors, SEED, chain)
+            plain_collapsed.sweep(plain, data, SEED, chain)
     assert {Step.CLUSTERS, Step.TOPICS, Step.BIRTHS, Step.TABLES, Step.V} <= record.steps
 
 
@@ -129,10 +132,10 @@ def test_no_two_draws_of_the_collapsed_sampler_share_a_number(name, record, monk
 def test_the_compiled_sampler_begins_no_stream_twice(name, lam, record, monkeypatch):
     case = cases.CASES[name]
     case = cases.Case(case.corpus, dataclasses.replace(case.priors, lam=lam))
-    monkeypatch.setattr(weights, "generator", record.generator)
-    state = blocked.start(case.observations, case.priors, SEED, 0, "random", 4, 5)
+    monkeypatch.setattr(types, "generator", record.generator)
+    state = BLOCKED.start(case.observations, case.priors, SEED, 0, "random", 4, 5)
     for _ in range(3):
-        blocked.sweep(state, case.observations, case.priors, SEED, 0)
+        BLOCKED.sweep(state, case.observations, case.priors, SEED, 0)
     assert len(record.streams) >= 3 * 8
 
 
@@ -140,16 +143,18 @@ def test_a_start_takes_no_number_of_a_sweep(record, monkeypatch):
     case = cases.CASES["words_all_contexts"]
     chains = []
 
-    def sweep_clusters(state, observations, seed, chain, bounds):
-        chains.append((chain, state.sweep))
+    def sweep_clusters(state, observations, key, bounds):
+        chains.append((key.chain, key.sweep))
         state.cluster_of_group[:] = state.sweep % 2  # never at rest
 
-    monkeypatch.setattr(starts, "generator", record.generator, raising=False)
-    monkeypatch.setattr(mixture_starts, "generator", record.generator)
-    monkeypatch.setattr(mixture_starts, "sweep_clusters", sweep_clusters)
-    blocked.start(case.observations, case.priors, SEED, 3, "auto")
-    # Sweeps of a chain begin at 1; the mixture of a start has a chain that no fit has.
-    assert record.streams == {(SEED, 3, 0, Step.START), (SEED, 2**31 + 3, 0, Step.START)}
+    monkeypatch.setattr(types, "generator", record.generator)
+    monkeypatch.setattr(mixture, "sweep_clusters", sweep_clusters)
+    BLOCKED.start(case.observations, case.priors, SEED, 3, "auto")
+    # Sweeps of a chain begin at 1; the mixture and the HDP of a start have chains that no fit has.
+    of_hdp = {stream for stream in record.streams if stream[1] == 2**29 + 3}
+    expected = {(SEED, 3, 0, Step.START), (SEED, 2**31 + 3, 0, Step.START)}
+    assert record.streams - of_hdp == expected
+    assert of_hdp
     assert set(chains) == {(2**31 + 3, sweep) for sweep in range(1, 21)}
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from mcsquared.corpus import Words
 from mcsquared.model.priors import vector_observations
-from mcsquared.samplers import collapsed
-from mcsquared.samplers.joint import log_joint
+from mcsquared.samplers.steps.log_joint import log_joint
+from mcsquared.samplers.sweep import COLLAPSED
 from tests.samplers.cases import every_case
 
 
@@ -72,7 +72,7 @@ def log_weights(case, state):
 def test_the_joint_density_equals_its_terms_written_out(case):
     observations, state = case.observations, case.start()
     for _ in range(4):
-        collapsed.sweep(state, observations, case.priors, 2, 0)
+        COLLAPSED.sweep(state, observations, case.priors, 2, 0)
         expected = log_seating(case, state) + log_contexts(case, state)
         if observations.n_tokens:
             for term in (log_topics, log_content, log_weights):
@@ -83,7 +83,7 @@ def test_the_joint_density_equals_its_terms_written_out(case):
 @every_case
 def test_the_joint_density_does_not_depend_on_labels(case):
     observations, state = case.observations, case.start()
-    collapsed.sweep(state, observations, case.priors, 2, 0)
+    COLLAPSED.sweep(state, observations, case.priors, 2, 0)
     before = log_joint(state, observations, case.priors)
     counts = state.counts
     order = np.random.default_rng(0).permutation(len(state.topic_weights))
@@ -97,8 +97,8 @@ def test_the_joint_density_does_not_depend_on_labels(case):
 
 def test_the_difference_of_two_joints_is_the_ratio_of_the_conditional():
     """p(l_i = m | ·) of a single token is the joint of each choice, normalised."""
-    from mcsquared.samplers import reference
     from mcsquared.state import recount
+    from tests.oracles.collapsed import topic_conditional
     from tests.samplers.cases import CASES
     from tests.samplers.test_reference import plain_data, plain_state
 
@@ -106,7 +106,7 @@ def test_the_difference_of_two_joints_is_the_ratio_of_the_conditional():
     observations, state = case.observations, case.start()
     data, plain = plain_data(case), plain_state(state)
     token = int(np.flatnonzero(np.bincount(state.topic_of_token)[state.topic_of_token] > 1)[0])
-    choices, log_chances = reference.topic_conditional(token, plain, data)
+    choices, log_chances = topic_conditional(token, plain, data)
     joints = []
     for m in choices[:-1]:
         state.topic_of_token[token] = m

@@ -10,9 +10,9 @@ from mcsquared.corpus import Corpus
 from mcsquared.families import ConjugateFamily, Poisson
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers import collapsed
-from mcsquared.samplers.joint import log_joint
-from mcsquared.state import differences, recount
+from mcsquared.samplers.steps.log_joint import log_joint
+from mcsquared.samplers.sweep import COLLAPSED
+from mcsquared.state import Bounds, differences, recount
 from tests.samplers.cases import CASES, CONCENTRATIONS, Case
 from tests.samplers.test_collapsed import with_slots
 
@@ -41,12 +41,12 @@ class Visits(ConjugateFamily):
 KERNEL, OWN = Poisson(1.5, 0.4), Visits()
 
 
-def labels_of(case, n_sweeps, seed=2, state=None, bounds=collapsed.Bounds()):  # noqa: B008
+def labels_of(case, n_sweeps, seed=2, state=None, bounds=Bounds()):  # noqa: B008
     observations = case.observations
     state = case.start(seed) if state is None else state
     labels = []
     for _ in range(n_sweeps):
-        collapsed.sweep(state, observations, case.priors, seed, 0, bounds)
+        COLLAPSED.sweep(state, observations, case.priors, seed, 0, bounds)
         assert differences(state.counts, recount(state, observations)) == []
         labels.append(np.concatenate([state.cluster_of_group, state.topic_of_token]))
     return np.array(labels), log_joint(state, observations, case.priors)
@@ -89,7 +89,7 @@ def test_an_own_family_grows_and_keeps_bounds_as_the_kernel_does():
         begin = with_slots(case.start(2, n_clusters=1, n_topics=1), 1, 8)
         found.append(labels_of(case, 10, state=begin)[0])
         begin = with_slots(case.start(2, n_clusters=1, n_topics=1), 1, 8)
-        bounds = collapsed.Bounds(clusters=3, topics=4)
+        bounds = Bounds(clusters=3, topics=4)
         found.append(labels_of(case, 10, state=begin, bounds=bounds)[0])
     np.testing.assert_array_equal(found[0], found[2])
     np.testing.assert_array_equal(found[1], found[3])

@@ -6,11 +6,11 @@ import pytest
 from mcsquared.corpus import Words
 from mcsquared.kernels.cpu.tokens import UNROLLED
 from mcsquared.model.priors import vector_observations
-from mcsquared.samplers import collapsed, reference
-from mcsquared.samplers.concentrations import resample_concentrations
+from mcsquared.samplers.steps.collapsed import COLLAPSED_MOVES
+from mcsquared.samplers.types import Key, Sweep
+from mcsquared.state import NO_BOUNDS
+from tests.oracles import collapsed as plain_collapsed
 from tests.samplers.cases import every_case
-
-BOUNDS = collapsed.Bounds()
 
 
 def plain_data(case):
@@ -23,7 +23,7 @@ def plain_data(case):
         rows = np.zeros((corpus.n_groups, priors.contexts[name].n_stats))
         rows[column.observed] = priors.contexts[name].statistics(column.observations())
         contexts.append(rows)
-    return reference.PlainData(
+    return plain_collapsed.PlainData(
         group_of_token=np.repeat(np.arange(corpus.n_groups), np.diff(observations.group_start)),
         content_family=priors.content,
         content=priors.content.statistics(x),
@@ -35,7 +35,7 @@ def plain_data(case):
 
 def plain_state(state):
     active = np.flatnonzero(state.counts.tokens_in_topic)
-    return reference.PlainState(
+    return plain_collapsed.PlainState(
         cluster_of_group=state.cluster_of_group.astype(np.int64),
         topic_of_token=state.topic_of_token.astype(np.int64),
         topic_weights={int(m): float(state.topic_weights[m]) for m in active},
@@ -57,9 +57,10 @@ def test_compiled_and_plain_sampler_draw_the_same_labels(case):
         plain = plain_state(state)
         before = state.cluster_of_group.copy(), state.topic_of_token.copy()
         state.sweep += 1
-        collapsed.sweep_clusters(state, observations, 5, 2, BOUNDS)
-        collapsed.sweep_topics(state, observations, case.priors, 5, 2, BOUNDS)
-        reference.sweep(plain, data, 5, 2)
+        sweep = Sweep(state, observations, case.priors, NO_BOUNDS, None, Key(5, 2, state.sweep))
+        for move in COLLAPSED_MOVES[:2]:  # clusters and topics
+            move(sweep)
+        plain_collapsed.sweep(plain, data, 5, 2)
         np.testing.assert_array_equal(state.cluster_of_group, plain.cluster_of_group)
         np.testing.assert_array_equal(state.topic_of_token, plain.topic_of_token)
         active = sorted(plain.topic_weights)
@@ -69,6 +70,7 @@ def test_compiled_and_plain_sampler_draw_the_same_labels(case):
         assert np.exp(state.log_unused[0]) == pytest.approx(plain.unused_weight, rel=1e-9)
         moved += (state.cluster_of_group != before[0]).sum()
         births += len(set(active) - set(before[1].tolist()))
-        resample_concentrations(state, case.priors, 5, 2)
+        for move in COLLAPSED_MOVES[2:]:
+            move(sweep)
     assert moved > 10
     assert births > 0 or observations.n_tokens == 0

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mcsquared.samplers import blocked, reference_blocked
-from mcsquared.samplers.blocked.weights import make_room
+from mcsquared.samplers.steps.slots import grow_slots
 from mcsquared.state import NO_BOUNDS
-from tests.samplers.word_cases import every_case, make_plain_room, plain_data, start
+from tests.oracles import blocked as plain_blocked
+from tests.samplers.word_cases import BLOCKED_ALONE, every_case, make_plain_room, plain_data, start
 
 SEED, CHAIN = 5, 2
 
@@ -19,10 +19,10 @@ def test_compiled_and_plain_sampler_draw_the_same_labels(case):
     moved = 0
     for _ in range(4):
         before = state.cluster_of_group.copy()
-        make_room(state, NO_BOUNDS)
+        grow_slots(state, NO_BOUNDS)
         make_plain_room(plain, *state.tables.shape)
-        blocked.sweep(state, observations, case.priors, SEED, CHAIN)
-        reference_blocked.sweep(plain, data, case.priors, SEED, CHAIN)
+        BLOCKED_ALONE.sweep(state, observations, case.priors, SEED, CHAIN)
+        plain_blocked.sweep(plain, data, case.priors, SEED, CHAIN)
         assert_same(state, plain)
         moved += (state.cluster_of_group != before).sum()
     assert moved > 5

@@ -11,8 +11,9 @@ from mcsquared.errors import InputError
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked.shards import Shards
+from mcsquared.samplers.backends.sharded import ShardedBackend
+from mcsquared.samplers.sweep import BLOCKED
+from mcsquared.samplers.types import Key
 from mcsquared.state import differences, recount
 from tests.statistics.corpora import OWN
 
@@ -51,14 +52,14 @@ def test_shards_change_nothing_in_what_is_drawn(content, lam, n_shards):
     corpus = CORPORA[content]()
     priors = Priors.for_corpus(corpus, lam=LAMS[lam])
     given = (observe(corpus, priors), priors)
-    state = blocked.start(*given, 3, 0, "random", 5, 8)
+    state = BLOCKED.start(*given, 3, 0, "random", 5, 8)
     whole, in_shards = copy.deepcopy(state), copy.deepcopy(state)
-    place = Shards(*given, n_shards)
-    place.put(in_shards, blocked.Key(3, 0, 0))
+    backend = ShardedBackend(*given, n_shards)
+    backend.load_labels(in_shards, Key(3, 0, 0))
     for _ in range(4):
-        blocked.sweep(whole, *given, 3, 0)
-        blocked.sweep(in_shards, *given, 3, 0, place=place)
-    place.fetch(in_shards)
+        BLOCKED.sweep(whole, *given, 3, 0)
+        BLOCKED.sweep(in_shards, *given, 3, 0, backend=backend)
+    backend.save_labels(in_shards)
     np.testing.assert_array_equal(in_shards.cluster_of_group, whole.cluster_of_group)
     np.testing.assert_array_equal(in_shards.topic_of_token, whole.topic_of_token)
     for name in vars(whole.counts):
@@ -75,8 +76,8 @@ def test_shards_are_the_corpus_in_pieces(content):
     corpus = CORPORA[content]()
     priors = Priors.for_corpus(corpus, lam=1.0)
     observations = observe(corpus, priors)
-    place = Shards(observations, priors, 4)
-    shards = [place.shard(number) for number in range(place.n_shards)]
+    backend = ShardedBackend(observations, priors, 4)
+    shards = [backend.shard(number) for number in range(backend.n_shards)]
     assert len(shards) == 4
     assert sum(shard.n_groups for shard in shards) == N_GROUPS
     np.testing.assert_array_equal(
@@ -85,11 +86,11 @@ def test_shards_are_the_corpus_in_pieces(content):
     for shard in shards:
         rows = slice(shard.first_group, shard.first_group + shard.n_groups)
         np.testing.assert_array_equal(shard.dense.values, observations.dense.values[rows])
-        state = blocked.start(shard, priors, 0, 0, "random", 2, 2)
+        state = BLOCKED.start(shard, priors, 0, 0, "random", 2, 2)
         assert differences(state.counts, recount(state, shard)) == []
 
 
 def test_families_of_ones_own_are_refused():
     tiny = next(iter(OWN.values()))()
-    with pytest.raises(InputError, match="is one of your own, but groups in shards take only"):
-        Shards(tiny.observations, tiny.priors, 2)
+    with pytest.raises(InputError, match="must have families with kernels, got the Python family"):
+        ShardedBackend(tiny.observations, tiny.priors, 2)

@@ -9,9 +9,11 @@ from mcsquared.errors import InputError
 from mcsquared.families import Categorical
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.model.priors import Priors
-from mcsquared.samplers.collapsed import Bounds, start
-from mcsquared.samplers.starts import STARTS, state_from_assignments, without_topics
-from mcsquared.state import differences, recount
+from mcsquared.samplers.init.assignments import state_from_assignments
+from mcsquared.samplers.init.mixture import without_topics
+from mcsquared.samplers.init.starts import STARTS
+from mcsquared.samplers.init.starts import start_collapsed as start
+from mcsquared.state import Bounds, differences, recount
 from tests.samplers.cases import CASES, Case, every_case
 
 every_start = pytest.mark.parametrize("init", STARTS)
@@ -52,7 +54,7 @@ def test_a_start_depends_on_seed_and_chain_alone(init):
 
 def test_an_unknown_start_is_named():
     case = CASES["words"]
-    with pytest.raises(InputError, match="init is 'best', but one of 'auto', 'random' is wanted"):
+    with pytest.raises(InputError, match="init must be one of 'auto', 'random', got 'best'"):
         start(case.observations, case.priors, 0, 0, "best")
 
 

@@ -9,10 +9,11 @@ from scipy import sparse
 
 from mcsquared.families import Categorical
 from mcsquared.model.parameters import Gamma
-from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked.weights import make_room
-from mcsquared.samplers.reference_blocked import PlainData, PlainState
+from mcsquared.samplers.steps.collapsed import collapsed_step
+from mcsquared.samplers.steps.slots import grow_slots
+from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.state import NO_BOUNDS
+from tests.oracles.blocked import PlainData, PlainState
 from tests.samplers.cases import case, make_contexts
 
 N_GROUPS = 11
@@ -49,6 +50,8 @@ CASES = {
     for name, case in make_cases().items()
     for how, lam in LAMS.items()
 }
+
+BLOCKED_ALONE = BLOCKED.without(collapsed_step)  # what the plain sampler draws
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
@@ -96,8 +99,8 @@ def plain_state(state) -> PlainState:
 
 def start(case, seed, chain):
     """A random start, and the plain one beside it."""
-    state = blocked.start(case.observations, case.priors, seed, chain, "random", 4, 5)
-    make_room(state, NO_BOUNDS)
+    state = BLOCKED.start(case.observations, case.priors, seed, chain, "random", 4, 5)
+    grow_slots(state, NO_BOUNDS)
     return state, plain_state(state)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcsquared.samplers import collapsed
+from mcsquared.samplers.sweep import COLLAPSED
 from tests.statistics.tiny import canonical
 from tests.statistics.varying import exact_posterior
 
@@ -30,7 +30,7 @@ class Visits:
     exact: dict
 
 
-def run(tiny, n_sweeps, seed, sampler=collapsed, burn_in=200):
+def run(tiny, n_sweeps, seed, sampler=COLLAPSED, burn_in=200):
     """Sweep a tiny corpus and note the state after every sweep.
 
     Parameters
@@ -152,7 +152,7 @@ def n_topics(state):
     return len(state[1])
 
 
-def compare(tiny, n_sweeps, seed, sampler=collapsed):
+def compare(tiny, n_sweeps, seed, sampler=COLLAPSED):
     """Run a chain and return its distances from the exact posterior by what is looked at."""
     visits = run(tiny, n_sweeps, seed, sampler)
     return {

@@ -14,7 +14,7 @@ from mcsquared.families import (
 )
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
-from mcsquared.samplers.collapsed import Bounds
+from mcsquared.state import Bounds
 from tests.statistics.tiny import Tiny
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from mcsquared.model.parameters import Gamma
-from mcsquared.samplers import collapsed
+from mcsquared.samplers.sweep import COLLAPSED
 from mcsquared.state import count
 from tests.statistics.forward import WORDS, Labels, draw, seat
 
@@ -68,7 +68,7 @@ def forward_draws(design, n, seed):
     return [list(statistics(*draw(design, rng), design.priors).values()) for _ in range(n)]
 
 
-def chain_draws(design, n, seed, sampler=collapsed):
+def chain_draws(design, n, seed, sampler=COLLAPSED):
     """Alternate sweeps and new data given the labels."""
     rng = np.random.default_rng(seed)
     _, data = draw(design, rng)

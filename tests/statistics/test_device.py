@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from mcsquared.samplers import blocked
+from mcsquared.samplers.sweep import BLOCKED
+from mcsquared.samplers.types import Key
+from mcsquared.state import NO_BOUNDS
 from tests.statistics.agreement import compare, is_exact, row
 from tests.statistics.joint_chain import chain_draws, forward_draws, largest, scores
 from tests.statistics.joint_chain import row as joint_row
@@ -25,20 +27,20 @@ CORPORA = [
 class OnDevice:
     """The blocked sampler with its groups on the GPU, for one chain at a time."""
 
-    start = staticmethod(blocked.start)
+    start = staticmethod(BLOCKED.start)
 
     def __init__(self):
         self.given = None
 
-    def sweep(self, state, observations, priors, seed, chain, bounds=blocked.NO_BOUNDS):
-        from mcsquared.samplers.blocked.device import Device, DeviceCorpus
+    def sweep(self, state, observations, priors, seed, chain, bounds=NO_BOUNDS):
+        from mcsquared.samplers.backends.cuda import CudaBackend, DeviceCorpus
 
         if self.given is not observations:
             corpus = DeviceCorpus(observations, varies=not math.isinf(state.lam))
-            self.place, self.given = Device(observations, priors, corpus), observations
-            self.place.put(state, blocked.Key(0, 0, state.sweep))
-        blocked.sweep(state, observations, priors, seed, chain, bounds, place=self.place)
-        self.place.fetch(state)
+            self.backend, self.given = CudaBackend(observations, priors, corpus), observations
+            self.backend.load_labels(state, Key(0, 0, state.sweep))
+        BLOCKED.sweep(state, observations, priors, seed, chain, bounds, self.backend)
+        self.backend.save_labels(state)
 
 
 @pytest.fixture

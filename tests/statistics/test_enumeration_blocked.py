@@ -2,18 +2,21 @@
 
 from dataclasses import replace
 from math import inf
-from types import SimpleNamespace
 
 import pytest
 
 from mcsquared.model.parameters import Gamma
-from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked import mixing, place, weights, words
-from mcsquared.samplers.collapsed import Bounds
+from mcsquared.samplers.backends import base
+from mcsquared.samplers.content import words
+from mcsquared.samplers.steps import weights
+from mcsquared.samplers.steps.collapsed import collapsed_step
+from mcsquared.samplers.sweep import BLOCKED
+from mcsquared.state import Bounds
 from tests.statistics import plain_blocked
 from tests.statistics.agreement import compare, is_exact, row
 from tests.statistics.corpora import CORPORA, OWN, bounded, missing_and_bag
 
+BLOCKED_ALONE = BLOCKED.without(collapsed_step)
 LAMS = {"λ = ∞": inf, "λ = 0.5": 0.5, "λ resampled": Gamma(2.0, 1.0)}
 every_lam = pytest.mark.parametrize("lam", LAMS, ids=["infinite", "fixed", "resampled"])
 
@@ -40,14 +43,14 @@ def make(name, lam):
 
 @pytest.mark.parametrize(("lam", "name"), SHORT)
 def test_a_short_chain_agrees_with_enumeration(name, lam):
-    found = compare(make(name, lam), n_sweeps=1500, seed=2, sampler=blocked)
+    found = compare(make(name, lam), n_sweeps=1500, seed=2, sampler=BLOCKED_ALONE)
     assert is_exact(found, allowance=0.03, n_errors=4), found
 
 
 def test_weighing_the_topics_of_a_group_first_agrees_with_enumeration(monkeypatch):
     """What is done when there are many topics, here with a few."""
     monkeypatch.setattr(words, "MANY_SLOTS", 0)
-    found = compare(make("repeated words", "λ = 0.5"), n_sweeps=2000, seed=3, sampler=blocked)
+    found = compare(make("repeated words", "λ = 0.5"), n_sweeps=2000, seed=3, sampler=BLOCKED)
     assert is_exact(found, allowance=0.03, n_errors=4), found
 
 
@@ -55,20 +58,13 @@ def test_weighing_the_topics_of_a_group_first_agrees_with_enumeration(monkeypatc
 def test_weighing_the_topics_of_a_group_first_agrees_in_a_long_chain(monkeypatch, calibration):
     n_sweeps = 20_000
     monkeypatch.setattr(words, "MANY_SLOTS", 0)
-    found = compare(make("repeated words", "λ resampled"), n_sweeps, seed=1, sampler=blocked)
+    found = compare(make("repeated words", "λ resampled"), n_sweeps, seed=1, sampler=BLOCKED)
     calibration("enumeration, blocked, own topics first: repeated words", n=n_sweeps, **row(found))
     assert is_exact(found, allowance=0.01, n_errors=3), found
 
 
-def sweep_both(state, observations, priors, seed, chain, bounds):
-    """A blocked sweep and a collapsed one, as a fit of few words does."""
-    blocked.sweep(state, observations, priors, seed, chain, bounds)
-    mixing.sweep_collapsed(state, observations, priors, seed, chain, bounds)
-
-
 def test_blocked_and_collapsed_sweeps_in_turn_agree_with_enumeration():
-    both = SimpleNamespace(start=blocked.start, sweep=sweep_both)
-    found = compare(make("repeated words", "λ = ∞"), n_sweeps=1000, seed=2, sampler=both)
+    found = compare(make("repeated words", "λ = ∞"), n_sweeps=1000, seed=2, sampler=BLOCKED)
     assert is_exact(found, allowance=0.03, n_errors=4), found
 
 
@@ -76,8 +72,7 @@ def test_blocked_and_collapsed_sweeps_in_turn_agree_with_enumeration():
 @pytest.mark.parametrize("name", ["missing Gaussian context and a bag", "sampled concentrations"])
 def test_long_chains_of_both_sweeps_in_turn_agree_with_enumeration(name, calibration):
     n_sweeps = 10_000
-    both = SimpleNamespace(start=blocked.start, sweep=sweep_both)
-    found = compare(make(name, "λ = ∞"), n_sweeps=n_sweeps, seed=1, sampler=both)
+    found = compare(make(name, "λ = ∞"), n_sweeps=n_sweeps, seed=1, sampler=BLOCKED)
     calibration(f"enumeration, blocked and collapsed in turn: {name}", n=n_sweeps, **row(found))
     assert is_exact(found, allowance=0.01, n_errors=3), found
 
@@ -88,11 +83,11 @@ def test_long_chains_of_both_sweeps_in_turn_agree_with_enumeration(name, calibra
 def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
     """Of so many rows some are beyond three standard errors by chance: those get a second chain."""
     n_sweeps = 6_000 if name in OWN else 20_000
-    found = compare(make(name, lam), n_sweeps=n_sweeps, seed=1, sampler=blocked)
+    found = compare(make(name, lam), n_sweeps=n_sweeps, seed=1, sampler=BLOCKED_ALONE)
     measured = row(found)
     if not is_exact(found, allowance=0.01, n_errors=3):
         first, n_sweeps = measured, 3 * n_sweeps
-        found = compare(make(name, lam), n_sweeps=n_sweeps, seed=2, sampler=blocked)
+        found = compare(make(name, lam), n_sweeps=n_sweeps, seed=2, sampler=BLOCKED_ALONE)
         measured = row(found)
         measured["note"] += f"; a first, shorter chain: z {first['largest_z']:.2f}"
     calibration(f"enumeration, blocked, {lam}: {name}", n=n_sweeps, **measured)
@@ -103,7 +98,7 @@ def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
 def test_bounds_that_bind_hold_and_are_near_the_posterior_given_them(calibration):
     """With topics summed out of the z step, a bound can only close slots: that is not exact."""
     n_sweeps = 20_000
-    found = compare(bounded(), n_sweeps=n_sweeps, seed=1, sampler=blocked)
+    found = compare(bounded(), n_sweeps=n_sweeps, seed=1, sampler=BLOCKED_ALONE)
     measured = row(found)
     measured["note"] = f"not exact: slots beyond a bound are closed; {measured['note']}"
     calibration("bounds that bind, blocked", n=n_sweeps, **measured)
@@ -124,7 +119,7 @@ def test_the_sampler_written_plainly_agrees_with_enumeration(lam, calibration):
 def customers_for_tables(draw_tables):
     """Cluster tables as if every customer had a table to itself."""
 
-    def tables(customers, concentration, *place):
+    def tables(customers, *given):
         return customers
 
     return tables
@@ -150,14 +145,14 @@ def one_empty_slot(open_slots):
 
 
 CONTROLS = [
-    ("λ = ∞", "no contexts", place, "draw_tables", customers_for_tables),
+    ("λ = ∞", "no contexts", base, "draw_tables", customers_for_tables),
     ("λ = ∞", "no contexts", weights, "open_slots", one_empty_slot),
-    ("λ = 0.5", "repeated words", place.Place, "draw_tables", tokens_for_tables),
+    ("λ = 0.5", "repeated words", base.Backend, "draw_tables", tokens_for_tables),
 ]
 
 
 @pytest.mark.parametrize(("lam", "corpus", "module", "name", "wrong"), CONTROLS)
 def test_a_wrong_sampler_is_noticed(lam, corpus, module, name, wrong, monkeypatch):
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
-    found = compare(make(corpus, lam), n_sweeps=2000, seed=2, sampler=blocked)
+    found = compare(make(corpus, lam), n_sweeps=2000, seed=2, sampler=BLOCKED_ALONE)
     assert not is_exact(found, allowance=0.03, n_errors=4), found

@@ -13,12 +13,13 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 from mcsquared.model.parameters import Gamma
-from mcsquared.samplers.concentrations import (
-    draw_tables,
+from mcsquared.samplers.steps.concentrations import (
     draw_topic_weights,
     resample_concentration,
     resample_eta_given_weights,
 )
+from mcsquared.samplers.steps.tables import draw_tables
+from mcsquared.samplers.types import Key
 from tests.statistics import tiny_gibbs
 
 # --- lines 1, 1b, 1c: moments of the measures -------------------------------------------------
@@ -151,7 +152,7 @@ def table_law(n, concentration):
 def test_line_5_tables_follow_the_stirling_law(n, concentration):
     n_draws = 100_000
     customers = np.full((n_draws, 1), n, dtype=np.int32)
-    tables = draw_tables(customers, np.array([concentration]), seed=5, chain=0, sweep=1)[:, 0]
+    tables = draw_tables(customers, np.array([concentration]), Key(5, 0, 1))[:, 0]
     share = np.bincount(tables, minlength=n + 1) / n_draws
     law = table_law(n, concentration)
     assert law.sum() == pytest.approx(1.0)
@@ -163,7 +164,7 @@ def test_line_5_tables_follow_the_stirling_law(n, concentration):
 
 
 def test_line_5_no_customer_no_table():
-    tables = draw_tables(np.zeros((3, 2), np.int32), np.array([0.5, 2.0]), 1, 0, 1)
+    tables = draw_tables(np.zeros((3, 2), np.int32), np.array([0.5, 2.0]), Key(1, 0, 1))
     assert (tables == 0).all()
 
 
@@ -172,7 +173,7 @@ def test_line_5_stirling_numbers_overflow_where_the_draw_does_not():
     with pytest.raises(OverflowError):
         float(max(tiny_gibbs.stirling(200)))
     customers = np.full((2000, 1), n, dtype=np.int32)
-    tables = draw_tables(customers, np.array([concentration]), seed=6, chain=0, sweep=1)
+    tables = draw_tables(customers, np.array([concentration]), Key(6, 0, 1))
     opens = concentration / (concentration + np.arange(n))
     error = np.sqrt((opens * (1 - opens)).sum() / 2000)
     assert abs(tables.mean() - opens.sum()) < 4 * error

@@ -15,8 +15,8 @@ from mcsquared.evaluation import nmi
 from mcsquared.families import Categorical
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers import collapsed
-from mcsquared.samplers.starts import state_from_assignments
+from mcsquared.samplers.init.assignments import state_from_assignments
+from mcsquared.samplers.sweep import COLLAPSED
 
 # --- line 11: what a perplexity is ------------------------------------------------------------
 
@@ -239,6 +239,6 @@ def test_line_13_from_the_truth_the_sampler_keeps_the_clusters_and_leaves_the_le
         np.random.default_rng(13),
     )
     for _ in range(700):
-        collapsed.sweep(state, observations, priors, seed=13, chain=0)
+        COLLAPSED.sweep(state, observations, priors, seed=13, chain=0)
     assert nmi(truth.cluster_of_group, state.cluster_of_group) > 0.95
     assert state.n_topics < 13

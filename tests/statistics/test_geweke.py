@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from mcsquared.model.parameters import Gamma
-from mcsquared.samplers import blocked, collapsed, concentrations
-from mcsquared.samplers.blocked import concentrations as blocked_concentrations
+from mcsquared.samplers.steps import concentrations
+from mcsquared.samplers.steps.collapsed import collapsed_step
+from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
 from tests.statistics.forward import NumbersDesign, WordsDesign
 from tests.statistics.joint_chain import chain_draws, forward_draws, largest, names, row, scores
 
@@ -34,7 +35,13 @@ def test_a_short_chain_has_the_joint_prior(name):
 @every_lam
 def test_a_short_chain_of_the_blocked_sampler_has_the_joint_prior(lam):
     design = make("words", lam)
-    z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, blocked))
+    z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, BLOCKED))
+    assert np.abs(z).max() < 4.5, largest(z, design)
+
+
+def test_a_short_chain_without_collapsed_sweeps_has_the_joint_prior():
+    design, alone = make("words"), BLOCKED.without(collapsed_step)
+    z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, alone))
     assert np.abs(z).max() < 4.5, largest(z, design)
 
 
@@ -52,22 +59,20 @@ def test_a_long_chain_has_the_joint_prior(name, calibration):
 @every_design
 def test_a_long_chain_of_the_blocked_sampler_has_the_joint_prior(name, lam, calibration):
     design, n = make(name, lam), 20_000
-    z = scores(forward_draws(design, 50_000, seed=3), chain_draws(design, n, 4, blocked))
+    z = scores(forward_draws(design, 50_000, seed=3), chain_draws(design, n, 4, BLOCKED))
     calibration(f"joint test, blocked, {lam}: {design.name}", n=n, **row(z, design))
     assert np.abs(z).max() < 4, largest(z, design)
 
 
-@pytest.mark.parametrize(
-    ("sampler", "module"), [(collapsed, concentrations), (blocked, blocked_concentrations)]
-)
-def test_the_joint_test_notices_the_printed_update_of_v(sampler, module, monkeypatch):
+@pytest.mark.parametrize("sampler", [COLLAPSED, BLOCKED], ids=["collapsed", "blocked"])
+def test_the_joint_test_notices_the_printed_update_of_v(sampler, monkeypatch):
     """A negative control: the appendix has the tables where the customers belong."""
 
     def printed(current, prior, customers, tables, rng):
         return right(current, prior, tables if len(tables) > 1 else customers, tables, rng)
 
     right = concentrations.resample_concentration
-    monkeypatch.setattr(module, "resample_concentration", printed)
+    monkeypatch.setattr(concentrations, "resample_concentration", printed)
     design = make("words")
     z = scores(forward_draws(design, 2000, seed=1), chain_draws(design, 1000, 2, sampler))
     assert abs(z[names(design).index("log v")]) > 10

@@ -6,7 +6,7 @@ The appendix sums ε over the active topics in Γ(Σ_m [v ε_m + c_km]), where t
 import pytest
 from scipy.special import gammaln
 
-from mcsquared.samplers.generic import GenericContexts
+from mcsquared.samplers.steps import clusters
 from tests.statistics.agreement import compare, is_exact, row
 from tests.statistics.corpora import missing_and_bag
 
@@ -20,14 +20,13 @@ def walk_with(whole_prior):
     """Draw the clusters group by group with another weight of the whole prior in that factor."""
     lengths = missing_and_bag().corpus.content.tokens_per_group
 
-    def walk(self, first, draw):
-        state = self.state
+    def walk(first, state, observations, slots, *given):
         for j in range(first, len(lengths)):
             held = state.counts.tokens_in_cluster.astype(float)
             held[state.cluster_of_group[j]] -= lengths[j]
             extra = log_ratio(whole_prior(state), held, lengths[j])
             extra -= log_ratio(state.v, held, lengths[j])
-            if draw(j, j + 1, extra) == j:
+            if clusters._draw(j, j + 1, extra, state, observations, *given) == j:
                 return j
         return len(lengths)
 
@@ -43,9 +42,9 @@ def corrected(state):
 
 
 def test_the_printed_cluster_step_fails_where_the_corrected_one_passes(monkeypatch):
-    monkeypatch.setattr(GenericContexts, "walk", walk_with(corrected))
+    monkeypatch.setattr(clusters, "_draw_from", walk_with(corrected))
     assert is_exact(compare(missing_and_bag(), 6000, seed=2), allowance=0.03)
-    monkeypatch.setattr(GenericContexts, "walk", walk_with(printed))
+    monkeypatch.setattr(clusters, "_draw_from", walk_with(printed))
     found = compare(missing_and_bag(), 6000, seed=2)
     assert not is_exact(found, allowance=0.03)
     assert found["partition"].total_variation > 0.07
@@ -54,7 +53,7 @@ def test_the_printed_cluster_step_fails_where_the_corrected_one_passes(monkeypat
 @pytest.mark.calibrate
 def test_the_printed_cluster_step_is_far_from_exact_in_a_long_chain(monkeypatch, calibration):
     n_sweeps = 100_000
-    monkeypatch.setattr(GenericContexts, "walk", walk_with(printed))
+    monkeypatch.setattr(clusters, "_draw_from", walk_with(printed))
     found = compare(missing_and_bag(), n_sweeps, seed=1)
     measured = row(found)
     measured["note"] = f"fails, as it must; {measured['note']}"

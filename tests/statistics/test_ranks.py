@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from mcsquared.model.parameters import Gamma
-from mcsquared.samplers import blocked, collapsed
+from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
 from tests.statistics.forward import NumbersDesign, WordsDesign, draw
 
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
@@ -37,7 +37,7 @@ def posterior_draws(design, data, n_draws, burn_in, thin, seed, sampler):
     return np.array(rows, float)
 
 
-def ranks(design, n_corpora, n_draws, burn_in, thin, seed, sampler=collapsed):
+def ranks(design, n_corpora, n_draws, burn_in, thin, seed, sampler=COLLAPSED):
     """Rank of the truth among its draws, ties at random: (n_corpora, n_quantities)."""
     rng = np.random.default_rng(seed)
     found = np.empty((n_corpora, len(quantities(design))), int)
@@ -75,7 +75,7 @@ def test_ranks_of_the_truth_are_uniform_in_few_short_chains():
 
 def test_ranks_of_the_truth_are_uniform_in_few_short_chains_of_the_blocked_sampler():
     design = make("words", "λ resampled")
-    found = ranks(design, n_corpora=30, n_draws=4, burn_in=25, thin=12, seed=1, sampler=blocked)
+    found = ranks(design, n_corpora=30, n_draws=4, burn_in=25, thin=12, seed=1, sampler=BLOCKED)
     assert min(p_values(found, 4)) > 1e-3
     assert min(ks_p_values(found, 4)) > 1e-3
 
@@ -108,5 +108,5 @@ def test_ranks_of_the_truth_are_uniform_for_the_blocked_sampler(name, lam, calib
     design, n_draws = make(name, lam), 9
     # Where groups vary, topics move token by token: their number is correlated 0.5 after six
     # sweeps and 0.07 after 24. Correlated draws put the truth too often at either end.
-    found = ranks(design, 200, n_draws, burn_in=60, thin=24, seed=2, sampler=blocked)
+    found = ranks(design, 200, n_draws, burn_in=60, thin=24, seed=2, sampler=BLOCKED)
     assert_uniform(f"ranks, blocked, {lam}", design, found, n_draws, calibration)

@@ -20,7 +20,7 @@ from mcsquared.corpus import Corpus, Words
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors, vector_observations
 from mcsquared.observations import observe
-from mcsquared.samplers.collapsed import Bounds
+from mcsquared.state import Bounds
 
 N_NODES = 24  # of the quadrature over a concentration that has a prior
 

@@ -83,11 +83,9 @@ def eta_given_tables(
 def eta_given_weights(
     state: State, prior: Concentration, tables: NDArray[np.int64], key: Key
 ) -> float:
-    """Draw η given ε: Gamma(shape + M, rate − log ε_new)."""
-    if not isinstance(prior, Gamma):
-        return float(prior)
-    rate = prior.rate - float(state.log_unused[0])
-    return positive_gamma(prior.shape + state.n_topics, rate, key.generator(Step.ETA))
+    """Draw η given ε."""
+    log_unused, rng = float(state.log_unused[0]), key.generator(Step.ETA)
+    return resample_eta_given_weights(prior, state.n_topics, log_unused, rng)
 
 
 def resample_root(
@@ -201,6 +199,15 @@ def positive_gamma(shape: float, rate: float, rng: np.random.Generator) -> float
     """Draw from Gamma(shape, rate), in logs so that a small shape does not end in 0."""
     log_value = math.log(rng.gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape
     return math.exp(min(max(log_value - math.log(rate), -MAX_LOG), MAX_LOG))
+
+
+def resample_eta_given_weights(
+    prior: Concentration, n_topics: int, log_unused_weight: float, rng: np.random.Generator
+) -> float:
+    """Draw η given ε: Gamma(shape + M, rate − log ε_new)."""
+    if not isinstance(prior, Gamma):
+        return float(prior)
+    return positive_gamma(prior.shape + n_topics, prior.rate - log_unused_weight, rng)
 
 
 def draw_topic_weights(

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from mcsquared.samplers.workers import Workers
+from mcsquared.samplers.threads import ThreadPool
 
 N_CHUNKS = 1000
 
@@ -18,9 +18,9 @@ def chunks(results: list[range]) -> list[int]:
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 @pytest.mark.parametrize("n_chunks", [0, 1, 3, N_CHUNKS])
 def test_every_chunk_goes_once_and_results_are_in_order(n_threads: int, n_chunks: int) -> None:
-    with Workers(n_threads) as workers:
+    with ThreadPool(n_threads) as threads:
         for n_parts in (None, 1, 4):
-            assert chunks(workers.map(n_chunks, range, 7, n_parts)) == list(range(7, 7 + n_chunks))
+            assert chunks(threads.map(n_chunks, range, 7, n_parts)) == list(range(7, 7 + n_chunks))
 
 
 def test_other_threads_begin_while_the_one_that_asks_does_something_else() -> None:
@@ -30,16 +30,16 @@ def test_other_threads_begin_while_the_one_that_asks_does_something_else() -> No
         begun.set()
         return range(first, last)
 
-    with Workers(2) as workers:
-        end = workers.begin(N_CHUNKS, run)
+    with ThreadPool(2) as threads:
+        end = threads.begin(N_CHUNKS, run)
         assert begun.wait(timeout=60)
         assert chunks(end()) == list(range(N_CHUNKS))
 
 
 def test_nothing_is_done_before_the_end_without_other_threads() -> None:
     shares = []
-    with Workers(1) as workers:
-        end = workers.begin(N_CHUNKS, lambda first, last: shares.append((first, last)))
+    with ThreadPool(1) as threads:
+        end = threads.begin(N_CHUNKS, lambda first, last: shares.append((first, last)))
         assert shares == []
         end()
     assert shares == [(0, N_CHUNKS)]
@@ -52,9 +52,9 @@ def test_a_step_in_between_does_not_wait_for_what_was_begun() -> None:
         assert between.wait(timeout=60), "the step in between waits for this one"
         return range(first, last)
 
-    with Workers(2) as workers:
-        end = workers.begin(N_CHUNKS, wait)
-        assert chunks(workers.map(N_CHUNKS, range)) == list(range(N_CHUNKS))
+    with ThreadPool(2) as threads:
+        end = threads.begin(N_CHUNKS, wait)
+        assert chunks(threads.map(N_CHUNKS, range)) == list(range(N_CHUNKS))
         between.set()
         assert chunks(end()) == list(range(N_CHUNKS))
 
@@ -70,7 +70,7 @@ def test_an_error_in_another_thread_arrives_at_the_end() -> None:
         failed.set()
         raise MemoryError("of another thread")
 
-    with Workers(2) as workers:
-        end = workers.begin(N_CHUNKS, run)
+    with ThreadPool(2) as threads:
+        end = threads.begin(N_CHUNKS, run)
         with pytest.raises(MemoryError, match="of another thread"):
             end()

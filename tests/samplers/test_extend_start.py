@@ -9,16 +9,17 @@ import mcsquared as mc2
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked import spreading
+from mcsquared.samplers.init import extend_start
+from mcsquared.samplers.sweep import BLOCKED
+from mcsquared.samplers.types import Key
 from mcsquared.state import differences, recount
 
 
 @pytest.fixture
 def sampled(monkeypatch):
     """Take 200 groups for a large corpus, of which 60 are enough to begin with."""
-    monkeypatch.setattr(spreading, "MOST_GROUPS", 100)
-    monkeypatch.setattr(spreading, "SAMPLED_GROUPS", 60)
+    monkeypatch.setattr(extend_start, "MAX_GROUPS", 100)
+    monkeypatch.setattr(extend_start, "SAMPLED_GROUPS", 60)
 
 
 def corpus():
@@ -37,10 +38,10 @@ def test_the_first_sweep_makes_the_counts_those_of_all_groups(lam, sampled):
     data = corpus().corpus
     priors = Priors.for_corpus(data, lam=lam)
     observations = observe(data, priors)
-    state = blocked.start(observations, priors, 0, 0)
+    state = BLOCKED.start(observations, priors, 0, 0)
     assert state.counts.groups_in_cluster.sum() == 60
     assert len(state.cluster_of_group) == 200
-    blocked.sweep(state, observations, priors, 0, 0)
+    BLOCKED.sweep(state, observations, priors, 0, 0)
     assert state.counts.groups_in_cluster.sum() == 200
     assert state.counts.tokens_in_topic.sum() == data.n_tokens
     if not math.isinf(state.lam):
@@ -54,8 +55,8 @@ def test_first_labels_do_not_depend_on_the_shard(sampled):
     part = observations.shard(20, 40)
     groups = slice(part.first_group, part.first_group + part.n_groups)
     tokens = slice(part.first_token, part.first_token + part.n_tokens)
-    found = blocked.start(observations.take(np.arange(0, 200, 2)), priors, 0, 0)
-    spread = spreading.Spread(found, observations, priors, blocked.Key(0, 0, 0))
+    found = BLOCKED.start(observations.take(np.arange(0, 200, 2)), priors, 0, 0)
+    spread = extend_start.StartExtension(found, observations, priors, Key(0, 0, 0))
     np.testing.assert_array_equal(
         spread.labels(part).clusters, spread.labels(observations).clusters[groups]
     )
@@ -68,7 +69,7 @@ def test_first_topics_follow_the_words_of_the_sample(sampled):
     data = corpus().corpus
     priors = Priors.for_corpus(data, lam=2.0)
     observations = observe(data, priors)
-    state = blocked.start(observations, priors, 0, 0)
+    state = BLOCKED.start(observations, priors, 0, 0)
     found = np.zeros_like(state.counts.words_in_topic)
     np.add.at(found, (observations.word, state.topic_of_token), 1)
     of_sample = state.counts.words_in_topic / state.counts.words_in_topic.sum()
@@ -76,8 +77,8 @@ def test_first_topics_follow_the_words_of_the_sample(sampled):
 
 
 def test_a_sampled_start_finds_the_clusters_of_all_groups(monkeypatch):
-    monkeypatch.setattr(spreading, "MOST_GROUPS", 100)
-    monkeypatch.setattr(spreading, "SAMPLED_GROUPS", 200)
+    monkeypatch.setattr(extend_start, "MAX_GROUPS", 100)
+    monkeypatch.setattr(extend_start, "SAMPLED_GROUPS", 200)
     letters = mc2.datasets.letters(n_groups_per_cluster=150, random_state=0)
     model = mc2.MC2(n_sweeps=40, burn_in=20, random_state=1, progress=False).fit(letters.corpus)
     assert mc2.evaluation.nmi(letters.cluster_of_group, model.labels_) > 0.9

@@ -8,8 +8,8 @@ import pytest
 from mcsquared.datasets import identifiable_letters
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers import blocked
-from mcsquared.samplers.blocked.relaxed import relax_topics, sweeps_for
+from mcsquared.samplers.init.hdp_init import sweeps_for, topics_without_clusters
+from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.state import NO_BOUNDS, Bounds
 
 
@@ -37,7 +37,7 @@ def test_topics_spread_at_random_become_letters():
     truth = identifiable_letters()
     observations, priors = observed(truth)
     first = np.random.default_rng(0).integers(0, 15, observations.n_tokens, dtype=np.int32)
-    relaxed = relax_topics(observations, priors, first, 1, 0, NO_BOUNDS)
+    relaxed = topics_without_clusters(observations, priors, first, 1, 0, NO_BOUNDS)
     assert cosine_to_letters(truth, observations, first) < 0.8
     assert cosine_to_letters(truth, observations, relaxed) > 0.9
 
@@ -46,15 +46,15 @@ def test_the_same_seed_and_chain_give_the_same_topics_and_others_do_not(few):
     observations, priors = few
     first = np.zeros(observations.n_tokens, np.int32)
     given = (observations, priors, first)
-    once = relax_topics(*given, 1, 0, NO_BOUNDS)
-    np.testing.assert_array_equal(once, relax_topics(*given, 1, 0, NO_BOUNDS))
-    assert (once != relax_topics(*given, 1, 1, NO_BOUNDS)).any()
-    assert (once != relax_topics(*given, 2, 0, NO_BOUNDS)).any()
+    once = topics_without_clusters(*given, 1, 0, NO_BOUNDS)
+    np.testing.assert_array_equal(once, topics_without_clusters(*given, 1, 0, NO_BOUNDS))
+    assert (once != topics_without_clusters(*given, 1, 1, NO_BOUNDS)).any()
+    assert (once != topics_without_clusters(*given, 2, 0, NO_BOUNDS)).any()
 
 
 def test_a_bound_on_topics_holds_from_the_start(few):
     observations, priors = few
-    state = blocked.start(observations, priors, 0, 0, bounds=Bounds(None, 4))
+    state = BLOCKED.start(observations, priors, 0, 0, bounds=Bounds(None, 4))
     assert state.n_topics <= 4
 
 
