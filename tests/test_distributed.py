@@ -188,7 +188,7 @@ def test_what_a_cluster_cannot_do_is_said_at_once(model, client_given, sentence,
 def test_a_client_that_is_closed_is_refused(client):
     other = distributed.Client(client.scheduler.address)
     other.close()
-    with pytest.raises(InputError, match="client must be connected .* got one that is closed"):
+    with pytest.raises(InputError, match=r"client must be connected .* got one that is closed"):
         mc2.distributed.fit(mc2.MC2(), words(), client=other)
 
 
