@@ -1,7 +1,8 @@
 """Kernels for one GPU, in numba-cuda: the names, the steps and the random numbers of the CPU's.
 
 On equal inputs both draw the same, one by one, but for the few draws where sums were rounded in
-another order. Arrays are on the device, arrays in and arrays out.
+another order. Arrays are on the device and flat; a kernel that is compiled for a number of slots is
+returned by a function of that number.
 """
 
 from importlib import import_module
@@ -10,20 +11,18 @@ from typing import Any
 
 import numpy as np
 
-if not hasattr(np, "row_stack"):  # numba-cuda 0.30 asks NumPy 2.5 for the name that it has dropped
+if not hasattr(np, "row_stack"):  # numba-cuda 0.30 needs a name that NumPy 2.5 has dropped
     setattr(np, "row_stack", np.vstack)  # noqa: B010
-
-__all__ = ["load"]
 
 MODULES = (
     "cells",
+    "clusters",
     "gammas",
-    "members",
     "memory",
     "mixtures",
-    "placing",
     "shares",
     "sums",
+    "varying",
     "vector_groups",
     "vector_likelihood",
     "vector_sums",
@@ -32,5 +31,5 @@ MODULES = (
 
 
 def load() -> Any:
-    """Return the modules of kernels, by their names."""
+    """Return the modules of kernels by name."""
     return SimpleNamespace(**{name: import_module(f"{__name__}.{name}") for name in MODULES})

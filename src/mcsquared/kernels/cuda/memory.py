@@ -1,31 +1,31 @@
-"""Arrays on the GPU: made, filled, copied both ways. The rest of the package knows no other way."""
+"""Arrays on the GPU: allocation, and copies to and from the device."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import cuda
 
-from mcsquared.kernels.cuda.warp import SIMULATED
+from mcsquared.kernels.cuda.launch import SIMULATED
 
-__all__ = ["empty", "free_bytes", "missing", "put", "take", "zero"]
+empty = cuda.device_array
 
 
-def missing() -> str | None:
-    """Return why no GPU can be used here; None where one can."""
+def unavailable_reason() -> str | None:
+    """Return why no GPU can be used, or None if one can."""
     if SIMULATED or cuda.is_available():
         return None
-    reason = getattr(cuda, "cuda_error", lambda: None)()
-    said = " ".join(str(reason).split()) if reason else "CUDA finds none"
-    return said.split(". ")[0].rstrip(".")
+    error = getattr(cuda, "cuda_error", lambda: None)()
+    text = " ".join(str(error).split()) if error else "CUDA finds none"
+    return text.split(". ")[0].rstrip(".")
 
 
 def free_bytes() -> int:
-    """Return how much memory of the GPU is free."""
-    return int(min(cuda.current_context().get_memory_info()[0], 2**62))  # a simulator has no end
+    """Return the free memory of the GPU in bytes."""
+    return int(min(cuda.current_context().get_memory_info()[0], 2**62))  # unlimited if simulated
 
 
-def put(array, out=None):
-    """Copy an array to the GPU, into ``out`` where there is one of its size."""
+def copy_to_device(array, out=None):
+    """Copy an array to the device, into ``out`` if given."""
     array = np.ascontiguousarray(array)
     if out is None:
         return cuda.to_device(array)
@@ -33,31 +33,26 @@ def put(array, out=None):
         return out
     if SIMULATED:
         out.copy_to_device(array)
-    else:  # as an array's own function does, without its checks, which cost most of a small copy
+    else:  # what `out.copy_to_device` does, without checks that cost most of a small copy
         assert (array.dtype, array.nbytes) == (out.dtype, out.nbytes)
-        # On a stream that is named, because a copy on none waits until all kernels have ended. The
-        # array may go at once: what is in ordinary memory is copied aside first.
+        # On a named stream, because other copies wait for all kernels. The driver stages pageable
+        # memory before it returns, so the array may be freed at once.
         stream = cuda.legacy_default_stream()
         cuda.cudadrv.driver.host_to_device(out, array, array.nbytes, stream)
     return out
 
 
-def take(array):
-    """Copy an array from the GPU."""
+def copy_to_host(array):
+    """Return a copy of a device array in host memory."""
     if SIMULATED or not array.size:
         return array.copy_to_host()
-    here = np.empty(array.shape, array.dtype)
-    cuda.cudadrv.driver.device_to_host(here, array, array.nbytes)
-    return here
+    host = np.empty(array.shape, array.dtype)
+    cuda.cudadrv.driver.device_to_host(host, array, array.nbytes)
+    return host
 
 
-def empty(size, dtype):
-    """Return room for so many numbers."""
-    return cuda.device_array(size, dtype)
-
-
-def zero(array):
-    """Fill an array with zeros."""
+def fill_zeros(array):
+    """Fill a device array with zeros."""
     if not array.size:
         return
     if SIMULATED:

@@ -1,4 +1,4 @@
-"""Clusters of groups that share one mixture, on the GPU: a warp of 32 threads for each group."""
+"""Clusters of groups that share one mixture: one warp for each group."""
 
 import math
 from functools import cache
@@ -6,17 +6,23 @@ from functools import cache
 from numba import cuda, float32, float64, int32, int64
 
 from mcsquared.kernels.cpu.mixtures import BETWEEN_SUMS, SMALLEST
-from mcsquared.kernels.cuda.choosing import choose_cluster, score_of_contexts
-from mcsquared.kernels.cuda.warp import N_WARPS, THREADS, running_sum, shuffle
+from mcsquared.kernels.cuda.clusters import add_context_scores, draw_cluster
+from mcsquared.kernels.cuda.launch import THREADS, one_block_each, one_warp_each
+from mcsquared.kernels.cuda.warp import running_sum, shuffle, thread_of_warp, warp_of_grid
 
-__all__ = ["draw_clusters_of_words", "tabulate_log_mixtures"]
+WORDS = 8  # words of a block of threads
 
-WORDS = 8  # whose rows a block of threads multiplies at a time
+
+@cuda.jit(device=True)
+def write_log(total, w, n_words, k, n_clusters, table):
+    """Write a cell of the table, unless the word is beyond the last one."""
+    if w < n_words:
+        table[w * n_clusters + k] = math.log(total + SMALLEST)
 
 
 @cache
-def _tabulate_of(n_topics):
-    @cuda.jit
+def _tabulate(n_topics):
+    @one_block_each(THREADS, WORDS)
     def kernel(n_words, n_clusters, weights, shares, table):
         rows = cuda.shared.array((WORDS, n_topics), float32)
         first = int64(cuda.blockIdx.x) * WORDS
@@ -39,33 +45,22 @@ def _tabulate_of(n_topics):
                 s5 += rows[5, m] * share
                 s6 += rows[6, m] * share
                 s7 += rows[7, m] * share
-            for r in range(WORDS):
-                if first + r < n_words:
-                    total = s0
-                    if r == 1:
-                        total = s1
-                    elif r == 2:
-                        total = s2
-                    elif r == 3:
-                        total = s3
-                    elif r == 4:
-                        total = s4
-                    elif r == 5:
-                        total = s5
-                    elif r == 6:
-                        total = s6
-                    elif r == 7:
-                        total = s7
-                    table[(first + r) * n_clusters + k] = math.log(total + SMALLEST)
+            write_log(s0, first, n_words, k, n_clusters, table)
+            write_log(s1, first + 1, n_words, k, n_clusters, table)
+            write_log(s2, first + 2, n_words, k, n_clusters, table)
+            write_log(s3, first + 3, n_words, k, n_clusters, table)
+            write_log(s4, first + 4, n_words, k, n_clusters, table)
+            write_log(s5, first + 5, n_words, k, n_clusters, table)
+            write_log(s6, first + 6, n_words, k, n_clusters, table)
+            write_log(s7, first + 7, n_words, k, n_clusters, table)
 
     return kernel
 
 
-@cuda.jit
+@one_warp_each()
 def _centre(n_words, n_clusters, table):
-    """Subtract the mean of each word's row: a warp for each word."""
-    thread = cuda.threadIdx.x & 31
-    w = int64(cuda.blockIdx.x) * N_WARPS + cuda.threadIdx.x // 32
+    """Subtract the mean of each word's row: one warp for each word."""
+    thread, w = thread_of_warp(), warp_of_grid()
     if w >= n_words:
         return
     total = float32(0.0)
@@ -81,75 +76,38 @@ def tabulate_log_mixtures(n_words, slots, weights, shares, table):
 
     Parameters
     ----------
+    slots : (int, int)
+        Cluster slots and topic slots.
     weights : float32 (n_words × topic slots,)
     shares : float32 (topic slots × cluster slots,)
     table : float32 (n_words × cluster slots,)
     """
     n_clusters, n_topics = slots
-    grid = (n_words + WORDS - 1) // WORDS
-    _tabulate_of(n_topics)[grid, THREADS](n_words, n_clusters, weights, shares, table)
-    _centre[(n_words + N_WARPS - 1) // N_WARPS, THREADS](n_words, n_clusters, table)
+    _tabulate(n_topics)(n_words, n_clusters, weights, shares, table)
+    _centre(n_words, n_clusters, table)
 
 
-def draw_clusters_of_words(
-    n_groups,
-    first_group,
-    order,
-    entry_start,
-    entry_word,
-    entry_count,
-    table,
-    log_weights,
-    contexts,
-    seed,
-    chain,
-    sweep,
-    cluster_of_group,
-    tokens_of_cell,
-):
-    """Draw z_j for all groups, and count the tokens of every (word, cluster) cell.
+@cache
+def draw_clusters_of_words(per_thread):
+    """Return a kernel that draws z_j for all groups and counts tokens by (word, cluster) cell.
 
-    Parameters
-    ----------
+    Arguments of the kernel:
+
     first_group : int
-        Groups of the corpus before these: random numbers are those of the whole.
+        Groups of the corpus before these: random numbers are those of the whole corpus.
     order : int64 (n_groups,)
-        Longest first.
+        The groups, longest first.
     entry_start, entry_word, entry_count
         Rows of the (groups × words) counts.
     table : float32 (n_words × cluster slots,)
         From `tabulate_log_mixtures`.
-    contexts : tuple
-        See `mcsquared.kernels.cuda.choosing.score_of_contexts`.
+    statistics, ..., extra
+        See `mcsquared.kernels.cuda.clusters.add_context_scores`.
     tokens_of_cell : int32 (n_words × cluster slots,)
         Added to.
     """
-    n_clusters = log_weights.size
-    kernel = _draw_clusters_of((n_clusters + 31) // 32)
-    kernel[max((n_groups + N_WARPS - 1) // N_WARPS, 1), THREADS](
-        n_groups,
-        first_group,
-        n_clusters,
-        order,
-        entry_start,
-        entry_word,
-        entry_count,
-        table,
-        log_weights,
-        *contexts,
-        seed,
-        chain,
-        sweep,
-        cluster_of_group,
-        tokens_of_cell,
-    )
 
-
-@cache
-def _draw_clusters_of(own):
-    """Return the kernel for so many clusters of a thread."""
-
-    @cuda.jit
+    @one_warp_each()
     def kernel(
         n_groups,
         first_group,
@@ -162,8 +120,8 @@ def _draw_clusters_of(own):
         log_weights,
         statistics,
         bag_start,
-        bag_category,
-        bag_count,
+        category,
+        count,
         naturals,
         log_categories,
         extra,
@@ -173,31 +131,20 @@ def _draw_clusters_of(own):
         cluster_of_group,
         tokens_of_cell,
     ):
-        part = cuda.local.array(own, float32)
-        score = cuda.local.array(own, float64)
-        sums = cuda.local.array(own, float32)
-        thread = int32(cuda.threadIdx.x & 31)
-        at = int64(cuda.blockIdx.x) * N_WARPS + cuda.threadIdx.x // 32
+        part = cuda.local.array(per_thread, float32)
+        score = cuda.local.array(per_thread, float64)
+        sums = cuda.local.array(per_thread, float32)
+        thread, at = thread_of_warp(), warp_of_grid()
         if at >= n_groups:
             return
         j = order[at]
         first, last = entry_start[j], entry_start[j + 1]
-        # One by one: numba looks longer at a tuple of arrays than at its parts.
-        contexts = (
-            statistics,
-            bag_start,
-            bag_category,
-            bag_count,
-            naturals,
-            log_categories,
-            extra,
-        )
-        for q in range(own):
+        for q in range(per_thread):
             k = q * 32 + thread
             part[q] = float32(0.0)
-            score[q] = -math.inf
-            if k < n_clusters:
-                score[q] = log_weights[k] + score_of_contexts(j, k, n_clusters, contexts)
+            score[q] = log_weights[k] if k < n_clusters else -math.inf
+        contexts = (statistics, bag_start, category, count, naturals, log_categories, extra)
+        add_context_scores(j, n_clusters, contexts, score)
         n_added = 0
         begin = first
         while begin < last:
@@ -211,19 +158,19 @@ def _draw_clusters_of(own):
                 w = shuffle(word, t)
                 c = shuffle(times, t)
                 row = int64(w) * n_clusters + thread
-                for q in range(own):
+                for q in range(per_thread):
                     if q * 32 + thread < n_clusters:
                         part[q] += c * table[row + q * 32]
             begin += 32
             n_added += 32
             if n_added == BETWEEN_SUMS or begin >= last:
-                for q in range(own):
+                for q in range(per_thread):
                     score[q] += float64(part[q])
                     part[q] = float32(0.0)
                 n_added = 0
 
-        cluster = choose_cluster(score, sums, own, thread, first_group + j, sweep, seed, chain)
-        if cluster < 0:  # by rounding: it stays where it was
+        cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
+        if cluster < 0:  # by rounding: the group stays
             cluster = int32(cluster_of_group[j])
         if thread == 0:
             cluster_of_group[j] = cluster

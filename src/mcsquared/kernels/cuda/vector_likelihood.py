@@ -2,20 +2,18 @@
 
     log ψ_m(x)  =  T(x) · natural_m
 
-A statistic is the product of up to two coordinates of the token, named by `factors_of`. No
-library's product decides a draw: sums run in the order of the statistics.
+A statistic is the product of up to two coordinates of the token, named by `factors_of`. The product
+is not a library's, because sums run in the order of the statistics.
 """
 
 import numpy as np
 from numba import cuda, float64, int64
 
 from mcsquared.kernels.cpu.predictive import GAUSSIAN, MULTIVARIATE_GAUSSIAN
-from mcsquared.kernels.cuda.warp import SIMULATED
+from mcsquared.kernels.cuda.launch import SIMULATED
 
-__all__ = ["factors_of", "log_likelihood_rows", "statistic"]
-
-SIDE = 2 if SIMULATED else 16  # a block has so many threads, squared
-EACH = 4  # tokens of a thread, and topics
+SIDE = 2 if SIMULATED else 16  # threads of a block: SIDE × SIDE
+EACH = 4  # tokens and topics of a thread: EACH × EACH
 TILE, CELLS = SIDE * EACH, EACH * EACH
 DEPTH = 4 if SIMULATED else 16  # statistics at a time
 
@@ -49,7 +47,7 @@ def statistic(values, at, left, right):
 
 
 @cuda.jit
-def _rows(first, last, n_topics, width, values, factors, natural, out):
+def _log_likelihood_rows(first, last, n_topics, width, values, factors, natural, out):
     of_token = cuda.shared.array((DEPTH, TILE), float64)
     of_topic = cuda.shared.array((DEPTH, TILE), float64)
     sums = cuda.local.array(CELLS, float64)
@@ -86,8 +84,8 @@ def _rows(first, last, n_topics, width, values, factors, natural, out):
                 out[(i - first) * n_topics + m] = sums[a * EACH + b]
 
 
-def log_likelihood_rows(first_token, last_token, n_topics, width, values, factors, natural, out):
-    """Write T(x_i) · natural_m for a range of tokens.
+def log_likelihood_rows(first, last, n_topics, width, values, factors, natural, out):
+    """Write T(x_i) · natural_m for the tokens ``first:last``.
 
     Parameters
     ----------
@@ -100,8 +98,7 @@ def log_likelihood_rows(first_token, last_token, n_topics, width, values, factor
     natural : float64 (folded statistics × topic slots,)
     out : float64 (tokens × topic slots,) or more
     """
-    grid = (-(-(last_token - first_token) // TILE), -(-n_topics // TILE))
+    grid = (-(-(last - first) // TILE), -(-n_topics // TILE))
     if grid[0] > 0:
-        _rows[grid, SIDE * SIDE](
-            first_token, last_token, n_topics, width, values, factors, natural, out
-        )
+        arguments = (first, last, n_topics, width, values, factors, natural, out)
+        _log_likelihood_rows[grid, SIDE * SIDE](*arguments)

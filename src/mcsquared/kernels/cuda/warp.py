@@ -1,121 +1,130 @@
-"""What the 32 threads of a warp tell one another, all of them at once.
+"""Exchange of values between the 32 threads of a warp.
 
-Numba's simulator, which runs kernels where there is no GPU, knows no such exchange: there the
-threads of a block, one warp then, leave their values in a list and wait for each other.
+Numba's simulator has no such exchange: there a block is one warp, and its threads leave their
+values in a list and wait for each other.
 """
 
 from threading import current_thread
 
-from numba import cuda, int32, uint32
-from numba.core import config
+from numba import cuda, int32, int64, uint32
 
-__all__ = [
-    "N_WARPS",
-    "SIMULATED",
-    "THREADS",
-    "first_of",
-    "largest",
-    "meet",
-    "running_sum",
-    "shuffle",
-    "vote",
-]
+from mcsquared.kernels.cuda.launch import N_WARPS, SIMULATED
 
-SIMULATED = bool(config.ENABLE_CUDASIM)
-N_WARPS = 1 if SIMULATED else 4
-THREADS = 32 * N_WARPS  # of a block
 ALL = 0xFFFFFFFF
 
 if SIMULATED:
-    left = [0] * 32  # blocks run one after another
+    values = [0] * 32  # blocks run one after another
 
     # Plain functions: a simulated device function has `cuda` only until another thread returns
     # from it.
-    def here():
-        """Return this thread's number."""
-        return current_thread().threadIdx.x
+    def thread_of_warp():
+        """Return the number of this thread in its warp."""
+        return int32(current_thread().threadIdx.x)
 
-    def meet():
-        """Wait until all threads have written what they write."""
+    def warp_of_block():
+        """Return the number of this warp in its block."""
+        return 0
+
+    def warp_of_grid():
+        """Return the number of this warp in the grid."""
+        return int64(current_thread().blockIdx.x)
+
+    def syncwarp():
+        """Wait for all threads of the warp."""
         current_thread().syncthreads()
 
     def shuffle(value, source):
-        """Return the value of another thread."""
-        left[here()] = value
-        meet()
-        found = left[source & 31]
-        meet()
+        """Return the value of thread ``source``."""
+        values[thread_of_warp()] = value
+        syncwarp()
+        found = values[source & 31]
+        syncwarp()
         return found
 
-    def from_before(value, distance):
-        """Return the value of the thread so many before; the own one where there is none."""
-        return shuffle(value, max(here() - distance, 0))
+    def shuffle_up(value, distance):
+        """Return the value of the thread ``distance`` before, or the thread's own if none is."""
+        return shuffle(value, max(thread_of_warp() - distance, 0))
 
-    def from_across(value, distance):
-        """Return the value of the thread whose number differs in one bit."""
-        return shuffle(value, here() ^ distance)
+    def shuffle_xor(value, mask):
+        """Return the value of the thread whose number is this thread's XOR ``mask``."""
+        return shuffle(value, thread_of_warp() ^ mask)
 
-    def vote(yes):
-        """Return a bit of each thread's answer."""
-        left[here()] = yes
-        meet()
-        votes = sum(1 << i for i in range(32) if left[i])
-        meet()
-        return votes
+    def ballot(predicate):
+        """Return a bit mask of the threads for which ``predicate`` holds."""
+        values[thread_of_warp()] = predicate
+        syncwarp()
+        mask = sum(1 << i for i in range(32) if values[i])
+        syncwarp()
+        return mask
 
-    def first_of(votes):
-        """Return the first thread whose bit is set."""
-        return (int(votes) & -int(votes)).bit_length() - 1
+    def ffs(mask):
+        """Return the position of the lowest bit that is set, from 0 on."""
+        return (int(mask) & -int(mask)).bit_length() - 1
 
 else:
 
     @cuda.jit(device=True)
+    def thread_of_warp():
+        """Return the number of this thread in its warp."""
+        return int32(cuda.threadIdx.x & 31)
+
+    @cuda.jit(device=True)
+    def warp_of_block():
+        """Return the number of this warp in its block."""
+        return cuda.threadIdx.x // 32
+
+    @cuda.jit(device=True)
+    def warp_of_grid():
+        """Return the number of this warp in the grid."""
+        return int64(cuda.blockIdx.x) * N_WARPS + cuda.threadIdx.x // 32
+
+    @cuda.jit(device=True)
+    def syncwarp():
+        """Wait for all threads of the warp."""
+        cuda.syncwarp()
+
+    @cuda.jit(device=True)
     def shuffle(value, source):
-        """Return the value of another thread."""
+        """Return the value of thread ``source``."""
         return cuda.shfl_sync(ALL, value, source)
 
     @cuda.jit(device=True)
-    def from_before(value, distance):
-        """Return the value of the thread so many before; the own one where there is none."""
+    def shuffle_up(value, distance):
+        """Return the value of the thread ``distance`` before, or the thread's own if none is."""
         return cuda.shfl_up_sync(ALL, value, distance)
 
     @cuda.jit(device=True)
-    def from_across(value, distance):
-        """Return the value of the thread whose number differs in one bit."""
-        return cuda.shfl_xor_sync(ALL, value, distance)
+    def shuffle_xor(value, mask):
+        """Return the value of the thread whose number is this thread's XOR ``mask``."""
+        return cuda.shfl_xor_sync(ALL, value, mask)
 
     @cuda.jit(device=True)
-    def vote(yes):
-        """Return a bit of each thread's answer."""
-        return uint32(cuda.ballot_sync(ALL, yes))
+    def ballot(predicate):
+        """Return a bit mask of the threads for which ``predicate`` holds."""
+        return uint32(cuda.ballot_sync(ALL, predicate))
 
     @cuda.jit(device=True)
-    def first_of(votes):
-        """Return the first thread whose bit is set."""
-        return cuda.ffs(int32(votes)) - int32(1)
-
-    @cuda.jit(device=True)
-    def meet():
-        """Wait until all threads have written what they write."""
-        cuda.syncwarp()
+    def ffs(mask):
+        """Return the position of the lowest bit that is set, from 0 on."""
+        return cuda.ffs(int32(mask)) - int32(1)
 
 
 @cuda.jit(device=True)
 def running_sum(value, thread):
     """Return the sum of the values of this thread and those before it."""
-    other = from_before(value, 1)
+    other = shuffle_up(value, 1)
     if thread >= 1:
         value += other
-    other = from_before(value, 2)
+    other = shuffle_up(value, 2)
     if thread >= 2:
         value += other
-    other = from_before(value, 4)
+    other = shuffle_up(value, 4)
     if thread >= 4:
         value += other
-    other = from_before(value, 8)
+    other = shuffle_up(value, 8)
     if thread >= 8:
         value += other
-    other = from_before(value, 16)
+    other = shuffle_up(value, 16)
     if thread >= 16:
         value += other
     return value
@@ -124,8 +133,20 @@ def running_sum(value, thread):
 @cuda.jit(device=True)
 def largest(value):
     """Return the largest value of all threads."""
-    value = max(value, from_across(value, 16))
-    value = max(value, from_across(value, 8))
-    value = max(value, from_across(value, 4))
-    value = max(value, from_across(value, 2))
-    return max(value, from_across(value, 1))
+    value = max(value, shuffle_xor(value, 16))
+    value = max(value, shuffle_xor(value, 8))
+    value = max(value, shuffle_xor(value, 4))
+    value = max(value, shuffle_xor(value, 2))
+    return max(value, shuffle_xor(value, 1))
+
+
+@cuda.jit(device=True)
+def count_topics(n_topics, first, last, topic_of_token, count):
+    """Count the topics of the tokens ``first:last`` in this warp's row of shared ``count``."""
+    thread, warp = thread_of_warp(), warp_of_block()
+    for m in range(thread, n_topics, 32):
+        count[warp, m] = 0
+    syncwarp()
+    for i in range(first + thread, last, 32):
+        cuda.atomic.add(count, (warp, int32(topic_of_token[i])), 1)
+    syncwarp()

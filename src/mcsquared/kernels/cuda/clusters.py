@@ -1,0 +1,140 @@
+"""Draw the clusters of groups: one warp for each group.
+
+Thread t of a warp has the clusters t, 32 + t, 64 + t, ...: ``per_thread`` of them, in local arrays.
+"""
+
+import math
+from functools import cache
+
+from numba import cuda, float32, float64, int32, int64
+
+from mcsquared.kernels.cuda.launch import one_warp_each
+from mcsquared.kernels.cuda.rng import uniform
+from mcsquared.kernels.cuda.warp import (
+    ballot,
+    ffs,
+    largest,
+    running_sum,
+    shuffle,
+    thread_of_warp,
+    warp_of_grid,
+)
+from mcsquared.kernels.rng import Step
+
+CLUSTERS = int(Step.CLUSTERS)
+
+
+@cuda.jit(device=True)
+def add_context_scores(j, n_clusters, contexts, scores):
+    """Add Σ log F(x_j | φ_k) over the contexts that group ``j`` has, less their base measures.
+
+    Parameters
+    ----------
+    contexts : (statistics, bag_start, category, count, naturals, log_categories, extra)
+        float64 (n_groups, statistics of dense contexts), 0 where a context is missing; bags as
+        int64 (bags, n_groups + 1), int32 and int32 (n_entries,); and the parameters of
+        `mcsquared.kernels.cpu.given_contexts.ContextParameters`, the first two flat.
+    scores : float64 (per_thread,)
+    """
+    statistics, bag_start, category, count, naturals, log_categories, extra = contexts
+    thread = thread_of_warp()
+    for q in range(scores.size):
+        k = q * 32 + thread
+        if k < n_clusters:
+            value = 0.0
+            for s in range(statistics.shape[1]):
+                value += statistics[j, s] * naturals[s * n_clusters + k]
+            for c in range(bag_start.shape[0]):
+                for e in range(bag_start[c, j], bag_start[c, j + 1]):
+                    cell = int64(category[e]) * n_clusters + k
+                    value += float64(count[e]) * float64(log_categories[cell])
+            if extra.shape[0] > 0:
+                value += extra[j, k]
+            scores[q] += value
+
+
+@cuda.jit(device=True)
+def draw_cluster(scores, sums, number, seed, chain, sweep):
+    """Return a cluster with probability ∝ exp(score), or −1 where by rounding none was found.
+
+    Parameters
+    ----------
+    scores : float64 (per_thread,)
+        Scores of this thread's clusters, −∞ beyond the last cluster.
+    sums : float32 (per_thread,)
+        Scratch.
+    number : int
+        Index of the group in the whole corpus.
+    """
+    thread = thread_of_warp()
+    highest = -math.inf
+    for q in range(scores.size):
+        highest = max(highest, scores[q])
+    highest = largest(highest)
+    # Running sums in the order of the clusters, 32 at a time.
+    upto = float32(0.0)
+    for q in range(scores.size):
+        sums[q] = upto + running_sum(math.exp(float32(scores[q] - highest)), thread)
+        upto = shuffle(sums[q], 31)
+    threshold = float32(uniform(seed, chain, sweep, CLUSTERS, number, 0)) * upto
+    cluster = int32(-1)
+    for q in range(scores.size):
+        beyond = ballot(sums[q] > threshold)
+        if beyond != 0 and cluster < 0:
+            cluster = int32(q * 32) + int32(ffs(beyond))
+    return cluster
+
+
+@cache
+def draw_clusters_by_scores(per_thread):
+    """Return a kernel that draws z_j of groups whose content has been scored.
+
+    Arguments of the kernel:
+
+    first_group : int
+        The first of the groups in the arrays.
+    content_scores : float64 (n_groups × cluster slots,)
+    statistics, ..., extra
+        See `add_context_scores`.
+    groups_before : int
+        Groups of the corpus before these arrays: random numbers are those of the whole corpus.
+    """
+
+    @one_warp_each()
+    def kernel(
+        n_groups,
+        first_group,
+        n_clusters,
+        content_scores,
+        log_weights,
+        statistics,
+        bag_start,
+        category,
+        count,
+        naturals,
+        log_categories,
+        extra,
+        seed,
+        chain,
+        sweep,
+        groups_before,
+        cluster_of_group,
+    ):
+        score = cuda.local.array(per_thread, float64)
+        sums = cuda.local.array(per_thread, float32)
+        thread, row = thread_of_warp(), warp_of_grid()
+        if row >= n_groups:
+            return
+        j = first_group + row
+        for q in range(per_thread):
+            k = q * 32 + thread
+            score[q] = -math.inf
+            if k < n_clusters:
+                score[q] = log_weights[k] + content_scores[row * n_clusters + k]
+        contexts = (statistics, bag_start, category, count, naturals, log_categories, extra)
+        add_context_scores(j, n_clusters, contexts, score)
+        cluster = draw_cluster(score, sums, groups_before + j, seed, chain, sweep)
+        if thread == 0 and cluster >= 0:  # by rounding there may be none: the group stays
+            cluster_of_group[j] = cluster
+
+    return kernel

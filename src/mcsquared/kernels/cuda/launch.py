@@ -1,0 +1,45 @@
+"""Launch kernels: the number of blocks follows from a kernel's first argument.
+
+Kernels take arrays one by one: numba takes longer to inspect a tuple of arrays than its parts.
+"""
+
+from functools import wraps
+
+from numba import cuda
+from numba.core import config
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+N_WARPS = 1 if SIMULATED else 4  # warps of a block
+THREADS = 32 * N_WARPS  # threads of a block
+WIDE = 8 if SIMULATED else 256  # threads of a block in kernels without warps
+
+
+def one_thread_each(n_threads=THREADS, max_blocks=1 << 31):
+    """Compile a kernel with one thread for each item; its first argument is their number."""
+    return _launcher(n_threads, n_threads, max_blocks=max_blocks)
+
+
+def one_warp_each(n_warps=1, **options):
+    """Compile a kernel with ``n_warps`` warps for each item; ``options`` are those of numba."""
+    return _launcher(THREADS, N_WARPS, n_warps, **options)
+
+
+def one_block_each(n_threads, n_items=1):
+    """Compile a kernel with one block for every ``n_items`` items."""
+    return _launcher(n_threads, n_items)
+
+
+def _launcher(n_threads, per_block, per_item=1, max_blocks=1 << 31, **options):
+    """Return a decorator that turns a kernel into a function that launches it."""
+
+    def decorate(function):
+        kernel = cuda.jit(**options)(function)
+
+        @wraps(function)
+        def launch(n_items, *arguments):
+            n_blocks = min(max(-(-n_items * per_item // per_block), 1), max_blocks)
+            kernel[n_blocks, n_threads](n_items, *arguments)
+
+        return launch
+
+    return decorate

@@ -1,0 +1,25 @@
+"""Special functions and draws of single numbers on the GPU: the CPU's, compiled for it."""
+
+import math
+
+from numba import cuda
+
+from mcsquared.kernels.cpu import gammas, special
+from mcsquared.kernels.cuda.rng import translated, uniform
+
+add_log = translated(special.add_log)
+stirling_series = translated(special.stirling_series)
+crt = translated(special.crt, uniform=uniform)
+log_gamma_draw = translated(
+    gammas.log_gamma_draw,
+    uniform=uniform,
+    log_try_small=translated(gammas.log_try_small),
+    log_try_large=translated(gammas.log_try_large),
+)
+
+
+@cuda.jit(device=True)
+def log_rising(a, n):
+    """Return ln Γ(a+n) − ln Γ(a) for a ≥ 8 and whole n ≥ 0, without cancellation."""
+    growth = (a + n - 0.5) * math.log1p(n / a) - n
+    return n * math.log(a) + growth + stirling_series(a + n) - stirling_series(a)
