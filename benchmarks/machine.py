@@ -26,11 +26,11 @@ def describe_device() -> dict[str, str] | None:
     try:
         from numba import cuda
 
-        from mcsquared.kernels.cuda.memory import missing
-        from mcsquared.kernels.cuda.warp import SIMULATED
+        from mcsquared.kernels.cuda.launch import SIMULATED
+        from mcsquared.kernels.cuda.memory import unavailable_reason
     except ImportError:
         return None
-    if SIMULATED or missing():
+    if SIMULATED or unavailable_reason():
         return None
     name, driver = cuda.get_current_device().name, cuda.cudadrv.driver.get_version()
     memory = cuda.current_context().get_memory_info()[1] / 1e9

@@ -74,16 +74,16 @@ def test_a_parameter_that_cannot_be_is_named_before_anything_is_done(parameters,
 
 def test_without_a_gpu_one_sentence_says_so(monkeypatch):
     memory = pytest.importorskip("mcsquared.kernels.cuda.memory")
-    monkeypatch.setattr(memory, "missing", lambda: "CUDA finds none")
-    with pytest.raises(InputError, match="device is 'cuda', but no GPU can be used here: CUDA"):
+    monkeypatch.setattr(memory, "unavailable_reason", lambda: "CUDA finds none")
+    with pytest.raises(InputError, match="device 'cuda' requires a GPU: CUDA finds none"):
         model(device="cuda").fit(COUNTS)
 
 
 def test_a_gpu_takes_no_family_of_ones_own_as_content_and_says_so(monkeypatch):
     memory = pytest.importorskip("mcsquared.kernels.cuda.memory")
-    monkeypatch.setattr(memory, "missing", lambda: None)
+    monkeypatch.setattr(memory, "unavailable_reason", lambda: None)
     points = mc2.Corpus([np.ones((2, 1)), np.zeros((4, 1))])
-    with pytest.raises(InputError, match="device is 'cuda', but the family Own of the content"):
+    with pytest.raises(InputError, match="device 'cuda' requires a content family"):
         model(device="cuda", content=Own()).fit(points)
 
 

@@ -155,10 +155,10 @@ def _machine() -> dict[str, str]:
 
 def _missing() -> str:
     try:
-        from mcsquared.kernels.cuda.memory import missing
+        from mcsquared.kernels.cuda.memory import unavailable_reason
     except ImportError as error:
         return f"numba-cuda is not installed ({error})"
-    return missing() or "numba's CUDA simulator is enabled"
+    return unavailable_reason() or "numba's CUDA simulator is enabled"
 
 
 def _cases(settings: Settings) -> Iterator[Case]:
@@ -239,7 +239,7 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
     sizes = (observations.n_groups, observations.n_tokens, entries, observations.n_words)
     return Measurement(
         timing=Timing(each[n_dropped:]),
-        work=Work(*sizes, *backends[0].tables.slots, varies),
+        work=Work(*sizes, *backends[0].buffers.slots, varies),
         clusters=state.n_clusters,
         topics=state.n_topics,
         gigabytes=(total - free) / 1e9,

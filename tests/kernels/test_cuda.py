@@ -44,24 +44,24 @@ TOPICS, FIRST_TOKEN = int(Step.TOPICS), 1000
 def memory():
     pytest.importorskip("numba.cuda")
     from mcsquared.kernels.cuda import memory
-    from mcsquared.kernels.cuda.warp import SIMULATED
+    from mcsquared.kernels.cuda.launch import SIMULATED
 
-    if memory.missing():
-        pytest.skip(f"no GPU can be used here: {memory.missing()}")
+    if memory.unavailable_reason():
+        pytest.skip(f"no GPU can be used: {memory.unavailable_reason()}")
     if not SIMULATED:
         yield memory
         return
-    from tests.kernels.in_turn import Block
+    from tests.kernels.sequential_block import SequentialBlock
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("numba.cuda.simulator.kernel.BlockManager", Block)
+        patch.setattr("numba.cuda.simulator.kernel.BlockManager", SequentialBlock)
         yield memory
 
 
 @pytest.fixture(scope="module")
 def size(memory):
     """Groups, words and topics."""
-    from mcsquared.kernels.cuda.warp import SIMULATED
+    from mcsquared.kernels.cuda.launch import SIMULATED
 
     return (5, 8, 16) if SIMULATED else (300, 400, 100)
 
@@ -109,11 +109,11 @@ class Case:
         for _ in range(3):
             BLOCKED_ALONE.sweep(self.state, *given, 0, 0, self.bounds)
 
-    def device(self, most_bytes=10**9):
+    def device(self, max_bytes=10**9):
         from mcsquared.samplers.backends.cuda import CudaBackend, DeviceCorpus
 
         varies = not math.isinf(self.state.lam)
-        corpus = DeviceCorpus(self.observations, varies, most_bytes)
+        corpus = DeviceCorpus(self.observations, varies, max_bytes)
         return CudaBackend(self.observations, self.priors, corpus)
 
     def moved(self, backend):
@@ -158,10 +158,10 @@ def test_gamma_variates_are_the_same(memory, size, shape, in_logs):
     expected, found = np.empty(counts.shape, np.float32), memory.empty(counts.size, np.float32)
     place = (int(Step.CONTENT), 3, 1, 9)
     draw_on_cpu(0, n_rows, 16, counts.reshape(-1), shape, *place, in_logs, expected.reshape(-1))
-    given = memory.put(counts.reshape(-1))
-    draw_gamma_rows(0, counts.size, given, shape, *place, in_logs, found)
+    given = memory.copy_to_device(counts.reshape(-1))
+    draw_gamma_rows(counts.size, 0, given, shape, *place, in_logs, found)
     np.testing.assert_allclose(
-        memory.take(found).reshape(counts.shape), expected, rtol=2e-4, atol=1e-6
+        memory.copy_to_host(found).reshape(counts.shape), expected, rtol=2e-4, atol=1e-6
     )
 
 
@@ -203,18 +203,19 @@ class Likelihoods:
         """Return what the GPU's kernel draws, and the counts: only where λ = ∞."""
         from mcsquared.kernels import cuda
 
-        put, n_groups = memory.put, len(self.clusters)
+        put, n_groups = memory.copy_to_device, len(self.clusters)
         slots, start = (self.n_clusters, self.n_topics), put(self.start)
         given = [put(x.reshape(-1)) for x in (self.rows, np.exp(self.log_tau), self.log_tau)]
         clusters, topics, counts = put(self.clusters), put(self.topics), put(np.zeros(slots, "i4"))
         kernels, labels = cuda.load().vector_tokens, (clusters, topics)
         if math.isinf(lam):
-            place = (0, n_groups, len(self.topics), FIRST_TOKEN, slots, start)
-            kernels.draw_vector_topics(*place, *given, *PLACE, *labels, counts.reshape(-1))
+            place = (len(self.topics), 0, n_groups, FIRST_TOKEN, start)
+            draw = kernels.draw_vector_topics(self.n_topics)
+            draw(*place, *given, *PLACE, *labels, counts.reshape(-1))
         else:
-            place = (0, n_groups, FIRST_TOKEN, slots, put(np.arange(n_groups)[::-1]), start)
-            kernels.sweep_vector_groups(*place, *given, lam, *PLACE, *labels)
-        return memory.take(topics), memory.take(counts)
+            place = (n_groups, 0, FIRST_TOKEN, put(np.arange(n_groups)[::-1]), start)
+            kernels.sweep_vector_groups(self.n_topics)(*place, *given, lam, *PLACE, *labels)
+        return memory.copy_to_host(topics), memory.copy_to_host(counts)
 
 
 @pytest.fixture(scope="module")
@@ -238,12 +239,20 @@ def test_scores_of_clusters_are_the_same_also_where_doubles_underflow(memory, li
     case, n_groups = likelihoods, len(likelihoods.clusters)
     expected = np.zeros((n_groups, case.n_clusters))
     score_vector_groups(0, n_groups, case.start, case.tokens, case.log_tau, expected)
-    found, order = memory.put(np.full(expected.size, np.nan)), np.arange(n_groups)[::-1]
+    found, order = memory.copy_to_device(np.full(expected.size, np.nan)), np.arange(n_groups)[::-1]
     given = (case.rows, case.log_tau, np.exp(case.log_tau.T))
-    given = [memory.put(np.ascontiguousarray(x).reshape(-1)) for x in given]
-    slots = (case.n_clusters, case.n_topics)
-    on_device(0, n_groups, slots, memory.put(order), memory.put(case.start), *given, found)
-    found = memory.take(found).reshape(expected.shape)
+    given = [memory.copy_to_device(np.ascontiguousarray(x).reshape(-1)) for x in given]
+    score = on_device(case.n_topics, per_thread=1)
+    score(
+        n_groups,
+        0,
+        case.n_clusters,
+        memory.copy_to_device(order),
+        memory.copy_to_device(case.start),
+        *given,
+        found,
+    )
+    found = memory.copy_to_host(found).reshape(expected.shape)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -300,7 +309,7 @@ def test_a_shard_with_a_gpu_of_its_own_draws_what_it_draws_without(case, memory)
     given = backend.draw_globals(state, case.bounds, key)
     shard, labels = backend.shard(1), backend.labels[1]
     assert shard.first_group > 0
-    corpus = DeviceCorpus(shard, varies=not math.isinf(state.lam), most_bytes=10**9)
+    corpus = DeviceCorpus(shard, varies=not math.isinf(state.lam), max_bytes=10**9)
     device = DeviceShard(corpus, case.priors)
     expected, sums = sweep_shard(shard, labels, given)
     for _ in range(2):  # once more from the same labels, which are not those it has left there
@@ -349,9 +358,9 @@ def assert_near(found, expected):
 def test_shards_that_come_and_go_give_the_same_draws(case, on_device, monkeypatch):
     whole, (expected, log_rising, _) = on_device
     corpus = "mcsquared.samplers.backends.cuda.corpus"
-    monkeypatch.setattr(f"{corpus}.SHARE_OF_SHARD", 0.6)
-    monkeypatch.setattr(f"{corpus}.AT_ONCE", 8)
-    in_shards = case.device(most_bytes=whole.corpus.n_bytes - 1)
+    monkeypatch.setattr(f"{corpus}.SHARD_SHARE", 0.6)
+    monkeypatch.setattr(f"{corpus}.BLOCK_SIZE", 8)
+    in_shards = case.device(max_bytes=whole.corpus.n_bytes - 1)
     assert whole.corpus.is_resident
     assert not in_shards.corpus.is_resident
     found, log_rising_found, _ = case.moved(in_shards)

@@ -1,4 +1,4 @@
-"""The GPU's kernels in numba's simulator, where there is no GPU: a process of its own, told so."""
+"""The GPU's kernels in numba's simulator, in a process of their own."""
 
 import os
 import re

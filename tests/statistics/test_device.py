@@ -47,10 +47,10 @@ class OnDevice:
 def on_device():
     pytest.importorskip("numba.cuda")
     from mcsquared.kernels.cuda import memory
-    from mcsquared.kernels.cuda.warp import SIMULATED
+    from mcsquared.kernels.cuda.launch import SIMULATED
 
-    if SIMULATED or memory.missing():
-        pytest.skip(f"chains are run on a GPU alone: {memory.missing()}")
+    if SIMULATED or memory.unavailable_reason():
+        pytest.skip(f"chains are run on a GPU alone: {memory.unavailable_reason()}")
     return OnDevice()
 
 

@@ -1,7 +1,7 @@
 """Groups on a GPU: the corpus and its labels stay there, globals go in and counts come out.
 
-Steps over groups, tokens, words, categories and topics of clusters are kernels; the handful of
-concentrations is drawn at home, by the code that the CPU has for it.
+Steps over groups, tokens, words, categories and topics of clusters are kernels; the concentrations
+are drawn on the host, by the steps of all backends.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ __all__ = ["CudaBackend", "DeviceCorpus", "check_device", "missing_gpu"]
 
 
 def missing_gpu() -> str | None:
-    """Return why no GPU can be used here; None where one can."""
+    """Return why no GPU can be used, or None if one can."""
     try:
-        from mcsquared.kernels.cuda.memory import missing
+        from mcsquared.kernels.cuda.memory import unavailable_reason
     except ImportError as error:
         return f"numba-cuda is not installed ({error}): pip install 'mcsquared[gpu]'"
-    reason: str | None = missing()
+    reason: str | None = unavailable_reason()
     return reason
 
 
 def check_device(observations: Observations) -> None:
-    """Refuse what no GPU can do: where there is none, and families that only Python knows."""
+    """Raise an error if no GPU can be used, or a family cannot be used on one."""
     reason = missing_gpu()
     if reason is not None:
-        raise InputError(f"device is 'cuda', but no GPU can be used here: {reason}")
+        raise InputError(f"device 'cuda' requires a GPU: {reason}")
     if observations.python_content is not None:
+        name = type(observations.content_family).__name__
         raise InputError(
-            f"device is 'cuda', but the family {type(observations.content_family).__name__} of the "
-            "content is one of your own; device='cpu' takes it"
+            "device 'cuda' requires a content family with kernels, got the Python family "
+            f"{name}; use device='cpu'"
         )
     for context in observations.python_contexts:
         if is_integrated(context):
             raise InputError(
-                f"device is 'cuda', but the family {type(context.family).__name__} does not say "
-                "how its parameters are drawn (sample_parameters); device='cpu' takes it"
+                "device 'cuda' requires context families with sample_parameters, got "
+                f"{type(context.family).__name__}; use device='cpu'"
             )

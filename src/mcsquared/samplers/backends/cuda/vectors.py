@@ -1,4 +1,4 @@
-"""Content other than words on the GPU: parameters of topics come, their statistics go home."""
+"""Content other than words on the GPU: parameters of topics are copied in, their statistics out."""
 
 from __future__ import annotations
 
@@ -11,192 +11,134 @@ from mcsquared.kernels.cpu.predictive import MULTIVARIATE_GAUSSIAN
 from mcsquared.kernels.cpu.vector_likelihood import natural_tokens
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
+from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes
+from mcsquared.samplers.backends.cuda.content import DeviceContent
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
-from mcsquared.samplers.backends.cuda.tables import Sizes, Tables
-from mcsquared.samplers.types import Key
+from mcsquared.samplers.steps.globals import draw_parameters
+from mcsquared.samplers.types import Globals, Key
 from mcsquared.state import State
 
-__all__ = ["DeviceVectors"]
 
-
-class DeviceVectors:
-    """The tokens of all groups, and what is summed and drawn for topics.
-
-    `mcsquared.samplers.backends.cuda.words.DeviceWords` has the same methods.
-    """
+class DeviceVectors(DeviceContent):
+    """The tokens of all groups, as vectors."""
 
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
-        from mcsquared.kernels import cuda
-
-        self.observations, self.priors, self.corpus = observations, priors, corpus
-        self.kernels, self.memory = cuda.load(), cuda.load().memory
+        super().__init__(observations, priors, corpus)
         self.width = observations.values.shape[1]
         factors = self.kernels.vector_likelihood.factors_of(observations.content_kind, self.width)
         self.n_statistics = factors.shape[1]
-        self.factors = self.memory.put(factors)
-        self.token_in_order = self.memory.empty(corpus.most_tokens, np.int32)
+        self.factors = self.memory.copy_to_device(factors)
+        self.token_in_order = self.memory.empty(corpus.max_tokens, np.int32)
 
-    def put(self, words_in_topic: NDArray[np.int32]) -> None:
-        """Do nothing: no counts are kept on the GPU."""
-
-    def save(self, state: State) -> None:
-        """Do nothing: the counts are on the host."""
-
-    def grow(self, old: int, new: int) -> None:
-        """Make room for more topics."""
-
-    def host_sizes(self, n_topics: int) -> Sizes:
-        """Return the shapes and dtypes of what is copied to the host after groups have moved."""
+    def host_shapes(self, n_topics: int) -> Shapes:
+        """Return shapes and dtypes of what is copied to the host after a sweep."""
         return {"topic_statistics": ((n_topics, self.n_statistics), np.float64)}
 
-    def make_tables(self, tables: Tables) -> None:
-        """Make room for what is drawn; ``tables`` has what all content needs."""
-        empty, corpus = self.memory.empty, self.corpus
-        n_clusters, n_topics = tables.slots
+    def allocate(self, buffers: Buffers) -> None:
+        """Allocate what is drawn and counted, for the slots of ``buffers``."""
+        empty, corpus, (n_clusters, n_topics) = self.memory.empty, self.corpus, buffers.slots
         n_cells, n_chunks = n_clusters * n_topics, len(corpus.chunk_bounds) - 1
-        most_groups, most_tokens = corpus.most_at_once
-        self.tables = tables
-        self.log_tau = tables.drawn.there["log_shares"]
+        max_groups, max_tokens = corpus.max_block
+        self.buffers = buffers
+        self.log_tau = buffers.device["log_shares"]
         self.natural = empty(self.n_statistics * n_topics, np.float64)
-        self.rows = empty(most_tokens * n_topics, np.float64)
+        self.rows = empty(max_tokens * n_topics, np.float64)
         self.tau = empty(n_cells, np.float64)
-        self.tau_by_topic = empty(0 if tables.varies else n_cells, np.float64)
-        self.scores = empty(0 if tables.varies else most_groups * n_clusters, np.float64)
-        pieces = self.kernels.vector_sums.N_PIECES
-        self.starts = empty(n_chunks * n_topics * pieces, np.int32)
+        self.tau_by_topic = empty(0 if buffers.varies else n_cells, np.float64)
+        self.scores = empty(0 if buffers.varies else max_groups * n_clusters, np.float64)
+        self.starts = empty(n_chunks * n_topics * self.kernels.vector_sums.N_SEGMENTS, np.int32)
         self.statistics = empty(n_chunks * n_topics * self.n_statistics, np.float64)
 
-    def begin(self, parameters: Any, key: Key) -> None:
-        """Copy the parameters of all topics to the GPU."""
+    def draw(self, state: State, key: Key) -> None:
+        """Draw the parameters of all topics on the host, and copy them to the GPU."""
+        self._load_parameters(draw_parameters(state, self.observations, key))
+
+    def _load_parameters(self, parameters: Any) -> None:
         observations = self.observations
         natural = observations.content_family.natural_parameters(parameters)
         tokens = natural_tokens(observations.content_kind, observations.values, natural)
-        self.memory.put(tokens.natural.reshape(-1), self.natural)
+        self.memory.copy_to_device(tokens.natural.reshape(-1), self.natural)
 
     def prepare(self) -> None:
-        """Begin to count anew, with τ drawn."""
-        self.memory.zero(self.statistics)
-        self.kernels.vector_groups.tabulate_shares(
-            self.tables.slots[1], self.log_tau, self.tau, self.tau_by_topic
+        """Reset the statistics, and tabulate τ."""
+        self.memory.fill_zeros(self.statistics)
+        sizes, no_sums = (self.tau.size, self.buffers.n_topics), self.buffers.no_sums
+        self.kernels.shares.weigh_topics(
+            *sizes, self.log_tau, 1.0, 0.0, no_sums, self.tau, self.tau_by_topic
         )
 
-    def sweep_tokens(self, shard: Shard, clusters: Any, topics: Any, lam: float, key: Key) -> None:
-        """Draw the topics of a shard's tokens given each other, and sum them: λ finite."""
+    def load(self, given: Globals) -> None:
+        """Do the same with parameters that were drawn on the host."""
+        self._load_parameters(given.content)
+        self.prepare()
+
+    def draw_topics(self, shard: Shard, labels: tuple[Any, Any], lam: float, key: Key) -> None:
+        """Draw the topics of a shard's tokens given each other, and sum them (λ finite)."""
         arrays = shard.arrays
+        sweep_groups = self.kernels.vector_tokens.sweep_vector_groups(self.buffers.n_topics)
+        tokens = (arrays.order, arrays.group_start, self.rows)
         for first, last in shard.blocks:
-            self._compare_tokens(shard, first, last)
-            self.kernels.vector_tokens.sweep_vector_groups(
-                first,
-                last,
-                shard.first_token,
-                self.tables.slots,
-                arrays["order"],
-                arrays["group_start"],
-                self.rows,
-                self.tau,
-                self.log_tau,
-                lam,
-                *key,
-                clusters,
-                topics,
-            )
-        self._add_statistics(shard, topics)
+            self._fill_rows(shard, first, last)
+            before = (last - first, first, shard.first_token)
+            sweep_groups(*before, *tokens, self.tau, self.log_tau, lam, *key, *labels)
+        self._add_statistics(shard, labels[1])
 
     def draw_clusters(
-        self, shard: Shard, contexts: tuple[Any, ...], clusters: Any, topics: Any, key: Key
+        self, shard: Shard, contexts: tuple[Any, ...], labels: tuple[Any, Any], key: Key
     ) -> None:
-        """Draw clusters with topics summed out, then topics, and sum those: λ = ∞."""
-        tables, arrays, kernels = self.tables, shard.arrays, self.kernels
+        """Draw clusters with topics integrated out, then topics, and sum those (λ = ∞)."""
+        buffers, arrays, kernels = self.buffers, shard.arrays, self.kernels
+        n_topics, per_thread = buffers.n_topics, buffers.clusters_per_thread
+        score_groups = kernels.vector_groups.score_vector_groups(n_topics, per_thread)
+        draw_clusters = kernels.clusters.draw_clusters_by_scores(per_thread)
+        draw_topics = kernels.vector_tokens.draw_vector_topics(n_topics)
+        weights = (buffers.log_clusters, *contexts)
         for first, last in shard.blocks:
-            n_tokens = self._compare_tokens(shard, first, last)
-            kernels.vector_groups.score_vector_groups(
-                first,
-                last,
-                tables.slots,
-                arrays["order"],
-                arrays["group_start"],
-                self.rows,
-                self.log_tau,
-                self.tau_by_topic,
-                self.scores,
-            )
-            kernels.vector_groups.draw_clusters_by_scores(
-                first,
-                last,
-                self.scores,
-                tables.log_clusters,
-                contexts,
-                *key,
-                shard.first_group,
-                clusters,
-            )
-            kernels.vector_tokens.draw_vector_topics(
-                first,
-                last,
-                n_tokens,
-                shard.first_token,
-                tables.slots,
-                arrays["group_start"],
-                self.rows,
-                self.tau,
-                self.log_tau,
-                *key,
-                clusters,
-                topics,
-                tables.counts.there["topics"],
-            )
-        self._add_statistics(shard, topics)
+            n_tokens = self._fill_rows(shard, first, last)
+            groups, tokens = (last - first, first, buffers.n_clusters), (n_tokens, first, last)
+            rows = (arrays.group_start, self.rows)
+            score_groups(*groups, arrays.order, *rows, self.log_tau, self.tau_by_topic, self.scores)
+            draw_clusters(*groups, self.scores, *weights, *key, shard.first_group, labels[0])
+            tau, out = (self.tau, self.log_tau), (*labels, buffers.device["topics"])
+            draw_topics(*tokens, shard.first_token, *rows, *tau, *key, *out)
+        self._add_statistics(shard, labels[1])
 
-    def _compare_tokens(self, shard: Shard, first: int, last: int) -> int:
-        """Write the log-likelihoods of some groups' tokens to ``rows``; return how many."""
-        start = self.observations.group_start[shard.groups]
-        end = shard.tokens.stop if last == shard.n_groups else int(start[last])
-        tokens = (int(start[first]) - shard.tokens.start, end - shard.tokens.start)
+    def _fill_rows(self, shard: Shard, first: int, last: int) -> int:
+        """Compute the log-likelihoods of some groups' tokens; return the number of tokens."""
+        start = self.observations.group_start[shard.groups.start :]
+        tokens = (int(start[first] - start[0]), int(start[last] - start[0]))
+        sizes, values = (self.buffers.n_topics, self.width), (shard.arrays.values, self.factors)
         self.kernels.vector_likelihood.log_likelihood_rows(
-            *tokens,
-            self.tables.slots[1],
-            self.width,
-            shard.arrays["values"],
-            self.factors,
-            self.natural,
-            self.rows,
+            *tokens, *sizes, *values, self.natural, self.rows
         )
         return tokens[1] - tokens[0]
 
     def _add_statistics(self, shard: Shard, topics: Any) -> None:
         """Add a shard's tokens to the statistics of their topics, chunk by chunk."""
-        arrays, sums, n_topics = shard.arrays, self.kernels.vector_sums, self.tables.slots[1]
-        sums.sort_by_topic(
-            n_topics, arrays["chunk_start"], topics, self.starts, self.token_in_order
+        sums, n_topics = self.kernels.vector_sums, self.buffers.n_topics
+        chunks = shard.arrays.chunk_start
+        order = (self.starts, self.token_in_order)
+        sums.sort_by_topic(n_topics, chunks, topics, *order)
+        sizes, values = (
+            (self.statistics.size, n_topics, self.width),
+            (shard.arrays.values, self.factors),
         )
-        sums.add_statistics(
-            n_topics,
-            self.width,
-            arrays["chunk_start"],
-            arrays["values"],
-            self.factors,
-            self.starts,
-            self.token_in_order,
-            self.statistics,
-        )
+        sums.add_statistics(*sizes, chunks, *values, *order, self.statistics)
 
-    def finish(self, key: Key) -> None:
-        """Add up the chunks."""
-        out = self.tables.drawn.there["topic_statistics"]
-        self.kernels.vector_sums.add_chunks(self.statistics, out)
+    def finish_sums(self) -> None:
+        """Add the sums of all chunks, in their order."""
+        out = self.buffers.device["topic_statistics"]
+        self.kernels.sums.add_chunks(out.size, self.statistics, out)
 
-    def add_log_counts(self) -> None:
-        """Add up log-densities there: the few numbers of topics are at home."""
-
-    def topic_statistics(self) -> NDArray[np.float64]:
-        """Return the topics' statistics on the host; a product comes once and stands twice."""
-        found = self.tables.drawn.here["topic_statistics"]
+    def host_sums(self, all_of_them: bool) -> dict[str, NDArray[Any] | None]:
+        """Return the topics' statistics; a product of coordinates is summed once and used twice."""
+        found = self.buffers.host["topic_statistics"]
         if self.observations.content_kind == MULTIVARIATE_GAUSSIAN:
             place = np.zeros((self.width, self.width), np.int64)
             below = np.tril_indices(self.width)
             place[below] = place.T[below] = 1 + self.width + np.arange(len(below[0]))
             found = np.hstack([found[:, : 1 + self.width], found[:, place.reshape(-1)]])
-        return found
+        return {"topic_statistics": found[None]}
 
     def log_density(self, state: State) -> float:
         """Return the log-density of the tokens given their topics, without base measure."""

@@ -1,4 +1,4 @@
-"""Words on the GPU: their counts by topic stay there, ψ is drawn there."""
+"""Words on the GPU: counts by word and topic stay there, and ψ is drawn there."""
 
 from __future__ import annotations
 
@@ -7,203 +7,170 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
+from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes, resized
+from mcsquared.samplers.backends.cuda.content import DeviceContent
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard, longest_first
-from mcsquared.samplers.backends.cuda.tables import Sizes, Tables, grown
 from mcsquared.samplers.content.shares import SMALLEST_SHARE
 from mcsquared.samplers.steps.log_joint import N_KNOWN, log_without_probabilities
 from mcsquared.samplers.steps.psi import SMALL_SUM, draw_small_topics
-from mcsquared.samplers.types import Key
+from mcsquared.samplers.types import Globals, Key
 from mcsquared.state import State
 
-__all__ = ["DeviceWords"]
-
 CONTENT = int(Step.CONTENT)
-Floats = NDArray[np.float32]
 MAY_BE_SMALL = 8.0  # a Gamma of a larger shape is below `SMALL_SUM` once in 10⁸⁴ draws
 
 
-class DeviceWords:
-    """The words of all groups, and what is counted and drawn for topics.
-
-    `mcsquared.samplers.backends.cuda.vectors.DeviceVectors` has the same methods.
-    """
+class DeviceWords(DeviceContent):
+    """The words of all groups."""
 
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
-        from mcsquared.kernels import cuda
-
-        self.observations, self.priors, self.corpus = observations, priors, corpus
-        self.kernels, self.memory = cuda.load(), cuda.load().memory
-        put = self.memory.put
+        super().__init__(observations, priors, corpus)
+        self.n_words = observations.n_words
         self.beta = float(priors.content.kernel_parameters()[0])
-        self.known = put(log_joint_of_counts(self.beta, N_KNOWN))
+        copy = self.memory.copy_to_device
+        self.known = copy(log_joint_of_counts(self.beta, N_KNOWN))
         if not corpus.varies:
             word_start = observations.layout.word_start
-            self.word_order, self.word_start = put(longest_first(word_start)), put(word_start)
+            self.word_order, self.word_start = copy(longest_first(word_start)), copy(word_start)
 
-    def put(self, words_in_topic: NDArray[np.int32]) -> None:
-        """Copy the counts to the GPU."""
-        self.words = self.memory.put(words_in_topic.reshape(-1))
+    def load_counts(self, words_in_topic: NDArray[np.int32]) -> None:
+        """Copy counts to the GPU."""
+        self.words = self.memory.copy_to_device(words_in_topic.reshape(-1))
 
-    def save(self, state: State) -> None:
-        """Copy the counts to a state."""
-        n_topics = len(state.topic_weights)
-        state.counts.words_in_topic = self.memory.take(self.words).reshape(-1, n_topics)
+    def save_counts(self, state: State) -> None:
+        """Copy counts to a state."""
+        state.counts.words_in_topic = self._host_table(self.words)
 
-    def grow(self, old: int, new: int) -> None:
-        """Make room for more topics; counts keep their places."""
-        self.words = grown(self.memory, self.words, old, new)
+    def _host_table(self, table: Any) -> NDArray[Any]:
+        """Return a copy of a table by word on the host."""
+        host: NDArray[Any] = self.memory.copy_to_host(table).reshape(self.n_words, -1)
+        return host
 
-    def host_sizes(self, n_topics: int) -> Sizes:
-        """Return the shapes and dtypes of what is copied to the host after groups have moved."""
+    def resize(self, n_topics: int, new_topics: int) -> None:
+        """Add topic slots to the counts."""
+        self.words = resized(self.memory, self.words, n_topics, new_topics)
+
+    def host_shapes(self, n_topics: int) -> Shapes:
+        """Return shapes and dtypes of what is copied to the host after a sweep."""
+        n_parts = self.kernels.sums.N_PARTS
         return {
             "sums_of_topics": ((n_topics,), np.float64),
-            "log_counts": ((self.kernels.sums.N_PARTS,), np.float64),
+            "log_counts": ((n_parts,), np.float64),
         }
 
-    def make_tables(self, tables: Tables) -> None:
-        """Make room for what is drawn; ``tables`` has what all content needs."""
-        empty, n_words = self.memory.empty, self.observations.n_words
-        n_clusters, n_topics = tables.slots
-        self.tables = tables
-        self.sums = tables.drawn.there["sums_of_topics"]
-        self.variates = empty(n_words * n_topics, np.float32)
+    def allocate(self, buffers: Buffers) -> None:
+        """Allocate what is drawn and counted, for the slots of ``buffers``."""
+        empty, (n_clusters, n_topics) = self.memory.empty, buffers.slots
+        self.buffers = buffers
+        self.sums = buffers.device["sums_of_topics"]
+        self.variates = empty(self.n_words * n_topics, np.float32)
         self.parts = empty(self.kernels.sums.N_PARTS * n_topics, np.float64)
-        if not tables.varies:
+        if not buffers.varies:
             self.shares = empty(n_clusters * n_topics, np.float32)
             self.shares_by_topic = empty(n_clusters * n_topics, np.float32)
-            self.mixtures = empty(n_words * n_clusters, np.float32)
-            self.tokens_of_cell = empty(n_words * n_clusters, np.int32)
+            self.mixtures = empty(self.n_words * n_clusters, np.float32)
+            self.tokens_of_cell = empty(self.n_words * n_clusters, np.int32)
 
-    def begin(self, parameters: Any, key: Key) -> None:
+    def draw(self, state: State, key: Key) -> None:
         """Draw ψ as variates (n_words, topic slots), with each topic's sum."""
-        n_topics = self.tables.slots[1]
+        variates = self.variates
         self.kernels.gammas.draw_gamma_rows(
-            0, self.variates.size, self.words, self.beta, CONTENT, *key, False, self.variates
+            variates.size, 0, self.words, self.beta, CONTENT, *key, False, variates
         )
-        self.kernels.sums.add_columns(self.variates, n_topics, self.parts, self.sums)
-        if self.beta * self.observations.n_words < MAY_BE_SMALL:
+        self.kernels.sums.add_columns(self.buffers.n_topics, variates, self.parts, self.sums)
+        if self.beta * self.n_words < MAY_BE_SMALL:
             self._draw_small_topics(key)
 
     def _draw_small_topics(self, key: Key) -> None:
-        """Draw topics in logs whose variates are too small for floats, at home."""
-        n_topics = self.tables.slots[1]
-        sums = self.memory.take(self.sums)
-        if not (sums < SMALL_SUM).any():
-            return
-        words = self.memory.take(self.words).reshape(-1, n_topics)
-        variates = self.memory.take(self.variates).reshape(-1, n_topics)
-        draw_small_topics(words, self.beta, key, variates, sums)
-        self.memory.put(variates.reshape(-1), self.variates)
-        self.memory.put(sums, self.sums)
+        """Draw topics whose variates are too small for floats on the host, in logs."""
+        sums = self.memory.copy_to_host(self.sums)
+        if (sums < SMALL_SUM).any():
+            variates = self._host_table(self.variates)
+            draw_small_topics(self._host_table(self.words), self.beta, key, variates, sums)
+            self.memory.copy_to_device(variates.reshape(-1), self.variates)
+            self.memory.copy_to_device(sums, self.sums)
 
     def prepare(self) -> None:
-        """Begin to count anew, with τ drawn."""
-        self.memory.zero(self.words)
-        tables, kernels, n_words = self.tables, self.kernels, self.observations.n_words
-        if tables.varies:
-            # ψ times the number of words: most are near 1, far from where floats end.
-            kernels.sums.scale_columns(self.variates, tables.slots[1], self.sums, n_words)
+        """Reset the counts; scale ψ or, where λ = ∞, tabulate the mixtures of the clusters."""
+        self.memory.fill_zeros(self.words)
+        buffers, n_topics = self.buffers, self.buffers.n_topics
+        if buffers.varies:
+            # ψ times the number of words: most values are near 1, far from the limits of floats.
+            self.kernels.sums.scale_columns(
+                self.variates.size, n_topics, self.variates, self.sums, self.n_words
+            )
             return
-        kernels.shares.weigh_topics(
-            tables.slots[1],
-            tables.drawn.there["log_shares"],
-            1.0,
-            SMALLEST_SHARE,
-            self.sums,
-            self.shares,
-            self.shares_by_topic,
+        log_shares, out = buffers.device["log_shares"], (self.shares, self.shares_by_topic)
+        self.kernels.shares.weigh_topics(
+            self.shares.size, n_topics, log_shares, 1.0, SMALLEST_SHARE, self.sums, *out
         )
         self._mix()
 
-    def take(self, content: Floats, shares: Floats | None) -> None:
-        """Begin to count anew with ψ and τ that somebody else has drawn, see `Globals`."""
-        self.memory.zero(self.words)
-        self.memory.put(content.reshape(-1), self.variates)
-        if shares is not None:
-            self.memory.put(np.ascontiguousarray(shares.T).reshape(-1), self.shares_by_topic)
+    def load(self, given: Globals) -> None:
+        """Do the same with ψ and τ that were drawn on the host."""
+        self.memory.fill_zeros(self.words)
+        self.memory.copy_to_device(given.content.reshape(-1), self.variates)
+        if given.shares is not None:
+            self.memory.copy_to_device(given.shares.T.reshape(-1), self.shares_by_topic)
             self._mix()
 
     def _mix(self) -> None:
-        """Tabulate the mixtures of all clusters, and begin to count tokens by cluster."""
-        self.memory.zero(self.tokens_of_cell)
+        """Tabulate the mixtures of all clusters, and reset the counts of tokens by cluster."""
+        self.memory.fill_zeros(self.tokens_of_cell)
         self.kernels.mixtures.tabulate_log_mixtures(
-            self.observations.n_words,
-            self.tables.slots,
-            self.variates,
-            self.shares_by_topic,
-            self.mixtures,
+            self.n_words, self.buffers.slots, self.variates, self.shares_by_topic, self.mixtures
         )
 
-    def sweep_tokens(self, shard: Shard, clusters: Any, topics: Any, lam: float, key: Key) -> None:
-        """Draw the topics of a shard's tokens given each other, and count them: λ finite."""
-        self.kernels.members.sweep_tokens(
-            shard.n_groups,
-            shard.first_group,
-            shard.first_token,
-            self.tables.slots,
-            shard.arrays["order"],
-            shard.arrays["group_start"],
-            shard.arrays["word"],
-            self.tables.base,
-            self.variates,
-            *key,
-            clusters,
-            topics,
-            self.words,
-        )
+    def draw_topics(self, shard: Shard, labels: tuple[Any, Any], lam: float, key: Key) -> None:
+        """Draw the topics of a shard's tokens given each other, and count them (λ finite)."""
+        arrays, parameters = shard.arrays, (self.buffers.base, self.variates)
+        sweep_tokens = self.kernels.varying.sweep_tokens(self.buffers.n_topics // N_LANES)
+        before = (shard.n_groups, shard.first_group, shard.first_token)
+        tokens = (arrays.order, arrays.group_start, arrays.word)
+        sweep_tokens(*before, *tokens, *parameters, *key, *labels, self.words)
 
     def draw_clusters(
-        self, shard: Shard, contexts: tuple[Any, ...], clusters: Any, topics: Any, key: Key
+        self, shard: Shard, contexts: tuple[Any, ...], labels: tuple[Any, Any], key: Key
     ) -> None:
-        """Draw the clusters of a shard's groups with topics summed out: λ = ∞."""
-        self.kernels.mixtures.draw_clusters_of_words(
-            shard.n_groups,
-            shard.first_group,
-            shard.arrays["order"],
-            shard.arrays["entry_start"],
-            shard.arrays["entry_word"],
-            shard.arrays["entry_count"],
-            self.mixtures,
-            self.tables.log_clusters,
-            contexts,
-            *key,
-            clusters,
-            self.tokens_of_cell,
-        )
+        """Draw the clusters of a shard's groups with topics integrated out (λ = ∞)."""
+        buffers, arrays = self.buffers, shard.arrays
+        draw_clusters = self.kernels.mixtures.draw_clusters_of_words(buffers.clusters_per_thread)
+        sizes = (shard.n_groups, shard.first_group, buffers.n_clusters)
+        words = (arrays.order, arrays.entry_start, arrays.entry_word, arrays.entry_count)
+        weights, out = (self.mixtures, buffers.log_clusters), (labels[0], self.tokens_of_cell)
+        draw_clusters(*sizes, *words, *weights, *contexts, *key, *out)
 
-    def finish(self, key: Key) -> None:
-        """Draw topics by (cluster, word) cell if λ = ∞, when all groups have moved."""
-        tables = self.tables
-        if not tables.varies:
-            self.kernels.cells.draw_cells(
-                self.observations.n_words,
-                tables.slots,
-                self.word_order,
-                self.word_start,
-                self.shares,
-                self.variates,
-                self.tokens_of_cell,
-                *key,
-                tables.counts.there["topics"],
-                self.words,
+    def draw_cell_topics(self, key: Key) -> None:
+        """Draw topics by (cluster, word) cell (λ = ∞)."""
+        buffers = self.buffers
+        if not buffers.varies:
+            words = (self.word_order, self.word_start)
+            weights, out = (self.shares, self.variates), (buffers.device["topics"], self.words)
+            self.kernels.cells.draw_cells(buffers.n_topics)(
+                self.n_words, buffers.n_clusters, *words, *weights, self.tokens_of_cell, *key, *out
             )
-        self.add_log_counts()
 
     def add_log_counts(self) -> None:
         """Add up the log-densities of all counts, in parts."""
-        out = self.tables.drawn.there["log_counts"]
-        self.kernels.sums.add_log_rising(self.words, self.beta, self.known, out)
+        sums, out = self.kernels.sums, self.buffers.device["log_counts"]
+        sums.add_log_rising(sums.N_PARTS, self.words, self.beta, self.known, out)
 
-    def topic_statistics(self) -> None:
-        """Return None: counts of words stay on the GPU."""
+    def host_sums(self, all_of_them: bool) -> dict[str, NDArray[Any] | None]:
+        """Return tokens by word and topic on the host; where λ = ∞, by word and cluster."""
+        if not all_of_them:
+            return {}
+        if self.buffers.varies:
+            return {"words": self._host_table(self.words)}
+        return {"topics": None, "cell_table": self._host_table(self.tokens_of_cell)}
 
     def log_density(self, state: State) -> float:
         """Return the log-density of the words given their topics."""
-        total = float(self.tables.drawn.here["log_counts"].sum())
+        total = float(self.buffers.host["log_counts"].sum())
         prior = self.priors.content.kernel_parameters()
-        held = np.ascontiguousarray(state.counts.tokens_in_topic)
-        return total + log_without_probabilities(prior, held)
+        tokens = np.ascontiguousarray(state.counts.tokens_in_topic)
+        return total + log_without_probabilities(prior, tokens)

@@ -1,9 +1,9 @@
-"""Threads of numba's CUDA simulator one after another: several times as fast as all at once.
+"""Run the threads of numba's CUDA simulator one after another, several times as fast.
 
-The simulator lets all threads of a block run at once and asks each of them over and over whether it
-waits. Here a thread runs until it waits, then wakes the next: when its turn comes again, all others
-have come as far. In which order they run is drawn anew for every block, so that a kernel that
-relies on one fails.
+The simulator starts all threads of a block at once and polls each of them for barriers. Here a
+thread runs until it reaches a barrier, then wakes the next one: when it runs again, all others have
+reached the barrier too. The order of the threads is shuffled for every block, so that a kernel that
+relies on an order fails.
 """
 
 import random
@@ -11,16 +11,14 @@ from threading import Lock
 
 from numba.cuda.simulator import kernel
 
-__all__ = ["Block"]
-
 ORDER = random.Random(0)
 
 
-class Turn(kernel.BlockThread):
-    """A thread that runs when it is its turn."""
+class SequentialThread(kernel.BlockThread):
+    """A thread that waits for its turn."""
 
-    def __init__(self, *given):
-        super().__init__(*given)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         self.turn = Lock()
         self.turn.acquire()
 
@@ -37,15 +35,15 @@ class Turn(kernel.BlockThread):
             raise RuntimeError("another thread has failed")
 
 
-class Block(kernel.BlockManager):
-    """Takes the place of ``numba.cuda.simulator.kernel.BlockManager``."""
+class SequentialBlock(kernel.BlockManager):
+    """Replaces ``numba.cuda.simulator.kernel.BlockManager``."""
 
     def run(self, grid_point, *arguments):
         x, y, z = self._block_dim
-        places = [(a, b, c) for a in range(x) for b in range(y) for c in range(z)]
-        ORDER.shuffle(places)
-        given = (lambda: self._f(*arguments), self, grid_point)
-        self.threads = [Turn(*given, place, self._debug) for place in places]
+        positions = [(a, b, c) for a in range(x) for b in range(y) for c in range(z)]
+        ORDER.shuffle(positions)
+        common = (lambda: self._f(*arguments), self, grid_point)
+        self.threads = [SequentialThread(*common, at, self._debug) for at in positions]
         self.failure, self.done = None, Lock()
         self.done.acquire()
         for thread in self.threads:
@@ -56,11 +54,11 @@ class Block(kernel.BlockManager):
             raise self.failure[0].with_traceback(self.failure[1])
 
     def next_after(self, thread):
-        """Return whose turn it is after a thread's."""
+        """Return the thread that runs after ``thread``."""
         return self.threads[(self.threads.index(thread) + 1) % len(self.threads)]
 
     def leave(self, thread):
-        """Let a thread go that has come to its end."""
+        """Remove a thread that has ended, and wake the next one."""
         if thread.exception and not self.failure:
             self.failure = thread.exception
             for other in self.threads:

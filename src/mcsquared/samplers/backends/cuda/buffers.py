@@ -1,0 +1,134 @@
+"""Device arrays whose size follows the slots; those that are copied to the host lie together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.observations import Observations
+from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
+from mcsquared.samplers.content.groups import TABLE_SIZE, TABULATED
+
+Shapes = dict[str, tuple[tuple[int, ...], Any]]
+
+
+class PackedArrays:
+    """Arrays that lie one after another in one device array, so that one copy takes all of them.
+
+    Parameters
+    ----------
+    counts, others : dict from name to (shape, dtype)
+        Arrays that `clear` fills with zeros, and the others.
+
+    Attributes
+    ----------
+    device : dict
+        Flat device arrays by name.
+    host : dict
+        Arrays that `copy_to_host` has copied, by name.
+    """
+
+    def __init__(self, memory: Any, counts: Shapes, others: Shapes) -> None:
+        self._memory, self._shapes = memory, counts | others
+        self._slices, end, n_counts = {}, 0, 0
+        for name, (shape, dtype) in self._shapes.items():
+            first = end
+            end += -(-int(np.prod(shape)) * np.dtype(dtype).itemsize // 8)
+            self._slices[name] = slice(first, end)
+            n_counts = end if name in counts else n_counts
+        self._array = memory.empty(max(end, 1), np.int64)
+        self._counts = self._array[: max(n_counts, 1)]
+        self.device = {
+            name: self._view(self._array, name) if np.prod(shape) else memory.empty(0, dtype)
+            for name, (shape, dtype) in self._shapes.items()
+        }
+        self.host: dict[str, NDArray[Any]] = {}
+
+    def _view(self, array: Any, name: str) -> Any:
+        shape, dtype = self._shapes[name]
+        return array[self._slices[name]].view(dtype)[: int(np.prod(shape))]
+
+    def clear(self) -> None:
+        """Fill the counts with zeros."""
+        self._memory.fill_zeros(self._counts)
+
+    def copy_to_host(self) -> None:
+        """Copy all arrays to the host."""
+        array = self._memory.copy_to_host(self._array)
+        for name, (shape, _) in self._shapes.items():
+            self.host[name] = self._view(array, name).reshape(shape)
+
+
+class Buffers(PackedArrays):
+    """Counts and globals of a sweep, for every kind of content.
+
+    Parameters
+    ----------
+    slots : (int, int)
+        Cluster slots and topic slots.
+    content : dict from name to (shape, dtype)
+        What the content copies to the host after a sweep.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        corpus: DeviceCorpus,
+        slots: tuple[int, ...],
+        content: Shapes,
+    ) -> None:
+        from mcsquared.kernels.cuda import memory, sums
+
+        n_clusters, n_topics = slots
+        n_cells, n_bags = n_clusters * n_topics, len(observations.bag_families)
+        self.slots, self.varies = (n_clusters, n_topics), corpus.varies
+        self.n_clusters, self.n_topics = n_clusters, n_topics
+        self.clusters_per_thread = -(-n_clusters // 32)
+        counts: Shapes = {
+            "topics": (slots, np.int32),
+            "tables": (slots if corpus.varies else (0,), np.int32),
+            "groups": ((n_clusters,), np.int32),
+            "statistics": ((n_clusters, len(corpus.scales)), np.int64),
+            "totals": ((n_clusters, n_bags), np.int64),
+        }
+        others: Shapes = {
+            "cluster_tables": (slots, np.int32),
+            "log_shares": (slots, np.float64),
+            "log_rising": ((sums.N_PARTS,), np.float64),
+            **{f"log_counts {c}": ((sums.N_PARTS,), np.float64) for c in range(n_bags)},
+        }
+        super().__init__(memory, counts, others | content)
+        self.log_categories = memory.empty(corpus.n_category_rows * n_clusters, np.float32)
+        self.prior = memory.empty(n_topics, np.float64)
+        # Together, because a copy of a few numbers takes as long as a small step.
+        self._weights = memory.empty((1 + len(corpus.scales)) * n_clusters, np.float64)
+        self.log_clusters, self.naturals = self._weights[:n_clusters], self._weights[n_clusters:]
+        self.no_scores = memory.empty((0, 0), np.float64)
+        self.no_sums = memory.empty(0, np.float64)
+        self.no_shares = memory.empty(0, np.float32)
+        if corpus.varies:
+            most = min(TABULATED, TABLE_SIZE // n_cells - 1, observations.layout.longest)
+            self.n_tabulated = max(most, 8)  # above, the kernel's series holds
+            self.base = memory.empty(n_cells, np.float32)
+            self.rising = memory.empty(n_cells * (self.n_tabulated + 1), np.float32)
+            self.log_rising_of_group = memory.empty(observations.n_groups, np.float32)
+
+    def load_weights(self, log_clusters: NDArray[Any], naturals: NDArray[Any]) -> None:
+        """Copy log π and the parameters of dense contexts to the device."""
+        weights = np.concatenate([log_clusters, naturals.reshape(-1)])
+        self._memory.copy_to_device(weights, self._weights)
+
+    @property
+    def tables(self) -> Any:
+        """O_km on the device: tables, or tokens where λ = ∞."""
+        return self.device["tables" if self.varies else "topics"]
+
+
+def resized(memory: Any, table: Any, n_columns: int, new_columns: int) -> Any:
+    """Return a device table of counts with more columns."""
+    old = memory.copy_to_host(table).reshape(-1, n_columns)
+    new = np.zeros((len(old), new_columns), np.int32)
+    new[:, :n_columns] = old
+    return memory.copy_to_device(new.reshape(-1))

@@ -1,0 +1,44 @@
+"""What `DeviceWords` and `DeviceVectors` share: tokens on the GPU, counts and draws of topics."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.backends.cuda.buffers import Buffers
+from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
+from mcsquared.samplers.types import Key
+from mcsquared.state import State
+
+
+class DeviceContent:
+    """The content of a corpus on the GPU. The methods that do nothing are optional."""
+
+    buffers: Buffers
+
+    def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
+        from mcsquared.kernels import cuda
+
+        self.observations, self.priors, self.corpus = observations, priors, corpus
+        self.kernels = cuda.load()
+        self.memory = self.kernels.memory
+
+    def load_counts(self, words_in_topic: NDArray[np.int32]) -> None:
+        """Copy counts to the GPU."""
+
+    def save_counts(self, state: State) -> None:
+        """Copy counts to a state."""
+
+    def resize(self, n_topics: int, new_topics: int) -> None:
+        """Add topic slots to the counts."""
+
+    def finish_sums(self) -> None:
+        """Add up the sums of chunks."""
+
+    def draw_cell_topics(self, key: Key) -> None:
+        """Draw topics by (cluster, word) cell (λ = ∞)."""
+
+    def add_log_counts(self) -> None:
+        """Add up the log-densities of counts."""
