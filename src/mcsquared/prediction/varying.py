@@ -21,9 +21,9 @@ from scipy.special import digamma, gammaln, log_softmax
 
 from mcsquared.corpus import Words
 from mcsquared.kernels.cpu.fold_in import fold_in
+from mcsquared.kernels.cpu.group_state import NEGLIGIBLE, ClusterTables, TokenTables
+from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.left_to_right import left_to_right
-from mcsquared.kernels.cpu.running import LANES
-from mcsquared.kernels.cpu.seats import NEGLIGIBLE, ClusterTables, TokenTables
 from mcsquared.model.priors import vector_observations
 from mcsquared.prediction.likelihood import log_mixture
 from mcsquared.prediction.parameters import Globals, log_content
@@ -338,7 +338,7 @@ def _cluster_tables(log_tau: Floats, lam: float) -> ClusterTables:
 
 def _padded(rows: Floats, value: float) -> Floats:
     n_rows, n_columns = rows.shape
-    result = np.full((n_rows, -(-n_columns // LANES) * LANES), value)
+    result = np.full((n_rows, -(-n_columns // N_LANES) * N_LANES), value)
     result[:, :n_columns] = rows
     return result
 

@@ -1,12 +1,12 @@
-"""Clusters and topics of new groups that vary inside their cluster, the globals fixed.
+"""Clusters and topics of new groups for finite λ, the globals fixed.
 
-Given π, τ, ψ and a finite λ, groups are independent. In a group
+Given π, τ, ψ and λ, groups are independent. In a group
 
     p(l_ji = m | z_j = k, ·)  ∝  (n_jm + λ τ_km) ψ_m(w_ji),             n_jm without token i
     p(z_j = k | ·)            ∝  π_k F(x_j | k) Π_m Γ(λτ_km + n_jm) / Γ(λτ_km)
 
-Random numbers belong to the key of a group and to places in it, never to its number, so that its
-result does not depend on the groups beside it.
+Random numbers depend on the key of a group and not on its number, so the result of a group does not
+depend on the other groups.
 """
 
 import math
@@ -14,55 +14,48 @@ import math
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.seats import (
+from mcsquared.kernels.cpu.group_state import (
     change_cluster,
     draw_cluster,
     draw_in_logs,
     draw_product,
-    empty_seats,
+    empty_state,
+    log_sum,
     weigh_clusters,
 )
 from mcsquared.kernels.cpu.special import add_log
 from mcsquared.kernels.rng import BLOCK, fill_uniforms, uniform
-
-__all__ = ["fold_in"]
 
 # Every step of an iteration has its own number, so that no two draws share one.
 START, TOPICS, CLUSTER, PROPOSAL, FILLING, ACCEPTANCE = range(6)
 
 
 @njit(cache=True, error_model="numpy")
-def add_probabilities(log_cluster, log_sum):
-    """Add the probabilities in proportion to exp(log_cluster) to a sum, itself in logs."""
-    largest = -math.inf
-    for k in range(log_cluster.size):
-        largest = max(largest, log_cluster[k])
-    total = 0.0
-    for k in range(log_cluster.size):
-        total += math.exp(log_cluster[k] - largest)
-    norm = largest + math.log(total)
+def add_probabilities(log_cluster, log_total):
+    """Add probabilities in proportion to exp(log_cluster) to a sum of them, itself in logs."""
+    norm = log_sum(log_cluster, log_cluster.size)
     for k in range(log_cluster.size):
         value = log_cluster[k] - norm
-        low, high = min(value, log_sum[k]), max(value, log_sum[k])
-        log_sum[k] = high + math.log1p(math.exp(low - high)) if low > -math.inf else high
+        low, high = min(value, log_total[k]), max(value, log_total[k])
+        log_total[k] = high + math.log1p(math.exp(low - high)) if low > -math.inf else high
 
 
 @njit(cache=True, error_model="numpy")
-def fill_numbers(numbers, n, at, step):
-    """Fill in the first ``n`` random numbers of a step; ``at`` is seed, key and iteration."""
-    fill_uniforms(numbers, (n + BLOCK - 1) // BLOCK, at[0], at[1], at[2], step, 0)
+def fill_numbers(numbers, n, key, step):
+    """Write the first ``n`` random numbers of a step; ``key`` is (seed, key, iteration)."""
+    fill_uniforms(numbers, (n + BLOCK - 1) // BLOCK, *key, step, 0)
 
 
 @njit(cache=True, error_model="numpy")
-def seat_in_turn(seats, k, clusters, tokens, rows, draw, numbers, at):
-    """Seat the tokens one after another and return Σ_i log Σ_m (n_m + λτ_m) ψ_m(w_i), n_m before i.
+def fill_sequentially(state, k, clusters, tokens, rows, draw, numbers, key):
+    """Add the tokens one after another; return Σ_i log Σ_m (n_m + λτ_m) ψ_m(w_i), n_m before i.
 
-    With ``draw`` each draws its topic, p(l_i = m | topics of the tokens before, w_i); without, it
-    keeps the one that it has.
+    With ``draw`` each draws its topic, p(l_i = m | topics of the tokens before, w_i); otherwise it
+    keeps its topic.
     """
     if draw:
-        fill_numbers(numbers, rows.size, at, FILLING)
-    topic, counts, weights, logs, sums = seats
+        fill_numbers(numbers, rows.size, key, FILLING)
+    topic, counts, weights, logs, sums = state
     likelihood, mass = tokens.likelihood, clusters.mass[k]
     counts[:] = 0.0
     weights[:] = mass
@@ -84,13 +77,13 @@ def seat_in_turn(seats, k, clusters, tokens, rows, draw, numbers, at):
 
 
 @njit(cache=True, error_model="numpy")
-def resample_topics(seats, k, clusters, tokens, rows, numbers, at, shares):
-    """Draw every token's topic in turn; its probabilities are added to ``shares``, if that is long.
+def resample_topics(state, k, clusters, tokens, rows, numbers, key, shares):
+    """Draw every token's topic in turn; add its probabilities to ``shares``, unless that is empty.
 
-    p(l_i = m | ·) instead of the topic that is drawn from it: the same mean, with less noise.
+    p(l_i = m | ·) has the same mean as the topic that is drawn from it, with less noise.
     """
-    fill_numbers(numbers, rows.size, at, TOPICS)
-    topic, counts, weights, logs, sums = seats
+    fill_numbers(numbers, rows.size, key, TOPICS)
+    topic, counts, weights, logs, sums = state
     likelihood, mass = tokens.likelihood, clusters.mass[k]
     for i in range(rows.size):
         m = topic[i]
@@ -114,23 +107,23 @@ def resample_topics(seats, k, clusters, tokens, rows, numbers, at, shares):
 
 @njit(cache=True, error_model="numpy")
 def move_together(
-    seats, spare, k, clusters, tokens, rows, log_prior, log_start, scratch, numbers, at
+    state, spare, k, clusters, tokens, rows, log_prior, log_start, scratch, numbers, key
 ):
-    """Move the cluster and all topics at once, or stay; return the cluster.
+    """Propose a cluster and all topics at once; return the cluster after acceptance or rejection.
 
-    A cluster from ``log_start`` is proposed, and topics seated in turn. Target over proposal is
-    p(z) / start(z) times the product of the sums that the topics were drawn from.
+    A cluster from ``log_start`` is proposed, and topics are drawn sequentially. Target over
+    proposal is p(z) / start(z) times the product of the sums that the topics were drawn from.
     """
-    other = draw_cluster(log_start, scratch, uniform(at[0], at[1], at[2], PROPOSAL, 0, 0))
+    other = draw_cluster(log_start, scratch, uniform(*key, PROPOSAL, 0, 0))
     proposed = log_prior[other] - log_start[other]
-    proposed += seat_in_turn(spare, other, clusters, tokens, rows, True, numbers, at)
-    held = log_prior[k] - log_start[k]
-    held += seat_in_turn(seats, k, clusters, tokens, rows, False, numbers, at)
-    if math.log(uniform(at[0], at[1], at[2], ACCEPTANCE, 0, 0)) >= proposed - held:
+    proposed += fill_sequentially(spare, other, clusters, tokens, rows, True, numbers, key)
+    current = log_prior[k] - log_start[k]
+    current += fill_sequentially(state, k, clusters, tokens, rows, False, numbers, key)
+    if math.log(uniform(*key, ACCEPTANCE, 0, 0)) >= proposed - current:
         return k
-    seats.topic[: rows.size] = spare.topic[: rows.size]
-    seats.counts[:] = spare.counts
-    seats.weights[:] = spare.weights
+    state.topic[: rows.size] = spare.topic[: rows.size]
+    state.counts[:] = spare.counts
+    state.weights[:] = spare.weights
     return other
 
 
@@ -150,7 +143,7 @@ def fold_in(
     log_cluster,
     topics,
 ):
-    """Sample the clusters and topics of groups, and average what they say of both.
+    """Sample the clusters and topics of groups and average both.
 
     Parameters
     ----------
@@ -163,27 +156,27 @@ def fold_in(
     log_prior : float64 (n_groups, n_clusters)
         log π_k + log F(x_j | k), up to a constant of the group.
     log_start : float64 (n_groups, n_clusters)
-        Normalised: where clusters begin, and what moves of all topics at once propose.
+        Normalised: the distribution of the first cluster and of joint proposals.
     together : bool (n_groups,)
-        Whether a group tries such moves, too. They are what it takes where λ is large against the
-        number of tokens: there topics follow the cluster and the cluster follows the topics, and
-        one after the other they hardly move.
+        Whether a group also makes joint proposals of its cluster and all topics. They are needed
+        where λ is large against the number of tokens: topics follow the cluster and the cluster
+        follows the topics, so that separate moves hardly mix.
     seed : int
     key_of_group : uint32 (n_groups,)
     n_burn_in, n_kept : int
         Iterations, each over all tokens of a group.
     log_cluster : float64 (n_groups, n_clusters)
         Output: log of the mean of p(z_j = k | topics of the tokens).
-    topics : float64 (n_groups, n_lanes)
+    topics : float64 (n_groups, n_slots)
         Output: the mean number of tokens of each topic.
     """
-    n_clusters, n_lanes = clusters.mass.shape
+    n_clusters, n_slots = clusters.mass.shape
     longest = 0
     for j in range(group_start.size - 1):
         longest = max(longest, group_start[j + 1] - group_start[j])
-    seats, spare = empty_seats(longest, n_lanes), empty_seats(longest, n_lanes)
+    state, spare = empty_state(longest, n_slots), empty_state(longest, n_slots)
     numbers = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
-    used, nothing = np.empty(n_lanes, np.int64), np.empty(0)
+    used, nothing = np.empty(n_slots, np.int64), np.empty(0)
     scratch, log_joint = np.empty(n_clusters), np.empty(n_clusters)
     for j in range(group_start.size - 1):
         rows = row_of_token[group_start[j] : group_start[j + 1]]
@@ -194,29 +187,20 @@ def fold_in(
             add_probabilities(log_prior[j], log_cluster[j])
             continue
         k = draw_cluster(log_start[j], scratch, uniform(seed, key, 0, START, 0, 0))
-        seat_in_turn(seats, k, clusters, tokens, rows, True, numbers, (seed, key, 0))
+        fill_sequentially(state, k, clusters, tokens, rows, True, numbers, (seed, key, 0))
         for sweep in range(1, n_burn_in + n_kept + 1):
-            at, kept = (seed, key, sweep), sweep > n_burn_in
+            sweep_key, is_kept = (seed, key, sweep), sweep > n_burn_in
             if together[j]:
+                priors = log_prior[j], log_start[j]
                 k = move_together(
-                    seats,
-                    spare,
-                    k,
-                    clusters,
-                    tokens,
-                    rows,
-                    log_prior[j],
-                    log_start[j],
-                    scratch,
-                    numbers,
-                    at,
+                    state, spare, k, clusters, tokens, rows, *priors, scratch, numbers, sweep_key
                 )
-            shares = topics[j] if kept else nothing
-            resample_topics(seats, k, clusters, tokens, rows, numbers, at, shares)
-            weigh_clusters(seats, log_prior[j], clusters, used, log_joint)
-            if kept:
+            shares = topics[j] if is_kept else nothing
+            resample_topics(state, k, clusters, tokens, rows, numbers, sweep_key, shares)
+            weigh_clusters(state, log_prior[j], clusters, used, log_joint)
+            if is_kept:
                 add_probabilities(log_joint, log_cluster[j])
             k = draw_cluster(log_joint, scratch, uniform(seed, key, sweep, CLUSTER, 0, 0))
-            change_cluster(seats, k, clusters)
+            change_cluster(state, k, clusters)
         log_cluster[j] -= math.log(n_kept)
         topics[j] /= n_kept

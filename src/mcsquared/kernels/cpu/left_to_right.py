@@ -1,20 +1,20 @@
-"""The probability of whole groups that vary inside their cluster, the globals fixed.
+"""The probability of whole groups for finite λ, the globals fixed.
 
     p(w_j)  =  Σ_k π_k p(w_j | z_j = k)
 
-A few clusters are chosen, those that matter most for the group. In each, tokens come one after
+A few clusters are chosen, those that matter most for the group. In each, tokens are added one after
 another in a random order (Wallach, Murray, Salakhutdinov and Mimno, "Evaluation methods for topic
-models", 2009). Particles hold topics of the tokens so far, in each of which the next one has the
-probability
+models", 2009). A particle is a set of topics of the tokens so far, given which the next token has
+the probability
 
     p(w_n | l_<n, k)  =  Σ_m (n_m + λτ_km) ψ_m(w_n) / (n − 1 + λ).
 
-Before the next one earlier tokens draw their topics anew, as in Buntine, "Estimating likelihoods
-for topic models" (2009), by moves that leave p(l_<n | w_<n, k) as it is. The product over tokens of
-the mean over particles would be biased if particles never met: here they are weighed and resampled,
-which makes it an unbiased estimate of p(w_j | k) for any number of particles and of moves (Del
-Moral, "Feynman-Kac formulae", 2004). Clusters are weighed by the inverse of the chance that they
-had to be chosen, so that the estimate of p(w_j) is unbiased, too.
+Before the next one, topics of earlier tokens are resampled, as in Buntine, "Estimating likelihoods
+for topic models" (2009), by moves that leave p(l_<n | w_<n, k) invariant. The product over tokens
+of the mean over independent particles would be biased: here they are weighted and resampled, which
+makes it an unbiased estimate of p(w_j | k) for any number of particles and of moves (Del Moral,
+"Feynman-Kac formulae", 2004). Clusters are weighted by the inverse of the probability with which
+they were chosen, so that the estimate of p(w_j) is unbiased as well.
 """
 
 import math
@@ -22,33 +22,17 @@ import math
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.running import LANES
-from mcsquared.kernels.cpu.seats import draw_in_logs, draw_product
+from mcsquared.kernels.cpu.group_state import draw_in_logs, draw_product, log_sum
+from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.rng import uniform
-
-__all__ = ["left_to_right"]
 
 # Every step has its own number, so that no two draws share one.
 ORDER, ALLOCATION, TOPICS, RESAMPLING, MOVES = range(5)
 
 
 @njit(cache=True, error_model="numpy")
-def log_sum(values, n):
-    """Return log Σ exp(values) of the first ``n``."""
-    largest = -math.inf
-    for i in range(n):
-        largest = max(largest, values[i])
-    if largest == -math.inf:
-        return largest
-    total = 0.0
-    for i in range(n):
-        total += math.exp(values[i] - largest)
-    return largest + math.log(total)
-
-
-@njit(cache=True, error_model="numpy")
 def shuffle(rows, order, seed, key):
-    """Write the rows to ``order``, in a random order."""
+    """Write the rows to ``order`` in a random order."""
     for i in range(rows.size):
         other = int(uniform(seed, key, 0, ORDER, i, 0) * (i + 1))
         order[i] = order[other]
@@ -57,25 +41,25 @@ def shuffle(rows, order, seed, key):
 
 @njit(cache=True, error_model="numpy")
 def allocate(log_probability, n, n_copies, u, copies):
-    """Share out copies by probabilities: each has its expected number, up or down to a whole."""
-    total, taken, last = 0.0, 0, 0
+    """Allocate copies by probabilities: each has its expected number, rounded up or down."""
+    total, taken, largest = 0.0, 0, 0
     for i in range(n):
         total += math.exp(log_probability[i])
         upto = min(n_copies, max(taken, math.ceil(total * n_copies - u)))
         copies[i] = upto - taken
         taken = upto
-        if log_probability[i] > log_probability[last]:
-            last = i
-    copies[last] += n_copies - taken  # what rounding has left over
+        if log_probability[i] > log_probability[largest]:
+            largest = i
+    copies[largest] += n_copies - taken  # the remainder, by rounding
 
 
 @njit(cache=True, error_model="numpy")
-def draw_anew(topic, counts, weights, rows, cursor, n_seated, n_moves, k, tables, scratch, at):
-    """Draw the topics of some tokens of one particle anew, one after another."""
+def resample_topics(topic, counts, weights, rows, cursor, n_added, n_moves, k, tables, scratch, at):
+    """Draw the topics of some tokens of one particle again, one after another."""
     clusters, tokens = tables
     mass = clusters.mass[k]
     for move in range(n_moves):
-        i = (cursor + move) % n_seated
+        i = (cursor + move) % n_added
         m = topic[i]
         counts[m] -= 1.0
         weights[m] = counts[m] + mass[m]
@@ -90,12 +74,12 @@ def draw_anew(topic, counts, weights, rows, cursor, n_seated, n_moves, k, tables
 
 
 @njit(cache=True, error_model="numpy")
-def resample(log_weight, n, particles, n_seated, copies, u):
-    """Copy particles of great weight over those of small weight, once they are too uneven."""
+def resample(log_weight, n, particles, n_added, copies, u):
+    """Copy particles of large weight over those of small weight, once they are too uneven."""
     squares = 0.0
     for r in range(n):
         squares += math.exp(2.0 * log_weight[r])
-    if squares * n < 2.0:  # worth more than half of the particles
+    if squares * n < 2.0:  # the effective number is more than half of the particles
         return
     topic, counts, weights = particles
     allocate(log_weight, n, n, u, copies)
@@ -106,7 +90,7 @@ def resample(log_weight, n, particles, n_seated, copies, u):
         while copies[donor] < 2:
             donor += 1
         copies[donor] -= 1
-        topic[r, :n_seated] = topic[donor, :n_seated]
+        topic[r, :n_added] = topic[donor, :n_added]
         counts[r] = counts[donor]
         weights[r] = weights[donor]
     log_weight[:n] = -math.log(n)
@@ -140,12 +124,11 @@ def log_given_cluster(rows, k, n, n_moves, lam, tables, particles, log_weight, c
         log_weight[:n] -= step
         if step == -math.inf or i + 1 == rows.size:
             break
-        resample(
-            log_weight, n, particles, i + 1, copies, uniform(at[0], at[1], i, RESAMPLING, first, 0)
-        )
+        u = uniform(at[0], at[1], i, RESAMPLING, first, 0)
+        resample(log_weight, n, particles, i + 1, copies, u)
         moves = min(n_moves, i + 1)
         for r in range(n):
-            draw_anew(
+            resample_topics(
                 topic[r], counts[r], weights[r], rows, cursor, i + 1, moves, k, tables, scratch,
                 (at[0], at[1], i, first + r),
             )  # fmt: skip
@@ -179,29 +162,30 @@ def left_to_right(
     log_prior : float64 (n_groups, n_clusters)
         log π_k, normalised.
     log_chance : float64 (n_groups, n_clusters)
-        By which particles are shared out among the clusters, normalised. The nearer to
-        p(z_j = k | w_j), the better; nowhere zero where the prior is not.
+        Probabilities by which particles are allocated to clusters, normalised. The nearer to
+        p(z_j = k | w_j), the better; not zero where the prior is not.
     lam : float
     seed : int
     key_of_group : uint32 (n_groups,)
     n_particles : int
         In all clusters together.
     n_moves : int
-        Earlier tokens that draw their topics anew before each token, in turn.
+        Earlier tokens whose topics are resampled before each token, in turn.
     log_probability : float64 (n_groups,)
-        Output. Likelihoods are relative to the greatest of each token, and so is this.
+        Output, relative to the largest likelihood of each token, like the tables.
     """
-    n_clusters, n_lanes = clusters.mass.shape
+    n_clusters, n_slots = clusters.mass.shape
     longest = 0
     for j in range(group_start.size - 1):
         longest = max(longest, group_start[j + 1] - group_start[j])
     particles = (
         np.empty((n_particles, longest), np.int32),
-        np.empty((n_particles, n_lanes)),
-        np.empty((n_particles, n_lanes)),
+        np.empty((n_particles, n_slots)),
+        np.empty((n_particles, n_slots)),
     )
+    scratch = (np.empty(n_slots), np.empty(n_slots + N_LANES))
     log_weight, copies = np.empty(n_particles), np.empty(n_particles, np.int64)
-    scratch, order = (np.empty(n_lanes), np.empty(n_lanes + LANES)), np.empty(longest, np.int32)
+    order = np.empty(longest, np.int32)
     shares, terms = np.empty(n_clusters, np.int64), np.empty(n_clusters)
     for j in range(group_start.size - 1):
         key = key_of_group[j]

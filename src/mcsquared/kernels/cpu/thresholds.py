@@ -1,31 +1,40 @@
-"""Where a number falls among the shares of topics: sums to search, made in two ways.
+"""Search for where a random number falls among the shares of topics.
 
-Running sums by lane are quick to make; prefix sums by block are dearer, and quicker to search.
+Running sums by lane are quick to compute; prefix sums by block cost more and are quicker to search.
+Rows of doubles have running sums only. A sum in order would make every addition wait for the one
+before it, while the lanes do not wait for each other. Their order is fixed, so the same rows always
+have the same sums.
 """
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
 
 from mcsquared.kernels.cpu.lanes import (
+    ARRAY,
+    FUSED,
+    INT32,
     N_LANES,
     add_product,
     count_at_most,
     fill,
+    instruction,
     lane,
     load,
     multiply,
     prefix_sums,
+    prefix_sums_of,
     store,
 )
 
-__all__ = ["block_sums", "running_sums", "sum_lanes", "topic_at", "topic_in_block"]
-
 F = np.float32
+DOUBLES = ir.VectorType(ir.DoubleType(), N_LANES)
 
 
 @njit(cache=True, inline="always")
 def sum_lanes(left, left_at, right, right_at, n, sums):
-    """Write the running sums of left × right over n topics, each lane for itself; return the last.
+    """Write the running sums of left × right over n topics in each lane; return the last.
 
     Those of lane i are at i, i + 16, ...
     """
@@ -54,8 +63,8 @@ def running_sums(left, left_at, right, right_at, n, sums):
 def topic_at(sums, n, threshold):
     """Return the topic that ``threshold`` falls on: first its lane, then its block.
 
-    It has a share if any has. Sums over lanes are rounded apart, so that a threshold at their edge
-    can miss its lane, or fall on one without a share.
+    The topic has a share if any has. Sums over lanes are rounded differently, so that a threshold
+    at their edge can miss its lane or fall on one without a share.
     """
     number = min(count_at_most(load(sums, n + N_LANES), threshold), N_LANES - 1)
     rest = max(threshold - lane(load(sums, n + N_LANES - 1 + number), 0), F(0.0))
@@ -63,7 +72,7 @@ def topic_at(sums, n, threshold):
     for m in range(0, n, N_LANES):
         block += np.int64(lane(load(sums, m + number), 0) <= rest)
     blocks = n // N_LANES
-    if block >= blocks:  # by rounding: the last topic with a share, of this lane or one beside it
+    if block >= blocks:  # by rounding: the last topic with a share, of this lane or one next to it
         last = n - N_LANES
         while number > 0 and sums[last + number] == F(0.0):
             number -= 1
@@ -93,10 +102,10 @@ def block_sums(left, left_at, right, right_at, n, sums):
 
 @njit(cache=True, inline="always")
 def topic_in_block(sums, n, threshold):
-    """Return the topic that ``threshold`` falls on: first its block, then its place there.
+    """Return the topic that ``threshold`` falls on: first its block, then its lane.
 
-    Sums inside a block are rounded apart, so that at the edge of a share a topic beside it can be
-    meant, one without a share even.
+    Sums inside a block are rounded differently, so that a threshold at the edge of a share can fall
+    on the topic next to it, even on one without a share.
     """
     blocks = n // N_LANES
     block = 0
@@ -111,3 +120,45 @@ def topic_in_block(sums, n, threshold):
         while number > 0 and sums[at + number - 1] == sums[at + N_LANES - 1]:
             number -= 1
     return block * N_LANES + number
+
+
+@instruction(types.float64, ARRAY, ARRAY, types.int64, ARRAY)
+def sum_products(builder, left, right, n, sums):
+    """Return Σ left[m] right[m] over n float64, and write what `pick_product` reads to ``sums``.
+
+    n is a multiple of 16. ``sums`` has n + 16 elements: the running sum of each lane over m = lane,
+    lane + 16, ..., then the sums of the lanes up to each.
+    """
+
+    def address(array, offset):
+        return builder.bitcast(builder.gep(array, [offset]), DOUBLES.as_pointer())
+
+    total = cgutils.alloca_once_value(builder, ir.Constant(DOUBLES, [0.0] * N_LANES))
+    zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, N_LANES)
+    with cgutils.for_range_slice(builder, zero, n, step) as (offset, _):
+        one, other = (builder.load(address(array, offset), align=8) for array in (left, right))
+        product = builder.fmul(one, other, flags=FUSED)
+        running = builder.fadd(builder.load(total), product, flags=FUSED)
+        builder.store(running, total)
+        builder.store(running, address(sums, offset), align=8)
+    lanes = prefix_sums_of(builder, builder.load(total))
+    builder.store(lanes, address(sums, n), align=8)
+    return builder.extract_element(lanes, ir.Constant(INT32, N_LANES - 1))
+
+
+@njit(cache=True, error_model="numpy")
+def pick_product(sums, threshold):
+    """Return the element of the rows of `sum_products` where the sum passes the threshold.
+
+    Lane comes after lane, each from its first element to its last. −1 where rounding leads beyond.
+    """
+    n = sums.size - N_LANES
+    number = 0
+    for i in range(N_LANES - 1):
+        number += sums[n + i] <= threshold
+    if number > 0:
+        threshold -= sums[n + number - 1]
+    block = 0
+    for i in range(n // N_LANES):
+        block += sums[i * N_LANES + number] <= threshold
+    return block * N_LANES + number if block < n // N_LANES else -1

@@ -1,0 +1,168 @@
+"""Topics of the tokens of one group given its cluster, for prediction with finite λ.
+
+Given the cluster k, the topics follow a Chinese restaurant process with the weights λτ_k:
+p(l = m | other tokens, w) ∝ (n_m + λτ_km) ψ_m(w). Rows over topics are padded with zeros to a
+multiple of 16.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
+from mcsquared.kernels.cpu.thresholds import pick_product, sum_products
+
+NEGLIGIBLE = 1e-150  # smaller numbers are 0 in tables: their products would be denormal, and slow
+SMALLEST = 1e-125  # sums below this are not precise, and computed in logarithms
+MANY = 9  # tokens of a topic from which on log-gammas cost less than products
+
+
+class TokenTables(NamedTuple):
+    """Likelihood of tokens in each topic; equal tokens share a row."""
+
+    likelihood: np.ndarray  # float64 (n_rows, n_slots): ψ_m(w), relative to the largest of its row
+    log_likelihood: np.ndarray  # float64 (n_rows, n_slots)
+
+
+class ClusterTables(NamedTuple):
+    """Topic weights of each cluster, float64 (n_clusters, n_slots).
+
+    The logarithm is stored as well: where a topic is rare, weights far below the smallest float are
+    the rule.
+    """
+
+    mass: np.ndarray  # λτ
+    log_mass: np.ndarray
+    log_gamma_after: np.ndarray  # ln Γ(1 + λτ)
+
+
+class GroupState(NamedTuple):
+    """The topics of one group's tokens, what follows from them, and scratch rows.
+
+    Weights are never updated by ± 1, in which a small λτ_m would be lost. Loops over tokens unpack
+    the arrays first: an attribute costs as much as a small sum.
+    """
+
+    topic: np.ndarray  # int32 (n_tokens or more,)
+    counts: np.ndarray  # float64 (n_slots,): tokens of each topic, n_m
+    weights: np.ndarray  # float64 (n_slots,): n_m + λτ_m of the current cluster
+    logs: np.ndarray  # float64 (n_slots,)
+    sums: np.ndarray  # float64 (n_slots + 16,)
+
+
+@njit(cache=True, error_model="numpy")
+def empty_state(n_tokens, n_slots):
+    """Return the state of a group of up to ``n_tokens`` tokens."""
+    counts, weights, logs = np.zeros(n_slots), np.zeros(n_slots), np.zeros(n_slots)
+    sums = np.zeros(n_slots + N_LANES)
+    return GroupState(np.zeros(n_tokens, np.int32), counts, weights, logs, sums)
+
+
+@njit(cache=True, error_model="numpy")
+def change_cluster(state, k, clusters):
+    """Make the weights those of cluster ``k``."""
+    for m in range(state.weights.size):
+        state.weights[m] = state.counts[m] + clusters.mass[k, m]
+
+
+@njit(cache=True, error_model="numpy")
+def heaviest(weights, row):
+    """Return where weights × row is largest."""
+    best = 0
+    for m in range(1, row.size):
+        if weights[m] * row[m] > weights[best] * row[best]:
+            best = m
+    return best
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def draw_product(weights, row, sums, u):
+    """Return a topic drawn in proportion to weights × row, and the sum of the products.
+
+    A sum that is not a precise float is 0, and the topic is then meaningless.
+    """
+    total = sum_products(weights, row, row.size, sums)
+    m = pick_product(sums, u * total)
+    if m < 0:  # by rounding
+        m = heaviest(weights, row)
+    return m, (total if total > SMALLEST else 0.0)
+
+
+@njit(cache=True, error_model="numpy")
+def draw_in_logs(counts, weights, log_mass, log_row, logs, u):
+    """Draw a topic for a token so improbable that no (n_m + λτ_m) ψ_m is a float.
+
+    Returns
+    -------
+    topic : int
+    log_total : float
+        log Σ_m (n_m + λτ_m) ψ_m.
+    """
+    for m in range(logs.size):
+        weight = log_mass[m] if counts[m] == 0.0 else math.log(weights[m])
+        logs[m] = weight + log_row[m]
+    log_total = log_sum(logs, logs.size)
+    return pick(logs, logs.size, u), log_total
+
+
+@njit(cache=True, error_model="numpy")
+def log_sum(values, n):
+    """Return log Σ exp(values) of the first ``n``."""
+    largest = -math.inf
+    for i in range(n):
+        largest = max(largest, values[i])
+    if largest == -math.inf:
+        return largest
+    total = 0.0
+    for i in range(n):
+        total += math.exp(values[i] - largest)
+    return largest + math.log(total)
+
+
+@njit(cache=True, error_model="numpy")
+def log_arrangement(counts, used, n_used, mass, log_mass, log_gamma_after):
+    """Return Σ_m ln Γ(λτ_m + n_m) − ln Γ(λτ_m) over the topics that have tokens.
+
+    The first token of a topic contributes λτ_m, which may be far below the smallest float and is
+    given as a logarithm; the others contribute (λτ_m + 1) ... (λτ_m + n_m − 1).
+    """
+    value, product = 0.0, 1.0
+    for i in range(n_used):
+        m = used[i]
+        n, a = counts[m], mass[m]
+        value += log_mass[m]
+        if a > 1e4:  # a difference of two log-gammas would have no digits left
+            value += log_rising(a + 1.0, int(n) - 1)
+        elif n < MANY:
+            factor = 1.0
+            for step in range(1, int(n)):
+                factor *= a + step
+            value, product = add_log(value, product, factor)
+        else:
+            value += log_gamma(a + n) - log_gamma_after[m]
+    return value + math.log(product)
+
+
+@njit(cache=True, error_model="numpy")
+def weigh_clusters(state, log_prior, clusters, used, log_cluster):
+    """Write log p(z = k, topics of the group's tokens), up to a constant, for every cluster."""
+    n_used = 0
+    for m in range(state.counts.size):
+        if state.counts[m] > 0.0:
+            used[n_used] = m
+            n_used += 1
+    mass, log_mass, log_gamma_after = clusters
+    for k in range(log_prior.size):
+        log_cluster[k] = log_prior[k] + log_arrangement(
+            state.counts, used, n_used, mass[k], log_mass[k], log_gamma_after[k]
+        )
+
+
+@njit(cache=True, error_model="numpy")
+def draw_cluster(log_probability, scratch, u):
+    """Return a cluster drawn in proportion to exp(log_probability), which is not changed."""
+    scratch[:] = log_probability
+    return pick(scratch, scratch.size, u)
