@@ -1,6 +1,6 @@
-"""The paper's letters in one picture: clusters, their pixels, their topics, their contexts.
+"""The paper's letters in one figure: clusters, their pixels, topics and contexts.
 
-The groups of a cluster do not vary here, so the model is the paper's own, ``lam=inf``. Run it with
+The groups of a cluster do not vary in these data, so the model is the paper's, ``lam=inf``. Run
 ``python examples/letters.py letters.png``; it needs no data.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 import mcsquared as mc2
 
-N_TOPICS_SHOWN = 12
+MAX_TOPICS = 12
 
 
 def main(path: Path, n_sweeps: int) -> None:
@@ -21,19 +21,19 @@ def main(path: Path, n_sweeps: int) -> None:
     model = mc2.MC2(lam=math.inf, n_sweeps=n_sweeps, burn_in=n_sweeps // 2, random_state=0)
     model.fit(data.corpus)
     agreement = mc2.evaluation.nmi(data.cluster_of_group, model.labels_)
-    figure = draw(model, data.corpus.contexts["position"].values)
+    figure = plot(model, data.corpus.contexts["position"].values)
     figure.suptitle(
         f"{len(data.corpus)} groups of 50 pixels: {model.n_clusters_} clusters, "
-        f"NMI {agreement:.2f} against the truth"
+        f"NMI {agreement:.2f} with the truth"
     )
     figure.savefig(path, dpi=110)
     page = path.with_suffix(".html")
     mc2.write_report(model, page, corpus=data.corpus, title="Letters")
-    print(f"the picture is {path}, the report {page}")
+    print(f"figure {path}, report {page}")
 
 
-def draw(model: mc2.MC2, position: np.ndarray) -> plt.Figure:
-    """Draw a column per cluster, the topics below, and the contexts at the bottom."""
+def plot(model: mc2.MC2, position: np.ndarray) -> plt.Figure:
+    """Plot the pixels of each cluster, the topics, and the contexts."""
     figure = plt.figure(figsize=(9, 6.4), layout="constrained")
     clusters, topics, contexts = figure.subfigures(3, 1, height_ratios=[2.2, 1.3, 1.7])
     topic_given_cluster = np.asarray(model.posterior_.topic_given_cluster)
@@ -42,14 +42,14 @@ def draw(model: mc2.MC2, position: np.ndarray) -> plt.Figure:
 
     axes = np.atleast_1d(clusters.subplots(1, model.n_clusters_))
     for cluster, axis in enumerate(axes):
-        show_pixels(axis, topic_given_cluster[cluster] @ word_given_topic)
-        members = model.labels_ == cluster
-        axis.set_title(f"cluster {cluster}: {members.sum()} groups", color=colours[cluster % 10])
+        plot_pixels(axis, topic_given_cluster[cluster] @ word_given_topic)
+        size = (model.labels_ == cluster).sum()
+        axis.set_title(f"cluster {cluster}: {size} groups", color=colours[cluster % 10])
 
-    n_shown = min(N_TOPICS_SHOWN, model.n_topics_)
+    n_topics = min(MAX_TOPICS, model.n_topics_)
     topics.suptitle("topics, most frequent first", fontsize="medium")
-    for topic, axis in enumerate(np.atleast_1d(topics.subplots(1, n_shown))):
-        show_pixels(axis, word_given_topic[topic])
+    for topic, axis in enumerate(np.atleast_1d(topics.subplots(1, n_topics))):
+        plot_pixels(axis, word_given_topic[topic])
 
     axis = contexts.subplots()
     edges = np.linspace(np.nanmin(position), np.nanmax(position), 60)
@@ -60,8 +60,8 @@ def draw(model: mc2.MC2, position: np.ndarray) -> plt.Figure:
     return figure
 
 
-def show_pixels(axis: plt.Axes, probability: np.ndarray) -> None:
-    """Draw a distribution over the 7 x 5 pixels, dark where it is high."""
+def plot_pixels(axis: plt.Axes, probability: np.ndarray) -> None:
+    """Plot a distribution over the 7 x 5 pixels; dark means high."""
     axis.imshow(probability.reshape(7, 5), cmap="Greys", vmin=0)
     axis.set(xticks=[], yticks=[])
 

@@ -1,9 +1,9 @@
-"""Pupils in schools: content that is numbers, two exam scores of each pupil.
+"""Pupils in schools: numeric content, two exam scores per pupil.
 
-A school is a group, its pupils are its content, and what is known of the school itself (its
-gender, the average score at intake) are its contexts. Topics are kinds of pupils, clusters are
-schools that have them in like shares. Run it with ``python examples/schools.py schools.png``;
-MCSQUARED_DATA names the folder with the data, and without it schools are simulated.
+A school is a group, its pupils are its content, and its gender and average intake score are its
+contexts. Topics are types of pupils, clusters are schools with similar shares of these types. Run
+``python examples/schools.py schools.png``; MCSQUARED_DATA is the folder with the data. Without it
+the schools are simulated.
 """
 
 import os
@@ -16,22 +16,22 @@ import numpy as np
 import mcsquared as mc2
 
 SCORES = ["exam score at 16", "reading score at intake"]
-N_CLUSTERS_SHOWN = 5
+MAX_CLUSTERS = 5
 
 
 def main(path: Path, n_sweeps: int) -> None:
     corpus = read()
     model = mc2.MC2(n_sweeps=n_sweeps, burn_in=n_sweeps // 2, random_state=0).fit(corpus)
-    draw(model, corpus).savefig(path, dpi=110)
+    plot(model, corpus).savefig(path, dpi=110)
     page = path.with_suffix(".html")
     mc2.write_report(model, page, corpus=corpus, title="Schools", dimension_names=SCORES)
-    print(f"{model.n_clusters_} clusters of schools in {path}, the report in {page}")
+    print(f"{model.n_clusters_} clusters of schools: figure {path}, report {page}")
 
 
 def read() -> mc2.Corpus:
     if "MCSQUARED_DATA" in os.environ:
         return mc2.datasets.load_schools().corpus
-    print("MCSQUARED_DATA is not set: a simulated stand-in with the same contexts is used")
+    print("MCSQUARED_DATA is not set: using simulated data with the same contexts")
     scores = mc2.MultivariateGaussian(
         mean=[0.0, 0.0], strength=0.1, degrees=20.0, scale=[[4.0, 2.0], [2.0, 4.0]]
     )
@@ -42,20 +42,20 @@ def read() -> mc2.Corpus:
     return mc2.datasets.simulate(40, 30, content=scores, contexts=contexts, random_state=2).corpus
 
 
-def draw(model: mc2.MC2, corpus: mc2.Corpus) -> plt.Figure:
-    """Draw the schools by their mean scores, kinds of pupils, and the contexts of clusters."""
+def plot(model: mc2.MC2, corpus: mc2.Corpus) -> plt.Figure:
+    """Plot the schools by their mean scores, types of pupils, and the contexts of clusters."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 7.6), layout="constrained")
-    shown = list(range(min(N_CLUSTERS_SHOWN, model.n_clusters_)))
-    curves = mc2.plots.context_of_cluster(model, "intake", clusters=shown, ax=axes[1, 0]).lines
+    clusters = list(range(min(MAX_CLUSTERS, model.n_clusters_)))
+    curves = mc2.plots.context_of_cluster(model, "intake", clusters=clusters, ax=axes[1, 0]).lines
     colours = [curve.get_color() for curve in curves]
-    show_schools(axes[0, 0], model, corpus, dict(zip(shown, colours, strict=False)))
-    mc2.plots.cluster_topics(model, clusters=shown, ax=axes[0, 1])
-    mc2.plots.context_of_cluster(model, "gender", clusters=shown, ax=axes[1, 1])
+    plot_schools(axes[0, 0], model, corpus, dict(zip(clusters, colours, strict=False)))
+    mc2.plots.cluster_topics(model, clusters=clusters, ax=axes[0, 1])
+    mc2.plots.context_of_cluster(model, "gender", clusters=clusters, ax=axes[1, 1])
     return figure
 
 
-def show_schools(ax: plt.Axes, model: mc2.MC2, corpus: mc2.Corpus, colours: dict) -> None:
-    """Draw a point per school, and the number of each topic where its pupils are."""
+def plot_schools(ax: plt.Axes, model: mc2.MC2, corpus: mc2.Corpus, colours: dict) -> None:
+    """Plot a point per school, and the number of each topic at its mean."""
     pupils = np.split(corpus.content.values, corpus.content.start[1:-1])
     means = np.array([school.mean(axis=0) for school in pupils])
     colour = [colours.get(cluster, "lightgrey") for cluster in model.labels_]
@@ -65,7 +65,7 @@ def show_schools(ax: plt.Axes, model: mc2.MC2, corpus: mc2.Corpus, colours: dict
     ax.update_datalim(model.components_[:, ::-1])
     ax.autoscale_view()
     ax.set(xlabel=SCORES[1], ylabel=SCORES[0])
-    ax.set_title("points: means of schools; numbers: topics, kinds of pupils", fontsize=9)
+    ax.set_title("points: means of schools; numbers: topics (types of pupils)", fontsize=9)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The paper's experiments, one module each: ``mc2 reproduce NAME`` runs and renders them.
 
-Every module uses the public names of mcsquared alone. `running` says what a module must have.
+Every module uses the public API of mcsquared alone. `running` documents what a module must define.
 """
 
 from __future__ import annotations
@@ -27,5 +27,5 @@ NAMES = (
 def find(name: str) -> ModuleType:
     """Return the module of an experiment."""
     if name not in NAMES:
-        raise InputError(f"the experiment is {name!r}; one of {', '.join(NAMES)} is wanted")
+        raise InputError(f"experiment must be one of {', '.join(NAMES)}, got {name!r}")
     return import_module(f"{__name__}.{name.replace('-', '_')}")

@@ -1,13 +1,13 @@
-"""How alike two tokens are before any data are seen (appendix A.1.3), by simulation.
+"""Prior correlation of two tokens (appendix A.1.3), by simulation.
 
 The paper derives P(φ ∈ A1, φ' ∈ A2) for the parameters of two tokens of one group and of two
-groups, all measures integrated out. Its formulas cannot be right: for A1 = A2 = everything they do
-not give 1 (docs/errata.md, lines 1 and 2). Here the measures are drawn: the root from DP(η S),
-clusters from DP(v Q0), the groups' clusters by breaking the sticks of GEM(α). A Dirichlet process
-restricted to the four cells that A1 and A2 make is a Dirichlet distribution, and sticks are broken
-until one of the two groups has taken its own, so nothing is truncated. The same probability also
-follows from how often two tokens share a topic in corpora of `mcsquared.datasets.simulate`, which
-knows no measures at all.
+groups, with all measures integrated out. Its formulas are wrong: if A1 and A2 are the whole space
+they do not give 1 (docs/errata.md, lines 1 and 2). This experiment draws the measures: the root
+from DP(η S), clusters from DP(v Q0), the clusters of groups by breaking the sticks of GEM(α). A
+Dirichlet process restricted to the four cells of A1 and A2 is a Dirichlet distribution, and sticks
+are broken until one of the two groups is assigned, so nothing is truncated. The same probability
+also follows from how often two tokens share a topic in corpora of `mcsquared.datasets.simulate`,
+which does not use measures.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ BOTH, FIRST, SECOND = CELLS[0], CELLS @ IN_FIRST, CELLS @ IN_SECOND
 
 
 def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
-    """Simulate every choice of concentrations, and put both formulas beside it."""
+    """Simulate every choice of concentrations and evaluate both formulas."""
     rng = np.random.default_rng(seed)
     n_draws, n_corpora = setting.choose((100_000, 1_000), (2_000, 20))
     rows = []
     for alpha, eta in ALPHA_AND_ETA:
         for v in V:
             drawn = draw_measures(alpha, v, eta, n_draws, rng)
-            seated = draw_corpora(alpha, v, eta, n_corpora, rng)
+            by_corpora = draw_corpora(alpha, v, eta, n_corpora, rng)
             for pair in PAIRS:
                 rows.append(
                     {
@@ -52,7 +52,7 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
                         "v": v,
                         "eta": eta,
                         "simulated": drawn[pair],
-                        "by_corpora": seated[pair],
+                        "by_corpora": by_corpora[pair],
                         "corrected": corrected(pair, alpha, v, eta),
                         "printed": printed(pair, alpha, v, eta),
                     }
@@ -70,7 +70,7 @@ def corrected(pair: str, alpha: float, v: float, eta: float) -> float:
 
 
 def printed(pair: str, alpha: float, v: float, eta: float) -> float:
-    """Return what the paper's formulas give."""
+    """Return the probability by the formulas of the paper."""
     inner = v * (v + 1.0)
     at_root = (BOTH + FIRST * SECOND) / (eta * (eta + 1.0))
     if pair == "one group":
@@ -95,7 +95,7 @@ def draw_measures(
 def draw_corpora(
     alpha: float, v: float, eta: float, n_corpora: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Return the same by corpora of two groups of two tokens: two that share a topic share φ."""
+    """Return the probabilities from simulated corpora of two groups of two tokens."""
     shared = np.zeros(2)
     for _ in range(n_corpora):
         drawn = mc2.datasets.simulate(
@@ -109,20 +109,20 @@ def draw_corpora(
 
 
 def _same_cluster(alpha: float, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Return whether two groups take the same stick of GEM(α): bool (n_draws,)."""
+    """Return whether two groups are assigned the same stick of GEM(α): bool (n_draws,)."""
     same = np.zeros(n_draws, dtype=bool)
     waiting = np.arange(n_draws)
     while waiting.size:
         share = rng.beta(1.0, alpha, waiting.size)
         takes = rng.random((2, waiting.size)) < share
         same[waiting[takes.all(axis=0)]] = True
-        # One alone took this stick: whatever the other takes is another.
+        # If only one group has this stick, the other gets a different one.
         waiting = waiting[~takes.any(axis=0)]
     return same
 
 
 def _dirichlet(concentrations: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw one Dirichlet vector for each row of concentrations, however small these are.
+    """Draw one Dirichlet vector per row of concentrations, which may be very small.
 
     Gammas of small shape underflow; log Γ(a) is drawn as log Γ(a + 1) + log(U) / a instead.
     """
@@ -134,7 +134,7 @@ def _dirichlet(concentrations: np.ndarray, rng: np.random.Generator) -> np.ndarr
 
 
 def figures(record: dict[str, Any]) -> dict[str, Any]:
-    """Draw the probability over v: simulated points on the corrected and off the printed line."""
+    """Plot the probability over v: simulated points, corrected and printed lines."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 3.8), layout="constrained")
@@ -159,6 +159,6 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
         panel.set_xticks(V, [f"{v:g}" for v in V], minor=False)
         panel.minorticks_off()
     panels[0].set_ylabel("P(φ ∈ A1, φ' ∈ A2)")
-    panels[0].annotate("no probability is above 1", (4.0, 1.08), color="grey", fontsize=8)
+    panels[0].annotate("probabilities are at most 1", (4.0, 1.08), color="grey", fontsize=8)
     panels[1].legend(fontsize=7, frameon=False)
     return {"probability": figure}

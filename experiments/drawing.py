@@ -1,20 +1,29 @@
-"""What the figures of several experiments share: colours, and numbers out of a record."""
+"""Colours, labels and access to records, shared by the figures of several experiments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["COLOUR_OF_LAM", "MEASURES", "PALETTE", "line_of", "paper_value", "rows_of"]
+__all__ = [
+    "COLOUR_OF_LAM",
+    "LABEL_OF_LAM",
+    "MEASURES",
+    "PALETTE",
+    "line_of",
+    "paper_value",
+    "rows_of",
+]
 
-# Okabe and Ito's colours, which most colour-blind readers can tell apart.
+# The colour-blind safe palette of Okabe and Ito.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 COLOUR_OF_LAM = {"inf": PALETTE[0], "learnt": PALETTE[1]}
+LABEL_OF_LAM = {"inf": "λ = ∞", "learnt": "λ learned"}
 MEASURES = {"purity": "purity", "nmi": "NMI", "rand_index": "Rand index", "f_score": "F-score"}
 
 
 def line_of(row: Mapping[str, Any], measure: str) -> tuple[float | None, float | None]:
-    """Return mean and standard error of a measure in a row of a summary, None where there is no."""
+    """Return mean and standard error of a measure in a row of a summary, or None."""
     found = row.get(measure)
     if not isinstance(found, dict):
         return None, None
@@ -22,7 +31,7 @@ def line_of(row: Mapping[str, Any], measure: str) -> tuple[float | None, float |
 
 
 def paper_value(record: Mapping[str, Any], row: Mapping[str, Any], measure: str) -> float | None:
-    """Return the paper's number for a row of ours, None where it gives none."""
+    """Return the paper's number for a row, or None."""
     for known in record["paper"]["rows"]:
         named = [key for key in record["keys"] if key in known]
         if all(known[key] == row.get(key) for key in named) and measure in known:

@@ -1,4 +1,4 @@
-"""Fit MC2 and the topic models, and score them, in the way that all experiments on real data do."""
+"""Fit and score MC2 and topic models, as all experiments on real data do."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .running import Setting
 
 __all__ = ["COLUMNS", "LAMS", "agreement", "fit_mc2", "fit_topics", "perplexities", "sizes"]
 
-# λ = ∞ is the paper's model; "learnt" is our default, in which groups vary inside their cluster.
+# λ = ∞ is the paper's model; "learnt" is the default, in which groups vary within their cluster.
 LAMS: dict[str, Any] = {"inf": float("inf"), "learnt": mc2.Gamma(1, 0.1)}
 N_SWEEPS, BURN_IN = 600, 100
-# In the order of the tables; rows begin with all of them, so that this order does not depend on
-# which model comes first.
+# In the order of the tables; every row starts with all of them, so that the order does not depend
+# on the first model.
 COLUMNS = dict.fromkeys(
     ("exact", "exact_few", "left_to_right", "completion", "printed", "n_clusters", "n_topics")
 )
@@ -33,7 +33,7 @@ def fit_mc2(
     burn_in: int = BURN_IN,
     **options: Any,
 ) -> mc2.MC2:
-    """Return a fitted MC2 that uses these contexts, none where the mapping is empty."""
+    """Return a fitted MC2 that uses these contexts; an empty mapping means no contexts."""
     model = mc2.MC2(
         contexts=dict(contexts),
         lam=LAMS[lam],
@@ -66,37 +66,36 @@ def fit_topics(
 
 
 def sizes(model: Any) -> dict[str, float]:
-    """Return the numbers of clusters and topics in use, averaged over the kept draws."""
+    """Return the numbers of clusters and topics in use, averaged over the stored draws."""
     trace = model.posterior_.trace if isinstance(model, mc2.MC2) else model.trace_
-    kept = trace[trace["kept"]]
-    names = [name for name in ("n_clusters", "n_topics") if name in kept]
-    return {name: float(kept[name].mean()) for name in names}
+    stored = trace[trace["kept"]]
+    names = [name for name in ("n_clusters", "n_topics") if name in stored]
+    return {name: float(stored[name].mean()) for name in names}
 
 
 def perplexities(model: Any, held_out: mc2.Corpus, n_few: int) -> dict[str, float]:
-    """Return every perplexity of held-out words that the model has; contexts are not used.
+    """Return every perplexity of held-out words that the model supports, without contexts.
 
-    ``exact`` and ``left_to_right`` are the same probability, of whole groups, where it is a sum
-    and where it must be estimated. The estimate takes long, so it is for ``n_few`` of the groups,
-    and ``exact_few`` is there to compare it with.
+    ``exact`` and ``left_to_right`` are the same probability of whole groups, computed or estimated.
+    The estimate is slow, so it uses ``n_few`` of the groups; ``exact_few`` is comparable with it.
     """
-    # Evenly spaced, because a split keeps the order of the groups, which often is that of time.
+    # Evenly spaced, because a split keeps the order of the groups, which is often chronological.
     spaced = np.linspace(0, held_out.n_groups - 1, min(n_few, held_out.n_groups))
     few = held_out[spaced.round().astype(int)]
-    asked = {"completion": ("completion", held_out)}
+    methods = {"completion": ("completion", held_out)}
     if isinstance(model, mc2.MC2) and model.lam == LAMS["inf"]:
-        asked |= {
+        methods |= {
             "exact": ("exact", held_out),
             "exact_few": ("exact", few),
             "printed": ("printed", held_out),
         }
     else:
-        asked["left_to_right"] = ("left_to_right", few)
-    return {name: model.perplexity(groups, method) for name, (method, groups) in asked.items()}
+        methods["left_to_right"] = ("left_to_right", few)
+    return {name: model.perplexity(groups, method) for name, (method, groups) in methods.items()}
 
 
 def agreement(truth: Any, found: Any) -> dict[str, float]:
-    """Return how many clusters were found, and the paper's four measures of how they agree."""
+    """Return the number of clusters found, and the paper's four measures of agreement."""
     score = mc2.evaluation
     return {
         "n_clusters": len(np.unique(found)),

@@ -1,4 +1,4 @@
-"""The figures of images: bars of agreement with known classes, and clusters on a plane."""
+"""Figures of ``images``: bars of agreement with known classes, and t-SNE maps of clusters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import MEASURES, PALETTE, line_of, rows_of
+from .drawing import LABEL_OF_LAM, MEASURES, PALETTE, line_of, rows_of
 
 __all__ = ["draw_measures", "draw_planes"]
 
-NAME_OF_LAM = {"inf": "λ = ∞", "learnt": "λ learnt"}
-
 
 def draw_measures(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw figure 5: four panels, a bar per method; whiskers from min to max over numbers."""
+    """Plot figure 5: four panels with a bar per method; whiskers from min to max."""
     names = dict.fromkeys(row["set"] for row in record["summary"])
     return {f"measures-{name}": _measures_of(record, name) for name in names}
 
@@ -27,25 +25,25 @@ def _measures_of(record: Mapping[str, Any], name: str) -> Any:
     panels = figure.subplots(2, 2).ravel()
     bars = _bars(record, name)
     for panel, (measure, title) in zip(panels, MEASURES.items(), strict=True):
-        for place, (_, rows, colour) in enumerate(bars):
+        for position, (_, rows, colour) in enumerate(bars):
             mean, error = line_of(rows["mean"], measure)
-            panel.bar(place, mean, color=colour)
+            panel.bar(position, mean, color=colour)
             if "min" in rows:
-                reach = [line_of(rows[end], measure)[0] for end in ("min", "max")]
-                error = np.array([[mean - reach[0]], [reach[1] - mean]])
+                low, high = (line_of(rows[end], measure)[0] for end in ("min", "max"))
+                error = np.array([[mean - low], [high - mean]])
             if error is not None:
-                panel.errorbar(place, mean, yerr=error, color="black", capsize=3, lw=1)
+                panel.errorbar(position, mean, yerr=error, color="black", capsize=3, lw=1)
         panel.set_title(title, fontsize=10)
         panel.set_xticks(
             range(len(bars)), [label for label, _, _ in bars], rotation=35, ha="right", fontsize=8
         )
-    whiskers = "whiskers: standard error over seeds, or the least and largest of 10 to 40 clusters"
+    whiskers = "whiskers: standard error over seeds, or minimum and maximum over 10 to 40 clusters"
     figure.suptitle(f"Agreement with the known classes of {name}; {whiskers}", fontsize=10)
     return figure
 
 
 def _bars(record: Mapping[str, Any], name: str) -> list[tuple[str, dict[str, Any], str]]:
-    """Return label, rows by statistic and colour of every method that finds clusters."""
+    """Return the label, rows by statistic and colour of every clustering method."""
     bars: dict[str, tuple[dict[str, Any], str]] = {}
     for row in rows_of(record, set=name):
         if not isinstance(row.get("purity"), dict):
@@ -53,7 +51,7 @@ def _bars(record: Mapping[str, Any], name: str) -> list[tuple[str, dict[str, Any
         label, colour = row["method"], "#999999"
         if row["method"] == "MC2":
             used = "no context" if row["contexts"] == "none" else row["contexts"]
-            label = f"MC2, {used}, {NAME_OF_LAM[row['lam']]}"
+            label = f"MC2, {used}, {LABEL_OF_LAM[row['lam']]}"
             colour = PALETTE[0] if row["lam"] == "inf" else PALETTE[1]
         statistic = row["clusters"].split(", ")[-1]
         rows = bars.setdefault(label, ({}, colour))[0]
@@ -62,37 +60,38 @@ def _bars(record: Mapping[str, Any], name: str) -> list[tuple[str, dict[str, Any
 
 
 def draw_planes(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw figure 6: seven clusters of MC2 with context on a plane, a panel per λ."""
+    """Plot figure 6: seven clusters of MC2 with context in two dimensions, a panel per λ."""
     from matplotlib.figure import Figure
 
-    kept = record["arrays"]
-    labels = [key.removesuffix(": plane") for key in kept if key.endswith(": plane")]
-    drawn = {}
+    arrays = record["arrays"]
+    labels = [key.removesuffix(": plane") for key in arrays if key.endswith(": plane")]
+    figures = {}
     for name in dict.fromkeys(label.rsplit(" ", 1)[0] for label in labels):
         figure = Figure(figsize=(10.5, 5.2), layout="constrained")
-        panels = figure.subplots(1, len(NAME_OF_LAM))
-        for panel, (lam, shown) in zip(panels, NAME_OF_LAM.items(), strict=True):
+        panels = figure.subplots(1, len(LABEL_OF_LAM))
+        for panel, (lam, name_of_lam) in zip(panels, LABEL_OF_LAM.items(), strict=True):
             label = f"{name} {lam}"
-            _plane(panel, kept, label)
-            panel.set_title(f"{shown}: 7 of {kept[f'{label}: n_clusters']} clusters", fontsize=10)
+            _plane(panel, arrays, label)
+            n_clusters = arrays[f"{label}: n_clusters"]
+            panel.set_title(f"{name_of_lam}: 7 of {n_clusters} clusters", fontsize=10)
         figure.suptitle(f"{name} by t-SNE of content and context", fontsize=10)
-        drawn[f"tsne-{name}"] = figure
-    return drawn
+        figures[f"tsne-{name}"] = figure
+    return figures
 
 
-def _plane(panel: Any, kept: Mapping[str, Any], label: str) -> None:
-    places = np.array(kept[f"{label}: plane"])
-    cluster, truth = np.array(kept[f"{label}: cluster"]), np.array(kept[f"{label}: class"])
+def _plane(panel: Any, arrays: Mapping[str, Any], label: str) -> None:
+    points = np.array(arrays[f"{label}: plane"])
+    cluster, truth = np.array(arrays[f"{label}: cluster"]), np.array(arrays[f"{label}: class"])
     for number, colour in zip(dict.fromkeys(cluster.tolist()), PALETTE, strict=False):
         inside = cluster == number
         classes, counts = np.unique(truth[inside], return_counts=True)
         share = counts.max() / inside.sum()
         panel.scatter(
-            *places[inside].T,
+            *points[inside].T,
             s=12,
             color=colour,
             label=f"{number}: {share:.0%} {classes[counts.argmax()]}",
         )
     panel.set_xticks([])
     panel.set_yticks([])
-    panel.legend(fontsize=7, title="cluster: commonest class", title_fontsize=7, loc="best")
+    panel.legend(fontsize=7, title="cluster: most common class", title_fontsize=7, loc="best")

@@ -1,12 +1,13 @@
-"""Images with contexts: perplexity (table 2), clusters (figure 5), these on a plane (figure 6).
+"""Images with contexts: perplexity (table 2), clusters (figure 5), t-SNE maps (figure 6).
 
-"Clustering performance measured in purity, NMI, Rand-Index and F-score." The paper has NUS-WIDE
-animals, which cannot be had; here are labelme8 (tags as context) and wiki_crossmodal (ten numbers
-of the article's text). Of each set a tenth is held out, for perplexity of its visual words; every
-method clusters the rest. k-means, NMF and k-means of the topics of LDA want a number of clusters:
-10, 15, ... 40, of which the least, the largest, the mean and the standard deviation of each
-measure are given, as in the paper. Affinity propagation finds the number: of the visual words by
-Euclidean distance, and of HDP's topics by symmetric Kullback-Leibler divergence.
+"Clustering performance measured in purity, NMI, Rand-Index and F-score." The paper uses NUS-WIDE
+animals, which are not available; this experiment uses labelme8 (tags as context) and
+wiki_crossmodal (ten numbers that describe the text of the article). A tenth of each data set is
+held out for the perplexity of its visual words; every method clusters the rest. k-means, NMF and
+k-means of the topics of LDA need a number of clusters: 10, 15, ... 40; the minimum, maximum, mean
+and standard deviation of each measure are given, as in the paper. Affinity propagation finds the
+number: on the visual words by Euclidean distance, and on the topics of HDP by symmetric Kullback-
+Leibler divergence.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = [
     "over_numbers",
     "row_of",
     "run",
-    "spread",
+    "statistics",
 ]
 
 TITLE = "Images: perplexity, and agreement of clusters with known classes (table 2, figures 5, 6)"
@@ -41,7 +42,7 @@ KEYS = ("set", "method", "contexts", "lam", "clusters")
 SEEDS = 4
 
 HELD_OUT = 0.1
-N_FEW = 60  # held-out images whose whole probability is estimated by particles
+N_FEW = 60  # held-out images whose probability is estimated by particles
 N_CLUSTERS = range(10, 41, 5)
 N_LDA_TOPICS, N_LDA_SWEEPS = 50, 300
 N_DRAWN, FEWEST_IMAGES, MOST_IMAGES = 7, 20, 100
@@ -55,7 +56,7 @@ STATISTICS: dict[str, Callable[[Any], float]] = {
 
 @dataclass(frozen=True)
 class Images:
-    """One set, split."""
+    """One data set, split."""
 
     name: str
     contexts: Mapping[str, str]
@@ -65,7 +66,7 @@ class Images:
 
 
 def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
-    """Fit every method to one split of each set."""
+    """Fit every method to one split of each data set."""
     rows: list[dict[str, Any]] = []
     for name in setting.sets("labelme8", "wiki_crossmodal"):
         images = load_split(name, seed, setting)
@@ -75,19 +76,19 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
 
 
 def load_split(name: str, seed: int, setting: Setting) -> Images:
-    """Return a set with known classes, a tenth of it held out."""
+    """Return a data set with known classes, with a tenth held out."""
     entry, data = setting.entry(name), setting.load(name)
     if entry.label is None:
-        raise mc2.InputError(f"the set {name} has no known classes to compare clusters with")
+        raise mc2.InputError(f"data set {name} must have known classes to compare clusters with")
     order = np.random.default_rng(seed).permutation(data.corpus.n_groups)
     n_held_out = round(len(order) * HELD_OUT)
-    held_out, kept = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-    truth = np.asarray(data.labels[entry.label])[kept]
-    return Images(name, entry.contexts, data.corpus[kept], data.corpus[held_out], truth)
+    held_out, training = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+    truth = np.asarray(data.labels[entry.label])[training]
+    return Images(name, entry.contexts, data.corpus[training], data.corpus[held_out], truth)
 
 
 def row_of(method: str, contexts: str = "none", lam: str = "–", clusters: str = "found") -> dict:
-    """Return what a row is about."""
+    """Return the keys of a row."""
     return {"method": method, "contexts": contexts, "lam": lam, "clusters": clusters}
 
 
@@ -101,11 +102,11 @@ def _of_mc2(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, A
                 | sizes(model)
                 | agreement(images.truth, model.labels_)
             )
-        _keep_map(images, model.labels_, lam, seed, setting)
+        _store_map(images, model.labels_, lam, seed, setting)
 
 
 def _of_topics(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, Any]]:
-    """HDP by itself, and clusters by the topics of HDP and of LDA."""
+    """Fit HDP alone, and cluster by the topics of HDP and of LDA."""
     baselines = mc2.baselines
     hdp = fit_topics(baselines.HDP, images.training, seed, setting, n_jobs=setting.n_jobs)
     yield row_of("HDP", clusters="–") | perplexities(hdp, images.held_out, N_FEW) | sizes(hdp)
@@ -116,7 +117,7 @@ def _of_topics(images: Images, seed: int, setting: Setting) -> Iterator[dict[str
         n_topics=setting.choose(N_LDA_TOPICS, 5),
         n_sweeps=setting.sweeps(N_LDA_SWEEPS),
         burn_in=setting.sweeps(N_LDA_SWEEPS // 2),
-        n_jobs=1,  # with more the same seed need not give the same topics
+        n_jobs=1,  # results are not reproducible with more
         random_state=seed,
     ).fit(images.training)
     shares = lda.transform(images.training)
@@ -124,7 +125,7 @@ def _of_topics(images: Images, seed: int, setting: Setting) -> Iterator[dict[str
 
 
 def _of_words(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, Any]]:
-    """Clusters by the visual words alone."""
+    """Cluster by the visual words alone."""
     baselines = mc2.baselines
     found = baselines.AffinityPropagation(random_state=seed).fit(images.training).labels_
     yield row_of("AP") | agreement(images.truth, found)
@@ -141,19 +142,19 @@ def over_numbers(
     setting: Setting,
     contexts: str = "none",
 ) -> Iterator[dict[str, Any]]:
-    """Cluster rows into 10 to 40 clusters and yield the spread of each measure."""
+    """Cluster rows into 10 to 40 clusters and yield statistics of each measure."""
     scores = []
     numbers = setting.choose(N_CLUSTERS, (3, 4))
     for n_clusters in numbers:
         found = kind(n_clusters=n_clusters, random_state=seed).fit(rows).labels_
         scores.append(agreement(images.truth, found))
-    for statistic, measures in spread(scores).items():
+    for statistic, measures in statistics(scores).items():
         clusters = f"{numbers[0]} to {numbers[-1]}, {statistic}"
         yield row_of(name, contexts, clusters=clusters) | measures
 
 
-def spread(scores: list[dict[str, float]]) -> dict[str, dict[str, float]]:
-    """Return the least, the largest, the mean and the standard deviation of each measure."""
+def statistics(scores: list[dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Return the minimum, maximum, mean and standard deviation of each measure."""
     return {
         name: {
             measure: float(statistic([score[measure] for score in scores])) for measure in scores[0]
@@ -165,8 +166,8 @@ def spread(scores: list[dict[str, float]]) -> dict[str, dict[str, float]]:
 # Figure 6 --------------------------------------------------------------------------------
 
 
-def _keep_map(images: Images, labels: np.ndarray, lam: str, seed: int, setting: Setting) -> None:
-    """Keep seven clusters, chosen at random, on a plane by t-SNE of content and context."""
+def _store_map(images: Images, labels: np.ndarray, lam: str, seed: int, setting: Setting) -> None:
+    """Store the t-SNE map of content and context for seven clusters chosen at random."""
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
@@ -179,10 +180,10 @@ def _keep_map(images: Images, labels: np.ndarray, lam: str, seed: int, setting: 
     groups = np.concatenate(
         [rng.permutation(np.flatnonzero(labels == k))[:MOST_IMAGES] for k in chosen]
     )
-    seen = features(images.training[groups], list(images.contexts))
+    rows = features(images.training[groups], list(images.contexts))
     perplexity = min(30.0, (len(groups) - 1) / 3)
-    with threadpool_limits(1):  # so few points that threads would only wait for one another
-        plane = TSNE(2, perplexity=perplexity, init="pca", random_state=seed).fit_transform(seen)
+    with threadpool_limits(1):  # too few points for threads
+        plane = TSNE(2, perplexity=perplexity, init="pca", random_state=seed).fit_transform(rows)
     setting.keep(f"{images.name} {lam}: plane", plane)
     setting.keep(f"{images.name} {lam}: cluster", labels[groups])
     setting.keep(f"{images.name} {lam}: class", [str(name) for name in images.truth[groups]])
@@ -190,7 +191,7 @@ def _keep_map(images: Images, labels: np.ndarray, lam: str, seed: int, setting: 
 
 
 def features(corpus: mc2.Corpus, contexts: list[str]) -> np.ndarray:
-    """Return content and contexts side by side, each block with the same variance in all.
+    """Return the columns of content and contexts, scaled to the same total variance each.
 
     Counts and bags are square roots of proportions, whose Euclidean distance is Hellinger's.
     """
@@ -216,7 +217,7 @@ def _roots(counts: Any) -> np.ndarray:
 
 
 def figures(record: dict[str, Any]) -> dict[str, Any]:
-    """Draw figures 5 and 6 for each set."""
+    """Plot figures 5 and 6 for each data set."""
     from .image_figures import draw_measures, draw_planes
 
     return draw_measures(record) | draw_planes(record)

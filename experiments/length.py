@@ -1,12 +1,12 @@
-"""What context is worth against more words and more groups (appendix A.3 and its figure).
+"""The value of context compared with more words and more groups (appendix A.3 and its figure).
 
 The paper varies the length and the number of synthetic documents, 20 times each, and plots the NMI
 of the clusters with the truth: with context the clusters are recovered more robustly; longer
-documents help until the word frequencies have settled. It gives neither the sizes nor numbers. Here
-the documents are those of the simulation study, 4 clusters, with groups and words from few to as
-many as there, under three contexts: none, the paper's (means 2, 4, 6, 8 and deviations of 0.3 to
-0.6, which alone nearly tell the clusters), and a vague one with deviations four times as large.
-Words are the same under all three.
+documents help until the word frequencies are stable. It gives neither sizes nor numbers. This
+experiment uses the documents of the simulation study, 4 clusters, with up to the same numbers of
+groups and words, and three contexts: none, the paper's (means 2, 4, 6, 8 and deviations of 0.3 to
+0.6, which alone nearly determine the clusters), and a vague one with deviations four times as
+large. The words are the same for all three.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _row(seed: int, context: str, n_groups: int, n_words: int, setting: Setting)
 
 
 def figures(record: dict[str, Any]) -> dict[str, Any]:
-    """Draw NMI over words per group, a line for each number of groups; bars are deviations."""
+    """Plot NMI over words per group, a line per number of groups; bars are standard deviations."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 3.6), layout="constrained")
@@ -85,7 +85,7 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
         for shift, (n_groups, colour) in enumerate(zip(sizes, colours, strict=False)):
             scores = [_scores(record, context, n_groups, n_words) for n_words in words]
             panel.errorbar(
-                # Bars of equal places would hide one another.
+                # Shifted, so that bars do not overlap.
                 np.array(words) * 1.04 ** (shift - 0.5 * (len(sizes) - 1)),
                 [np.mean(values) for values in scores],
                 [np.std(values) for values in scores],
@@ -109,9 +109,9 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scores(record: dict[str, Any], context: str, n_groups: int, n_words: int) -> list[float]:
-    wanted = (context, n_groups, n_words)
+    key = (context, n_groups, n_words)
     return [
         row["nmi"]
         for row in record["rows"]
-        if (row["context"], row["n_groups"], row["n_words"]) == wanted
+        if (row["context"], row["n_groups"], row["n_words"]) == key
     ]

@@ -2,16 +2,16 @@
 
 The paper draws 400 documents of 50 pixels from four clusters, each a uniform mixture of the letters
 of one word, with a Gaussian context around 2, 4, 6 or 8, and reports that after 100 iterations the
-4 clusters, their Gaussians and all 13 letters are recovered, while LDA and HDP cannot tell the
-letters apart. Four clusters do not determine thirteen letters (docs/errata.md, line 13): what can
-be recovered is the clusters, their Gaussians and each cluster's distribution over pixels. Beside
-it stands the identifiable variant, with many clusters of three letters each.
+4 clusters, their Gaussians and all 13 letters are recovered, while LDA and HDP cannot separate the
+letters. Four clusters do not determine thirteen letters (docs/errata.md, line 13): only the
+clusters, their Gaussians and each cluster's distribution over pixels can be recovered. The
+identifiable variant, with many clusters of three letters each, is fitted as well.
 
-Measured: number of clusters of the consensus and of topics (mean over kept draws), NMI of the
-clusters with the truth, letters that some topic comes close to (one to one), the mean total
-variation of the letters from the topics matched to them, that of the pixels of each true cluster
-from those of the found cluster most of its groups are in, and how far the means and standard
-deviations of the contexts are from the true ones.
+Measures: the number of clusters of the consensus and of topics (mean over stored draws), NMI of the
+clusters with the truth, the number of letters close to a topic (one to one), the mean total
+variation between letters and their matched topics, that between the pixels of each true cluster and
+those of the found cluster with most of its groups, and the errors of the means and standard
+deviations of the contexts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["CLOSE", "KEYS", "SEEDS", "TITLE", "figures", "match_letters", "run"]
 TITLE = "Simulation study: what is recovered of clusters, contexts and letters (figure 2)"
 KEYS = ("data", "method", "sampler")
 SEEDS = 10
-CLOSE = 0.2  # total variation below which a topic counts as the letter
+CLOSE = 0.2  # total variation below which a topic counts as a letter
 
 DATA = ("letters", "identifiable letters")
 N_LETTERS = 13
@@ -58,12 +58,12 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
             rows.append(row)
             setting.keep(f"{name}: {method}, {sampler}", model.components_)
             if (name, method, sampler) == (DATA[0], "MC2", "blocked"):
-                _keep_clusters(model, truth, setting)
+                _store_clusters(model, truth, setting)
     return rows
 
 
 def _models(name: str, seed: int, n_sweeps: int, setting: Setting) -> list[tuple[str, str, Any]]:
-    """Return what is fitted: method, sampler, model."""
+    """Return the models: method, sampler, model."""
     many = {
         "n_sweeps": setting.sweeps(n_sweeps),
         "burn_in": setting.sweeps(n_sweeps // 2),
@@ -71,9 +71,9 @@ def _models(name: str, seed: int, n_sweeps: int, setting: Setting) -> list[tuple
         "random_state": seed,
         "progress": False,
     }
-    # What the paper ran: its own sampler, corrected, for 100 iterations from a random start.
+    # As in the paper: its sampler, corrected, for 100 iterations from a random start.
     few = many | {"n_sweeps": setting.sweeps(100), "burn_in": setting.sweeps(50), "thin": 1}
-    # One thread, or the same seed need not give the same topics.
+    # One thread: results are not reproducible with more.
     lda = {name: many[name] for name in ("n_sweeps", "burn_in", "random_state")} | {"n_jobs": 1}
     models = [
         ("MC2", "blocked", mc2.MC2(lam=inf, **many)),
@@ -88,14 +88,14 @@ def _models(name: str, seed: int, n_sweeps: int, setting: Setting) -> list[tuple
 
 
 def match_letters(topics: np.ndarray, letters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Match topics and letters one to one, so that the sum of total variations is least.
+    """Match topics and letters one to one with the smallest sum of total variations.
 
     Returns
     -------
     topic_of_letter : int64 (n_letters,)
-        -1 where there are fewer topics than letters.
+        -1 for letters without a topic.
     distance : float64 (n_letters,)
-        Total variation of each letter from its topic; 1 where it has none.
+        Total variation between each letter and its topic; 1 if it has none.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -115,7 +115,7 @@ def _letter_scores(topics: np.ndarray, letters: np.ndarray) -> dict[str, float]:
 
 def _cluster_scores(model: mc2.MC2, truth: Any) -> dict[str, float]:
     trace = model.posterior_.trace
-    found = _home_of_clusters(model, truth)
+    found = _matching_clusters(model, truth)
     pixels = _pixels(model)[found]
     true_pixels = truth.topic_given_cluster @ truth.word_given_topic
     scores = {
@@ -133,8 +133,8 @@ def _cluster_scores(model: mc2.MC2, truth: Any) -> dict[str, float]:
     }
 
 
-def _home_of_clusters(model: mc2.MC2, truth: Any) -> np.ndarray:
-    """Return for each true cluster the found one that most of its groups are in."""
+def _matching_clusters(model: mc2.MC2, truth: Any) -> np.ndarray:
+    """Return for each true cluster the found cluster with most of its groups."""
     n_clusters = len(truth.context_means)
     return np.array(
         [
@@ -145,7 +145,7 @@ def _home_of_clusters(model: mc2.MC2, truth: Any) -> np.ndarray:
 
 
 def _pixels(model: mc2.MC2) -> np.ndarray:
-    """Return each found cluster's distribution over pixels."""
+    """Return the distribution over pixels of each found cluster."""
     posterior = model.posterior_
     return np.asarray(posterior.topic_given_cluster) @ np.asarray(posterior.word_given_topic)
 
@@ -158,10 +158,10 @@ def _moments(density: Any) -> tuple[np.ndarray, np.ndarray]:
     return means, np.sqrt((weights * (points - means) ** 2).sum(axis=0))
 
 
-def _keep_clusters(model: mc2.MC2, truth: Any, setting: Setting) -> None:
+def _store_clusters(model: mc2.MC2, truth: Any, setting: Setting) -> None:
     density = model.posterior_.context_given_cluster("position")
     points = density.index.to_numpy(dtype=float)
-    found = _home_of_clusters(model, truth)
+    found = _matching_clusters(model, truth)
     standard = (points[:, None] - truth.context_means) / truth.context_sds
     true_density = np.exp(-0.5 * standard**2) / (truth.context_sds * np.sqrt(2.0 * np.pi))
     setting.keep("position", points)
@@ -172,9 +172,9 @@ def _keep_clusters(model: mc2.MC2, truth: Any, setting: Setting) -> None:
 
 
 def figures(record: dict[str, Any]) -> dict[str, Any]:
-    """Draw clusters with their contexts, and topics beside the letters for both kinds of data."""
+    """Plot clusters with their contexts, and topics with the letters for both kinds of data."""
     arrays = record["arrays"]
-    drawn = {"clusters": _draw_clusters(arrays)}
+    plots = {"clusters": _draw_clusters(arrays)}
     for name in DATA:
         methods = {
             key.removeprefix(f"{name}: "): np.array(value)
@@ -183,8 +183,8 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
         }
         letters = np.array(arrays[f"{name}: truth"])
         key = "topics" if name == DATA[0] else "topics-identifiable"
-        drawn[key] = _draw_topics(f"Topics found in the {name}", letters, methods)
-    return drawn
+        plots[key] = _draw_topics(f"Topics found in the {name}", letters, methods)
+    return plots
 
 
 def _draw_clusters(arrays: dict[str, Any]) -> Any:
@@ -205,13 +205,13 @@ def _draw_clusters(arrays: dict[str, Any]) -> Any:
     right.suptitle("Pixels of each cluster", fontsize=12)
     for row, key in zip(images, ("true pixels", "found pixels"), strict=True):
         for image, pixels, colour in zip(row, arrays[key], colours, strict=True):
-            _show_pixels(image, pixels, colour)
+            _plot_pixels(image, pixels, colour)
         row[0].set_ylabel(key.split()[0])
     return figure
 
 
 def _draw_topics(title: str, letters: np.ndarray, methods: dict[str, np.ndarray]) -> Any:
-    """Draw a row per method: under each letter its topic, then topics that match none."""
+    """Plot a row per method: the topic of each letter, then unmatched topics."""
     from matplotlib.figure import Figure
 
     n_letters = len(letters)
@@ -223,19 +223,19 @@ def _draw_topics(title: str, letters: np.ndarray, methods: dict[str, np.ndarray]
         panel.axis("off")
     _label_row(axes[0, 0], "truth")
     for panel, letter in zip(axes[0], letters, strict=False):
-        _show_pixels(panel, letter)
+        _plot_pixels(panel, letter)
     for row, (method, topics) in zip(axes[1:], methods.items(), strict=True):
         _label_row(row[0], method.replace(", ", "\n", 1) + f"\n{len(topics)} topics")
         matched, distance = match_letters(topics, letters)
-        for panel, topic, apart in zip(row, matched, distance, strict=False):
+        for panel, topic, far in zip(row, matched, distance, strict=False):
             if topic >= 0:
-                _show_pixels(panel, topics[topic], "#009E73" if apart < CLOSE else None)
+                _plot_pixels(panel, topics[topic], "#009E73" if far < CLOSE else None)
         others = [topics[m] for m in range(len(topics)) if m not in set(matched)]
         for panel, topic in zip(row[n_letters:], others, strict=False):
-            _show_pixels(panel, topic)
+            _plot_pixels(panel, topic)
     note = f"framed: within {CLOSE:g} of the letter in total variation"
     if n_extra:
-        note += f"; right of the letters: topics that match none (at most {n_extra} shown)"
+        note += f"; right of the letters: unmatched topics (at most {n_extra})"
     figure.suptitle(f"{title}\n{note}", fontsize=9)
     return figure
 
@@ -244,7 +244,7 @@ def _label_row(panel: Any, text: str) -> None:
     panel.text(-0.25, 0.5, text, transform=panel.transAxes, ha="right", va="center", fontsize=7)
 
 
-def _show_pixels(panel: Any, pixels: Any, colour: str | None = None) -> None:
+def _plot_pixels(panel: Any, pixels: Any, colour: str | None = None) -> None:
     panel.axis("on")
     panel.imshow(np.reshape(pixels, (7, 5)), cmap="Greys", vmin=0.0, vmax=max(pixels))
     panel.set(xticks=[], yticks=[])

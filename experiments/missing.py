@@ -1,10 +1,10 @@
-"""How well images are clustered when contexts are missing (table 3).
+"""Clustering of images with missing contexts (table 3).
 
 "Clustering performance with different missing proportion of context observation x_j": the contexts
-of 0 to 100 % of the images, chosen at random, are hidden from MC2, and its clusters are compared
-with the known classes. The paper has NUS-WIDE, which cannot be had; here are labelme8 (tags) and
-wiki_crossmodal (ten numbers of the article's text). Those whose context is hidden at 25 % are among
-those at 50 %, and so on.
+of 0 to 100 % of the images, chosen at random, are removed, and the clusters are compared with the
+known classes. The paper uses NUS-WIDE, which is not available; this experiment uses labelme8 (tags)
+and wiki_crossmodal (ten numbers that describe the text of the article). The images without context
+at 25 % are a subset of those at 50 %, and so on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 import mcsquared as mc2
 
-from .drawing import COLOUR_OF_LAM, MEASURES, line_of, rows_of
+from .drawing import COLOUR_OF_LAM, LABEL_OF_LAM, MEASURES, line_of, rows_of
 from .fits import LAMS, agreement, fit_mc2
 from .running import Setting
 
@@ -30,12 +30,14 @@ PERCENT = (0, 25, 50, 75, 100)
 
 
 def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
-    """Fit MC2 to each set with every share of its contexts hidden."""
+    """Fit MC2 to each data set with every share of its contexts removed."""
     rows = []
     for name in setting.sets("labelme8", "wiki_crossmodal"):
         entry, data = setting.entry(name), setting.load(name)
         if entry.label is None:
-            raise mc2.InputError(f"the set {name} has no known classes to compare clusters with")
+            raise mc2.InputError(
+                f"data set {name} must have known classes to compare clusters with"
+            )
         order = np.random.default_rng(seed).permutation(data.corpus.n_groups)
         for lam in LAMS:
             for percent in PERCENT:
@@ -50,30 +52,29 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
 
 def hide(corpus: mc2.Corpus, groups: np.ndarray) -> mc2.Corpus:
     """Return the corpus with every context of some groups missing."""
-    shown = np.ones(corpus.n_groups, dtype=bool)
-    shown[groups] = False
+    observed = np.ones(corpus.n_groups, dtype=bool)
+    observed[groups] = False
     return corpus.with_contexts(
         {
-            name: replace(column, values=_shown_values(column, shown))
+            name: replace(column, values=_without(column, ~observed))
             for name, column in corpus.contexts.items()
         }
     )
 
 
-def _shown_values(column: mc2.corpus.Column, shown: np.ndarray) -> Any:
-    """Return a column's values, those of other groups missing in the way of its kind."""
-    if column.kind == "bag":
-        values = column.values.copy()
-        values.data[np.repeat(~shown, np.diff(values.indptr))] = 0
-        values.eliminate_zeros()
-        return values
+def _without(column: mc2.corpus.Column, missing: np.ndarray) -> Any:
+    """Return the values of a column, with those of some groups missing."""
     values = column.values.copy()
-    values[~shown] = -1 if column.kind == "category" else np.nan
+    if column.kind == "bag":
+        values.data[np.repeat(missing, np.diff(values.indptr))] = 0
+        values.eliminate_zeros()
+    else:
+        values[missing] = -1 if column.kind == "category" else np.nan
     return values
 
 
 def figures(record: dict[str, Any]) -> dict[str, Any]:
-    """Draw each measure over the share that is missing; dotted: the paper's table, other images."""
+    """Plot each measure over the missing share; dotted: the paper's table, other images."""
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(row["set"] for row in record["summary"]))
@@ -93,7 +94,7 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
                     color=colour,
                     ms=4,
                     capsize=2,
-                    label="λ = ∞" if lam == "inf" else "λ learnt",
+                    label=LABEL_OF_LAM[lam],
                 )
             panel.plot(
                 [row["missing"] for row in paper],

@@ -1,35 +1,35 @@
-"""Run an experiment over seeds and write down all that a reader needs to judge it.
+"""Run an experiment over several seeds and return a complete record of the run.
 
 An experiment is a module of this package with
 
 ``TITLE : str``
-    One line: what is measured, and which table or figure of the paper it belongs to.
+    One line: what is measured, and the table or figure of the paper.
 ``KEYS : tuple of str``
-    The columns that say what a row is about ("set", "method", "contexts", "lam", ...). Their
-    values are strings or round numbers; λ is "inf" or "learnt". Every other number in a row is a
-    measure, and is summarised over seeds as mean and standard error.
+    The columns that identify a row ("set", "method", "contexts", "lam", ...). Their values are
+    strings or round numbers; λ is "inf" or "learnt". Every other number in a row is a measure, and
+    is summarised over seeds by mean and standard error.
 ``SEEDS : int``
-    Seeds at full scale unless the user says otherwise.
+    Default number of seeds at full scale.
 ``run(seed, setting) -> list of dict``
-    The rows of one seed: flat, JSON-able (numpy numbers are turned into plain ones). Text that is
-    neither key nor measure may stand in a row; it is stored and shown for the first seed.
+    The rows of one seed: flat and JSON-compatible (NumPy numbers are converted). Text that is
+    neither key nor measure is reported for the first seed.
 ``figures(record) -> dict from str to matplotlib Figure``
-    Drawn from the record alone, so that a figure can be drawn again from its JSON file. The file
-    is ``figures/NAME-KEY.png``. May return an empty dict.
+    Made from the record alone, so that figures can be redrawn from the JSON file. The file is
+    ``figures/NAME-KEY.png``. May return an empty dict.
 
-What a figure needs beyond rows goes through ``setting.keep(name, values)``: arrays or lists,
-rounded to four digits, of the first seed only; ``record["arrays"][name]`` has them as lists.
+Additional data of figures are stored by ``setting.keep(name, values)``: arrays or lists, rounded to
+four digits, of the first seed only; ``record["arrays"][name]`` has them as lists.
 
-In ``run``, a number of sweeps is written ``setting.sweeps(600)`` (a twentieth at tiny scale), a
-choice between scales ``setting.choose(full, tiny)``, threads ``setting.n_jobs``, the sets to run
-on ``setting.sets("labelme8", "wiki_crossmodal")`` (these, or those the user names by ``--set``),
-a set ``setting.load(name)`` and its line in the table of sets ``setting.entry(name)``. Models are
-fitted with ``progress=False``.
+``run`` uses ``setting.sweeps(600)`` for numbers of sweeps (a twentieth at tiny scale),
+``setting.choose(full, tiny)`` for other choices by scale, ``setting.n_jobs`` threads,
+``setting.sets("labelme8", "wiki_crossmodal")`` for the data sets (these, or those of ``--set``),
+``setting.load(name)`` to load a data set and ``setting.entry(name)`` for its contexts and label.
+Models are fitted with ``progress=False``.
 
-A record, as written to ``results/NAME.json``: experiment, title, command, scale, seeds, machine,
-versions, date, seconds (wall), keys, rows (with their seed), summary, paper (the rows of
-`paper_numbers.json` for this experiment), arrays. A row of the summary has the keys, and for
-every measure ``{"mean", "standard_error", "n"}``.
+A record, as written to ``results/NAME.json``, has: experiment, title, command, scale, seeds,
+machine, versions, date, seconds (wall), keys, rows (with their seed), summary, paper (the rows of
+`paper_numbers.json` for this experiment), arrays. A row of the summary has the keys, and
+``{"mean", "standard_error", "n"}`` for every measure.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ PACKAGES = ("mcsquared", "numpy", "scipy", "numba", "scikit-learn", "pandas", "t
 
 @dataclass(frozen=True)
 class Setting:
-    """What an experiment may know of the run it is part of.
+    """The settings of a run.
 
     Parameters
     ----------
     scale : "full" or "tiny"
-        Tiny: a handful of sweeps on simulated stand-ins; it shows that the code runs.
+        Tiny: a few sweeps on synthetic data, to check that the code runs.
     data : path, optional
-        The folder of the real sets; None: the one that MCSQUARED_DATA names.
+        The folder of the real data sets; by default the value of MCSQUARED_DATA.
     n_jobs : int
         Cores for one seed.
     chosen_sets : tuple of str
-        Sets that the user asked for; empty: those of the experiment.
+        Data sets requested by the user; if empty, those of the experiment.
     """
 
     scale: str = "full"
@@ -83,46 +83,46 @@ class Setting:
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
-            raise InputError(f"scale is {self.scale!r}; one of {', '.join(SCALES)} is wanted")
+            raise InputError(f"scale must be one of {', '.join(SCALES)}, got {self.scale!r}")
         for name in self.chosen_sets:
             sets.entry(name)
 
     @property
     def tiny(self) -> bool:
-        """Whether this run only shows that the code runs."""
+        """Whether the run only checks that the code runs."""
         return self.scale == "tiny"
 
     def choose(self, full: Any, tiny: Any) -> Any:
-        """Return the first at full scale, the second at tiny scale."""
+        """Return ``full`` or ``tiny`` by scale."""
         return tiny if self.tiny else full
 
     def sweeps(self, n_sweeps: int) -> int:
-        """Return a number of sweeps; at tiny scale a twentieth of it, and one at least.
+        """Return the number of sweeps; at tiny scale a twentieth of it, at least one.
 
-        All sweeps and burn-in shrink alike, so that draws are left to keep.
+        Sweeps and burn-in are scaled by the same factor, so that some draws remain.
         """
         return self.choose(n_sweeps, max(1, n_sweeps // 20))
 
     def sets(self, *names: str) -> tuple[str, ...]:
-        """Return the sets to run on: those the user asked for, or else these."""
+        """Return the data sets requested by the user, or ``names`` by default."""
         return self.chosen_sets or names
 
     def load(self, name: str) -> DataSet:
-        """Return a real set, or at tiny scale a simulated stand-in for it."""
-        return sets.stand_in(name) if self.tiny else sets.load(name, self.data)
+        """Return a real data set, or at tiny scale a synthetic one with the same columns."""
+        return sets.synthetic(name) if self.tiny else sets.load(name, self.data)
 
     def entry(self, name: str) -> sets.Entry:
-        """Return the line of a set: its contexts with their families, and its label."""
+        """Return the contexts of a data set with their families, and its label."""
         return sets.entry(name)
 
     def keep(self, name: str, values: Any) -> None:
-        """Keep an array, or a list of words, for figures."""
+        """Store an array, or a list of words, for figures."""
         self.arrays[name] = rounded(values)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one seed gave; ``ended``: seconds after the beginning of the run."""
+    """The result of one seed; ``ended`` is in seconds since the start of the run."""
 
     seed: int
     rows: list[dict[str, Any]]
@@ -132,15 +132,15 @@ class Outcome:
 
 
 def run_seed(name: str, seed: int, setting: Setting) -> Outcome:
-    """Run one seed of an experiment, on no more cores than the setting allows."""
+    """Run one seed of an experiment with at most ``setting.n_jobs`` threads."""
     from threadpoolctl import threadpool_limits
 
-    own = replace(setting, arrays={})
+    setting = replace(setting, arrays={})
     began = time.perf_counter()
-    with threadpool_limits(own.n_jobs):
-        rows = find(name).run(seed, own)
+    with threadpool_limits(setting.n_jobs):
+        rows = find(name).run(seed, setting)
     seconds = time.perf_counter() - began
-    return Outcome(seed, [{"seed": seed, **plain(row)} for row in rows], own.arrays, seconds)
+    return Outcome(seed, [{"seed": seed, **plain(row)} for row in rows], setting.arrays, seconds)
 
 
 def run_experiment(
@@ -157,21 +157,21 @@ def run_experiment(
     Parameters
     ----------
     n_jobs : int
-        Cores in all: seeds run side by side in processes, and share what is left as threads.
+        Total number of cores: seeds run in parallel processes, which share the rest as threads.
     command : str
-        What the user typed, for the record.
+        The command line, for the record.
     report : callable, optional
-        Told the outcome of each seed as it ends, in the order of the seeds.
+        Called with the outcome of each seed, in the order of the seeds.
     earlier : sequence of Outcome
-        Seeds that an interrupted run had done; they are not run again.
+        Outcomes of an interrupted run; their seeds are not run again.
     """
     module = find(name)
-    left = [seed for seed in seeds if seed not in {outcome.seed for outcome in earlier}]
-    n_processes = max(1, min(n_jobs, len(left)))
+    remaining = [seed for seed in seeds if seed not in {outcome.seed for outcome in earlier}]
+    n_processes = max(1, min(n_jobs, len(remaining)))
     shared = replace(setting, n_jobs=max(1, n_jobs // n_processes))
     outcomes = list(earlier)
     began = time.perf_counter() - max((outcome.ended for outcome in earlier), default=0.0)
-    for outcome in _outcomes(name, shared, left, n_processes):
+    for outcome in _outcomes(name, shared, remaining, n_processes):
         outcomes.append(replace(outcome, ended=time.perf_counter() - began))
         if report is not None:
             report(outcomes[-1])
@@ -216,13 +216,13 @@ def _outcomes(
 
 
 def record_text(record: dict[str, Any]) -> str:
-    """Return a record as JSON with a row a line, so that changes can be read."""
-    lines = [f"{json.dumps(key)}: {_lay_out(value)}" for key, value in record.items()]
+    """Return a record as JSON with one row per line, for readable diffs."""
+    lines = [f"{json.dumps(key)}: {_format(value)}" for key, value in record.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _lay_out(value: Any) -> str:
-    """Write lists of rows with a row a line, everything else in one line."""
+def _format(value: Any) -> str:
+    """Return JSON with one row per line for lists of rows, and on one line otherwise."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in value) + "\n]"
     return json.dumps(value, ensure_ascii=False)
@@ -238,7 +238,7 @@ def _processor() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that results depend on."""
+    """Return the versions of Python and of the relevant packages."""
     return {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES}
 
 

@@ -1,10 +1,10 @@
-"""The data sets that experiments run on: a line each.
+"""The data sets of the experiments, one line each.
 
-To add one, write a reader that returns a `mcsquared.datasets.DataSet` and put one line into
-``SETS``: the reader, the contexts with their families, and the label that holds the known classes
-(none: only perplexities can be computed). ``mc2 reproduce table1 --set NAME`` then runs on it, as
-do the other experiments on real data, and at tiny scale a stand-in with the same contexts and
-label is drawn, so that the line is tested without any file.
+To add one, write a reader that returns a `mcsquared.datasets.DataSet` and add one line to ``SETS``:
+the reader, the contexts with their families, and the label with the known classes (without it, only
+perplexities can be computed). ``mc2 reproduce table1 --set NAME`` and the other experiments on real
+data can then use it. At tiny scale a synthetic data set with the same contexts and label is used,
+so that the line can be tested without the file.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ import numpy as np
 import mcsquared as mc2
 from mcsquared.datasets import DataSet
 
-__all__ = ["SETS", "Entry", "entry", "load", "stand_in"]
+__all__ = ["SETS", "Entry", "entry", "load", "synthetic"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the experiments know of a data set.
+    """The reader, contexts and label of a data set.
 
     Attributes
     ----------
     read : callable
-        Takes a folder, or None for the one that MCSQUARED_DATA names; returns a `DataSet`.
+        Takes a folder, or None for that of MCSQUARED_DATA; returns a `DataSet`.
     contexts : dict from column to family name
-        As `mcsquared.MC2` takes it.
+        As for `mcsquared.MC2`.
     label : str, optional
         The entry of ``DataSet.labels`` with the known class of each group.
     """
@@ -43,7 +43,7 @@ class Entry:
 
 
 data = mc2.datasets
-# Thirteen animals among the concepts of NUS-WIDE; the paper does not name its own thirteen.
+# Thirteen animals among the concepts of NUS-WIDE; the paper does not list its thirteen.
 ANIMALS = ["antlers", "bear", "birds", "cat", "cow", "dog", "elk"]
 ANIMALS += ["fish", "fox", "horses", "tiger", "whales", "zebra"]
 SETS = {
@@ -53,39 +53,38 @@ SETS = {
     "ungdc": Entry(data.load_un, {"year": "gaussian", "country": "categorical"}),
     "poliblog5k": Entry(data.load_poliblog, {"day": "gaussian"}, "blog"),
     "reuters21578": Entry(data.load_reuters, {"day": "gaussian", "places": "bag"}),
-    # The paper's own, for those who have them.
+    # The data sets of the paper, if available.
     "pnas": Entry(data.load_pnas, {"year": "gaussian"}),
     "nus_wide": Entry(partial(data.load_nus_wide, concepts=ANIMALS), {"tags": "bag"}, "label"),
 }
 
 
 def entry(name: str) -> Entry:
-    """Return the line of a set."""
+    """Return the entry of a data set."""
     if name not in SETS:
-        raise mc2.InputError(f"the set is {name!r}; one of {', '.join(SETS)} is wanted")
+        raise mc2.InputError(f"data set must be one of {', '.join(SETS)}, got {name!r}")
     return SETS[name]
 
 
 def load(name: str, folder: Path | None = None) -> DataSet:
-    """Read a set; what is absent is named, with where it comes from."""
+    """Read a data set; an error names missing files and their source."""
     try:
         return entry(name).read(folder)
     except mc2.InputError as error:
-        raise mc2.InputError(f"the set {name} cannot be read: {error}") from None
+        raise mc2.InputError(f"data set {name} cannot be read: {error}") from None
 
 
-def stand_in(name: str, groups_per_cluster: int = 12, tokens_per_group: int = 40) -> DataSet:
-    """Draw a small set with the contexts and the label of a real one: four clusters of letters.
+def synthetic(name: str, groups_per_cluster: int = 12, tokens_per_group: int = 40) -> DataSet:
+    """Draw a small data set with the contexts and the label of a real one: four letter clusters.
 
-    Contexts follow the clusters with noise, so that every method finds something; nothing that
-    is measured on it says anything about the real set.
+    Contexts depend on the clusters with noise. Results on it say nothing about the real data set.
     """
-    line = entry(name)
+    known = entry(name)
     truth = data.letters(groups_per_cluster, tokens_per_group, random_state=0)
     cluster = truth.cluster_of_group
     rng = np.random.default_rng(0)
     contexts = {
-        column: _draw_context(family, cluster, rng) for column, family in line.contexts.items()
+        column: _draw_context(family, cluster, rng) for column, family in known.contexts.items()
     }
     names = [f"{name} {j}" for j in range(cluster.size)]
     corpus = mc2.Corpus(
@@ -94,13 +93,13 @@ def stand_in(name: str, groups_per_cluster: int = 12, tokens_per_group: int = 40
         group_names=names,
         vocabulary=list(truth.corpus.vocabulary),
     )
-    labels = {} if line.label is None else {line.label: np.array([f"class{k}" for k in cluster])}
+    labels = {} if known.label is None else {known.label: np.array([f"class{k}" for k in cluster])}
     return DataSet(corpus, labels)
 
 
 def _draw_context(family: str, cluster: np.ndarray, rng: np.random.Generator) -> Any:
-    """Draw values that a column of this family may have, around the cluster of each group."""
-    if family == "gaussian":  # whole numbers, as years are
+    """Draw values of a family, depending on the cluster of each group."""
+    if family == "gaussian":  # integers, like years
         return np.round(rng.normal(1990.0 + 3.0 * cluster, 1.5))
     if family == "multivariate_gaussian":
         return rng.normal(cluster[:, None], 0.5, size=(cluster.size, 3))
@@ -111,4 +110,7 @@ def _draw_context(family: str, cluster: np.ndarray, rng: np.random.Generator) ->
         return [[f"item{code}" for code in row] for row in drawn]
     if family == "categorical":
         return [f"value{code}" for code in drawn[:, 0]]
-    raise mc2.InputError(f"no stand-in has a context of the family {family!r}")
+    raise mc2.InputError(
+        f"family of a synthetic context must be gaussian, multivariate_gaussian, bag or "
+        f"categorical, got {family!r}"
+    )

@@ -1,9 +1,9 @@
-"""Rows of several seeds in short: means and standard errors, tables, the paper's numbers beside.
+"""Summaries over seeds: means and standard errors, and tables with the paper's numbers.
 
-`paper_numbers.json` has for every experiment ``{"where", "note", "rows"}``. Its rows have the
-columns of ours, keys and measures by the same names, as far as the paper gives them. A row of the
-paper belongs to every row of ours that has the same value in each key the paper's row names; those
-that belong to none (a set that cannot be had) are shown by themselves.
+`paper_numbers.json` has ``{"where", "note", "rows"}`` for every experiment. Its rows use the same
+names of keys and measures, as far as the paper gives them. A row of the paper matches every row of
+a summary with the same values of the keys it has; rows without a match (of data sets that are not
+available) have a separate table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_MEASURE = ("seed",)
 
 
 def plain(value: Any) -> Any:
-    """Return a value that JSON can hold: plain numbers, None for what is not finite."""
+    """Return a JSON-compatible value: plain numbers, None if not finite."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
 
 
 def rounded(values: Any) -> Any:
-    """Return nested lists, with numbers to four significant digits."""
+    """Return nested lists, with numbers rounded to four significant digits."""
     listed = plain(values)
     if isinstance(listed, list):
         return [rounded(item) for item in listed]
@@ -58,12 +58,12 @@ def summarise(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
     A measure becomes ``{"mean", "standard_error", "n"}``; the standard error is None for one
     seed. Text is that of the first seed.
     """
-    together: dict[tuple[Any, ...], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        together.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+        groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
     return [
-        dict(zip(keys, values, strict=True)) | _measures(members, keys)
-        for values, members in together.items()
+        dict(zip(keys, values, strict=True)) | _measures(rows_of_key, keys)
+        for values, rows_of_key in groups.items()
     ]
 
 
@@ -85,7 +85,7 @@ def _summary(values: Sequence[float]) -> Row:
     n = len(values)
     error = None
     if n > 1:
-        # Equal values differ from their own mean by rounding: those do not vary.
+        # The mean of equal values may differ from them by rounding.
         same = min(values) == max(values)
         error = 0.0 if same else float(np.std(values, ddof=1) / math.sqrt(n))
     return {"mean": float(np.mean(values)), "standard_error": error, "n": n}
@@ -96,13 +96,13 @@ def _is_number(value: Any) -> bool:
 
 
 def paper_numbers(name: str) -> Row:
-    """Return what the paper says where this experiment belongs: where, note, rows."""
-    everything = json.loads(PAPER.read_text(encoding="utf-8"))
-    return everything.get(name, {"where": "", "note": "", "rows": []})
+    """Return the numbers of the paper for an experiment: where, note, rows."""
+    numbers = json.loads(PAPER.read_text(encoding="utf-8"))
+    return numbers.get(name, {"where": "", "note": "", "rows": []})
 
 
 def cells(record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the columns and the cells of our table, the paper's numbers in brackets."""
+    """Return the columns and cells of the table, with the paper's numbers in brackets."""
     keys = list(record["keys"])
     summary = record["summary"]
     columns = keys + list(
@@ -111,8 +111,8 @@ def cells(record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     paper = record["paper"]["rows"]
     lines = []
     for row in summary:
-        said = [known for known in paper if _belongs(known, row, keys)]
-        lines.append([_cell(name, row, said, keys) for name in columns])
+        matches = [known for known in paper if _matches(known, row, keys)]
+        lines.append([_cell(name, row, matches, keys) for name in columns])
     return columns, lines
 
 
@@ -120,28 +120,28 @@ def tables(record: Mapping[str, Any]) -> list[tuple[str, list[str], list[list[st
     """Return all tables of a record: caption, columns, cells."""
     result = [(record["title"], *cells(record))]
     keys, paper = record["keys"], record["paper"]
-    alone = [
+    unmatched = [
         known
         for known in paper["rows"]
-        if not any(_belongs(known, row, keys) for row in record["summary"])
+        if not any(_matches(known, row, keys) for row in record["summary"])
     ]
-    if alone:
-        columns = list(dict.fromkeys(name for row in alone for name in row))
-        lines = [[_number(row.get(name)) for name in columns] for row in alone]
-        result.append((f"The paper's own: {paper['where']}", columns, lines))
+    if unmatched:
+        columns = list(dict.fromkeys(name for row in unmatched for name in row))
+        lines = [[_number(row.get(name)) for name in columns] for row in unmatched]
+        result.append((f"Numbers of the paper: {paper['where']}", columns, lines))
     return result
 
 
 def markdown(record: Mapping[str, Any]) -> str:
-    """Return the tables of a record as Markdown, with what is needed to run it again."""
+    """Return the tables of a record as Markdown, with the command to reproduce it."""
     parts = []
     for caption, columns, lines in tables(record):
         head = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
         parts.append("\n".join([f"**{caption}**", "", head, *(_line(line) for line in lines)]))
     seeds = len(record["seeds"])
     foot = [
-        f"Mean ± standard error over {seeds} seed{'s' if seeds > 1 else ''} (no ±: the same "
-        f"in all); [in brackets] the paper's number. `{record['command']}`, {record['date']}, "
+        f"Mean ± standard error over {seeds} seed{'s' if seeds > 1 else ''} (no ±: equal for "
+        f"all); [in brackets] the paper's number. `{record['command']}`, {record['date']}, "
         f"{record['seconds']:.0f} s on {record['machine']}."
     ]
     if record["paper"]["note"]:
@@ -153,21 +153,21 @@ def _line(line: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', '/') for cell in line)} |"
 
 
-def _belongs(known: Row, row: Row, keys: Sequence[str]) -> bool:
+def _matches(known: Row, row: Row, keys: Sequence[str]) -> bool:
     named = [key for key in keys if key in known]
     return bool(named) and all(known[key] == row.get(key) for key in named)
 
 
-def _cell(name: str, row: Row, said: Sequence[Row], keys: Sequence[str]) -> str:
+def _cell(name: str, row: Row, matches: Sequence[Row], keys: Sequence[str]) -> str:
     value = row.get(name)
     if name in keys:
         return f"{value:g}" if _is_number(value) else str(value)
     if value is not None and not isinstance(value, dict):
         return _number(value)
     text = _number(value and value["mean"])
-    if value and value["standard_error"]:  # none for one seed, zero for what does not vary
+    if value and value["standard_error"]:  # None for one seed, 0 if all are equal
         text += f" ± {value['standard_error']:.2g}"
-    numbers = [_number(known[name]) for known in said if known.get(name) is not None]
+    numbers = [_number(known[name]) for known in matches if known.get(name) is not None]
     return f"{text} [{', '.join(numbers)}]" if numbers else text
 
 

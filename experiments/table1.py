@@ -1,11 +1,11 @@
-"""Perplexity of held-out NIPS papers (table 1): what clusters and contexts add to topics.
+"""Perplexity of held-out NIPS papers (table 1): the value of clusters and contexts.
 
 "Perplexity evaluation on PNAS and NIPS datasets. (K,M) is (#cluster,#topic)." HDP, npTOT and MC2
-with titles, authors or years as contexts learn from 90 % of the papers, 600 sweeps with 100 of
-burn-in, and are scored on the words alone of the others. The paper's formula is no probability of
-these words (docs/errata.md, lines 11, 12 and 14), so three that are stand beside it: ``exact`` and
-``left_to_right`` of whole papers, ``completion`` of their second halves. Other sets: every context
-alone, then all of them; npTOT where one of them is a number.
+with titles, authors or years as contexts are fitted to 90 % of the papers, 600 sweeps with 100 of
+burn-in, and scored on the words of the others. The paper's formula is not a probability of these
+words (docs/errata.md, lines 11, 12 and 14), so three proper ones are given as well: ``exact`` and
+``left_to_right`` of whole papers, ``completion`` of their second halves. On other data sets, MC2
+uses each context alone and all of them; npTOT requires one that is a number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import mcsquared as mc2
 
-from .drawing import COLOUR_OF_LAM, line_of, paper_value
+from .drawing import COLOUR_OF_LAM, LABEL_OF_LAM, line_of, paper_value
 from .fits import COLUMNS, LAMS, fit_mc2, fit_topics, perplexities, sizes
 from .running import Setting
 
@@ -28,11 +28,11 @@ KEYS = ("set", "method", "contexts", "lam")
 SEEDS = 2
 
 HELD_OUT = 0.1
-# Above what HDP and MC2 use of themselves; without a bound the engine keeps twice as many at hand.
-# npTOT reaches it: a timestamp for every word makes topics of years.
+# More than HDP and MC2 use; without a bound twice as many slots are allocated. npTOT reaches it,
+# because a timestamp per word leads to topics of years.
 MAX_TOPICS = 200
-# Held-out groups whose whole probability is estimated by particles: all of them take as long as
-# the fits.
+# Held-out groups whose probability is estimated by particles; all of them would take as long as the
+# fits.
 N_FEW = 60
 PANELS = {
     "whole groups: exact": ("exact",),
@@ -43,7 +43,7 @@ PANELS = {
 
 
 def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
-    """Fit every model to one split of each set."""
+    """Fit every model to one split of each data set."""
     rows = []
     for name in setting.sets("nips12"):
         contexts = setting.entry(name).contexts
@@ -86,14 +86,14 @@ def _fit(
     if method == "MC2":
         return fit_mc2(training, contexts, lam, seed, setting, max_topics=MAX_TOPICS)
     if method == "HDP":
-        kind, more = mc2.baselines.HDP, {"n_jobs": setting.n_jobs}
+        kind, options = mc2.baselines.HDP, {"n_jobs": setting.n_jobs}
     else:
-        kind, more = mc2.baselines.NPTOT, {"time": next(iter(contexts))}
-    return fit_topics(kind, training, seed, setting, max_topics=MAX_TOPICS, **more)
+        kind, options = mc2.baselines.NPTOT, {"time": next(iter(contexts))}
+    return fit_topics(kind, training, seed, setting, max_topics=MAX_TOPICS, **options)
 
 
 def figures(record: dict[str, Any]) -> dict[str, Any]:
-    """Draw a panel per set and perplexity: a point and its standard error for every model."""
+    """Plot a panel per perplexity: a point and its standard error for every model."""
     names = dict.fromkeys(row["set"] for row in record["summary"])
     return {name: _figure(record, name) for name in names}
 
@@ -105,14 +105,14 @@ def _figure(record: dict[str, Any], name: str) -> Any:
     figure = Figure(figsize=(12.5, 0.34 * len(rows) + 1.4), layout="constrained")
     panels = figure.subplots(1, len(PANELS), sharey=True)
     for panel, (title, measures) in zip(panels, PANELS.items(), strict=True):
-        for (place, row), measure in product(enumerate(rows), measures):
+        for (position, row), measure in product(enumerate(rows), measures):
             colour = COLOUR_OF_LAM.get(row["lam"], "#555555")
             mean, error = line_of(row, measure)
             if mean is not None:
-                panel.errorbar(mean, place, xerr=error, fmt="o", color=colour, ms=5, capsize=2)
-            said = paper_value(record, row, measure)
-            if said is not None:
-                panel.plot(said, place, "x", color="black", ms=6)
+                panel.errorbar(mean, position, xerr=error, fmt="o", color=colour, ms=5, capsize=2)
+            printed = paper_value(record, row, measure)
+            if printed is not None:
+                panel.plot(printed, position, "x", color="black", ms=6)
         panel.set_title(title, fontsize=9)
         panel.grid(axis="x", lw=0.4)
         panel.margins(x=0.15)
@@ -126,6 +126,6 @@ def _figure(record: dict[str, Any], name: str) -> Any:
 
 
 def _label(row: Mapping[str, Any]) -> str:
-    lam = {"inf": ", λ = ∞", "learnt": ", λ learnt"}.get(row["lam"], "")
+    lam = f", {LABEL_OF_LAM[row['lam']]}" if row["lam"] in LABEL_OF_LAM else ""
     used = "no context" if row["contexts"] == "none" else row["contexts"]
     return f"{row['method']}{lam}: {used}"

@@ -1,17 +1,18 @@
-"""When topics rise and fall, and who most likely wrote this (section 4.2, figures 3 and 4).
+"""Topics over time and prediction of authors (section 4.2, figures 3 and 4).
 
 "If the context information is timestamp, the model immediately yields the distribution over time
-for a topic." The paper puts that of one topic beside hits of a search engine; here p(year | topic)
-of every topic stands beside the years of the tokens of its ten most probable words. ``distance``
-is the total variation of the two, ``distance_no_topic`` that of the model's p(year) of any token,
-and ``distance_all_tokens`` that of the years of all tokens, counted. ``correlation``, over the
-years, is of p(year | topic) / p(year) with the same of the words. All are means over topics,
-weighted by their tokens.
+for a topic." The paper compares one topic with hits of a search engine; this experiment compares
+p(year | topic) of every topic with the years of the tokens of its ten most probable words.
+``distance`` is the total variation between the two, ``distance_no_topic`` that between the model's
+p(year) of any token and the words, and ``distance_all_tokens`` that between the years of all tokens
+and the words. ``correlation`` is over the years, between p(year | topic) / p(year) and the same
+ratio of the words. All are means over topics, weighted by their tokens.
 
-"Who most likely wrote this article" is asked of held-out papers: a paper counts as found when one
-of its authors is among the first 1, 5 or 10, against the authors of most papers. Papers none of
-whose authors is in training are left out. For the UN speeches it is the country, given text and
-year. Figure 3 is the cluster, of those with enough papers, in which authors come back most.
+"Who most likely wrote this article" is evaluated on held-out papers: a paper counts if one of its
+authors is among the first 1, 5 or 10 predictions; the baseline predicts the most frequent authors.
+Papers without any author in training are excluded. For the UN speeches the country is predicted,
+given text and year. Figure 3 is the cluster, among those with enough papers, with the most papers
+per author.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ import mcsquared as mc2
 from .fits import LAMS, fit_mc2
 from .running import Setting
 
-__all__ = ["KEYS", "SEEDS", "TITLE", "figures", "run", "share_found", "years_of_topics"]
+__all__ = ["KEYS", "SEEDS", "TITLE", "accuracy", "figures", "run", "years_of_topics"]
 
 TITLE = "Topics over time, and who wrote a held-out text (section 4.2, figures 3 and 4)"
 KEYS = ("question", "set", "method", "contexts", "lam")
 SEEDS = 2
 
-# The contexts that are used together in one model; other sets: all they have.
+# Contexts of each model; other data sets use all of theirs.
 MODELS = {"nips12": (("year",), ("authors",)), "ungdc": (("year", "country"),)}
 N_SWEEPS, BURN_IN, MAX_TOPICS = 300, 100, 150
 HELD_OUT = 0.1
 FIRST = (1, 5, 10)
 N_WORDS = 10
 N_TOPICS_DRAWN = 6
-FEWEST_GROUPS = 10  # of a cluster that is drawn
+MIN_GROUPS = 10  # of a cluster in a figure
 N_AUTHORS, N_TITLES, N_TOPICS_OF_CLUSTER = 12, 6, 3
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, and what it was fitted to and kept from."""
+    """A fitted model with its training and held-out groups."""
 
     name: str
     lam: str
@@ -56,36 +57,36 @@ class Fitted:
 
     @property
     def label(self) -> str:
-        """What this fit's arrays are kept under."""
+        """Prefix of the names of the stored arrays."""
         return f"{self.name} {self.lam}"
 
 
 def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
-    """Ask every model the questions that its contexts can answer."""
+    """Evaluate every model on the questions that its contexts can answer."""
     rows = []
     for name in setting.sets(*MODELS):
         families = setting.entry(name).contexts
         training, held_out = setting.load(name).corpus.split(HELD_OUT, random_state=seed)
         for used in MODELS.get(name, (tuple(families),)):
             contexts = {context: families[context] for context in used}
-            asked = {"contexts": "+".join(used), "set": name}
+            keys = {"contexts": "+".join(used), "set": name}
             who = _first_of(contexts, "bag", "categorical")
             if who is not None:
                 found = by_frequency(training, held_out, who)
                 rows.append(
-                    {"question": "who"} | asked | {"method": "frequency", "lam": "–"} | found
+                    {"question": "who"} | keys | {"method": "frequency", "lam": "–"} | found
                 )
             for lam in LAMS:
                 options = {"n_sweeps": N_SWEEPS, "burn_in": BURN_IN, "max_topics": MAX_TOPICS}
                 model = fit_mc2(training, contexts, lam, seed, setting, **options)
                 fitted = Fitted(name, lam, model, training, held_out)
-                row = asked | {"method": "MC2", "lam": lam}
+                row = keys | {"method": "MC2", "lam": lam}
                 when = _first_of(contexts, "gaussian")
                 if when is not None:
                     rows.append({"question": "when"} | row | _when(fitted, when, setting))
                 if who is not None:
                     rows.append({"question": "who"} | row | _who(fitted, who))
-                    _keep_cluster(fitted, who, setting)
+                    _store_cluster(fitted, who, setting)
     return sorted(rows, key=lambda row: row["question"])
 
 
@@ -93,11 +94,11 @@ def _first_of(contexts: Mapping[str, str], *families: str) -> str | None:
     return next((name for name, family in contexts.items() if family in families), None)
 
 
-# When a topic rises and falls ------------------------------------------------------------
+# Topics over time ------------------------------------------------------------------------
 
 
 def _when(fitted: Fitted, context: str, setting: Setting) -> dict[str, float]:
-    """Compare p(year | topic) with the years of the topic's words; keep some topics to draw."""
+    """Compare p(year | topic) with the years of the topic's words; store some topics to plot."""
     posterior = fitted.model.posterior_
     year = fitted.training.contexts[context].values
     counts = fitted.training.content.counts
@@ -108,14 +109,14 @@ def _when(fitted: Fitted, context: str, setting: Setting) -> dict[str, float]:
     of_all = _normalised(of_word.sum(axis=0, keepdims=True))
     of_topic = years_of_topics(posterior.context_given_topic(context), years)
     weight = posterior.tokens_of_topic / posterior.tokens_of_topic.sum()
-    _keep_topics(fitted, setting, years, of_topic, of_words, of_all, top)
-    same = weight @ of_topic  # what the model says of a token of which no topic is known
+    _store_topics(fitted, setting, years, of_topic, of_words, of_all, top)
+    overall = weight @ of_topic  # p(year) of a token with unknown topic
     return {
         "n_topics": len(of_topic),
         "distance": float(weight @ _distance(of_topic, of_words)),
-        "distance_no_topic": float(weight @ _distance(same[None], of_words)),
+        "distance_no_topic": float(weight @ _distance(overall[None], of_words)),
         "distance_all_tokens": float(weight @ _distance(of_all, of_words)),
-        "correlation": float(weight @ _correlation(of_topic / same, of_words / of_all)),
+        "correlation": float(weight @ _correlation(of_topic / overall, of_words / of_all)),
     }
 
 
@@ -126,7 +127,7 @@ def years_of_words(counts: Any, year: np.ndarray, years: np.ndarray) -> np.ndarr
 
 
 def years_of_topics(table: Any, years: np.ndarray) -> np.ndarray:
-    """Return p(year | topic), densities turned into probabilities: (n_topics, n_years)."""
+    """Return p(year | topic) from densities on a grid: (n_topics, n_years)."""
     grid = table.index.to_numpy(dtype=float)
     densities = table.to_numpy().T
     return _normalised(np.array([np.interp(years, grid, density) for density in densities]))
@@ -142,14 +143,14 @@ def _distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _correlation(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return Pearson's correlation row by row, 0 where a row is constant."""
+    """Return Pearson's correlation of each row, 0 if a row is constant."""
     one, other = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
     scale = np.sqrt(np.square(one).sum(axis=1) * np.square(other).sum(axis=1))
     product = (one * other).sum(axis=1)
     return np.divide(product, scale, out=np.zeros_like(product), where=scale > 0)
 
 
-def _keep_topics(
+def _store_topics(
     fitted: Fitted,
     setting: Setting,
     years: np.ndarray,
@@ -158,47 +159,47 @@ def _keep_topics(
     of_all: np.ndarray,
     top: np.ndarray,
 ) -> None:
-    """Keep the topics, of the larger half, whose years differ most from those of all tokens.
+    """Store the topics, of the larger half, whose years differ most from those of all tokens.
 
-    By the model: what the words say has no part in the choice.
+    The selection uses p(year | topic) of the model, not the years of the words.
     """
     n_larger = max(N_TOPICS_DRAWN, len(of_topic) // 2)
-    distance = _distance(of_topic, of_all)[:n_larger]  # topics are by decreasing size
+    distance = _distance(of_topic, of_all)[:n_larger]  # topics are sorted by decreasing size
     chosen = np.argsort(-distance, kind="stable")[:N_TOPICS_DRAWN]
     vocabulary = fitted.training.vocabulary
     words = [", ".join(map(str, vocabulary[top[topic]])) for topic in chosen]
-    kept = {
+    arrays = {
         "years": years,
         "p(year | topic)": of_topic[chosen],
         "p(year | words)": of_words[chosen],
         "p(year)": of_all[0],
         "words": words,
     }
-    for name, values in kept.items():
+    for name, values in arrays.items():
         setting.keep(f"{fitted.label}: {name}", values)
 
 
-# Who most likely wrote this --------------------------------------------------------------
+# Prediction of authors -------------------------------------------------------------------
 
 
 def _who(fitted: Fitted, context: str) -> dict[str, float]:
     ranked = fitted.model.predict_context(fitted.held_out, context, top=max(FIRST))
-    guesses = ranked["value"].to_numpy().reshape(fitted.held_out.n_groups, -1)
-    return share_found(guesses, *_known_authors(fitted.training, fitted.held_out, context))
+    predictions = ranked["value"].to_numpy().reshape(fitted.held_out.n_groups, -1)
+    return accuracy(predictions, *_known_authors(fitted.training, fitted.held_out, context))
 
 
 def by_frequency(training: mc2.Corpus, held_out: mc2.Corpus, context: str) -> dict[str, float]:
-    """Return how often the authors of most papers are right, the same for every paper."""
+    """Return the accuracy of predicting the most frequent authors for every paper."""
     known, _ = truth = _known_authors(training, held_out, context)
     order = sorted(known, key=lambda author: -known[author])
-    guesses = np.tile(np.array(order[: max(FIRST)], dtype=object), (held_out.n_groups, 1))
-    return share_found(guesses, *truth)
+    predictions = np.tile(np.array(order[: max(FIRST)], dtype=object), (held_out.n_groups, 1))
+    return accuracy(predictions, *truth)
 
 
 def _known_authors(
     training: mc2.Corpus, held_out: mc2.Corpus, context: str
 ) -> tuple[dict[str, int], list[list[str]]]:
-    """Return how many groups of training each author has, and the authors of held-out groups."""
+    """Return the number of training groups per author, and the authors of held-out groups."""
     known: dict[str, int] = {}
     for names in authors_of(training.contexts[context]):
         for name in names:
@@ -218,23 +219,26 @@ def authors_of(column: mc2.corpus.Column) -> list[list[str]]:
     ]
 
 
-def share_found(
-    guesses: np.ndarray, known: Mapping[str, int], truth: Sequence[Sequence[str]]
+def accuracy(
+    predictions: np.ndarray, known: Mapping[str, int], truth: Sequence[Sequence[str]]
 ) -> dict[str, float]:
-    """Return the share of groups with one of their authors among the first guesses.
+    """Return the share of groups with one of their authors among the first predictions.
 
     Parameters
     ----------
-    guesses : object (n_groups, n_guesses)
+    predictions : object (n_groups, n_predictions)
         Best first.
     known : mapping
-        Authors of training; a group with none of them cannot be found and is left out.
+        Authors in training; groups without any of them are excluded.
     truth : list of lists of str
         Authors of each group.
     """
     scored = [j for j, authors in enumerate(truth) if any(author in known for author in authors)]
     ranks = [
-        next((rank for rank, guess in enumerate(guesses[j]) if guess in truth[j]), len(guesses[j]))
+        next(
+            (rank for rank, prediction in enumerate(predictions[j]) if prediction in truth[j]),
+            len(predictions[j]),
+        )
         for j in scored
     ]
     found = {f"top_{n}": float(np.mean([rank < n for rank in ranks])) for n in FIRST}
@@ -244,20 +248,20 @@ def share_found(
 # A cluster with its authors, titles and topics -------------------------------------------
 
 
-def _keep_cluster(fitted: Fitted, context: str, setting: Setting) -> None:
+def _store_cluster(fitted: Fitted, context: str, setting: Setting) -> None:
     posterior = fitted.model.posterior_
-    cluster = cluster_to_draw(fitted.model.labels_, authors_of(fitted.training.contexts[context]))
+    cluster = cluster_to_plot(fitted.model.labels_, authors_of(fitted.training.contexts[context]))
     probability = posterior.context_given_cluster(context)[cluster]
     first = probability.sort_values(ascending=False, kind="stable").head(N_AUTHORS)
-    shown = posterior.representative_groups(cluster=cluster, n_groups=N_TITLES)
-    titles = [_title(fitted.training, group) for group in shown["group"]]
+    groups = posterior.representative_groups(cluster=cluster, n_groups=N_TITLES)
+    titles = [_title(fitted.training, group) for group in groups["group"]]
     shares = posterior.topic_given_cluster.loc[cluster].sort_values(ascending=False, kind="stable")
     words = []
     for topic in shares.index[:N_TOPICS_OF_CLUSTER]:
         weights = posterior.components[topic]
         best = np.argsort(-weights, kind="stable")[:N_WORDS]
         words.append([[str(fitted.training.vocabulary[word]), weights[word]] for word in best])
-    kept = {
+    arrays = {
         "who": context,
         "size": int((fitted.model.labels_ == cluster).sum()),
         "authors": [[str(name), share] for name, share in first.items()],
@@ -265,19 +269,19 @@ def _keep_cluster(fitted: Fitted, context: str, setting: Setting) -> None:
         "shares": shares.head(N_TOPICS_OF_CLUSTER).to_numpy(),
         "topics": words,
     }
-    for name, values in kept.items():
+    for name, values in arrays.items():
         setting.keep(f"{fitted.label}: cluster {name}", values)
 
 
-def cluster_to_draw(labels: np.ndarray, authors: Sequence[Sequence[str]]) -> int:
-    """Return the cluster whose authors have the most groups in it each.
+def cluster_to_plot(labels: np.ndarray, authors: Sequence[Sequence[str]]) -> int:
+    """Return the cluster with the most groups per author.
 
-    Among those of enough groups; the largest where none has enough.
+    Only clusters with enough groups are considered; if there are none, the largest is returned.
     """
     best, most = 0, 0.0
     for cluster, size in enumerate(np.bincount(labels)):
         names = [name for j in np.flatnonzero(labels == cluster) for name in authors[j]]
-        if size >= FEWEST_GROUPS and names and len(names) / len(set(names)) > most:
+        if size >= MIN_GROUPS and names and len(names) / len(set(names)) > most:
             best, most = cluster, len(names) / len(set(names))
     return best
 
@@ -291,7 +295,7 @@ def _title(corpus: mc2.Corpus, group: int) -> str:
 
 
 def figures(record: dict[str, Any]) -> dict[str, Any]:
-    """Draw topics over time, clusters with their authors, and how often these were found."""
-    from .over_time import draw_clusters, draw_found, draw_topics
+    """Plot topics over time, clusters with their authors, and ranks of authors."""
+    from .over_time import draw_clusters, draw_ranks, draw_topics
 
-    return draw_topics(record) | draw_clusters(record) | draw_found(record)
+    return draw_topics(record) | draw_clusters(record) | draw_ranks(record)

@@ -1,7 +1,7 @@
-"""The seeds of a run that has not ended: a file with a line each, so that none is run twice.
+"""Store the finished seeds of a running experiment, one per line, so that it can be resumed.
 
-The first line says which run it is; the seeds of another one (another scale, other sets, other
-versions) are not taken over.
+The first line identifies the run; seeds of a different run (scale, data sets or versions) are
+ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Unfinished"]
 
 
 class Unfinished:
-    """The outcomes of an experiment so far, in a file beside where its results will be."""
+    """The outcomes so far, in a file next to the results."""
 
     def __init__(self, path: Path, name: str, setting: Setting) -> None:
         self.path = path
@@ -32,7 +32,7 @@ class Unfinished:
         )
 
     def read(self, seeds: Sequence[int]) -> list[Outcome]:
-        """Take over the outcomes of these seeds that are there, none if they are of another run."""
+        """Return the stored outcomes of these seeds, none if they are from a different run."""
         if self.path.is_file():
             about, *lines = self.path.read_text(encoding="utf-8").splitlines() or [""]
             if about == self._about:
@@ -41,14 +41,14 @@ class Unfinished:
         return list(self._outcomes)
 
     def add(self, outcome: Outcome) -> None:
-        """Write down one more seed; the file is never half-written."""
+        """Add the outcome of a seed; the file is replaced atomically."""
         self._outcomes.append(outcome)
         lines = [json.dumps(asdict(each), ensure_ascii=False) for each in self._outcomes]
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        whole = self.path.with_suffix(".new")
-        whole.write_text("\n".join([self._about, *lines]) + "\n", encoding="utf-8")
-        whole.replace(self.path)
+        temporary = self.path.with_suffix(".new")
+        temporary.write_text("\n".join([self._about, *lines]) + "\n", encoding="utf-8")
+        temporary.replace(self.path)
 
     def remove(self) -> None:
-        """Take the file away, once the results are written."""
+        """Delete the file after the results are written."""
         self.path.unlink(missing_ok=True)

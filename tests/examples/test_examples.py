@@ -1,4 +1,4 @@
-"""Every example runs without data, ends in a picture and a page, and is in the gallery."""
+"""Every example runs without data, writes a figure and a report, and is in the gallery."""
 
 import os
 import subprocess
@@ -11,34 +11,34 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 NAMES = [path.stem for path in EXAMPLES]
-LARGEST = 200_000  # bytes of a picture that is part of the source
+LARGEST = 200_000  # bytes of a committed figure
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_example_runs_without_data_and_leaves_a_picture_and_a_report(name, tmp_path):
+def test_example_runs_without_data_and_writes_a_figure_and_a_report(name, tmp_path):
     plt = pytest.importorskip("matplotlib.pyplot")
     pytest.importorskip("jinja2")
-    surroundings = {key: value for key, value in os.environ.items() if key != "MCSQUARED_DATA"}
+    environment = {key: value for key, value in os.environ.items() if key != "MCSQUARED_DATA"}
     ran = subprocess.run(
         [sys.executable, ROOT / "examples" / f"{name}.py", "drawn.png", "12"],
         cwd=tmp_path,
-        env=surroundings | {"MPLBACKEND": "Agg"},
+        env=environment | {"MPLBACKEND": "Agg"},
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert ran.returncode == 0, ran.stderr
-    assert ("stand-in" in ran.stdout) == (name != "letters")
+    assert ("simulated data" in ran.stdout) == (name != "letters")
     assert "drawn.png" in ran.stdout
     picture = plt.imread(tmp_path / "drawn.png")[:, :, :3]
-    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the picture is all but empty"
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the figure is nearly empty"
     page = (tmp_path / "drawn.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert name.capitalize() in page
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_gallery_shows_the_example_and_its_picture(name):
+def test_gallery_includes_the_example_and_its_figure(name):
     gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
     assert f"\n[`examples/{name}.py`](../examples/{name}.py)\n" in gallery
     assert f"(images/{name}.png)" in gallery
@@ -46,7 +46,7 @@ def test_gallery_shows_the_example_and_its_picture(name):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=NAMES)
-def test_example_uses_public_names_alone(path):
+def test_example_uses_the_public_api_alone(path):
     imported = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     ours = [
         line for line in imported if line[:1] in (["import"], ["from"]) and "mcsquared" in line[1]

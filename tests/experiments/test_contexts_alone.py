@@ -1,4 +1,4 @@
-"""Clusters by contexts alone: the same images and measures as beside MC2, other columns."""
+"""Clusters by contexts alone: the same images and measures as for MC2, other columns."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_contexts_are_clustered_with_words_and_without(record):
     assert contexts_alone.figures(record) == {}
 
 
-def test_contexts_alone_means_that_no_word_is_seen(record):
+def test_contexts_alone_uses_no_words(record):
     images = load_split("labelme8", 0, TINY)
     n_words = images.training.content.counts.shape[1]
     tags = features(images.training, ["tags"])[:, n_words:]

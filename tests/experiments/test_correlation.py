@@ -1,4 +1,4 @@
-"""Two tokens before any data: simulation and formulas."""
+"""Prior correlation of two tokens: simulation and formulas."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_two_groups_share_a_cluster_as_often_as_the_paper_says():
     assert same.mean() == pytest.approx(1.0 / 4.0, abs=0.01)
 
 
-def test_the_figure_shows_simulated_points_and_both_formulas():
+def test_the_figure_has_simulated_points_and_both_formulas():
     from experiments.running import Setting, run_experiment
 
     record = run_experiment("correlation", Setting("tiny"), [0])

@@ -1,4 +1,4 @@
-"""How the experiments fit and score: the right perplexities of each model, agreement, sizes."""
+"""Fits and scores of the experiments: perplexities of each model, agreement, sizes."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def corpus():
         ("learnt", {"completion", "left_to_right"}),
     ],
 )
-def test_every_model_has_the_perplexities_that_it_can_have(corpus, lam, names):
+def test_every_model_has_the_perplexities_that_it_supports(corpus, lam, names):
     model = fit_mc2(corpus, {}, lam, 0, TINY)
     scores = perplexities(model, corpus, 4)
     assert set(scores) == names
@@ -30,7 +30,7 @@ def test_every_model_has_the_perplexities_that_it_can_have(corpus, lam, names):
     assert model.posterior_.priors.contexts == {}
 
 
-def test_a_few_groups_are_spread_over_all_and_scored_like_them(corpus):
+def test_a_few_groups_are_evenly_spaced_and_scored_like_all(corpus):
     model = fit_mc2(corpus, {}, "inf", 0, TINY)
     scores = perplexities(model, corpus, corpus.n_groups)
     assert scores["exact_few"] == scores["exact"]
@@ -38,7 +38,7 @@ def test_a_few_groups_are_spread_over_all_and_scored_like_them(corpus):
     assert perplexities(model, corpus, 2)["exact_few"] == model.perplexity(spaced, "exact")
 
 
-def test_sizes_are_means_over_kept_draws_alone(corpus):
+def test_sizes_are_means_over_stored_draws_alone(corpus):
     model = fit_mc2(corpus, {}, "inf", 0, TINY)
     trace = model.posterior_.trace
     assert sizes(model)["n_topics"] == trace.loc[trace["kept"], "n_topics"].mean()

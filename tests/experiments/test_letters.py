@@ -1,4 +1,4 @@
-"""Letters: how topics and letters are matched, and what the figures show."""
+"""Letters: matching of topics and letters, and the figures."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def test_letters_in_any_order_match_themselves():
     np.testing.assert_allclose(distance, 0.0, atol=1e-12)
 
 
-def test_a_letter_without_a_topic_is_as_far_as_can_be():
+def test_a_letter_without_a_topic_has_the_largest_distance():
     truth = datasets.letters(2, 5).word_given_topic
     matched, distance = letters.match_letters(truth[:4], truth)
     np.testing.assert_array_equal(matched[:4], np.arange(4))
@@ -39,7 +39,7 @@ def test_every_method_is_scored_on_both_kinds_of_letters(record):
         assert 0.0 <= row["letter_distance"] <= 1.0
 
 
-def test_figures_show_the_letters_first_and_then_a_row_for_each_method(record):
+def test_figures_have_the_letters_first_and_then_a_row_for_each_method(record):
     drawn = letters.figures(record)
     assert set(drawn) == {"clusters", "topics", "topics-identifiable"}
     images = [panel.images[0] for panel in drawn["topics"].axes if panel.images]

@@ -1,4 +1,4 @@
-"""Missing contexts: what is hidden, and what the figure shows of it."""
+"""Missing contexts: the removed values, and the figure."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def a_corpus():
     return mc2.Corpus(np.ones((3, 2), dtype=int), contexts)
 
 
-def test_hidden_groups_have_no_context_of_any_kind_and_others_keep_theirs():
+def test_removed_contexts_are_missing_and_others_are_unchanged():
     corpus = a_corpus()
     hidden = missing.hide(corpus, np.array([1]))
     for name, column in hidden.contexts.items():
@@ -30,7 +30,7 @@ def test_hidden_groups_have_no_context_of_any_kind_and_others_keep_theirs():
     assert all(column.observed.all() for column in corpus.contexts.values())
 
 
-def test_nothing_hidden_is_the_corpus_and_everything_hidden_still_fits():
+def test_nothing_removed_is_the_corpus_and_everything_removed_can_be_fitted():
     corpus = mc2.datasets.letters(3, 20, random_state=0).corpus
     assert missing.hide(corpus, np.zeros(0, int)).fingerprint() == corpus.fingerprint()
     nothing = missing.hide(corpus, np.arange(corpus.n_groups))
@@ -48,7 +48,7 @@ def test_every_share_is_scored_for_both_models(record):
     assert found == [(lam, share) for lam in ("inf", "learnt") for share in missing.PERCENT]
 
 
-def test_the_figure_shows_our_means_and_the_papers(record):
+def test_the_figure_has_our_means_and_those_of_the_paper(record):
     figure = missing.figures(record)["measures"]
     panel = figure.axes[0]
     ours = [row["purity"]["mean"] for row in record["summary"] if row["lam"] == "inf"]
@@ -57,6 +57,6 @@ def test_the_figure_shows_our_means_and_the_papers(record):
     assert [0.407, 0.338, 0.32, 0.313, 0.306] in drawn
 
 
-def test_a_set_without_classes_is_refused():
-    with pytest.raises(mc2.InputError, match="nips12 has no known classes"):
+def test_a_data_set_without_classes_is_rejected():
+    with pytest.raises(mc2.InputError, match="nips12 must have known classes"):
         missing.run(0, Setting("tiny", chosen_sets=("nips12",)))

@@ -1,4 +1,4 @@
-"""Means, standard errors and tables with the paper's numbers beside ours."""
+"""Means, standard errors and tables with the paper's numbers."""
 
 import json
 import math
@@ -46,7 +46,7 @@ def test_one_seed_has_no_standard_error():
     assert summarise(ROWS[:1], ("method",))[0]["score"]["standard_error"] is None
 
 
-def test_the_papers_number_stands_beside_ours_where_the_keys_agree():
+def test_the_number_of_the_paper_is_added_if_the_keys_agree():
     record = make_record([{"method": "A", "score": 0.9}])
     (caption, columns, lines), *rest = tables(record)
     assert caption == "Scores"
@@ -56,7 +56,7 @@ def test_the_papers_number_stands_beside_ours_where_the_keys_agree():
     assert lines[1][score] == "5.0"
 
 
-def test_numbers_of_the_paper_that_have_no_row_of_ours_get_a_table_of_their_own():
+def test_unmatched_numbers_of_the_paper_have_a_separate_table():
     record = make_record([{"method": "C", "score": 7.25}])
     caption, columns, lines = tables(record)[1]
     assert "Table 9" in caption
@@ -71,19 +71,19 @@ def test_markdown_has_a_row_per_line_and_the_command():
     assert "one run." in text
 
 
-def test_numpy_numbers_become_plain_and_what_is_not_finite_becomes_none():
+def test_numpy_numbers_become_plain_and_non_finite_ones_none():
     found = plain({"a": np.float32(0.5), "b": np.int64(3), "c": float("nan"), "d": np.arange(2)})
     assert found == {"a": 0.5, "b": 3, "c": None, "d": [0, 1]}
     assert json.dumps(found)
 
 
-def test_the_paper_has_an_entry_for_every_experiment_and_none_more():
+def test_the_paper_has_an_entry_for_every_experiment_and_no_others():
     assert set(json.loads(PAPER.read_text(encoding="utf-8"))) == set(NAMES)
     for name in NAMES:
         assert {"where", "note", "rows"} <= set(paper_numbers(name))
 
 
-def test_the_papers_tables_are_whole():
+def test_the_tables_of_the_paper_are_complete():
     table1 = paper_numbers("table1")["rows"]
     assert len(table1) == 10
     best = min(table1, key=lambda row: row["printed"])
@@ -91,7 +91,7 @@ def test_the_papers_tables_are_whole():
     assert [row["missing"] for row in paper_numbers("missing")["rows"]] == [0, 25, 50, 75, 100]
 
 
-def test_what_does_not_vary_has_no_error_by_rounding():
+def test_equal_values_have_no_standard_error():
     rows = [{"method": "a", "seed": seed, "value": 0.233} for seed in range(5)]
     (row,) = summarise(rows, ("method",))
     assert row["value"]["standard_error"] == 0.0

@@ -1,4 +1,4 @@
-"""Topics over time and authors: known answers, and figures of what was kept."""
+"""Topics over time and authors: known answers, and figures."""
 
 import numpy as np
 import pandas as pd
@@ -10,14 +10,14 @@ from experiments import topic_over_time
 from experiments.running import Setting, run_experiment
 
 
-def test_a_paper_is_found_by_any_of_its_authors_and_strangers_are_left_out():
-    guesses = np.array([list("abcdef")] * 3, dtype=object)
+def test_any_author_of_a_paper_counts_and_unknown_authors_are_excluded():
+    predictions = np.array([list("abcdef")] * 3, dtype=object)
     truth = [["z", "a"], ["f"], ["new"]]
-    found = topic_over_time.share_found(guesses, {"a": 2, "f": 1, "z": 1}, truth)
+    found = topic_over_time.accuracy(predictions, {"a": 2, "f": 1, "z": 1}, truth)
     assert found == {"top_1": 0.5, "top_5": 0.5, "top_10": 1.0, "n_scored": 2}
 
 
-def test_the_authors_of_most_papers_come_first_by_frequency():
+def test_the_most_frequent_authors_are_predicted_first():
     def corpus(authors):
         return mc2.Corpus(np.ones((len(authors), 2), dtype=int), {"authors": authors})
 
@@ -42,10 +42,10 @@ def test_densities_become_probabilities_of_years():
     np.testing.assert_allclose(found, [[1 / 3, 1 / 3, 1 / 3], [1 / 6, 2 / 6, 3 / 6]])
 
 
-def test_the_cluster_that_is_drawn_is_where_authors_come_back():
+def test_the_plotted_cluster_has_the_most_papers_per_author():
     labels = np.repeat([0, 1, 2], [12, 12, 3])
     authors = [[f"new{j}"] for j in range(12)] + [["x"], ["y"]] * 6 + [["z"]] * 3
-    assert topic_over_time.cluster_to_draw(labels, authors) == 1  # the third is too small
+    assert topic_over_time.cluster_to_plot(labels, authors) == 1  # the third is too small
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def record():
     return run_experiment("topic-over-time", Setting("tiny", chosen_sets=("ungdc",)), [0])
 
 
-def test_each_model_answers_what_its_contexts_can(record):
+def test_each_model_is_evaluated_on_its_contexts(record):
     asked = [(row["question"], row["method"], row["lam"]) for row in record["summary"]]
     assert sorted(asked) == [
         ("when", "MC2", "inf"),
@@ -70,13 +70,13 @@ def test_each_model_answers_what_its_contexts_can(record):
             assert 0.0 <= row["top_1"] <= row["top_5"] <= row["top_10"] <= 1.0
 
 
-def test_curves_that_are_kept_are_distributions_over_the_years(record):
+def test_stored_curves_are_distributions_over_the_years(record):
     for name in ("p(year | topic)", "p(year | words)"):
         curves = np.array(record["arrays"][f"ungdc inf: {name}"])
         np.testing.assert_allclose(curves.sum(axis=1), 1.0, atol=1e-3)
 
 
-def test_figures_show_topics_a_cluster_and_authors(record):
+def test_figures_have_topics_a_cluster_and_authors(record):
     drawn = topic_over_time.figures(record)
     assert set(drawn) == {
         *(f"{kind}-ungdc-{lam}" for kind in ("when", "cluster") for lam in ("inf", "learnt")),
@@ -91,6 +91,6 @@ def test_figures_show_topics_a_cluster_and_authors(record):
     assert top.patches[0].get_height() == first[1]
 
 
-def test_a_set_with_a_number_alone_is_asked_when():
+def test_a_data_set_with_one_number_is_evaluated_over_time():
     rows = topic_over_time.run(0, Setting("tiny", chosen_sets=("poliblog5k",)))
     assert {row["question"] for row in rows} == {"when"}
