@@ -71,7 +71,7 @@ def test_an_unknown_experiment_is_refused_before_anything_runs(tmp_path):
 
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
-    [("--scale", "huge", "scale is 'huge'"), ("--set", "birds", "the set is 'birds'")],
+    [("--scale", "huge", "full, tiny, got 'huge'"), ("--set", "birds", "got 'birds'")],
 )
 def test_options_that_mean_nothing_are_refused(tmp_path, option, value, expected):
     result = invoke("reproduce", "correlation", option, value, "--out", tmp_path)
@@ -86,7 +86,7 @@ def test_a_set_that_is_absent_is_named_and_the_next_experiment_runs(tmp_path, mo
     )
     result = invoke("reproduce", "length", "correlation", "--scale", "tiny", "--out", tmp_path)
     assert result.exit_code == 2
-    assert "length: the set labelme8 cannot be read" in " ".join(result.stderr.split())
+    assert "length: data set labelme8 cannot be read" in " ".join(result.stderr.split())
     assert os.listdir(tmp_path / "results") == ["correlation.json", "correlation.md"]
 
 
