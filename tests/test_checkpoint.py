@@ -259,9 +259,9 @@ def test_a_checkpoint_of_another_corpus_is_refused(written):
 def test_a_model_file_is_no_checkpoint_and_a_checkpoint_no_model(tmp_path, written):
     model = make_model(2).fit(make_corpus("words"))
     model.save(tmp_path / "model")
-    with pytest.raises(ModelFileError, match="of kind 'model', but 'checkpoint' is wanted"):
+    with pytest.raises(ModelFileError, match="of kind 'checkpoint', got 'model'"):
         model.set_params(checkpoint=tmp_path / "model").fit(make_corpus("words"))
-    with pytest.raises(ModelFileError, match="of kind 'checkpoint', but 'model' is wanted"):
+    with pytest.raises(ModelFileError, match="of kind 'model', got 'checkpoint'"):
         mc2.MC2.load(written)
 
 
@@ -374,13 +374,13 @@ def test_labels_counts_and_statistics_of_other_data_are_refused(
     changed = tensors[f"0.{array}"].copy()
     changed.reshape(-1)[0] += 500
     write_file(tmp_path / "forged", "checkpoint", tensors | {f"0.{array}": changed}, meta)
-    with pytest.raises(ModelFileError, match="does not hold a chain of this run"):
+    with pytest.raises(ModelFileError, match="does not contain a chain of this run"):
         load(tmp_path / "forged", name, **KINDS[sampling])
 
 
 def test_a_state_of_the_other_sampler_is_refused(genuine):
     for written_by, read_by in (("collapsed", "λ = ∞"), ("λ = ∞", "collapsed")):
-        with pytest.raises(ModelFileError, match="does not hold a chain of this run"):
+        with pytest.raises(ModelFileError, match="does not contain a chain of this run"):
             load(genuine("words", written_by), "words", **KINDS[read_by])
 
 
@@ -425,7 +425,7 @@ def test_a_full_disk_is_one_sentence_and_the_older_checkpoint_stays(
         full.extend([1] * (info.sweep == 20))
 
     monkeypatch.setattr(os, "fsync", no_room)
-    with pytest.raises(ModelFileError, match="cannot be written: there is no room left"):
+    with pytest.raises(ModelFileError, match="cannot be written: no space left"):
         make_model(checkpoint=path, callbacks=[fill]).fit(corpus)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
     assert read_file(path, "checkpoint")[1]["chains"]["0"]["sweep"] == 20

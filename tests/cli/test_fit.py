@@ -267,12 +267,12 @@ def test_a_model_that_cannot_be_saved_is_not_lost(papers_file, tmp_path, monkeyp
     out = tmp_path / "m.mc2"
 
     def full(*arguments):
-        raise ModelFileError("m.mc2 cannot be written: there is no room left on the disk")
+        raise ModelFileError("m.mc2 cannot be written: no space left on the disk")
 
     with monkeypatch.context() as patch:
         patch.setattr(MC2, "save", full)
         sentence = refused(invoke(*fit_command(papers_file, out)))
-    assert "no room left" in sentence
+    assert "no space left" in sentence
     assert "--resume" in sentence
     assert invoke(*fit_command(papers_file, out, "--resume")).exit_code == 0
     assert files_in(tmp_path) == {"papers.csv", "m.mc2"}

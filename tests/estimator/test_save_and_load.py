@@ -121,7 +121,7 @@ def test_an_own_family_is_known_once_it_is_registered(tmp_path, monkeypatch):
     contexts = {"age": TYPED["age"]}
     estimator = model(contexts={"age": Visits()}).fit(COUNTS, contexts=contexts)
     estimator.save(tmp_path / "model.mc2")
-    with pytest.raises(ModelFileError, match="the family 'Visits' is not known"):
+    with pytest.raises(ModelFileError, match="family must be one of .*, got 'Visits'"):
         mc2.MC2.load(tmp_path / "model.mc2")
     families.register(Visits)
     assert_same_model(estimator, mc2.MC2.load(tmp_path / "model.mc2"), COUNTS, contexts)
@@ -161,7 +161,7 @@ def test_a_full_disk_leaves_the_older_model(fitted, saved, tmp_path, monkeypatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", no_room)
-    with pytest.raises(ModelFileError, match="there is no room left on the disk"):
+    with pytest.raises(ModelFileError, match="no space left on the disk"):
         fitted.save(path)
     assert path.read_bytes() == b"older"
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.mc2"]

@@ -70,7 +70,9 @@ def test_a_file_without_tables_is_one_of_an_infinite_lam(words):
     assert not any("tables" in name for name in tensors)
     assert all(draw.lam == np.inf for draw in unpack_posterior(tensors, meta).parameters)
     finite = changed(tensors["parameters.0.scalars"], 5, 2.0)
-    with pytest.raises(ModelFileError, match=r"lacks the array 'parameters.0.tables_in_cluster"):
+    with pytest.raises(
+        ModelFileError, match=r"the array 'parameters.0.tables_in_cluster.* is missing"
+    ):
         unpack_posterior(tensors | {"parameters.0.scalars": finite}, meta)
 
 
@@ -128,7 +130,7 @@ def test_strings_that_are_not_utf8_or_badly_cut_are_refused():
 def test_a_posterior_without_parameters_is_not_written():
     posterior = make_posterior(n_groups=9, n_draws=3)[0]
     posterior.parameters = []
-    with pytest.raises(InputError, match="no draw with parameters"):
+    with pytest.raises(InputError, match="requires a draw with parameters, got none"):
         pack_posterior(posterior)
 
 

@@ -1,5 +1,5 @@
 """Files that are written whole or not at all."""
 
-from mcsquared.storage.texts import write_text
+from mcsquared.storage import write_text
 
 __all__ = ["write_text"]

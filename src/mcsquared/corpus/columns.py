@@ -93,9 +93,11 @@ class Column:
         return 0 if self.categories is None else len(self.categories)
 
     @property
-    def _size(self) -> int:
-        """Size of a family for this column: a distribution needs a category, seen or not."""
-        return max(self.n_categories, 1)
+    def width(self) -> int:
+        """Width of an observation: dimensions, categories (at least 1), or 1 for a number."""
+        if self.categories is not None:
+            return max(self.n_categories, 1)
+        return int(self.values.shape[1]) if self.kind == "vector" else 1
 
     @property
     def observed(self) -> NDArray[np.bool_]:
@@ -127,7 +129,7 @@ class Column:
         Categorical(concentration=0.1, size=2)
         """
         family = for_kind(self.kind)()
-        return family if self.categories is None else replace(family, size=self._size)  # type: ignore[type-var]
+        return family if self.categories is None else replace(family, size=self.width)  # type: ignore[type-var]
 
     def accepts(self, family: Any) -> bool:
         """Say whether the family takes this column as it is.
@@ -161,12 +163,12 @@ class Column:
         1.5
         """
         if self.categories is not None and hasattr(family, "size"):
-            if family.size not in (None, self._size):
+            if family.size not in (None, self.width):
                 raise InputError(
                     f"the family of context {self.name!r} has size {family.size}, "
                     f"but the column has {self.n_categories} categories"
                 )
-            family = replace(family, size=self._size)  # type: ignore[type-var]
+            family = replace(family, size=self.width)  # type: ignore[type-var]
         return family.filled(self.observations())
 
     def align(self, categories: Sequence[str] | NDArray[np.object_]) -> "Column":

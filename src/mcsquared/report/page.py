@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcsquared.errors import InputError
 from mcsquared.report.gather import report_data
 from mcsquared.report.packing import embedded_json
-from mcsquared.storage import check_target
-from mcsquared.storage.texts import write_text
+from mcsquared.storage import check_target, write_text
 
 if TYPE_CHECKING:
     from mcsquared.estimator import MC2

@@ -1,7 +1,7 @@
-"""Models and checkpoints to disk and back: safetensors and JSON, no pickle."""
+"""Models and checkpoints on disk: safetensors and JSON, no pickle."""
 
-from mcsquared.storage.files import SCHEMA, check_target, read_file, write_file
-from mcsquared.storage.posteriors import pack_posterior, unpack_posterior
+from mcsquared.storage.files import SCHEMA, check_target, read_file, write_file, write_text
+from mcsquared.storage.models import pack_posterior, unpack_posterior
 
 __all__ = [
     "SCHEMA",
@@ -10,4 +10,5 @@ __all__ = [
     "read_file",
     "unpack_posterior",
     "write_file",
+    "write_text",
 ]

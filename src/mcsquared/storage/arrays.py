@@ -1,8 +1,7 @@
-"""Strings and sparse matrices as plain arrays, and arrays checked as they come back.
+"""Strings and sparse matrices as plain arrays, and validation of arrays read from a file.
 
-Nothing that a file says is believed: every array that is taken out of it is checked for its type,
-its shape and the range of its values, and sizes come from arrays that are there, never from numbers
-that a file merely claims.
+Files are not trusted: every array is checked for its type, its shape and the range of its values,
+and sizes are taken from the arrays themselves, never from numbers in the file.
 """
 
 from __future__ import annotations
@@ -15,22 +14,21 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.errors import ModelFileError
+from mcsquared.storage.files import Tensors
 
-__all__ = ["Reader", "pack_csr", "pack_strings"]
-
-Tensors = dict[str, NDArray[Any]]
+LARGEST = float(np.finfo(np.float64).max)
 
 
 def pack_strings(name: str, strings: Iterable[str]) -> Tensors:
-    """Return strings as their UTF-8 bytes in a row, and where each ends."""
-    # A lone surrogate comes from file names and broken encodings; it must survive, not crash.
+    """Return strings as concatenated UTF-8 bytes and the end of each string."""
+    # Lone surrogates, from file names and broken encodings, are preserved.
     encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
     ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)
     return {f"{name}.bytes": np.frombuffer(b"".join(encoded), np.uint8), f"{name}.ends": ends}
 
 
 def pack_csr(name: str, matrix: sparse.csr_matrix) -> Tensors:
-    """Return a sparse matrix of counts as three arrays, sorted and without zeros."""
+    """Return a matrix of counts as the three arrays of a CSR matrix, sorted and without zeros."""
     matrix = sparse.csr_matrix(matrix, dtype=np.int32, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -42,12 +40,7 @@ def pack_csr(name: str, matrix: sparse.csr_matrix) -> Tensors:
 
 
 class Reader:
-    """Tensors of a file, handed out one by one after a check.
-
-    Parameters
-    ----------
-    tensors : dict of str to ndarray
-    """
+    """Access to the tensors of a file, each validated when it is read."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         self._tensors = tensors
@@ -63,49 +56,47 @@ class Reader:
         low: float | None = None,
         high: float | None = None,
     ) -> NDArray[Any]:
-        """Return a tensor of this type and shape (None: any), its values from low to high.
+        """Return a tensor of this type and shape (None: any size), with values in [low, high].
 
         With a bound, NaN is refused as well.
         """
         if name not in self._tensors:
-            raise ModelFileError(f"the model file lacks the array {name!r}")
+            raise ModelFileError(f"the array {name!r} is missing")
         found = self._tensors[name]
-        fits = found.ndim == len(shape) and all(
-            wanted in (None, size) for size, wanted in zip(found.shape, shape, strict=True)
+        expected = tuple("any" if size is None else size for size in shape)
+        matches = found.ndim == len(shape) and all(
+            size in ("any", actual) for size, actual in zip(expected, found.shape, strict=True)
         )
-        if found.dtype != np.dtype(dtype) or not fits:
-            wanted_shape = tuple("any" if size is None else size for size in shape)
+        if found.dtype != np.dtype(dtype) or not matches:
             raise ModelFileError(
-                f"the array {name!r} of the model file is {found.dtype} of shape {found.shape}, "
-                f"but {np.dtype(dtype)} of shape {wanted_shape} is wanted"
+                f"the array {name!r} must be {np.dtype(dtype)} of shape {expected}, "
+                f"got {found.dtype} of shape {found.shape}"
             )
         if found.size:
-            # Comparisons with NaN are false, so that it never passes a bound.
+            # Comparisons with NaN are false, so that NaN never passes a bound.
             above = low is None or bool((found >= low).all())
             below = high is None or bool((found <= high).all())
             if not (above and below):
                 raise ModelFileError(
-                    f"the array {name!r} of the model file holds a value outside "
-                    f"{'-inf' if low is None else low} to {'inf' if high is None else high}"
+                    f"the values of the array {name!r} must be between "
+                    f"{'-inf' if low is None else low} and {'inf' if high is None else high}"
                 )
         return found
 
     def strings(self, name: str, n: int | None = None) -> NDArray[np.object_]:
-        """Return an object array of strings, ``n`` of them if that is known."""
+        """Return an object array of ``n`` strings (None: any number)."""
         content = self.array(f"{name}.bytes", np.uint8, (None,))
         ends = self.array(f"{name}.ends", np.int64, (n,), 0, content.size)
         last = int(ends[-1]) if ends.size else 0
         if last != content.size or (np.diff(ends) < 0).any():
-            raise ModelFileError(f"the strings {name!r} of the model file are not cut properly")
-        whole, start = content.tobytes(), 0
+            raise ModelFileError(f"the offsets of the strings {name!r} are inconsistent")
+        data, start = content.tobytes(), 0
         strings = np.empty(len(ends), dtype=object)
         for i, end in enumerate(ends.tolist()):
             try:
-                strings[i] = whole[start:end].decode("utf-8", "surrogatepass")
+                strings[i] = data[start:end].decode("utf-8", "surrogatepass")
             except UnicodeDecodeError as error:
-                raise ModelFileError(
-                    f"the strings {name!r} of the model file are not UTF-8"
-                ) from error
+                raise ModelFileError(f"the strings {name!r} are not UTF-8") from error
             start = end
         return strings
 
@@ -117,8 +108,8 @@ class Reader:
         indptr = self.array(f"{name}.indptr", np.int64, (length,), 0, data.size)
         steps = np.diff(indptr)
         if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != data.size or (steps < 0).any():
-            raise ModelFileError(f"the sparse array {name!r} of the model file is not in order")
+            raise ModelFileError(f"the offsets of the sparse array {name!r} are inconsistent")
         row = np.repeat(np.arange(steps.size), steps)
         if ((np.diff(indices) <= 0) & (np.diff(row) == 0)).any():
-            raise ModelFileError(f"the sparse array {name!r} of the model file is not sorted")
+            raise ModelFileError(f"the indices of the sparse array {name!r} are not sorted")
         return sparse.csr_matrix((data, indices, indptr), shape=(steps.size, n_columns))

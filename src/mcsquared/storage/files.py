@@ -1,9 +1,10 @@
-"""One file format for models and checkpoints: safetensors, JSON in its metadata, no pickle.
+"""Files written completely or not at all, and the format of models and checkpoints.
 
-The metadata holds four strings: ``schema`` (a whole number), ``kind`` (what the file is),
-``meta`` (JSON) and ``sha256``, a digest of the kind, the JSON and every tensor's name, type,
-shape and bytes. A file is written beside its target and moved there when it is complete, so
-that a reader meets the old file or the new one and nothing between.
+Models and checkpoints are safetensors files with JSON in their metadata and no pickle. The metadata
+contains four strings: ``schema`` (an integer), ``kind`` (what the file is), ``meta`` (JSON) and
+``sha256``, a digest of the kind, the JSON and every tensor's name, type, shape and bytes. A file is
+written next to its target and renamed when it is complete, so that a reader finds the old file or
+the new one, never a mixture.
 """
 
 import errno
@@ -13,8 +14,8 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,39 +24,31 @@ from numpy.typing import NDArray
 
 from mcsquared.errors import ModelFileError
 
-__all__ = ["SCHEMA", "check_target", "read_file", "write_file"]
-
 SCHEMA = 1
 
+PathLike = str | os.PathLike[str]
 Tensors = dict[str, NDArray[Any]]
 
 _TYPE_NAMES = {
     "bool": "BOOL",
-    "int8": "I8",
-    "uint8": "U8",
-    "int16": "I16",
-    "uint16": "U16",
-    "int32": "I32",
-    "uint32": "U32",
-    "int64": "I64",
-    "uint64": "U64",
-    "float32": "F32",
-    "float64": "F64",
+    **{f"int{bits}": f"I{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"U{bits}" for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"F{bits}" for bits in (32, 64)},
 }
 
-# A reader of JSON may need some twenty times its text in memory; what is large belongs in tensors.
+# Parsing JSON may need twenty times its size in memory; large data belong in tensors.
 _LONGEST_META = 32 * 2**20
 
-# Parts of files that a killed process left behind are removed once they are this old.
+# Temporary files of killed processes are removed once they are this old.
 _STALE_SECONDS = 600.0
 
 _REASONS = {
-    errno.ENOSPC: "there is no room left on the disk",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EFBIG: "the file is larger than allowed here",
+    errno.ENOSPC: "no space left on the disk",
+    errno.EDQUOT: "the disk quota is exceeded",
+    errno.EFBIG: "the file is larger than allowed",
     errno.EROFS: "the disk is read-only",
-    errno.EACCES: "permission is denied",
-    errno.EPERM: "permission is denied",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
     errno.ENOENT: "it does not exist",
     errno.ENOTDIR: "a part of its path is not a folder",
     errno.EISDIR: "it is a folder",
@@ -64,61 +57,79 @@ _REASONS = {
 
 
 def write_file(
-    path: str | os.PathLike[str],
-    kind: str,
-    tensors: Mapping[str, NDArray[Any]],
-    meta: Mapping[str, Any],
+    path: PathLike, kind: str, tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
 ) -> None:
-    """Write tensors and JSON to one file, complete or not at all.
+    """Write tensors and JSON to one file, completely or not at all.
 
     Parameters
     ----------
     path
-        Where the file goes; an older file there stays until the new one is complete.
+        An existing file is kept until the new one is complete.
     kind
-        What the file is, "posterior" say; `read_file` asks for it again.
+        What the file is, e.g. "model"; `read_file` checks it.
     tensors
         Boolean, integer or floating arrays by name.
     meta
-        Anything JSON can say; small, since whatever is large belongs in tensors.
+        JSON data; large data belong in ``tensors``.
 
     Raises
     ------
     ModelFileError
-        If the file cannot be written; nothing is left behind and an older file is as it was.
+        If the file cannot be written; an existing file is unchanged then.
     """
     text = json.dumps(meta, separators=(",", ":"))
     if len(text) > _LONGEST_META:
         raise ModelFileError(
-            f"meta of {path} takes {len(text)} characters, but at most {_LONGEST_META} are possible"
+            f"meta of {path} must have at most {_LONGEST_META} characters, got {len(text)}"
         )
     arrays = {name: _plain(name, tensor) for name, tensor in tensors.items()}
     header = _header(kind, text, arrays)
     target = check_target(path)
-    part = _part_of(target)
     try:
         _remove_stale_parts(target)
-        with open(part, "xb") as stream:
+        with _replacing(target) as stream:
             _write_all(stream, header, arrays)
-        os.replace(part, target)
-        _flush_folder(target.parent)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be written: {_reason(error)}") from error
+
+
+def write_text(path: Path, text: str | Iterable[str]) -> None:
+    """Write a text file, given as one string or in parts, completely or not at all."""
+    target = check_target(path)
+    try:
+        with _replacing(target) as stream:
+            for part in (text,) if isinstance(text, str) else text:
+                stream.write(part.encode())
+    except OSError as error:
+        # The error names the temporary file, if any; the user knows the target.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
+    """Yield a stream to a temporary file that replaces ``target`` once it is on the disk."""
+    part = _part_of(target)
+    try:
+        with open(part, "xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, target)
+        _flush_folder(target.parent)
     finally:
-        # After success the part has become the target, and there is nothing to remove.
+        # After success the temporary file has become the target.
         with suppress(OSError):
             part.unlink()
 
 
-def read_file(path: str | os.PathLike[str], kind: str) -> tuple[Tensors, dict[str, Any]]:
-    """Read a file that `write_file` wrote, and check that it is whole.
+def read_file(path: PathLike, kind: str) -> tuple[Tensors, dict[str, Any]]:
+    """Read a file that `write_file` wrote, and verify it.
 
     Parameters
     ----------
     path
-        The file.
     kind
-        What it must be; a file of another kind is refused.
+        What the file must be.
 
     Returns
     -------
@@ -130,30 +141,26 @@ def read_file(path: str | os.PathLike[str], kind: str) -> tuple[Tensors, dict[st
     ModelFileError
         If the file is missing, damaged, of another version or of another kind.
     """
-    file = _existing(path)
-    metadata, tensors = _load(path, file)
+    metadata, tensors = _load(path, _existing(path))
     if not {"schema", "kind", "meta", "sha256"} <= metadata.keys():
-        raise ModelFileError(f"{path} is a safetensors file, but not one that mcsquared wrote")
-    schema = metadata["schema"]
-    if schema != str(SCHEMA):
+        raise ModelFileError(f"{path} is a safetensors file that was not written by mcsquared")
+    if metadata["schema"] != str(SCHEMA):
         raise ModelFileError(
-            f"{path} has schema version {schema[:20]!r}, but this mcsquared reads version {SCHEMA}"
+            f"{path} must have schema version {SCHEMA}, got {metadata['schema'][:20]!r}"
         )
     if metadata["kind"] != kind:
         raise ModelFileError(
-            f"{path} is a file of kind {metadata['kind'][:40]!r}, but {kind!r} is wanted"
+            f"{path} must be a file of kind {kind!r}, got {metadata['kind'][:40]!r}"
         )
     if metadata["sha256"] != _digest(kind, metadata["meta"], tensors):
-        raise ModelFileError(
-            f"{path} is damaged: its contents do not match their SHA-256; a fresh copy is wanted"
-        )
+        raise ModelFileError(f"{path} is damaged: its contents do not match their SHA-256")
     return tensors, _parsed(path, metadata["meta"])
 
 
-def check_target(path: str | os.PathLike[str]) -> Path:
-    """Return the path a file would be written to, or say in one sentence why it cannot be.
+def check_target(path: PathLike) -> Path:
+    """Return the path that a file would be written to; raise `ModelFileError` if it cannot be.
 
-    Cheap enough to be asked before hours of sampling; links are followed.
+    Called before long runs. Links are followed.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -166,41 +173,41 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 
 def _obstacle(target: Path) -> str | None:
-    """Say what stands in the way of a file at `target`, if anything does."""
+    """Return the reason why no file can be written to ``target``, or None."""
     folder = target.parent
     if not folder.exists():
         return f"its folder {folder} does not exist"
     if not folder.is_dir():
         return f"{folder} is not a folder"
-    # Moving a file over a device or a pipe would replace it: never what is meant.
+    # Renaming a file to the name of a device or a pipe would replace that.
     if target.exists() and not target.is_file():
         return "it exists and is not an ordinary file"
     if target.exists() and not os.access(target, os.W_OK):
         return "the file there is read-only"
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"its folder {folder} is read-only"
-    with suppress(AttributeError, OSError, ValueError):  # not every system tells its limit
+    with suppress(AttributeError, OSError, ValueError):  # not every system has a limit
         if len(os.fsencode(_part_of(target).name)) > os.pathconf(folder, "PC_NAME_MAX"):
             return "its name is too long"
     return None
 
 
 def _part_of(target: Path) -> Path:
-    """Return a name for the file while it is being written, beside where it goes."""
+    """Return the name of the temporary file, in the folder of the target."""
     return target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
 
 
 def _plain(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
-    """Return the tensor in C order and little-endian, as the file holds it."""
+    """Return the tensor in C order and little-endian."""
     array = np.asarray(tensor, order="C")
     if array.dtype.name not in _TYPE_NAMES:
-        raise TypeError(f"tensor {name!r} has dtype {array.dtype}, which model files cannot hold")
+        raise TypeError(f"tensor {name!r} has dtype {array.dtype}, which files do not support")
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
 def _header(kind: str, text: str, arrays: Tensors) -> bytes:
-    """Return the first bytes of the file, and put `arrays` in the order of their bytes."""
-    # Wide types first keeps every tensor aligned to its own width.
+    """Return the header of the file, and sort ``arrays`` in the order of their bytes."""
+    # Wide types come first, so that every tensor is aligned to its own width.
     names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     ordered = {name: arrays.pop(name) for name in names}
     arrays.update(ordered)
@@ -222,7 +229,7 @@ def _header(kind: str, text: str, arrays: Tensors) -> bytes:
 
 
 def _digest(kind: str, text: str, tensors: Tensors) -> str:
-    """Return the SHA-256 of everything a file says, whatever the order of its tensors."""
+    """Return the SHA-256 of kind, JSON and tensors, independent of the order of tensors."""
     digest = hashlib.sha256()
     for part in (kind, text):
         encoded = part.encode()
@@ -241,16 +248,13 @@ def _bytes(array: NDArray[Any]) -> memoryview:
 
 
 def _write_all(stream: BinaryIO, header: bytes, arrays: Tensors) -> None:
-    """Write everything and wait until the disk has it."""
     stream.write(header)
     for array in arrays.values():
         stream.write(_bytes(array))
-    stream.flush()
-    os.fsync(stream.fileno())
 
 
 def _flush_folder(folder: Path) -> None:
-    """Make the move itself outlast a power failure, where the system can do that."""
+    """Flush the renaming itself to the disk, where the system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -260,7 +264,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _remove_stale_parts(target: Path) -> None:
-    """Remove what killed writers of the same target left behind, but no live writer's part."""
+    """Remove old temporary files of the same target, left by killed processes."""
     prefix, suffix = f".{target.name}.", ".part"
     with suppress(OSError):
         for entry in os.scandir(target.parent):
@@ -271,8 +275,8 @@ def _remove_stale_parts(target: Path) -> None:
                     os.unlink(entry.path)
 
 
-def _existing(path: str | os.PathLike[str]) -> Path:
-    """Return the path of an ordinary file that is there to be read."""
+def _existing(path: PathLike) -> Path:
+    """Return the path of an existing ordinary file."""
     file = Path(path)
     try:
         mode = file.stat().st_mode
@@ -281,12 +285,12 @@ def _existing(path: str | os.PathLike[str]) -> Path:
     except (OSError, ValueError) as error:
         raise ModelFileError(f"{path} cannot be read: {_reason(error)}") from error
     if not stat.S_ISREG(mode):
-        raise ModelFileError(f"{path} is not an ordinary file, so it cannot be a model file")
+        raise ModelFileError(f"{path} is not an ordinary file")
     return file
 
 
-def _load(path: str | os.PathLike[str], file: Path) -> tuple[dict[str, str], Tensors]:
-    """Return the metadata and the tensors, whatever the bytes may be."""
+def _load(path: PathLike, file: Path) -> tuple[dict[str, str], Tensors]:
+    """Return metadata and tensors; the bytes may be anything."""
     from safetensors import safe_open
 
     try:
@@ -296,20 +300,22 @@ def _load(path: str | os.PathLike[str], file: Path) -> tuple[dict[str, str], Ten
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {_reason(error)}") from error
     except MemoryError as error:
-        raise ModelFileError(f"{path} is too large for this machine's memory") from error
-    # The bytes may be anything, and the reader's own errors are of many types.
+        raise ModelFileError(f"{path} does not fit into memory") from error
+    # The errors of the reader are of many types.
     except Exception as error:
-        raise ModelFileError(f"{path} is not a model file, or not a whole one: {error}") from error
+        raise ModelFileError(f"{path} is not a model file, or is truncated: {error}") from error
     unknown = [name for name, tensor in tensors.items() if tensor.dtype.name not in _TYPE_NAMES]
     if unknown:
-        raise ModelFileError(f"{path} holds a tensor of a type no model file has: {unknown[0]!r}")
+        raise ModelFileError(f"{path} has a tensor of an unsupported type: {unknown[0]!r}")
     return metadata, tensors
 
 
-def _parsed(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
+def _parsed(path: PathLike, text: str) -> dict[str, Any]:
     """Return the JSON object in the metadata."""
     if len(text) > _LONGEST_META:
-        raise ModelFileError(f"{path} has metadata of {len(text)} characters, which is too long")
+        raise ModelFileError(
+            f"metadata of {path} must have at most {_LONGEST_META} characters, got {len(text)}"
+        )
     try:
         meta = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -320,7 +326,7 @@ def _parsed(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    """Say in plain words what the operating system answered."""
+    """Return the error of the operating system in plain words."""
     if isinstance(error, OSError):
         known = _REASONS.get(error.errno or 0)
         return known or (error.strerror or str(error)).lower()

@@ -1,61 +1,77 @@
-"""A fitted model in one file: its posterior, its parameters, and labels of groups not shown."""
+"""Fitted models as files: posterior, parameters of the estimator, labels of groups not sampled."""
 
 from __future__ import annotations
 
-import os
+import math
+import numbers
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from mcsquared.errors import ModelFileError
+from mcsquared import families
+from mcsquared.corpus import Column
+from mcsquared.errors import InputError, ModelFileError
+from mcsquared.families import ConjugateFamily
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
-from mcsquared.storage.arrays import Reader
-from mcsquared.storage.files import read_file, write_file
-from mcsquared.storage.parameters import pack_parameters, unpack_parameters
-from mcsquared.storage.posteriors import pack_posterior, unpack_posterior
+from mcsquared.posterior.coherence import CoDocuments
+from mcsquared.posterior.consensus import numbered_by_size
+from mcsquared.storage.arrays import Reader, pack_csr, pack_strings
+from mcsquared.storage.files import PathLike, Tensors, read_file, write_file
+from mcsquared.storage.states import pack_draw, unpack_draw
 
-__all__ = ["KIND", "SavedModel", "load_model", "save_model"]
+if TYPE_CHECKING:
+    import pandas as pd
 
 KIND = "model"
 ALL_LABELS = "labels_of_all"
+# Parameters of one run and one machine; a loaded model has their defaults.
+NOT_SAVED = ("callbacks", "checkpoint", "progress", "n_jobs")
+
+_TRACE_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
+_TRACE_REQUIRED = {"sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"}
+_LARGEST_TOTAL = 2**62
+_MOST_TOP_WORDS = 100
 
 
 class SavedModel(NamedTuple):
-    """What a model file holds."""
+    """Contents of a model file."""
 
     posterior: Posterior
     parameters: dict[str, Any]
-    labels: NDArray[np.int32] | None  # of all groups, where the posterior shows some
+    labels: NDArray[np.int32] | None  # of all groups, if the posterior has a sample of them
 
 
 def save_model(
-    path: str | os.PathLike[str],
+    path: PathLike,
     posterior: Posterior,
     parameters: Mapping[str, Any],
     labels: NDArray[np.integer],
 ) -> None:
-    """Write a fitted model to one file, complete or not at all."""
+    """Write a fitted model to one file, completely or not at all."""
     tensors, meta = pack_posterior(posterior)
     if posterior.n_fitted > posterior.n_groups:
         tensors[ALL_LABELS] = labels.astype(np.int32)
-    packed = pack_parameters(dict(parameters))
+    packed = {name: _to_json(v) for name, v in parameters.items() if name not in NOT_SAVED}
     write_file(path, KIND, tensors, {"posterior": meta, "parameters": packed})
 
 
-def load_model(path: str | os.PathLike[str], known: set[str]) -> SavedModel:
-    """Read what `save_model` wrote.
+def load_model(path: PathLike, known: set[str]) -> SavedModel:
+    """Read a file that `save_model` wrote.
 
     Parameters
     ----------
     known : set of str
-        The parameters that an estimator has.
+        Names of the estimator's parameters.
     """
     tensors, meta = read_file(path, KIND)
     if not {"posterior", "parameters"} <= meta.keys():
-        raise ModelFileError(f"{path} does not hold a model and its parameters")
-    parameters = unpack_parameters(meta["parameters"], path, known)
+        raise ModelFileError(f"{path} has no posterior or no parameters")
+    parameters = _unpack_parameters(meta["parameters"], path, known)
     labels = None
     try:
         posterior = unpack_posterior(tensors, meta["posterior"])
@@ -65,3 +81,297 @@ def load_model(path: str | os.PathLike[str], known: set[str]) -> SavedModel:
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be used: {error}") from None
     return SavedModel(posterior, parameters, labels)
+
+
+def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
+    """Return a posterior as tensors and JSON data, for `write_file`."""
+    if not posterior.parameters:
+        raise InputError("a model file requires a draw with parameters, got none")
+    tensors: Tensors = {
+        **pack_strings("group_names", posterior.group_names),
+        "tokens_per_group": posterior.tokens_per_group,
+        "cluster_of_group": posterior.cluster_of_group,
+        "chain_of_draw": posterior.chain_of_draw,
+        "sweep_of_draw": posterior.sweep_of_draw,
+        "labels": posterior.labels,
+    }
+    if posterior.vocabulary is not None:
+        tensors |= pack_strings("vocabulary", posterior.vocabulary)
+    for name in ("word_frequency", "document_frequency"):
+        frequency = getattr(posterior, name)
+        if frequency is not None:
+            tensors[name] = np.asarray(frequency, np.int64)
+    if posterior.codocument is not None:
+        tensors["codocument.words"] = np.asarray(posterior.codocument.words, np.int32)
+        tensors["codocument.counts"] = np.asarray(posterior.codocument.counts, np.int32)
+    contexts = []
+    for i, (name, column) in enumerate(posterior.contexts.items()):
+        tensors |= _pack_column(f"context.{i}", column)
+        contexts.append({"name": name, "kind": column.kind, "note": column.note})
+    for i, draw in enumerate(posterior.parameters):
+        tensors |= pack_draw(f"parameters.{i}", draw)
+    values, columns = _pack_trace(posterior.trace)
+    tensors["trace"] = values
+    meta = {
+        "priors": posterior.priors.to_dict(),
+        "contexts": contexts,
+        "n_parameters": len(posterior.parameters),
+        "trace": columns,
+        "seed": posterior.seed,
+        "n_fitted": posterior.n_fitted,
+        "notes": [str(note) for note in posterior.notes],
+        "source": {str(name): str(value) for name, value in posterior.source.items()},
+    }
+    return tensors, meta
+
+
+def unpack_posterior(tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Posterior:
+    """Return the posterior behind the result of `pack_posterior`, validated.
+
+    Raises
+    ------
+    ModelFileError
+        If anything is missing or impossible.
+    """
+    try:
+        return _unpack(Reader(tensors), meta)
+    except ModelFileError:
+        raise
+    # JSON values may be of any type, and families validate their own fields.
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        MemoryError,
+    ) as error:
+        raise ModelFileError(f"the posterior is invalid: {error}") from error
+
+
+def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
+    draws = reader.array("cluster_of_group", np.int32, (None, None), 0)
+    n_draws, n_groups = draws.shape
+    tokens = reader.array("tokens_per_group", np.int64, (n_groups,), 0, 2**53)
+    if tokens.sum(dtype=np.float64) > _LARGEST_TOTAL:
+        raise ModelFileError("the sum of the array 'tokens_per_group' is too large")
+    vocabulary = reader.strings("vocabulary") if "vocabulary.ends" in reader else None
+    if vocabulary is not None and len(set(vocabulary)) < len(vocabulary):
+        raise ModelFileError("the vocabulary contains a word twice")
+    priors = _priors(_mapping(meta, "priors"), vocabulary)
+    n_words = None if vocabulary is None else len(vocabulary)
+    n_tokens = int(tokens.sum())
+    posterior = Posterior(
+        priors=priors,
+        group_names=reader.strings("group_names", n_groups),
+        vocabulary=vocabulary,
+        contexts=_contexts(reader, meta["contexts"], priors, n_groups),
+        tokens_per_group=tokens,
+        cluster_of_group=draws,
+        chain_of_draw=reader.array("chain_of_draw", np.int32, (n_draws,), 0),
+        sweep_of_draw=reader.array("sweep_of_draw", np.int32, (n_draws,), 0),
+        trace=_unpack_trace(reader, meta["trace"]),
+        parameters=[
+            unpack_draw(reader, f"parameters.{i}", draws, priors.content, n_words, n_tokens)
+            for i in range(_whole(meta, "n_parameters", n_draws, least=1))
+        ],
+        word_frequency=_frequency(reader, "word_frequency", vocabulary, _LARGEST_TOTAL),
+        document_frequency=_frequency(reader, "document_frequency", vocabulary, n_groups),
+        seed=_whole(meta, "seed", 2**64 - 1),
+        notes=_notes(meta["notes"]),
+        source=_source(meta["source"]),
+        n_fitted=_whole(meta, "n_fitted", 2**53, least=n_groups),
+    )
+    # The consensus is expensive to compute and cheap to check.
+    labels = reader.array("labels", np.int32, (n_groups,), 0, n_groups - 1)
+    if not np.array_equal(numbered_by_size(labels), labels):
+        raise ModelFileError("the labels are not numbered by decreasing size")
+    posterior.__dict__["labels"] = labels
+    posterior.codocument = _codocument(reader, posterior)
+    return posterior
+
+
+def _mapping(meta: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(meta.get(name), dict):
+        raise ModelFileError(f"{name!r} is missing")
+    return dict(meta[name])
+
+
+def _whole(meta: Mapping[str, Any], name: str, most: int, least: int = 0) -> int:
+    value = meta[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ModelFileError(
+            f"{name!r} must be an integer between {least} and {most}, got {str(value)[:40]}"
+        )
+    return value
+
+
+def _notes(notes: Any) -> list[str]:
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise ModelFileError("'notes' must be a list of strings")
+    return notes
+
+
+def _source(source: Any) -> dict[str, str]:
+    if not isinstance(source, dict) or not all(isinstance(value, str) for value in source.values()):
+        raise ModelFileError("'source' must map names to strings")
+    return source
+
+
+def _priors(data: dict[str, Any], vocabulary: NDArray[np.object_] | None) -> Priors:
+    """Return the priors, if the family of the content agrees with the vocabulary."""
+    priors = Priors.from_dict(data)
+    content = priors.content
+    if content.content_kind != ("vectors" if vocabulary is None else "words"):
+        raise ModelFileError(f"the family {content.name!r} does not agree with the vocabulary")
+    if vocabulary is not None and content.n_dimensions != len(vocabulary):
+        raise ModelFileError(
+            f"the content family must have the size of the vocabulary ({len(vocabulary)}), "
+            f"got {content.n_dimensions}"
+        )
+    _check_filled(content, "content")
+    return priors
+
+
+def _check_filled(family: ConjugateFamily, what: str) -> None:
+    """Refuse a family with an open field or without a finite normaliser."""
+    with np.errstate(all="ignore"):
+        constant = family.log_normaliser(np.zeros((1, family.n_stats)))
+    if constant.shape != (1,) or not np.isfinite(constant).all():
+        raise ModelFileError(f"the family of {what} has impossible fields")
+
+
+def _pack_column(prefix: str, column: Column) -> Tensors:
+    if sparse.issparse(column.values):
+        tensors = pack_csr(f"{prefix}.values", column.values)
+    else:
+        tensors = {f"{prefix}.values": column.values}
+    if column.categories is not None:
+        tensors |= pack_strings(f"{prefix}.categories", column.categories)
+    return tensors
+
+
+def _contexts(reader: Reader, listed: Any, priors: Priors, n_groups: int) -> dict[str, Column]:
+    columns: dict[str, Column] = {}
+    for i, entry in enumerate(listed):
+        name, kind, note = entry["name"], entry["kind"], entry["note"]
+        if not all(isinstance(part, str) for part in (name, kind, note)) or name in columns:
+            raise ModelFileError("the contexts must have a name, a kind and a note each")
+        column = _column(reader, f"context.{i}", name, kind, note, n_groups)
+        family = priors.contexts.get(name)
+        if (
+            family is None
+            or not column.accepts(family)
+            # A family of a file may claim any size.
+            or family.n_dimensions not in (None, column.width)
+        ):
+            raise ModelFileError(f"the family of the context {name!r} does not fit the column")
+        _check_filled(family, f"context {name!r}")
+        columns[name] = column
+    if columns.keys() != priors.contexts.keys():
+        raise ModelFileError("there are families of contexts that do not exist")
+    return columns
+
+
+def _column(reader: Reader, prefix: str, name: str, kind: str, note: str, n_groups: int) -> Column:
+    values: Any
+    if kind not in ("category", "bag"):
+        shape = (n_groups, None) if kind == "vector" else (n_groups,)
+        return Column(name, kind, reader.array(f"{prefix}.values", np.float64, shape), note=note)
+    categories = reader.strings(f"{prefix}.categories")
+    if kind == "bag":
+        values = reader.csr(f"{prefix}.values", n_groups, len(categories))
+    else:
+        most = len(categories) - 1
+        values = reader.array(f"{prefix}.values", np.int32, (n_groups,), -1, most)
+    return Column(name, kind, values, categories, note)
+
+
+def _frequency(
+    reader: Reader, name: str, vocabulary: NDArray[np.object_] | None, most: int
+) -> NDArray[np.int64] | None:
+    if vocabulary is None or name not in reader:
+        return None
+    return reader.array(name, np.int64, (len(vocabulary),), 0, most)
+
+
+def _codocument(reader: Reader, posterior: Posterior) -> CoDocuments | None:
+    if "codocument.words" not in reader or posterior.vocabulary is None:
+        return None
+    n_words = len(posterior.vocabulary)
+    words = reader.array("codocument.words", np.int32, (posterior.n_topics, None), 0, n_words - 1)
+    n_top = words.shape[1]
+    shape = (len(words), n_top, n_top)
+    counts = reader.array("codocument.counts", np.int32, shape, 0, posterior.n_groups)
+    alone = np.diagonal(counts, axis1=1, axis2=2)
+    if n_top > _MOST_TOP_WORDS or (counts > alone[:, :, None]).any():
+        raise ModelFileError("the array 'codocument.counts' is impossible")
+    return CoDocuments(words, counts)
+
+
+def _pack_trace(trace: pd.DataFrame) -> tuple[NDArray[np.float64], list[list[str]]]:
+    """Return the trace as one float64 array with a row per column, and the types of columns."""
+    columns = [[str(name), _TRACE_TYPES[trace[name].dtype.kind]] for name in trace.columns]
+    values = np.zeros((len(columns), len(trace)))
+    for row, name in enumerate(trace.columns):
+        values[row] = trace[name].to_numpy(dtype=np.float64)
+    return values, columns
+
+
+def _unpack_trace(reader: Reader, columns: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    values = reader.array("trace", np.float64, (len(columns), None))
+    table = {}
+    for row, (name, kind) in zip(values, columns, strict=True):
+        if not isinstance(name, str) or kind not in _TRACE_TYPES.values() or name in table:
+            raise ModelFileError("the columns of the trace must have unique names and known types")
+        if kind != "float64" and not ((np.abs(row) < 2**53) & (row == np.floor(row))).all():
+            raise ModelFileError(f"the column {name[:40]!r} of the trace must be integers")
+        table[name] = row.astype(kind)
+    if table and not table.keys() >= _TRACE_REQUIRED:
+        raise ModelFileError("the trace lacks required columns")
+    return pd.DataFrame(table)
+
+
+def _unpack_parameters(data: Any, path: PathLike, known: set[str]) -> dict[str, Any]:
+    if not isinstance(data, Mapping) or not data.keys() <= known - set(NOT_SAVED):
+        raise ModelFileError(f"{path} has parameters that this estimator does not have")
+    try:
+        return {name: _from_json(value) for name, value in data.items()}
+    except (InputError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} has an invalid parameter: {error}") from error
+
+
+def _to_json(value: Any) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, Gamma):
+        return {"gamma": [value.shape, value.rate]}
+    if isinstance(value, ConjugateFamily):
+        return {"family": value.to_dict()}
+    if isinstance(value, Mapping):
+        return {"mapping": {str(key): _to_json(entry) for key, entry in value.items()}}
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return "inf" if math.isinf(float(value)) else float(value)
+    return None  # e.g. a RandomState: its draw is the seed of the posterior
+
+
+def _from_json(value: Any) -> Any:
+    if value == "inf":
+        return math.inf
+    if not isinstance(value, Mapping):
+        if not (value is None or isinstance(value, bool | str | int | float)):
+            raise ValueError(f"a parameter cannot be a {type(value).__name__}")
+        return value
+    if len(value) != 1:
+        raise ValueError("a prior, family or mapping must have one key")
+    if "gamma" in value:
+        return Gamma(*value["gamma"])
+    if "family" in value:
+        return families.from_dict(value["family"])
+    if "mapping" in value:
+        return {str(key): _from_json(entry) for key, entry in value["mapping"].items()}
+    raise ValueError(f"unknown kind of parameter: {next(iter(value))!r}")

@@ -1,4 +1,4 @@
-"""Where a chain stands, as arrays and back: labels, weights, and the counts they do not tell."""
+"""States and stored draws of a chain as arrays, for checkpoints and model files."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.errors import ModelFileError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.model.parameters import CONCENTRATIONS, NAMES, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
+from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.state import LANES, State, count
-from mcsquared.storage.arrays import Reader, Tensors, pack_csr
+from mcsquared.storage.arrays import LARGEST, Reader, pack_csr
+from mcsquared.storage.files import Tensors
 
-__all__ = ["pack_state", "unpack_state"]
-
-LARGEST = np.finfo(np.float64).max
-ROUNDING = 1e-6  # by which sums of the same numbers may differ, far more than they ever do
+ROUNDING = 1e-6  # tolerance for sums of the same numbers in another order
+_SCALARS = ("draw", "unused_weight", *NAMES)
 
 Floats = NDArray[np.float64]
 
@@ -29,8 +30,8 @@ Floats = NDArray[np.float64]
 def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
     """Return a state as tensors and JSON.
 
-    Whole counts follow from the labels where every token has one. Sums of floats are written as
-    they are, because a sum in another order would be rounded in another way.
+    Integer counts are recomputed from the labels where every token has one. Sums of floats are
+    stored, because a sum in another order would be rounded differently.
     """
     counts = state.counts
     tensors: Tensors = {
@@ -58,16 +59,16 @@ def unpack_state(
     priors: Priors,
     sampler: str,
 ) -> State:
-    """Return the state that `pack_state` took apart.
+    """Return the state behind the result of `pack_state`, validated.
 
-    Nothing that a file says reaches a kernel unchecked: a ValueError, of which `ModelFileError` is
-    one, says what cannot be.
+    Raises ValueError, of which `ModelFileError` is a subclass, for anything impossible: no value of
+    a file reaches a kernel unchecked.
 
     Parameters
     ----------
     priors : Priors
     sampler : {"blocked", "collapsed"}
-        What the chain was run with, and will be.
+        The sampler of the chain.
     """
     reader = Reader(tensors)
     concentrations = _concentrations(reader, priors)
@@ -113,22 +114,20 @@ def _concentrations(reader: Reader, priors: Priors) -> dict[str, Any]:
 
 
 def _check_slots(n_slots: int, lanes: int, n_labels: int) -> None:
-    """Refuse numbers of slots that no run of this size would have."""
     if not 0 < n_slots <= 1024 + 4 * n_labels or n_slots % lanes:
-        raise ValueError("its number of slots cannot be right")
+        raise ValueError(f"the number of slots is impossible: {n_slots}")
 
 
 def _check_weights(state: State) -> None:
-    """Refuse weights of topics that are not shares of one whole, or of topics that are not."""
     total = state.topic_weights.sum() + math.exp(float(state.log_unused[0]))
     if abs(total - 1.0) > ROUNDING:
-        raise ValueError("the weights of its topics do not add up to 1")
+        raise ValueError("the topic weights do not sum to 1")
     if state.topic_weights[state.counts.tokens_in_topic == 0].any():
         raise ValueError("a topic without tokens has a weight")
 
 
 def _take_cells(state: State, reader: Reader, observations: Observations) -> None:
-    """Take the counts of a state that keeps no topic of each token, if they fit the corpus."""
+    """Set the counts of a state without topics of tokens, if they agree with the corpus."""
     n_clusters, n_topics = state.counts.topics_in_cluster.shape
     topics = reader.csr("topics_in_cluster", n_clusters, n_topics).toarray()
     words = reader.csr("words_in_topic", observations.n_words, n_topics).toarray()
@@ -136,27 +135,27 @@ def _take_cells(state: State, reader: Reader, observations: Observations) -> Non
         state.cluster_of_group, np.diff(observations.group_start), minlength=n_clusters
     )
     frequency = np.bincount(observations.word, minlength=observations.n_words)
-    fits = (
+    agree = (
         np.array_equal(topics.sum(axis=1, dtype=np.int64), tokens)
         and np.array_equal(words.sum(axis=1, dtype=np.int64), frequency)
         and np.array_equal(topics.sum(axis=0, dtype=np.int64), words.sum(axis=0, dtype=np.int64))
     )
-    if not fits:
-        raise ValueError("its counts are not those of this corpus")
+    if not agree:
+        raise ValueError("the counts do not agree with the corpus")
     state.take_topics(topics)
     state.counts.words_in_topic = words
 
 
 def _take_tables(state: State, reader: Reader) -> None:
-    held = state.counts.topics_in_cluster
-    tables = reader.csr("tables_in_cluster", *held.shape).toarray()
-    if (tables > held).any() or ((tables == 0) != (held == 0)).any():
-        raise ValueError("its tables are not those of its tokens")
+    tokens = state.counts.topics_in_cluster
+    tables = reader.csr("tables_in_cluster", *tokens.shape).toarray()
+    if (tables > tokens).any() or ((tables == 0) != (tokens == 0)).any():
+        raise ValueError("the tables do not agree with the tokens")
     state.tables_in_cluster = tables
 
 
 def _take_sums(state: State, reader: Reader, observations: Observations) -> None:
-    """Take sums of floats as they were rounded, if they are otherwise those of the labels."""
+    """Set the sums of floats as they were rounded, if they agree with the labels."""
     counts = state.counts
     found = {}
     for name in ("context_statistics", "topic_statistics"):
@@ -173,13 +172,107 @@ def _take_sums(state: State, reader: Reader, observations: Observations) -> None
     counts.topic_statistics = found["topic_statistics"]
 
 
-def _check_sums(found: Floats, wanted: Floats, family: ConjugateFamily) -> None:
-    """Refuse statistics that are not those of the labels, or that the family cannot work with."""
-    # Sums in another order differ in their last digits, by the largest of what was added.
-    near = np.abs(found - wanted) <= ROUNDING * max(np.abs(wanted).max(initial=0.0), 1.0)
-    # The first statistic of our own families counts observations, which no order changes.
-    counted = family.kernel is None or np.array_equal(found[:, 0], wanted[:, 0])
+def _check_sums(found: Floats, expected: Floats, family: ConjugateFamily) -> None:
+    # Sums in another order differ in their last digits, relative to the largest term.
+    near = np.abs(found - expected) <= ROUNDING * max(np.abs(expected).max(initial=0.0), 1.0)
+    # The first statistic of built-in families counts observations, exactly in any order.
+    counted = family.kernel is None or np.array_equal(found[:, 0], expected[:, 0])
+    if not (near.all() and counted and _is_finite(family, found)):
+        raise ValueError("the statistics do not agree with the corpus")
+
+
+def _is_finite(family: ConjugateFamily, statistics: Floats) -> bool:
     with np.errstate(all="ignore"):
-        normaliser = family.log_normaliser(found)
-    if not (near.all() and counted and np.isfinite(normaliser).all()):
-        raise ValueError("its statistics are not those of this corpus")
+        return bool(np.isfinite(family.log_normaliser(statistics)).all())
+
+
+def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
+    """Return the counts and weights of a draw as arrays whose names begin with ``prefix``."""
+    tensors = pack_csr(f"{prefix}.topics_in_cluster", draw.topics_in_cluster)
+    if draw.tables_in_cluster is not None:
+        tensors |= pack_csr(f"{prefix}.tables_in_cluster", draw.tables_in_cluster)
+    if isinstance(draw.content_statistics, np.ndarray):
+        tensors[f"{prefix}.content"] = np.asarray(draw.content_statistics, np.float64)
+    else:
+        tensors |= pack_csr(f"{prefix}.content", draw.content_statistics)
+    tensors[f"{prefix}.topic_weights"] = np.asarray(draw.topic_weights, np.float64)
+    scalars = [float(getattr(draw, name)) for name in _SCALARS]
+    tensors[f"{prefix}.scalars"] = np.array(scalars)
+    return tensors
+
+
+def unpack_draw(
+    reader: Reader,
+    prefix: str,
+    draws: NDArray[np.int32],
+    family: ConjugateFamily,
+    n_words: int | None,
+    n_tokens: int,
+) -> ParameterDraw:
+    """Return the draw behind the result of `pack_draw`, validated.
+
+    Parameters
+    ----------
+    draws : int32 (n_draws, n_groups)
+        Clusters of all stored draws; the draw refers to one of them.
+    family : ConjugateFamily
+        Family of the content.
+    n_words : int or None
+        None if the content is not words.
+    n_tokens : int
+        Tokens of all groups, a bound of every count.
+    """
+    scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_SCALARS),), 0.0)
+    number, unused, *values = (float(value) for value in scalars)
+    if number >= len(draws) or number != int(number):
+        raise ModelFileError(f"{prefix} refers to a draw that does not exist")
+    if not all(c.allows(value) for c, value in zip(CONCENTRATIONS, values, strict=True)):
+        raise ModelFileError(f"{prefix} has an impossible concentration")
+    # Rounding may take a weight slightly above 1.
+    weights = reader.array(f"{prefix}.topic_weights", np.float64, (None,), 0.0, 1.0 + 1e-9)
+    if abs(weights.sum() + unused - 1.0) > 1e-6:
+        raise ModelFileError(f"the topic weights of {prefix} do not sum to 1")
+    sizes = np.bincount(draws[int(number)])
+    if (sizes == 0).any():
+        raise ModelFileError(f"{prefix} has a cluster without groups")
+    topics = reader.csr(f"{prefix}.topics_in_cluster", len(sizes), len(weights))
+    if np.unique(topics.indices).size != len(weights):
+        raise ModelFileError(f"{prefix} has a topic without tokens")
+    concentrations = dict(zip(NAMES, values, strict=True))
+    tables = _tables(reader, f"{prefix}.tables_in_cluster", topics, concentrations["lam"])
+    content: Any
+    if n_words is not None:
+        content = reader.csr(f"{prefix}.content", len(weights), n_words)
+    else:
+        content = _statistics(reader, f"{prefix}.content", len(weights), family, n_tokens)
+    return ParameterDraw(int(number), topics, content, weights, unused, tables, **concentrations)
+
+
+def _tables(
+    reader: Reader, name: str, topics: sparse.csr_matrix, lam: float
+) -> sparse.csr_matrix | None:
+    """Return the tables of each cluster and topic; None if λ is infinite."""
+    if math.isinf(lam):
+        if f"{name}.data" in reader:
+            raise ModelFileError(f"{name!r} must not exist with lam=inf")
+        return None
+    tables = reader.csr(name, *topics.shape)
+    same = np.array_equal(tables.indptr, topics.indptr)
+    if not same or not np.array_equal(tables.indices, topics.indices):
+        raise ModelFileError(f"the array {name!r} has tables without tokens")
+    if (tables.data > topics.data).any():
+        raise ModelFileError(f"the array {name!r} has more tables than tokens")
+    return tables
+
+
+def _statistics(
+    reader: Reader, name: str, n_topics: int, family: ConjugateFamily, n_tokens: int
+) -> Floats:
+    """Return the statistics of vector content, if the family can evaluate them."""
+    statistics = reader.array(name, np.float64, (n_topics, family.n_stats), -LARGEST, LARGEST)
+    # The first statistic of built-in families is a count, here of tokens.
+    counts = statistics[:, 0] if family.kernel is not None else np.zeros(n_topics)
+    counted = bool(((counts >= 0) & (counts <= n_tokens)).all())
+    if not (counted and _is_finite(family, statistics)):
+        raise ModelFileError(f"the array {name!r} contains impossible statistics")
+    return statistics
