@@ -121,7 +121,7 @@ def test_an_own_family_is_known_once_it_is_registered(tmp_path, monkeypatch):
     contexts = {"age": TYPED["age"]}
     estimator = model(contexts={"age": Visits()}).fit(COUNTS, contexts=contexts)
     estimator.save(tmp_path / "model.mc2")
-    with pytest.raises(ModelFileError, match="family must be one of .*, got 'Visits'"):
+    with pytest.raises(ModelFileError, match=r"family must be one of .*, got 'Visits'"):
         mc2.MC2.load(tmp_path / "model.mc2")
     families.register(Visits)
     assert_same_model(estimator, mc2.MC2.load(tmp_path / "model.mc2"), COUNTS, contexts)
