@@ -8,7 +8,8 @@ from scipy import sparse, stats
 
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
-from mcsquared.evaluation.perplexity import perplexity, split_halves
+from mcsquared.evaluation.log_likelihood import log_exact
+from mcsquared.evaluation.perplexity import _draws, perplexity, split_halves
 from mcsquared.families import Gaussian
 from tests.prediction.models import (
     Counts,
@@ -146,11 +147,12 @@ def test_completion_and_exact_obey_the_chain_rule():
     posterior = make_posterior([DRAW, DRAW], beta=BETA, seed=8)
     first, _ = split_halves(test, np.random.default_rng(0))
     whole = perplexity(posterior, test, "exact", random_state=4)
-    from mcsquared.evaluation.perplexity import _Groups
-
-    groups = _Groups(posterior, test, False, 4, 20, 1)
     second = split_halves(test, np.random.default_rng(0))[1]
-    parts = groups.log_probability(None, first) + groups.log_probability(first, second)
+
+    def score(given, target):
+        return log_exact(_draws(posterior, test, False, 4, 20, 1), given, target)
+
+    parts = score(None, first) + score(first, second)
     np.testing.assert_allclose(whole.log_likelihood, parts, rtol=1e-10)
 
 

@@ -7,7 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from mcsquared.prediction.parameters import Globals
+from mcsquared.families import Categorical
+from mcsquared.prediction.parameters import ModelParameters
 
 
 @dataclass
@@ -37,15 +38,18 @@ def summed(likelihood: np.ndarray, prior: np.ndarray, tau: np.ndarray, lam: floa
     return Sums(total, cluster / total, topics / total)
 
 
-def small_globals(lam: float, n_words: int = 4, seed: int = 0, key: tuple = (1, 2)) -> Globals:
+def small_parameters(
+    lam: float, n_words: int = 4, seed: int = 0, key: tuple = (1, 2)
+) -> ModelParameters:
     """Three clusters, the last of them new, and three topics, the last of them unused."""
     rng = np.random.default_rng(seed)
-    return Globals(
+    return ModelParameters(
         log_weight_of_cluster=np.log([0.5, 0.3, 0.2]),
         log_topic_given_cluster=np.log(
             [[0.7, 0.2, 0.1], [0.05, 0.9, 0.05], [0.3, 0.3, 0.4]],
         ),
         content_parameters=np.log(rng.dirichlet(np.full(n_words, 0.5), 3)),
+        family=Categorical(0.5, size=n_words),
         n_clusters=2,
         n_topics=2,
         lam=lam,

@@ -77,7 +77,7 @@ def test_top_cuts_the_list_and_blocks_do_not_change_it(monkeypatch):
     pd.testing.assert_frame_equal(whole.query("rank <= 2").reset_index(drop=True), cut)
     assert cut.query("rank == 1")["value"].tolist() == ["t0", "t1", "t2", "t0"]
     np.testing.assert_allclose(whole.groupby("group")["probability"].sum(), 1.0)
-    monkeypatch.setattr(contexts_module, "GROUPS_AT_ONCE", 3)
+    monkeypatch.setattr(contexts_module, "BATCH_GROUPS", 3)
     pd.testing.assert_frame_equal(context_distribution(posterior, test, "tags", top=8), whole)
 
 
@@ -125,7 +125,7 @@ def test_vectors_are_predicted_dimension_by_dimension():
 
 def test_unknown_names_and_tops_are_refused():
     posterior = fitted({"x": TRUTH.astype(float)})
-    with pytest.raises(InputError, match="name is 'y'"):
+    with pytest.raises(InputError, match="got 'y'"):
         context_distribution(posterior, new_groups([0]), "y")
     for top in (0, 1.5, True):
         with pytest.raises(InputError, match="top"):

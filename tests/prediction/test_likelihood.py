@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from mcsquared.corpus import Corpus
-from mcsquared.families import Bag, Gaussian, MultivariateGaussian
+from mcsquared.families import Bag, Categorical, Gaussian, MultivariateGaussian
 from mcsquared.prediction import likelihood
 from mcsquared.prediction.likelihood import (
     log_cluster_prior,
@@ -15,14 +15,14 @@ from mcsquared.prediction.likelihood import (
     log_mixture,
     log_word_given_cluster,
 )
-from mcsquared.prediction.parameters import Globals, globals_of_draw
+from mcsquared.prediction.parameters import ModelParameters, draw_parameters
 from tests.prediction.models import Counts, make_posterior, words_corpus
 
 DRAW = Counts([0, 0, 0, 1], [[6, 1], [0, 4]], [[5, 1, 0], [1, 0, 4]], [0.4, 0.3], 2.0, 1.5, 1.2)
 
 
 def drawn(posterior, seed=0, n_new=3):
-    return globals_of_draw(
+    return draw_parameters(
         posterior, posterior.parameters[0], np.random.default_rng(seed), n_new=n_new
     )
 
@@ -41,14 +41,16 @@ def test_mixtures_are_sums_in_logs_also_where_floats_end():
 
 @pytest.mark.parametrize("beta", [0.001, 0.05, 2.0])
 def test_word_probabilities_of_every_cluster_sum_to_one(beta, monkeypatch):
-    monkeypatch.setattr(likelihood, "BLOCK_NUMBERS", 7)
+    monkeypatch.setattr(likelihood, "BLOCK_SIZE", 7)
     log_word = log_word_given_cluster(drawn(make_posterior([DRAW], beta=beta)))
     np.testing.assert_allclose(np.exp(log_word).sum(axis=0), 1.0, rtol=1e-12)
     assert np.isfinite(log_word).all()
 
 
 def test_words_of_probability_that_do_not_sum_to_one_are_an_error():
-    wrong = Globals(np.zeros(1), np.zeros((1, 1)), np.log([[0.5, 0.4]]), 1, 1)
+    wrong = ModelParameters(
+        np.zeros(1), np.zeros((1, 1)), np.log([[0.5, 0.4]]), Categorical(0.5, size=2), 1, 1
+    )
     with pytest.raises(ArithmeticError, match="sum to 1"):
         log_word_given_cluster(wrong)
 
@@ -57,7 +59,7 @@ def test_content_of_words_is_the_product_over_tokens():
     posterior = make_posterior([DRAW])
     parameters = drawn(posterior)
     groups = [[0, 0, 2], [], [1, 2]]
-    result = log_group_given_cluster(words_corpus(groups, 3), parameters, posterior.priors.content)
+    result = log_group_given_cluster(words_corpus(groups, 3), parameters)
     tau, psi = np.exp(parameters.log_topic_given_cluster), np.exp(parameters.content_parameters)
     expected = [np.prod((tau @ psi)[:, words], axis=1) for words in groups]
     np.testing.assert_allclose(result, np.log(expected), rtol=1e-10)
@@ -66,7 +68,8 @@ def test_content_of_words_is_the_product_over_tokens():
 
 @pytest.mark.parametrize("block", [1 << 21, 20])
 def test_content_of_vectors_is_the_product_of_mixtures_of_gaussians(block, monkeypatch):
-    monkeypatch.setattr(likelihood, "BLOCK_NUMBERS", block)
+    monkeypatch.setattr(likelihood, "BLOCK_SIZE", block)
+    monkeypatch.setattr(likelihood, "BATCH_SIZE", block)
     rng = np.random.default_rng(2)
     family = MultivariateGaussian(
         mean=[0.0, 0.0], strength=1.0, degrees=5.0, scale=[[1.0, 0.2], [0.2, 2.0]]
@@ -77,7 +80,7 @@ def test_content_of_vectors_is_the_product_of_mixtures_of_gaussians(block, monke
     posterior = make_posterior([draw], content=family)
     parameters = drawn(posterior)
     groups = [rng.normal(0, 3, (n, 2)) for n in (4, 0, 13, 1)]
-    result = log_group_given_cluster(Corpus(groups), parameters, family)
+    result = log_group_given_cluster(Corpus(groups), parameters)
     tau = np.exp(parameters.log_topic_given_cluster)
     means = parameters.content_parameters[:, :2]
     precisions = parameters.content_parameters[:, 2:].reshape(-1, 2, 2)
@@ -110,9 +113,9 @@ def test_several_contexts_multiply_and_one_can_be_left_out():
     contexts = {"x": np.array([1.0, 2.0, 3.0, 7.0]), "tags": [["a"], ["a", "b"], ["b"], ["c"]]}
     posterior = make_posterior([DRAW], contexts, {"x": Gaussian(), "tags": Bag()})
     test = words_corpus([[0], [1]], 3, contexts={"x": [2.0, 5.0], "tags": [["a"], ["c", "c"]]})
-    from mcsquared.prediction.alignment import aligned
+    from mcsquared.prediction.alignment import align
 
-    test, draw = aligned(posterior, test), posterior.parameters[0]
+    test, draw = align(posterior, test), posterior.parameters[0]
     both = log_context_given_cluster(posterior, draw, test)
     x = log_context_given_cluster(posterior, draw, test, leave_out="tags")
     tags = log_context_given_cluster(posterior, draw, test, leave_out="x")

@@ -8,8 +8,8 @@ import pytest
 from mcsquared.prediction.parameters import (
     MAX_UNUSED,
     draw_log_dirichlet,
-    draws_of_globals,
-    globals_of_draw,
+    parameters_of_draws,
+    draw_parameters,
     split_unused_weight,
     stream,
 )
@@ -65,7 +65,7 @@ def test_an_unused_weight_of_zero_stays_zero():
 
 def test_cluster_weights_are_the_restaurant_process_and_sum_to_one():
     posterior = make_posterior([DRAW])
-    drawn = globals_of_draw(posterior, posterior.parameters[0], np.random.default_rng(0), n_new=4)
+    drawn = draw_parameters(posterior, posterior.parameters[0], np.random.default_rng(0), n_new=4)
     weights = np.exp(drawn.log_weight_of_cluster)
     np.testing.assert_allclose(weights, [3 / 6, 1 / 6, *[2 / 6 / 4] * 4])
     assert (drawn.n_clusters, drawn.n_topics, drawn.n_new) == (2, 2, 4)
@@ -75,7 +75,7 @@ def test_drawn_globals_have_the_posterior_means():
     posterior = make_posterior([DRAW], beta=0.5)
     tau, psi = np.zeros((3, 3)), np.zeros((2, 3))
     n = 4000
-    for _, drawn in draws_of_globals(posterior, 1, n_new=1, n_repeats=n):
+    for _, drawn in parameters_of_draws(posterior, 1, n_new=1, n_repeats=n):
         topic = np.exp(drawn.log_topic_given_cluster)
         tau += np.column_stack([topic[:, :2], topic[:, 2:].sum(axis=1)]) / n
         psi += np.exp(drawn.content_parameters[:2]) / n
@@ -90,7 +90,7 @@ def test_drawn_globals_have_the_posterior_means():
 def test_globals_belong_to_the_seed_and_the_draw():
     posterior = make_posterior([DRAW, DRAW])
     first, again, other = (
-        [drawn.content_parameters for _, drawn in draws_of_globals(posterior, seed)]
+        [drawn.content_parameters for _, drawn in parameters_of_draws(posterior, seed)]
         for seed in (3, 3, 4)
     )
     np.testing.assert_array_equal(first[0], again[0])
@@ -109,7 +109,7 @@ def test_topic_weights_of_clusters_whose_groups_vary_follow_tables_and_not_token
     posterior = make_posterior([varying], beta=0.5)
     tau = np.zeros((2, 2))
     n = 4000
-    for _, drawn in draws_of_globals(posterior, 1, n_new=1, n_repeats=n):
+    for _, drawn in parameters_of_draws(posterior, 1, n_new=1, n_repeats=n):
         assert drawn.lam == 4.0
         tau += np.exp(drawn.log_topic_given_cluster)[:2, :2] / n
     tables = np.array([[3, 1], [0, 2]])

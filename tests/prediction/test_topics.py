@@ -6,8 +6,7 @@ from scipy import sparse, stats
 
 from mcsquared.corpus import Corpus
 from mcsquared.families import Gaussian
-from mcsquared.prediction import topic_proportions
-from mcsquared.prediction import topics as topics_module
+from mcsquared.prediction import likelihood, topic_proportions
 from tests.prediction.enumeration import summed
 from tests.prediction.models import Counts, make_posterior, words_corpus
 
@@ -75,9 +74,7 @@ def test_vectors_belong_to_the_component_they_lie_in(monkeypatch):
     np.testing.assert_allclose(back[1], [0.5, 0.5], atol=1e-3)
     odds = stats.norm.pdf(0.1, [4.0, -4.0])
     np.testing.assert_allclose(back[2], odds / odds.sum(), atol=1e-3)
-    monkeypatch.setattr(
-        topics_module, "token_blocks", lambda n, width: [slice(i, i + 1) for i in range(n)]
-    )
+    monkeypatch.setattr(likelihood, "BATCH_SIZE", 1)
     np.testing.assert_allclose(topic_proportions(posterior, Corpus(groups)), result, rtol=1e-10)
 
 

@@ -1,50 +1,57 @@
-"""How well a model foretells the content of groups it has not seen.
+"""Perplexity of held-out groups.
 
-Perplexity is exp(−Σ_j log p(w_j) / Σ_j N_j), and there is more than one number of that name. Every
-result here says which of them it is:
+Perplexity is exp(−Σ_j log p(w_j) / Σ_j N_j). Several definitions of p are in use, and every result
+names its own:
 
 ``exact``
-    p(w_j), the probability of the whole group: the mean over draws of Σ_k π_k Π_i P_k(w_ji). For
-    λ = ∞, where that is a sum.
+    p(w_j), the probability of the whole group: the mean over draws of Σ_k π_k Π_i P_k(w_ji).
+    Requires λ = ∞.
 ``left_to_right``
-    p(w_j) as well, for a finite λ, where it must be estimated: the mean over draws of an unbiased
-    estimate by particles (Wallach et al. 2009, Buntine 2009).
+    The same p(w_j) for a finite λ, where it must be estimated: the mean over draws of an unbiased
+    particle estimate (Wallach et al. 2009, Buntine 2009).
 ``completion``
-    p(second half | first half) of each group's tokens, halves taken at random. For λ = ∞ the second
-    half as a whole; for a finite λ token by token, Π_i p(w_ji | first half), as is usual for topic
+    p(second half | first half) of each group's tokens, split at random. For λ = ∞ the second half
+    as a whole; for a finite λ token by token, Π_i p(w_ji | first half), as is usual for topic
     models.
 ``printed``
-    The formula in the appendix of the paper. It is not a probability; kept so that the paper's
-    table can be put beside ours, and only for the paper's model, λ = ∞.
+    The formula in the appendix of the paper. It is not a probability; provided for comparison with
+    the paper's table, for the paper's model, λ = ∞, only.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logsumexp
 
+from mcsquared.checks import check_whole
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
-from mcsquared.evaluation.printed import log_printed
-from mcsquared.evaluation.varying import N_PARTICLES, log_completion, log_left_to_right
-from mcsquared.prediction.alignment import aligned
-from mcsquared.prediction.likelihood import (
-    log_cluster_prior,
-    log_context_given_cluster,
-    log_group_given_cluster,
+from mcsquared.evaluation.log_likelihood import (
+    N_PARTICLES,
+    log_completion,
+    log_exact,
+    log_left_to_right,
 )
-from mcsquared.prediction.parameters import HALVES, N_NEW, Globals, draws_of_globals, stream
-from mcsquared.prediction.varying import N_KEPT
+from mcsquared.evaluation.printed import log_printed
+from mcsquared.prediction.alignment import align
+from mcsquared.prediction.fold_in import SAMPLES, Samples
+from mcsquared.prediction.likelihood import log_cluster_prior, log_context_given_cluster
+from mcsquared.prediction.parameters import (
+    HALVES,
+    N_NEW,
+    ModelParameters,
+    parameters_of_draws,
+    stream,
+)
 
 if TYPE_CHECKING:
-    from mcsquared.posterior import ParameterDraw, Posterior
+    from mcsquared.posterior import Posterior
 
 __all__ = ["PerplexityResult", "perplexity", "split_halves", "whole_group_method"]
 
@@ -55,23 +62,23 @@ METHODS = ("exact", "completion", "left_to_right", "printed")
 
 @dataclass(frozen=True, eq=False)
 class PerplexityResult:
-    """A perplexity, and which one it is.
+    """A perplexity with its method and the log-likelihood of each group.
 
     Parameters
     ----------
     value : float
-        exp(−log-likelihood per token); NaN when there was no token to score.
+        exp(−log-likelihood per token); NaN without tokens to score.
     method : {"exact", "completion", "left_to_right", "printed"}
     given_contexts : bool
         Whether the groups' contexts were used as evidence.
     n_tokens : int
-        Tokens that were scored.
+        Scored tokens.
     n_dropped : int
-        Tokens left out because their word was not seen in training.
+        Tokens dropped because their word was not seen in training.
     n_draws : int
-        Kept parameter draws that were averaged.
+        Averaged parameter draws.
     log_likelihood : float64 (n_groups,)
-        Of each group; 0 for a group without tokens to score.
+        Per group; 0 for a group without tokens to score.
 
     Examples
     --------
@@ -113,30 +120,30 @@ def perplexity(
     n_new: int = N_NEW,
     n_repeats: int = 1,
     n_particles: int = N_PARTICLES,
-    n_kept: int = N_KEPT,
+    n_kept: int = SAMPLES.n_kept,
 ) -> PerplexityResult:
     """Return the perplexity of held-out groups.
 
     Parameters
     ----------
     corpus : Corpus
-        Groups that were not in training. Words unseen in training are left out, and counted.
+        Groups that were not in training. Words unseen in training are dropped and counted.
     method : {"completion", "exact", "left_to_right", "printed"}
-        Of a whole group, ``exact`` where lam is infinite and ``left_to_right`` where it is finite:
-        see `whole_group_method`.
+        For whole groups, ``exact`` requires an infinite lam and ``left_to_right`` a finite one: see
+        `whole_group_method`.
     given_contexts : bool
-        Use the groups' contexts as evidence of their clusters; a missing one says nothing.
+        Whether the groups' contexts are used as evidence of their clusters.
     random_state : int or Generator, optional
-        Same number, same result. None: the model's own seed.
+        None: the seed of the model.
     n_new : int
-        Draws of the topic weights of a new cluster, per draw of the rest.
+        Draws of the topic weights of a new cluster, per draw of the other parameters.
     n_repeats : int
-        Draws of the globals τ and ψ per kept parameter draw. The mean over them stands inside a
-        logarithm, so few of them make the perplexity a little too high.
+        Draws of the parameters τ and ψ per stored draw. The mean over them is inside a logarithm,
+        so that few repeats bias the perplexity upwards.
     n_particles : int
-        Of ``left_to_right``, per draw of the globals. Its time grows with them.
+        Particles per draw of the parameters, for ``left_to_right``.
     n_kept : int
-        Samples of a first half per draw of the globals, where lam is finite.
+        Samples of a first half per draw of the parameters, for a finite lam.
 
     Notes
     -----
@@ -144,12 +151,12 @@ def perplexity(
 
         p(w | e)  =  Σ_t Σ_k π_k p(e | k, t) p(w | k, t)  /  Σ_t Σ_k π_k p(e | k, t)
 
-    over draws t and clusters k: the draws too are weighed by how well they foretell the evidence.
-    That is Bayes' rule for the whole posterior, and makes the chain rule hold: log p(first half) +
-    log p(second | first) is the ``exact`` log p(w_j) with the same random numbers. The plain mean
-    of p(w | e, t) over t is a probability too, but forgets what e says of t. ``completion`` with a
-    finite lam is that plain mean, of each token's probability: first halves are sampled there, and
-    how well a draw foretells them is not at hand.
+    over draws t and clusters k: draws are weighted by the likelihood of the evidence as well. This
+    is Bayes' rule for the whole posterior, and the chain rule holds: log p(first half) +
+    log p(second | first) is the ``exact`` log p(w_j) for the same random numbers. The plain mean of
+    p(w | e, t) over t is also a probability, but ignores what e implies about t. ``completion``
+    with a finite lam is this plain mean of each token's probability, because first halves are
+    sampled and their likelihood is unknown.
 
     Examples
     --------
@@ -161,96 +168,86 @@ def perplexity(
     ('left_to_right', 25, True)
     """
     seed = _seed(random_state, posterior)
-    finite = any(not math.isinf(draw.lam) for draw in posterior.parameters)
+    finite = whole_group_method(posterior) == "left_to_right"
     _check_method(method, finite)
-    numbers = {"n_new": n_new, "n_repeats": n_repeats}
-    for name, number in (numbers | {"n_particles": n_particles, "n_kept": n_kept}).items():
-        if number < 1:
-            raise InputError(f"{name} is {number!r}, but a whole number of at least 1 is wanted")
-    known = aligned(posterior, corpus)
-    target = known
-    if method == "printed":
-        log_likelihood = log_printed(posterior, known, given_contexts, seed)
-    else:
-        first = None
-        if method == "completion":
-            first, target = split_halves(known, stream(seed, HALVES))
-        groups = _Groups(posterior, known, given_contexts, seed, n_new, n_repeats)
-        if finite:
-            log_likelihood = groups.log_varying(first, target, n_particles, n_kept)
-        else:
-            log_likelihood = groups.log_probability(first, target)
-    scored = int(target.n_tokens)
-    return PerplexityResult(
-        value=perplexity_value(float(log_likelihood.sum()), scored),
-        method=method,
-        given_contexts=given_contexts,
-        n_tokens=scored,
+    numbers = {"n_new": n_new, "n_repeats": n_repeats, "n_particles": n_particles, "n_kept": n_kept}
+    for name, number in numbers.items():
+        check_whole(name, number, 1)
+    known = align(posterior, corpus)
+
+    def log_likelihood(first: Corpus | None, target: Corpus) -> Floats:
+        if method == "printed":
+            return log_printed(posterior, known, given_contexts, seed)
+        draws = _draws(posterior, known, given_contexts, seed, n_new, n_repeats)
+        if not finite:
+            return log_exact(draws, first, target)
+        if first is None:
+            return log_left_to_right(draws, target, n_particles)
+        return log_completion(draws, first, target, Samples(n_kept=n_kept))
+
+    return score_groups(
+        log_likelihood,
+        known,
+        method,
+        given_contexts,
+        seed,
         n_dropped=int(corpus.n_tokens - known.n_tokens),
         n_draws=len(posterior.parameters),
-        log_likelihood=log_likelihood,
     )
 
 
-@dataclass(frozen=True)
-class _Groups:
-    """Groups, and the draws and clusters over which their probability is a sum."""
+def score_groups(
+    log_likelihood: Callable[[Corpus | None, Corpus], Floats],
+    corpus: Corpus,
+    method: str,
+    given_contexts: bool,
+    seed: int,
+    *,
+    n_dropped: int,
+    n_draws: int,
+) -> PerplexityResult:
+    """Score the second half of each group for method "completion", else the whole group.
 
-    posterior: Posterior
-    corpus: Corpus
-    given_contexts: bool
-    seed: int
-    n_new: int
-    n_repeats: int
+    Parameters
+    ----------
+    log_likelihood : callable
+        Takes the first halves, or None, and the groups to score; returns float64 (n_groups,).
+    """
+    first, target = None, corpus
+    if method == "completion":
+        first, target = split_halves(corpus, stream(seed, HALVES))
+    scores, n_tokens = log_likelihood(first, target), int(target.n_tokens)
+    value = math.nan
+    if n_tokens > 0:
+        with np.errstate(over="ignore"):  # infinite beyond the largest float
+            value = float(np.exp(-float(scores.sum()) / n_tokens))
+    return PerplexityResult(value, method, given_contexts, n_tokens, n_dropped, n_draws, scores)
 
-    def log_probability(self, first: Corpus | None, target: Corpus) -> Floats:
-        """Return log p(target | first half and contexts, where given) of each group."""
-        evidence = np.full(self.corpus.n_groups, -np.inf)
-        joint = evidence.copy()
-        for log_evidence, log_target in self._terms(first, target):
-            # One draw after another, so that memory does not grow with the number of draws.
-            evidence = np.logaddexp(evidence, logsumexp(log_evidence, axis=1))
-            joint = np.logaddexp(joint, logsumexp(log_evidence + log_target, axis=1))
-        result = joint - evidence
-        result[target.content.tokens_per_group == 0] = 0.0
-        return result
 
-    def log_varying(
-        self, first: Corpus | None, target: Corpus, n_particles: int, n_kept: int
-    ) -> Floats:
-        """Return the same where groups vary inside their cluster; token by token given a half."""
-        family = self.posterior.priors.content
-        if first is not None:
-            return log_completion(self._globals(), first, target, family, n_kept)
-        return log_left_to_right(self._globals(), target, family, n_particles)
-
-    def _globals(self) -> Iterator[tuple[Globals, Floats]]:
-        """Yield the globals of every draw, and log p(z_j = k, contexts where given) under them."""
-        draws = draws_of_globals(self.posterior, self.seed, self.n_new, self.n_repeats)
-        known: ParameterDraw | None = None
-        for draw, parameters in draws:
-            if draw is not known:  # contexts do not depend on the globals of a repeat
-                known, log_context = draw, self._log_context(draw)
-            yield parameters, log_cluster_prior(parameters, log_context)
-
-    def _terms(self, first: Corpus | None, target: Corpus) -> Iterator[tuple[Floats, Floats]]:
-        family = self.posterior.priors.content
-        for parameters, log_evidence in self._globals():
-            if first is not None:
-                log_evidence = log_evidence + log_group_given_cluster(first, parameters, family)
-            yield log_evidence, log_group_given_cluster(target, parameters, family)
-
-    def _log_context(self, draw: ParameterDraw) -> Floats:
-        if self.given_contexts:
-            return log_context_given_cluster(self.posterior, draw, self.corpus)
-        return np.zeros((self.corpus.n_groups, draw.topics_in_cluster.shape[0] + 1))
+def _draws(
+    posterior: Posterior,
+    corpus: Corpus,
+    given_contexts: bool,
+    seed: int,
+    n_new: int,
+    n_repeats: int,
+) -> Iterator[tuple[ModelParameters, Floats]]:
+    """Yield the parameters of every draw with log p(z_j = k, contexts if given)."""
+    previous = None
+    for draw, parameters in parameters_of_draws(posterior, seed, n_new, n_repeats):
+        if draw is not previous:  # contexts do not depend on the repeat
+            previous = draw
+            log_context = np.zeros((corpus.n_groups, parameters.n_clusters + 1))
+            if given_contexts:
+                log_context = log_context_given_cluster(posterior, draw, corpus)
+        yield parameters, log_cluster_prior(parameters, log_context)
 
 
 def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corpus]:
     """Split each group's tokens at random into an observed half and a scored half.
 
-    Of an odd number the extra token is observed, so a group of fewer than two tokens has
-    nothing to score.
+    The extra token of an odd number is observed, so a group of fewer than two tokens has no token
+    to score.
 
     Examples
     --------
@@ -270,7 +267,7 @@ def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corp
 
 
 def _tokens(corpus: Corpus, group: NDArray[np.int64], chosen: NDArray[np.bool_]) -> Corpus:
-    """Return the corpus with the chosen tokens alone, group by group, in the order of storage."""
+    """Return the corpus with the chosen tokens only, in storage order."""
     content = corpus.content
     sizes = np.bincount(group[chosen], minlength=corpus.n_groups)
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -283,16 +280,8 @@ def _tokens(corpus: Corpus, group: NDArray[np.int64], chosen: NDArray[np.bool_])
     return Corpus(Vectors(start, content.values[chosen]))
 
 
-def perplexity_value(log_likelihood: float, n_tokens: int) -> float:
-    """Return exp(−log-likelihood per token); NaN where there is none."""
-    if n_tokens == 0:
-        return math.nan
-    with np.errstate(over="ignore"):  # beyond the largest float it is infinite, and says so
-        return float(np.exp(-log_likelihood / n_tokens))
-
-
 def whole_group_method(posterior: Posterior) -> str:
-    """Return the method that gives p(w_j) for this model: "exact", or "left_to_right".
+    """Return the method that computes p(w_j) for this model: "exact" or "left_to_right".
 
     Examples
     --------
@@ -308,27 +297,23 @@ def whole_group_method(posterior: Posterior) -> str:
 
 def _check_method(method: str, finite: bool) -> None:
     if method not in METHODS:
-        known = ", ".join(map(repr, METHODS))
-        raise InputError(f"method is {method!r}, but one of {known} is wanted")
+        raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     if finite and method == "exact":
         raise InputError(
-            "method is 'exact', but lam is finite in this model, where no sum is exact: "
+            "method 'exact' requires lam=inf, got a finite lam: "
             "'left_to_right' estimates the same probability"
         )
     if finite and method == "printed":
-        raise InputError(
-            "method is 'printed', which is a formula of the paper's model, lam=inf, "
-            "but lam is finite in this model"
-        )
+        raise InputError("method 'printed' requires the paper's model, lam=inf, got a finite lam")
     if not finite and method == "left_to_right":
         raise InputError(
-            "method is 'left_to_right', which estimates what a finite lam makes unknown, "
-            "but lam is infinite in this model: 'exact' is that probability"
+            "method 'left_to_right' requires a finite lam, got lam=inf: "
+            "'exact' is the same probability"
         )
 
 
 def _seed(random_state: object, posterior: Posterior) -> int:
-    """Return the number that all randomness of one call follows from."""
+    """Return the seed of all random numbers of one call."""
     if random_state is None:
         return int(posterior.seed)
     if isinstance(random_state, np.random.Generator):
@@ -336,6 +321,5 @@ def _seed(random_state: object, posterior: Posterior) -> int:
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
     raise InputError(
-        f"random_state is {random_state!r}, "
-        "but a whole number from 0 on, a Generator or None is wanted"
+        f"random_state must be an integer >= 0, a Generator or None, got {random_state!r}"
     )

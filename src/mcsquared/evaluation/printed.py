@@ -1,4 +1,4 @@
-"""The perplexity of the paper's appendix, as printed: not a probability."""
+"""The perplexity formula in the paper's appendix, as printed: not a probability."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import softmax
 
 from mcsquared.corpus import Words
 from mcsquared.errors import InputError
-from mcsquared.prediction.likelihood import (
-    log_context_given_cluster,
-    log_words_given_cluster,
-    token_blocks,
-)
+from mcsquared.prediction.likelihood import log_context_given_cluster, row_blocks
 from mcsquared.prediction.parameters import (
     PRINTED,
     dense_statistics,
@@ -27,8 +22,6 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.posterior import ParameterDraw, Posterior
 
-__all__ = ["log_printed"]
-
 Floats = NDArray[np.float64]
 
 SMOOTH = 0.1  # the appendix: "a constant smooth parameter, roughly set as 0.1"
@@ -37,37 +30,40 @@ SMOOTH = 0.1  # the appendix: "a constant smooth parameter, roughly set as 0.1"
 def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed: int) -> Floats:
     """Return log Π_i (1/T) Σ_t τᵗ_{k, m} ψᵗ_{m, w_ji} of each group, float64 (n_groups,).
 
-    The appendix estimates z_j = k and l_ji = m of the test data, without saying how, and puts the
-    same k and m into every draw t. Here they are sampled once, from their conditional given the
-    last kept draw (and the group's contexts, where given), over that draw's clusters and topics:
+    The appendix estimates z_j = k and l_ji = m of the test data, without saying how, and uses the
+    same k and m in every draw t. Here they are sampled once, from their conditional given the last
+    stored draw (and the group's contexts, if given), over that draw's clusters and topics:
 
         p(z_j = k)  ∝  n_k p(x_j | k) Π_i Σ_m τ_km ψ_m,w_ji        p(l_ji = m)  ∝  τ_km ψ_m,w_ji
 
-    τ and ψ are the appendix's: ψ smoothed by 0.1 whatever the prior is, τ over existing topics
-    alone. A label that a draw does not have gets what the formulas give with counts of zero: a
-    topic τ = 0, a cluster τ = ε. Labels mean nothing across draws, so neither does their mean.
+    τ and ψ are the appendix's: ψ smoothed by 0.1 for any prior, τ over existing topics only. Labels
+    that do not exist in a draw have the formulas' values for counts of zero: τ = 0 for a topic,
+    τ = ε for a cluster. Labels have no meaning across draws, and neither has the mean over draws.
     """
     if not isinstance(corpus.content, Words):
-        raise InputError("method is 'printed', which is defined for words, but content is vectors")
+        raise InputError("content must be words for method 'printed', got vectors")
     draws = posterior.parameters
     if not draws or draws[-1].topics_in_cluster.shape[1] == 0:
-        raise InputError("method is 'printed', which needs topics, but the model has none")
-    rng = stream(seed, PRINTED)
-    counts = corpus.content.counts
-    log_context = None
+        raise InputError("method 'printed' requires a model with topics, got none")
+    rng, last, counts = stream(seed, PRINTED), draws[-1], corpus.content.counts
+    tau, psi = printed_parameters(last, last.topics_in_cluster.shape)
+    log_weight = counts.astype(np.float64) @ np.log(tau @ psi).T
+    log_weight += np.log(groups_in_cluster(posterior, last))
     if given_contexts:
-        log_context = log_context_given_cluster(posterior, draws[-1], corpus)[:, :-1]
-    sizes = groups_in_cluster(posterior, draws[-1])
-    cluster = _sample_clusters(draws[-1], sizes, counts, log_context, rng)
+        log_weight += log_context_given_cluster(posterior, last, corpus)[:, :-1]
+    cluster_of_group = _sample_rows(softmax(log_weight, axis=1), rng)
+
     group = np.repeat(np.arange(corpus.n_groups), corpus.content.tokens_per_group)
     word = np.repeat(counts.indices, counts.data)
-    topic = _sample_topics(draws[-1], cluster[group], word, rng)
+    cluster, topic = cluster_of_group[group], np.empty(len(word), np.int64)
+    for block in row_blocks(len(word), len(psi)):
+        topic[block] = _sample_rows(tau[cluster[block]] * psi[:, word[block]].T, rng)
 
     shape = tuple(np.max([draw.topics_in_cluster.shape for draw in draws], axis=0))
     total = np.zeros(len(word))
     for draw in draws:
-        topic_given_cluster, word_given_topic = printed_parameters(draw, shape)
-        total += topic_given_cluster[cluster[group], topic] * word_given_topic[topic, word]
+        tau, psi = printed_parameters(draw, shape)
+        total += tau[cluster, topic] * psi[topic, word]
     log_token = np.log(total / len(draws))
     return np.bincount(group, log_token, minlength=corpus.n_groups).astype(np.float64)
 
@@ -75,7 +71,8 @@ def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed
 def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Floats, Floats]:
     """Return the appendix's τ (n_clusters, n_topics) and ψ (n_topics, n_words).
 
-    ``shape`` is (n_clusters, n_topics), at least the draw's own; what is more has counts of zero.
+    ``shape`` is (n_clusters, n_topics), at least that of the draw; additional labels have counts
+    of zero.
     """
     n_clusters, n_topics = draw.topics_in_cluster.shape
     weights = np.zeros(shape)
@@ -88,37 +85,6 @@ def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Flo
         weights / weights.sum(axis=1, keepdims=True),
         smoothed / smoothed.sum(axis=1, keepdims=True),
     )
-
-
-def _sample_clusters(
-    draw: ParameterDraw,
-    sizes: NDArray[np.int64],
-    counts: sparse.csr_matrix,
-    log_context: Floats | None,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Sample the cluster of every group among those of the draw."""
-    topic_given_cluster, word_given_topic = printed_parameters(draw, draw.topics_in_cluster.shape)
-    log_word = np.log(topic_given_cluster @ word_given_topic).T
-    log_weight = log_words_given_cluster(counts, log_word) + np.log(sizes)
-    if log_context is not None:
-        log_weight += log_context
-    return _sample_rows(softmax(log_weight, axis=1), rng)
-
-
-def _sample_topics(
-    draw: ParameterDraw,
-    cluster: NDArray[np.int64],
-    word: NDArray[np.int32],
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Sample the topic of every token given its cluster and word."""
-    topic_given_cluster, word_given_topic = printed_parameters(draw, draw.topics_in_cluster.shape)
-    topic = np.empty(len(word), np.int64)
-    for block in token_blocks(len(word), len(word_given_topic)):
-        weights = topic_given_cluster[cluster[block]] * word_given_topic[:, word[block]].T
-        topic[block] = _sample_rows(weights, rng)
-    return topic
 
 
 def _sample_rows(weights: Floats, rng: np.random.Generator) -> NDArray[np.int64]:

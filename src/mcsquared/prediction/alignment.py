@@ -1,4 +1,4 @@
-"""New groups in the words and categories of training."""
+"""Align new groups with the vocabulary and the context categories of training."""
 
 from __future__ import annotations
 
@@ -15,51 +15,50 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.posterior import Posterior
 
-__all__ = ["aligned", "check_names", "check_width"]
+SIMILARITY_CUTOFF = 0.7  # of `difflib`: "yaer" and "years" are this similar to "year"
 
 
-CLOSE = 0.7  # as `difflib` measures it: "yaer" and "years" are this close to "year"
+def align(posterior: Posterior, corpus: Corpus) -> Corpus:
+    """Return the corpus with the vocabulary and the context categories of training.
 
-
-def aligned(posterior: Posterior, corpus: Corpus) -> Corpus:
-    """Return the corpus in the words and context categories of training.
-
-    Words unseen in training are dropped, categories unseen in training are missing, contexts that
-    the model does not know are not looked at. A corpus that fits already is returned as it is.
+    Words unseen in training are dropped, categories unseen in training become missing values, and
+    contexts unknown to the model are ignored. A corpus that already matches is returned unchanged.
     """
-    words = isinstance(corpus.content, Words)
-    if words != (posterior.vocabulary is not None):
-        found, wanted = ("words", "vectors") if words else ("vectors", "words")
-        raise InputError(f"the corpus holds {found}, but the model was fitted to {wanted}")
-    family, content = posterior.priors.content, corpus.content
-    if isinstance(content, Vectors) and family.n_dimensions not in (None, content.width):
+    found, required = (
+        "words" if words else "vectors"
+        for words in (isinstance(corpus.content, Words), posterior.vocabulary is not None)
+    )
+    if found != required:
+        raise InputError(f"content must be {required}, as in training, got {found}")
+    width = posterior.priors.content.n_dimensions
+    if isinstance(corpus.content, Vectors) and width not in (None, corpus.content.width):
         raise InputError(
-            f"the corpus holds vectors of {content.width} numbers, "
-            f"but the model was fitted to vectors of {family.n_dimensions}"
+            f"content must be vectors of {width} numbers, as in training, "
+            f"got vectors of {corpus.content.width}"
         )
-    if _fits(posterior, corpus):
+    if _matches(posterior, corpus):
         return corpus
     return corpus.aligned_to(posterior.vocabulary, posterior.contexts)
 
 
 def check_names(posterior: Posterior, corpus: Corpus) -> None:
-    """Refuse contexts under names that look misspelt, which would say nothing without a word.
+    """Raise an error for context names that look misspelt, which would otherwise be ignored.
 
-    Other columns may stand beside those of the model. A name is taken for misspelt if it is like
-    one that the model knows and the corpus lacks.
+    Additional contexts are allowed. A name counts as misspelt if it is unknown to the model and
+    similar to a context that the corpus lacks.
     """
     known, found = list(posterior.contexts), list(corpus.contexts)
-    lacking = [name for name in known if name not in found]
+    lacking = [str(name) for name in known if name not in found]
     for name in found:
-        like = get_close_matches(str(name), map(str, lacking), n=1, cutoff=CLOSE)
-        if name not in known and like:
+        similar = get_close_matches(str(name), lacking, n=1, cutoff=SIMILARITY_CUTOFF)
+        if name not in known and similar:
             raise InputError(
-                f"contexts has {name!r}, which the model does not know, and lacks {like[0]!r}"
+                f"contexts must use the names of training, got {name!r} but no {similar[0]!r}"
             )
 
 
 def check_width(posterior: Posterior, corpus: Corpus, n_features: int) -> None:
-    """Refuse vectors of another width than those of training; a user's own family may take any."""
+    """Raise an error if vectors have another width than in training; Python families accept any."""
     if posterior.priors.content.kernel is None or not isinstance(corpus.content, Vectors):
         return
     width = corpus.content.width
@@ -69,21 +68,21 @@ def check_width(posterior: Posterior, corpus: Corpus, n_features: int) -> None:
         )
 
 
-def _fits(posterior: Posterior, corpus: Corpus) -> bool:
+def _matches(posterior: Posterior, corpus: Corpus) -> bool:
     if not _same_names(posterior.vocabulary, corpus.vocabulary):
         return False
-    for name, reference in posterior.contexts.items():
-        column = corpus.contexts.get(name)
-        if column is None:
-            continue
-        if column.kind != reference.kind:
-            return False
-        if not _same_names(reference.categories, column.categories):
-            return False
-    return True
+    pairs = [
+        (reference, corpus.contexts[name])
+        for name, reference in posterior.contexts.items()
+        if name in corpus.contexts
+    ]
+    return all(
+        column.kind == reference.kind and _same_names(reference.categories, column.categories)
+        for reference, column in pairs
+    )
 
 
-def _same_names(wanted: NDArray[Any] | None, found: NDArray[Any] | None) -> bool:
-    if wanted is None or found is None:
-        return wanted is None
-    return np.array_equal(wanted, found)
+def _same_names(expected: NDArray[Any] | None, found: NDArray[Any] | None) -> bool:
+    if expected is None or found is None:
+        return expected is None
+    return np.array_equal(expected, found)

@@ -1,4 +1,4 @@
-"""Which cluster a new group belongs to, and whether to one never seen."""
+"""Cluster probabilities of new groups, including the probability of a new cluster."""
 
 from __future__ import annotations
 
@@ -10,24 +10,18 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from mcsquared.posterior.consensus import share_of_consensus
-from mcsquared.prediction.alignment import aligned
+from mcsquared.prediction.alignment import align
+from mcsquared.prediction.fold_in import fold_in_groups
 from mcsquared.prediction.likelihood import (
     log_cluster_prior,
     log_context_given_cluster,
     log_group_given_cluster,
 )
-from mcsquared.prediction.parameters import Globals, draws_of_globals
-from mcsquared.prediction.varying import fold_in_groups
+from mcsquared.prediction.parameters import ModelParameters, parameters_of_draws
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.posterior import ParameterDraw, Posterior
-
-__all__ = [
-    "cluster_probabilities",
-    "draw_cluster_probabilities",
-    "most_probable_cluster",
-]
 
 Floats = NDArray[np.float64]
 
@@ -35,9 +29,9 @@ Floats = NDArray[np.float64]
 def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats, Floats]:
     """Return each group's probability of every consensus cluster, and of a new cluster.
 
-    The mean over the kept parameter draws of p(z_j = k | contents and contexts of j), where cluster
-    k of a draw counts for consensus cluster c by the share of its groups that are in c. Groups that
-    vary around their cluster (a finite lam) are sampled, and this is a mean over samples too.
+    The mean over stored parameter draws of p(z_j = k | contents and contexts of j). Cluster k of a
+    draw contributes to consensus cluster c in proportion to the share of its groups that are in c.
+    For a finite lam, groups are sampled, and the result is also a mean over samples.
 
     Returns
     -------
@@ -46,18 +40,18 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
     new : float64 (n_groups,)
         The probability that the cluster is new.
     """
-    corpus = aligned(posterior, corpus)
+    corpus = align(posterior, corpus)
     n_groups = corpus.n_groups
     total = np.zeros((n_groups, posterior.n_clusters))
     log_scale = np.full(n_groups, -np.inf)
     new = np.zeros(n_groups)
-    for draw, parameters in draws_of_globals(posterior):
+    for draw, parameters in parameters_of_draws(posterior):
         log_joint = _log_joint(posterior, draw, parameters, corpus)
         log_known = logsumexp(log_joint[:, : parameters.n_clusters], axis=1)
         log_known -= logsumexp(log_joint, axis=1)
         new += np.clip(-np.expm1(log_known), 0.0, 1.0)
         known = softmax(log_joint[:, : parameters.n_clusters], axis=1)
-        # Scaled by the largest so far: a group that is almost surely new has a row that sums to 1.
+        # Relative to the largest so far: the row of a group that is almost surely new sums to 1.
         scale = np.maximum(log_scale, log_known)
         total *= np.exp(log_scale - scale)[:, None]
         share = share_of_consensus(posterior.cluster_of_group[draw.draw], posterior.labels)
@@ -75,7 +69,7 @@ def most_probable_cluster(posterior: Posterior, corpus: Corpus) -> NDArray[np.in
 def draw_cluster_probabilities(
     posterior: Posterior,
     draw: ParameterDraw,
-    parameters: Globals,
+    parameters: ModelParameters,
     corpus: Corpus,
     leave_out: str | None = None,
 ) -> Floats:
@@ -89,13 +83,13 @@ def draw_cluster_probabilities(
 def _log_joint(
     posterior: Posterior,
     draw: ParameterDraw,
-    parameters: Globals,
+    parameters: ModelParameters,
     corpus: Corpus,
     leave_out: str | None = None,
 ) -> Floats:
+    """Return log p(z_j = k | j) up to a constant per group."""
     log_context = log_context_given_cluster(posterior, draw, corpus, leave_out)
     log_prior = log_cluster_prior(parameters, log_context)
-    family = posterior.priors.content
-    if not math.isinf(parameters.lam):
-        return fold_in_groups(corpus, parameters, family, log_prior).log_cluster
-    return log_prior + log_group_given_cluster(corpus, parameters, family)
+    if math.isinf(parameters.lam):
+        return log_prior + log_group_given_cluster(corpus, parameters)
+    return fold_in_groups(corpus, parameters, log_prior).log_cluster

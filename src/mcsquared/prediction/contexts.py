@@ -1,4 +1,4 @@
-"""What a context of a new group probably is, given its content and its other contexts."""
+"""Predictive distributions of a context of new groups, given content and other contexts."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.checks import check_whole
 from mcsquared.errors import InputError
-from mcsquared.prediction.alignment import aligned
+from mcsquared.prediction.alignment import align
 from mcsquared.prediction.clusters import draw_cluster_probabilities
-from mcsquared.prediction.likelihood import context_statistics
-from mcsquared.prediction.parameters import draws_of_globals
-from mcsquared.prediction.predictive import mixture_summary
+from mcsquared.prediction.likelihood import context_statistics, row_blocks
+from mcsquared.prediction.parameters import parameters_of_draws
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from mcsquared.corpus import Column, Corpus
     from mcsquared.families import ConjugateFamily
+    from mcsquared.families.traits import Predictive
     from mcsquared.posterior import Posterior
-
-__all__ = ["context_distribution"]
 
 Floats = NDArray[np.float64]
 
-GROUPS_AT_ONCE = 20_000  # their cluster probabilities of all draws are held together
+BATCH_GROUPS = 20_000  # limits the array of cluster probabilities over all draws
 TOP = 10
+LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
+GRID_POINTS = 4001
 
 
 def context_distribution(
@@ -36,63 +37,62 @@ def context_distribution(
 
         p(x | j)  =  mean over draws of Σ_k p(z_j = k | content and other contexts of j) p(x | k)
 
-    The context itself is not used, even where the corpus has it.
+    The context itself is not used, even if the corpus has it.
 
     Parameters
     ----------
     top : int, optional
-        How many of the most probable values to list, 10 by default; for categories, bags (of
-        which one entry is predicted) and booleans.
+        Number of most probable values to list, 10 by default; for categories, bags (of which one
+        entry is predicted) and booleans.
 
     Returns
     -------
     pandas.DataFrame
         Categories, bags, booleans: group, rank (from 1), value, probability. Numbers and dates:
-        group, mean, sd (of dates: in days), lower, upper (the interval holds 90 %). Vectors: the
-        same per dimension.
+        group, mean, sd (of dates: in days), lower, upper (a 90% interval). Vectors: the same per
+        dimension.
     """
     import pandas as pd
 
     if name not in posterior.priors.contexts:
         known = ", ".join(map(repr, posterior.priors.contexts)) or "none"
-        raise InputError(f"name is {name!r}, but the model's contexts are {known}")
-    if top is not None and not (isinstance(top, int | np.integer) and top >= 1 and top is not True):
-        raise InputError(f"top is {top!r}, but a whole number of at least 1 is wanted")
-    corpus = aligned(posterior, corpus)
+        raise InputError(f"name must be a context of the model ({known}), got {name!r}")
+    if top is not None:
+        check_whole("top", top, 1)
+    corpus = align(posterior, corpus)
     family, column = posterior.priors.contexts[name], posterior.contexts[name]
-    parts = []
-    for first in range(0, corpus.n_groups, GROUPS_AT_ONCE):
-        block = corpus[np.arange(first, min(first + GROUPS_AT_ONCE, corpus.n_groups))]
-        weights, statistics = _mixture(posterior, block, name)
-        outcomes = family.outcomes()
-        if outcomes is not None:
-            values = np.asarray(
-                [False, True] if column.categories is None else column.categories, dtype=object
-            )
-            probability = np.exp(family.log_predictive(outcomes, statistics))[: len(values)]
-            parts.append(_ranked(weights, probability, values, block.group_names, top or TOP))
-        elif family.has_predictive:
-            parts.append(_summarised(weights, family, statistics, column, block.group_names))
-        else:
-            raise InputError(
-                f"context {name!r} cannot be predicted: its family {type(family).__name__} "
-                "defines neither outcomes nor predictive"
-            )
-    return pd.concat(parts, ignore_index=True)
+    outcomes = family.outcomes()
+    if outcomes is None and not family.has_predictive:
+        raise InputError(
+            f"context {name!r} cannot be predicted: its family {type(family).__name__} "
+            "defines neither outcomes nor predictive"
+        )
+    frames = []
+    for first in range(0, corpus.n_groups, BATCH_GROUPS):
+        batch = corpus[np.arange(first, min(first + BATCH_GROUPS, corpus.n_groups))]
+        weights, statistics = _mixture(posterior, batch, name)
+        if outcomes is None:
+            frames.append(_summarise(weights, family, statistics, column, batch.group_names))
+            continue
+        names = [False, True] if column.categories is None else column.categories
+        values = np.asarray(names, dtype=object)
+        probability = np.exp(family.log_predictive(outcomes, statistics))[: len(values)]
+        frames.append(_rank(weights, probability, values, batch.group_names, top or TOP))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, Floats]:
     """Return the weights (n_groups, n_components) and statistics of all draws' clusters."""
     weights, statistics = [], []
     family, column = posterior.priors.contexts[name], posterior.contexts[name]
-    for draw, parameters in draws_of_globals(posterior):
+    for draw, parameters in parameters_of_draws(posterior):
         weights.append(draw_cluster_probabilities(posterior, draw, parameters, corpus, name))
         labels = posterior.cluster_of_group[draw.draw]
         statistics.append(context_statistics(column, family, labels, parameters.n_clusters))
     return np.hstack(weights) / len(weights), np.vstack(statistics)
 
 
-def _ranked(
+def _rank(
     weights: Floats, probability: Floats, values: NDArray[Any], names: NDArray[Any], top: int
 ) -> pd.DataFrame:
     """Rank the values of each group; ``probability`` is (n_values, n_components)."""
@@ -101,9 +101,7 @@ def _ranked(
     n_groups, top = len(weights), min(top, len(values))
     chosen = np.empty((n_groups, top), np.int64)
     shares = np.empty((n_groups, top))
-    step = max(1, (1 << 21) // max(len(values), 1))  # groups × values only in blocks
-    for first in range(0, n_groups, step):
-        block = slice(first, first + step)
+    for block in row_blocks(n_groups, len(values)):
         share = weights[block] @ probability.T
         best = np.sort(np.argpartition(-share, top - 1, axis=1)[:, :top], axis=1)
         order = np.argsort(-np.take_along_axis(share, best, 1), axis=1, kind="stable")
@@ -119,27 +117,68 @@ def _ranked(
     )
 
 
-def _summarised(
+def _summarise(
     weights: Floats,
     family: ConjugateFamily,
     statistics: Floats,
     column: Column,
     names: NDArray[Any],
 ) -> pd.DataFrame:
+    """Summarise the mixture of each group, one row per group and dimension."""
     import pandas as pd
 
-    parts = []
-    dimensions = family.predictive(statistics)
-    for dimension, components in enumerate(dimensions):
+    frames = []
+    for dimension, components in enumerate(family.predictive(statistics)):
         mean, sd, lower, upper = mixture_summary(weights, components)
         table: dict[str, Any] = {"group": names}
         if column.kind == "vector":
             table["dimension"] = dimension
         table |= {"mean": column.display(mean), "sd": sd}
         table |= {"lower": column.display(lower), "upper": column.display(upper)}
-        parts.append(pd.DataFrame(table))
-    if len(parts) == 1:
-        return parts[0]
-    # Group by group rather than dimension by dimension.
-    rows = np.arange(len(names) * len(parts)).reshape(len(parts), len(names)).T.ravel()
-    return pd.concat(parts, ignore_index=True).iloc[rows].reset_index(drop=True)
+        frames.append(pd.DataFrame(table))
+    if len(frames) == 1:
+        return frames[0]
+    # Ordered by group, then by dimension.
+    rows = np.arange(len(names) * len(frames)).reshape(len(frames), len(names)).T.ravel()
+    return pd.concat(frames, ignore_index=True).iloc[rows].reset_index(drop=True)
+
+
+def mixture_summary(
+    weights: Floats, components: Predictive, tail: float = 0.05
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return mean, standard deviation and the two ``tail`` quantiles of each row's mixture.
+
+    Parameters
+    ----------
+    weights : float64 (n, n_components)
+        Rows sum to 1.
+    """
+    centre = float(components.mean.mean())  # squared deviations lose fewer digits than squares
+    deviation = components.mean - centre
+    mean = weights @ deviation
+    with np.errstate(invalid="ignore"):
+        square = weights @ (components.variance + deviation**2)
+    sd = np.sqrt(np.maximum(square - mean**2, 0.0))
+
+    grid = _grid(components)
+    cumulative = components.distribution.cdf(grid)  # (n_components, n_points)
+    lower, upper = np.empty(len(weights)), np.empty(len(weights))
+    for block in row_blocks(len(weights), len(grid)):
+        for j, curve in enumerate(weights[block] @ cumulative, start=block.start):
+            if components.discrete:
+                index = np.searchsorted(curve, [tail, 1.0 - tail])
+                lower[j], upper[j] = grid[np.minimum(index, len(grid) - 1)]
+            else:
+                lower[j], upper[j] = np.interp([tail, 1.0 - tail], curve, grid)
+    return mean + centre, sd, lower, upper
+
+
+def _grid(components: Predictive) -> Floats:
+    """Return the points at which cumulative distributions are evaluated: quantiles of all."""
+    points = np.unique(components.distribution.ppf(LEVELS))
+    points = points[np.isfinite(points)]
+    if components.discrete and points[-1] < GRID_POINTS:
+        points = np.arange(0.0, points[-1] + 1.0)
+    if len(points) > GRID_POINTS:
+        points = points[np.linspace(0, len(points) - 1, GRID_POINTS).round().astype(int)]
+    return points

@@ -1,12 +1,13 @@
-"""How probable a group's content and contexts are in each cluster of a kept draw.
+"""Log-likelihood of a group's content and contexts in each cluster of a stored draw.
 
-Nothing here makes an array of groups × words, nor of tokens × clusters: words go through one
-sparse product, vectors through blocks of tokens.
+No function creates an array of groups × words or of tokens × clusters: words use one sparse
+product, vectors are processed in batches of groups.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,106 +16,146 @@ from scipy.special import logsumexp
 
 from mcsquared.corpus import Words
 from mcsquared.model.priors import vector_observations
-from mcsquared.prediction.parameters import Globals, log_content
+from mcsquared.prediction.parameters import ModelParameters
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Column, Corpus
     from mcsquared.families import ConjugateFamily
     from mcsquared.posterior import ParameterDraw, Posterior
 
-__all__ = [
-    "context_statistics",
-    "log_cluster_prior",
-    "log_context_given_cluster",
-    "log_group_given_cluster",
-    "log_mixture",
-    "log_word_given_cluster",
-    "log_words_given_cluster",
-    "sum_by_group",
-    "token_blocks",
-]
-
 Floats = NDArray[np.float64]
 
-BLOCK_NUMBERS = 1 << 21  # numbers in a block's largest array: 16 MB
+BATCH_SIZE = 1 << 22  # numbers in the largest array of a batch of groups: 32 MB
+BLOCK_SIZE = 1 << 21  # numbers in the largest array of a block of rows: 16 MB
+
+
+class TokenBatch(NamedTuple):
+    """Some groups of a corpus with the log-likelihood of their tokens in each topic.
+
+    Parameters
+    ----------
+    groups : slice
+    counts : csr_matrix (n_groups, n_rows)
+        Number of occurrences of each row of ``log_likelihood`` in each group.
+    log_likelihood : float64 (n_rows, n_topics)
+        One row per distinct word, or per vector.
+    """
+
+    groups: slice
+    counts: sparse.csr_matrix
+    log_likelihood: Floats
+
+
+def token_batches(corpus: Corpus, parameters: ModelParameters) -> Iterator[TokenBatch]:
+    """Split a corpus into batches of whole groups, limited by `BATCH_SIZE`."""
+    content = corpus.content
+    words = isinstance(content, Words)
+    start = content.counts.indptr if isinstance(content, Words) else content.start
+    observations = None if words else vector_observations(corpus, parameters.family)
+    step = BATCH_SIZE // max(parameters.log_topic_given_cluster.shape[1], 1)
+    first = 0
+    while first < corpus.n_groups:
+        last = int(np.searchsorted(start, start[first] + step, side="right")) - 1
+        last = min(max(last, first + 1), corpus.n_groups)
+        offsets = start[first : last + 1] - start[first]
+        if isinstance(content, Words):
+            entries = slice(start[first], start[last])
+            ids, rows = np.unique(content.counts.indices[entries], return_inverse=True)
+            times, likelihood = content.counts.data[entries], parameters.log_words(ids)
+        else:
+            rows = np.arange(offsets[-1], dtype=np.int32)
+            times = np.ones(len(rows), np.int32)
+            likelihood = parameters.log_vectors(observations[start[first] : start[last]])
+        shape = (last - first, len(likelihood))
+        counts = sparse.csr_matrix((times, rows.ravel(), offsets), shape=shape)
+        yield TokenBatch(slice(first, last), counts, likelihood)
+        first = last
+
+
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Split rows into blocks whose rows × ``width`` arrays are limited by `BLOCK_SIZE`."""
+    step = max(1, BLOCK_SIZE // max(width, 1))
+    return (slice(first, first + step) for first in range(0, n_rows, step))
 
 
 def log_mixture(log_likelihood: Floats, log_weights: Floats) -> Floats:
-    """Return log Σ_m exp(log_likelihood[n, m] + log_weights[k, m]): shape (n, k).
+    """Return log Σ_m exp(log_likelihood[n, m] + log_weights[k, m]), shape (n, k).
 
-    One matrix product, each row shifted by its largest term. A sum that comes near the smallest
-    float all the same is done again in logs.
+    One matrix product per block of rows, each row shifted by its largest term. Sums near the
+    smallest float are recomputed in logs.
     """
-    top = log_likelihood.max(axis=1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    total = np.exp(log_likelihood - top) @ np.exp(log_weights).T
-    with np.errstate(divide="ignore"):
-        result = np.log(total) + top
-    tiny = total < 1e-280
-    for cluster in np.flatnonzero(tiny.any(axis=0)):
-        rows = tiny[:, cluster]
-        result[rows, cluster] = logsumexp(log_likelihood[rows] + log_weights[cluster], axis=1)
+    result = np.empty((len(log_likelihood), len(log_weights)))
+    weights = np.exp(log_weights).T
+    for block in row_blocks(len(result), max(log_weights.shape)):
+        rows = log_likelihood[block]
+        top = rows.max(axis=1, keepdims=True)
+        top = np.where(np.isfinite(top), top, 0.0)
+        total = np.exp(rows - top) @ weights
+        with np.errstate(divide="ignore"):
+            result[block] = np.log(total) + top
+        tiny = total < 1e-280
+        for k in np.flatnonzero(tiny.any(axis=0)):
+            chosen = np.flatnonzero(tiny[:, k])
+            result[block.start + chosen, k] = logsumexp(rows[chosen] + log_weights[k], axis=1)
     return result
 
 
-def log_word_given_cluster(parameters: Globals) -> Floats:
+def log_word_given_cluster(parameters: ModelParameters) -> Floats:
     """Return log P_kw = log Σ_m τ_km ψ_mw, transposed: shape (n_words, n_clusters + n_new)."""
-    log_psi, log_tau = parameters.content_parameters, parameters.log_topic_given_cluster
-    n_words = log_psi.shape[1]
-    result = np.empty((n_words, log_tau.shape[0]))
-    step = max(1, BLOCK_NUMBERS // max(log_tau.shape))
-    for first in range(0, n_words, step):
-        block = slice(first, first + step)
-        result[block] = log_mixture(log_psi[:, block].T, log_tau)
-    if n_words and not np.allclose(np.exp(result).sum(axis=0), 1.0, rtol=0.0, atol=1e-8):
-        raise ArithmeticError("the words' probabilities of some cluster do not sum to 1")
+    result = log_mixture(parameters.content_parameters.T, parameters.log_topic_given_cluster)
+    if len(result) and not np.allclose(np.exp(result).sum(axis=0), 1.0, rtol=0.0, atol=1e-8):
+        raise ArithmeticError("word probabilities of every cluster must sum to 1")
     return result
 
 
-def log_group_given_cluster(corpus: Corpus, parameters: Globals, family: ConjugateFamily) -> Floats:
-    """Return log Π_i Σ_m τ_km ψ_m(w_ji), shape (n_groups, n_clusters + n_new).
+def log_group_given_cluster(corpus: Corpus, parameters: ModelParameters) -> Floats:
+    """Return log Π_i Σ_m τ_km ψ_m(w_ji) for λ = ∞, shape (n_groups, n_clusters + n_new).
 
-    The tokens are a sequence: no multinomial coefficient. A group without tokens has 0.
+    Tokens are a sequence: there is no multinomial coefficient. A group without tokens has 0.
     """
     if isinstance(corpus.content, Words):
-        return log_words_given_cluster(corpus.content.counts, log_word_given_cluster(parameters))
-    result = np.zeros((corpus.n_groups, len(parameters.log_weight_of_cluster)))
-    observations = vector_observations(corpus, family)
-    group_of_token = np.repeat(np.arange(corpus.n_groups), corpus.content.tokens_per_group)
-    for block in token_blocks(len(observations), max(parameters.log_topic_given_cluster.shape)):
-        likelihood = log_content(family, observations[block], parameters.content_parameters)
-        log_token = log_mixture(likelihood, parameters.log_topic_given_cluster)
-        groups, sums = sum_by_group(group_of_token[block], log_token)
-        result[groups] += sums
+        counts = corpus.content.counts.astype(np.float64)
+        return np.asarray(counts @ log_word_given_cluster(parameters))
+    log_tau = parameters.log_topic_given_cluster
+    result = np.zeros((corpus.n_groups, len(log_tau)))
+    for batch in token_batches(corpus, parameters):
+        result[batch.groups] = batch.counts @ log_mixture(batch.log_likelihood, log_tau)
     return result
 
 
-def log_words_given_cluster(counts: sparse.csr_matrix, log_word: Floats) -> Floats:
-    """Return Σ_w n_jw log P_kw: one sparse × dense product, shape (n_groups, n_columns)."""
-    return np.asarray(counts.astype(np.float64) @ log_word)
+def log_tokens_given_topics(batch: TokenBatch, topics: Floats) -> Floats:
+    """Return log Σ_m θ_jm ψ_m(w) of every entry of a batch's counts, float64 (n_entries,).
 
-
-def token_blocks(n_tokens: int, width: int) -> list[slice]:
-    """Cut the tokens into blocks whose tokens × ``width`` arrays stay small."""
-    step = max(1, BLOCK_NUMBERS // max(width, 1))
-    return [slice(first, min(first + step, n_tokens)) for first in range(0, n_tokens, step)]
-
-
-def sum_by_group(group_of_token: NDArray[np.int64], values: Floats) -> tuple[slice, Floats]:
-    """Sum the rows of a block of tokens by group: the groups it touches, and their sums."""
-    first, last = int(group_of_token[0]), int(group_of_token[-1]) + 1
-    n_tokens = len(group_of_token)
-    member = sparse.csr_matrix(
-        (np.ones(n_tokens), (group_of_token - first, np.arange(n_tokens))),
-        shape=(last - first, n_tokens),
+    Parameters
+    ----------
+    topics : float64 (n_groups, n_topics)
+        θ of the batch's groups.
+    """
+    top = batch.log_likelihood.max(axis=1)
+    likelihood = np.exp(batch.log_likelihood - top[:, None])
+    row, counts = batch.counts.indices, batch.counts
+    group = np.repeat(np.arange(len(topics)), np.diff(counts.indptr))
+    total = np.empty(len(row))
+    for block in row_blocks(len(row), 2 * topics.shape[1]):
+        total[block] = np.einsum("em,em->e", likelihood[row[block]], topics[group[block]])
+    tiny = np.flatnonzero(total < 1e-280)
+    total[tiny] = 1.0
+    result = np.log(total) + top[row]
+    result[tiny] = np.logaddexp.reduce(
+        safe_log(topics[group[tiny]]) + batch.log_likelihood[row[tiny]], axis=1
     )
-    return slice(first, last), np.asarray(member @ values)
+    return result
+
+
+def safe_log(probability: Floats) -> Floats:
+    """Return logarithms, with zeros replaced by the smallest normal float."""
+    return np.log(np.maximum(probability, np.finfo(np.float64).tiny))
 
 
 def context_statistics(
     column: Column, family: ConjugateFamily, labels: NDArray[np.int32], n_clusters: int
 ) -> Floats:
-    """Return the statistics of a training context per cluster, and a last row of zeros: new."""
+    """Return the statistics of a training context per cluster; the last row, zeros, is new."""
     statistics = np.zeros((n_clusters + 1, family.n_stats))
     statistics[:n_clusters] = family.statistics_by_cluster(
         column.observations(), labels[column.observed], n_clusters
@@ -128,7 +169,7 @@ def log_context_given_cluster(
     """Return the log-density of each group's contexts, shape (n_groups, n_clusters + 1).
 
     The context parameters φ are integrated out; the last column is a new cluster. A context that is
-    missing in a group, or in the whole corpus, is a factor of 1.
+    missing in a group, or in the whole corpus, contributes nothing.
     """
     n_clusters = draw.topics_in_cluster.shape[0]
     labels = posterior.cluster_of_group[draw.draw]
@@ -142,13 +183,13 @@ def log_context_given_cluster(
     return result
 
 
-def log_cluster_prior(parameters: Globals, log_context: Floats) -> Floats:
+def log_cluster_prior(parameters: ModelParameters, log_context: Floats) -> Floats:
     """Return log p(z_j = k, contexts of j), shape (n_groups, n_clusters + n_new).
 
     Parameters
     ----------
     log_context : float64 (n_groups, n_clusters + 1)
-        From `log_context_given_cluster`; zeros where contexts are not used.
+        From `log_context_given_cluster`; zeros if contexts are not used.
     """
     weight = parameters.log_weight_of_cluster
     column = np.minimum(np.arange(len(weight)), parameters.n_clusters)

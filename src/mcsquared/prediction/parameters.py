@@ -1,26 +1,25 @@
-"""The globals of a kept draw: topic weights of every cluster, content of every topic.
+"""Model parameters of a stored draw: topic weights of every cluster, content of every topic.
 
-A kept draw stores counts and root weights. Given those, a new group sees (MODEL in the docs)
+A stored draw holds counts and root weights. Given those, a new group depends on
 
     τ_k ~ Dir(v ε + O_k),   ψ_m ~ posterior of topic m,   p(z = k) = n_k / (J + α)
 
-with O_km the cluster's tables of a topic (tokens, where λ is infinite), for the clusters and topics
-that exist, and for those that do not yet: a new cluster with probability α / (J + α) and weights
-τ ~ Dir(v ε), and the infinitely many unused topics that share the weight ε_new, ψ ~ S. All of them
-are drawn, because the probability of a group is the mean of a product over its tokens: the product
-of means is another, smaller number.
+where O_km counts the cluster's tables of a topic (tokens, if λ is infinite), for existing clusters
+and topics and for new ones: a new cluster has probability α / (J + α) and weights τ ~ Dir(v ε), and
+the infinitely many unused topics share the weight ε_new, ψ ~ S. All parameters are drawn instead of
+averaged because the probability of a group is the mean of a product over its tokens, not the
+product of means, which is smaller.
 
-Of a user's own family that does not say how its parameters are drawn, ψ is integrated out token by
-token instead: each token has its posterior predictive density given the draw's statistics. That is
-exact for one token, and for several of a new group all but exact where topics hold many more; it is
-a probability in any case.
+For a Python family that cannot draw its parameters, ψ is integrated out token by token: each token
+has its posterior predictive density given the draw's statistics. This is exact for one token, and
+nearly exact for several tokens of a new group if the topics hold many more.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,71 +32,73 @@ if TYPE_CHECKING:
     from mcsquared.families import ConjugateFamily
     from mcsquared.posterior import ParameterDraw, Posterior
 
-__all__ = [
-    "GLOBALS",
-    "HALVES",
-    "N_NEW",
-    "PRINTED",
-    "Globals",
-    "dense_statistics",
-    "draw_log_dirichlet",
-    "draws_of_globals",
-    "globals_of_draw",
-    "groups_in_cluster",
-    "log_content",
-    "split_unused_weight",
-    "stream",
-]
-
 Floats = NDArray[np.float64]
 
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
-MAX_UNUSED = 40  # topics that share the unused weight ...
-SMALLEST_REST = 1e-3  # ... or fewer, once the weight not yet shared out is below this
+MAX_UNUSED = 40  # maximum number of topics that share the unused weight
+SMALLEST_REST = 1e-3  # an unused weight below this is no longer split
 
-GLOBALS, HALVES, PRINTED = range(3)  # what random numbers are for: each purpose has its stream
+PARAMETERS, HALVES, PRINTED = range(3)  # random streams, one per purpose
 
 
 @dataclass(frozen=True)
-class Globals:
-    """What a group's probability depends on, drawn given one kept draw.
+class ModelParameters:
+    """Parameters that the probability of a group depends on, drawn given one stored draw.
 
     Parameters
     ----------
     log_weight_of_cluster : float64 (n_clusters + n_new,)
-        Log-probability of each cluster for a group of which nothing is known. The last ``n_new``
-        are independent draws of the one new cluster and share its weight.
+        Prior log-probability of each cluster. The last ``n_new`` entries are independent draws of
+        the new cluster and share its weight.
     log_topic_given_cluster : float64 (n_clusters + n_new, n_topics + n_unused)
         log τ; the rows of its exponential sum to 1.
     content_parameters : float64 (n_topics + n_unused, n_parameters)
-        Drawn parameters of the content family; for words, log ψ. The topics' statistics, where
-        the family cannot draw parameters: `log_content` reads either.
+        Parameters of the content family, for words log ψ; statistics if ``integrated``.
+    family : ConjugateFamily
+        Content family.
     n_clusters, n_topics : int
-        How many of the clusters and topics exist in the kept draw.
+        Clusters and topics that exist in the stored draw.
     lam : float
-        How closely groups follow their cluster; infinite where they do not vary.
+        How closely groups follow their cluster; infinite if groups do not vary.
     key : tuple of int
-        Two numbers below 2³² that the random numbers of sampled groups begin with.
+        Two numbers below 2³², the key of the random numbers of sampled groups.
+    integrated : bool
+        Whether the density of a vector is the predictive given the topics' statistics.
+    log_topic_evidence : float64 (n_topics + n_unused,), optional
+        Log-likelihood that every token of a group contributes in addition to its word.
     """
 
     log_weight_of_cluster: Floats
     log_topic_given_cluster: Floats
     content_parameters: Floats
+    family: ConjugateFamily
     n_clusters: int
     n_topics: int
     lam: float = math.inf
     key: tuple[int, int] = (0, 0)
+    integrated: bool = False
+    log_topic_evidence: Floats | None = None
 
     @property
     def n_new(self) -> int:
         """Number of draws of the new cluster."""
         return len(self.log_weight_of_cluster) - self.n_clusters
 
+    def log_words(self, ids: NDArray[np.integer]) -> Floats:
+        """Return the log-likelihood of words in every topic, shape (n, n_topics + n_unused)."""
+        log_psi = self.content_parameters[:, ids].T
+        return log_psi if self.log_topic_evidence is None else log_psi + self.log_topic_evidence
 
-def globals_of_draw(
+    def log_vectors(self, x: Any) -> Floats:
+        """Return the log-density of vectors in every topic, shape (n, n_topics + n_unused)."""
+        density = self.family.log_predictive if self.integrated else self.family.log_likelihood
+        return density(x, self.content_parameters)
+
+
+def draw_parameters(
     posterior: Posterior, draw: ParameterDraw, rng: np.random.Generator, n_new: int = N_NEW
-) -> Globals:
-    """Draw τ and ψ given the counts of a kept draw, new clusters and unused topics included."""
+) -> ModelParameters:
+    """Draw τ and ψ given the counts of a stored draw, with new clusters and unused topics."""
     n_clusters, n_topics = draw.topics_in_cluster.shape
     unused = split_unused_weight(draw.unused_weight, draw.eta, rng)
     shape = np.tile(draw.v * np.concatenate([draw.topic_weights, unused]), (n_clusters + n_new, 1))
@@ -107,49 +108,56 @@ def globals_of_draw(
     weight = np.full(n_clusters + n_new, alpha / max(n_new, 1))
     weight[:n_clusters] = groups_in_cluster(posterior, draw) * (n_groups / posterior.n_groups)
 
-    family, known = posterior.priors.content, dense_statistics(draw)
-    statistics = np.vstack([known, np.zeros((len(unused), known.shape[1]))])
-    drawn = Globals(
+    family = posterior.priors.content
+    log_tau = draw_log_dirichlet(shape, rng)
+    return ModelParameters(
         log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
-        log_topic_given_cluster=draw_log_dirichlet(shape, rng),
-        content_parameters=family.sample_parameters(statistics, rng)
-        if family.can_sample
-        else statistics,
+        log_topic_given_cluster=log_tau,
+        content_parameters=draw_content(family, dense_statistics(draw), len(unused), rng),
+        family=family,
         n_clusters=n_clusters,
         n_topics=n_topics,
         lam=draw.lam,
+        key=draw_key(rng),
+        integrated=not family.can_sample,
     )
-    first, second = rng.integers(1 << 32, size=2).tolist()  # after all else: a draw is as before
-    return replace(drawn, key=(first, second))
 
 
-def log_content(family: ConjugateFamily, x: Any, content_parameters: Floats) -> Floats:
-    """Return the log-density of tokens in every topic: float64 (n, n_topics + n_unused)."""
-    density = family.log_likelihood if family.can_sample else family.log_predictive
-    return density(x, content_parameters)
-
-
-def draws_of_globals(
+def parameters_of_draws(
     posterior: Posterior, seed: int | None = None, n_new: int = N_NEW, n_repeats: int = 1
-) -> Iterator[tuple[ParameterDraw, Globals]]:
-    """Yield the globals of every kept parameter draw, ``n_repeats`` times each.
+) -> Iterator[tuple[ParameterDraw, ModelParameters]]:
+    """Yield the parameters of every stored draw, ``n_repeats`` times each.
 
-    The random numbers belong to the seed and the draw alone, so a group's prediction does not
-    depend on which other groups are predicted with it.
+    Random numbers depend on the seed and the draw only, so the prediction for a group does not
+    depend on the other groups.
     """
     if not posterior.parameters:
         raise InputError(
-            "the posterior keeps no parameter draws, but prediction needs some: "
-            "fit with keep_parameters of at least 1"
+            "posterior must hold at least one parameter draw, got none: "
+            "fit with keep_parameters >= 1"
         )
     seed = int(posterior.seed) if seed is None else seed
     for number, draw in enumerate(posterior.parameters):
         for repeat in range(n_repeats):
-            rng = stream(seed, GLOBALS, number, repeat)
-            yield draw, globals_of_draw(posterior, draw, rng, n_new)
+            rng = stream(seed, PARAMETERS, number, repeat)
+            yield draw, draw_parameters(posterior, draw, rng, n_new)
 
 
-def dense_statistics(draw: ParameterDraw) -> Floats:
+def draw_content(
+    family: ConjugateFamily, statistics: Floats, n_unused: int, rng: np.random.Generator
+) -> Floats:
+    """Draw content parameters of known and unused topics, or return statistics if the family cannot sample."""
+    padded = np.vstack([statistics, np.zeros((n_unused, statistics.shape[1]))])
+    return family.sample_parameters(padded, rng) if family.can_sample else padded
+
+
+def draw_key(rng: np.random.Generator) -> tuple[int, int]:
+    """Draw the key of sampled groups."""
+    first, second = rng.integers(1 << 32, size=2).tolist()
+    return first, second
+
+
+def dense_statistics(draw: Any) -> Floats:
     """Return the content statistics of a draw's topics, or their word counts: float64, dense."""
     statistics = draw.content_statistics
     if isinstance(statistics, np.ndarray):
@@ -158,7 +166,7 @@ def dense_statistics(draw: ParameterDraw) -> Floats:
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:
-    """Return the random numbers that belong to a seed and a purpose, and to nothing else."""
+    """Return the random generator of a seed and a purpose."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
@@ -169,10 +177,10 @@ def groups_in_cluster(posterior: Posterior, draw: ParameterDraw) -> NDArray[np.i
 
 
 def split_unused_weight(unused_weight: float, eta: float, rng: np.random.Generator) -> Floats:
-    """Share the unused weight among topics, as their births would: b ~ Beta(1, η) of the rest.
+    """Split the unused weight among new topics by stick breaking, b ~ Beta(1, η) of the rest.
 
-    One topic for the whole of it would let all tokens outside the known topics share one content.
-    The last topic takes what is left: below `SMALLEST_REST`, or after `MAX_UNUSED` topics.
+    A single topic would assign one content to all tokens outside the known topics. The last topic
+    receives the rest, once it is below `SMALLEST_REST` or after `MAX_UNUSED` topics.
     """
     weights: list[float] = []
     rest = unused_weight
@@ -184,9 +192,9 @@ def split_unused_weight(unused_weight: float, eta: float, rng: np.random.Generat
 
 
 def draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:
-    """Draw each row from a Dirichlet distribution, in logs; a shape of zero has no mass.
+    """Draw the logarithm of a Dirichlet vector for each row; a shape of zero has no mass.
 
-    Shapes far below 1 are the rule here (v ε of a rare topic): plain gamma draws would underflow.
+    Shapes far below 1 are common (v ε of a rare topic), and plain gamma draws would underflow.
     """
     massless = shape <= 0.0
     # A shape near the smallest float would draw −∞ for every entry of its row.

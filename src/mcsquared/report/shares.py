@@ -43,10 +43,10 @@ def own_shares(posterior: Posterior, corpus: Corpus) -> Floats32:
     float32 (n_groups, n_topics)
         Rows sum to 1. A group without tokens has the topic weights of its cluster.
     """
-    from mcsquared.prediction.alignment import aligned
+    from mcsquared.prediction.alignment import align
 
     _check_same(posterior, corpus)
-    corpus = aligned(posterior, corpus)
+    corpus = align(posterior, corpus)
     draw = posterior.representative_draw
     weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
     prior = weights[posterior.cluster_of_group[draw.draw]]

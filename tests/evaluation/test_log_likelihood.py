@@ -14,7 +14,7 @@ from mcsquared.errors import InputError
 from mcsquared.evaluation.perplexity import perplexity, whole_group_method
 from mcsquared.families import Gaussian
 from mcsquared.prediction.likelihood import log_cluster_prior, log_context_given_cluster
-from mcsquared.prediction.parameters import draws_of_globals
+from mcsquared.prediction.parameters import parameters_of_draws
 from tests.prediction.enumeration import summed
 from tests.prediction.models import Counts, make_posterior, words_corpus
 
@@ -38,7 +38,7 @@ EQUAL = [[0, 0], [1, 1, 1], [2, 2, 2, 2], [1], []]  # any half of a group is lik
 
 def per_draw(posterior, corpus, seed, contexts=False, n_new=2):
     """The globals and cluster priors that a perplexity with this seed sums over."""
-    for draw, parameters in draws_of_globals(posterior, seed, n_new):
+    for draw, parameters in parameters_of_draws(posterior, seed, n_new):
         context = np.zeros((corpus.n_groups, parameters.n_clusters + 1))
         if contexts:
             context = log_context_given_cluster(posterior, draw, corpus)

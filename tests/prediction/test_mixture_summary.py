@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, stats
 
 from mcsquared.families import Bernoulli, Gaussian, MultivariateGaussian, Poisson
-from mcsquared.prediction.predictive import mixture_summary
+from mcsquared.prediction.contexts import mixture_summary
 
 
 def test_gaussian_components_are_the_familys_own_predictive():

@@ -1,0 +1,250 @@
+"""New groups that vary inside their cluster (finite λ), sampled with fixed model parameters.
+
+Groups are processed in batches, so that the tables of their tokens stay small. The random numbers
+of a group depend on the parameters' key and the group's own tokens only, so its result does not
+depend on the other groups or on the number of threads.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from joblib import cpu_count
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, log_softmax
+
+from mcsquared.corpus import Words
+from mcsquared.kernels.cpu.fold_in import fold_in
+from mcsquared.kernels.cpu.group_state import NEGLIGIBLE, ClusterTables, TokenTables
+from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.kernels.cpu.left_to_right import left_to_right
+from mcsquared.prediction.likelihood import TokenBatch, log_mixture, token_batches
+from mcsquared.prediction.parameters import ModelParameters
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Corpus
+
+Floats = NDArray[np.float64]
+
+
+class Samples(NamedTuple):
+    """Number of Gibbs iterations over a group's tokens: discarded, and averaged."""
+
+    n_burn_in: int = 20
+    n_kept: int = 20
+
+
+SAMPLES = Samples()
+JOINT_MOVE_TOKENS = 100  # groups up to this size also move all tokens at once, for any λ
+PROPOSAL_MIXTURE = np.array([0.8, 0.1, 0.1])  # cluster proposals: folded in, initial, prior
+SINGLE_THREAD_TOKENS = 5000  # below this, starting threads costs more than it saves
+
+
+class FoldedGroups(NamedTuple):
+    """Posterior means of groups given the parameters of one draw.
+
+    Parameters
+    ----------
+    log_cluster : float64 (n_groups, n_clusters + n_new)
+        log p(z_j = k | j).
+    topics : float64 (n_groups, n_topics + n_unused)
+        E[θ_j | j], the group's topic weights; rows sum to 1.
+    """
+
+    log_cluster: Floats
+    topics: Floats
+
+
+def fold_in_groups(
+    corpus: Corpus, parameters: ModelParameters, log_prior: Floats, samples: Samples = SAMPLES
+) -> FoldedGroups:
+    """Sample the clusters and topics of groups given the parameters, and return their means.
+
+    Parameters
+    ----------
+    log_prior : float64 (n_groups, n_clusters + n_new)
+        From `log_cluster_prior`.
+    """
+    log_tau, lam = parameters.log_topic_given_cluster, parameters.lam
+    log_cluster = np.empty((corpus.n_groups, len(log_tau)))
+    topics = np.empty((corpus.n_groups, log_tau.shape[1]))
+    for groups, sampler in _samplers(corpus, parameters, log_prior):
+        log_cluster[groups], counts = sampler.fold_in(parameters.key[0], samples)
+        shared = np.exp(log_cluster[groups]) @ np.exp(log_tau)
+        # This form does not overflow for a huge λ.
+        scale = (1.0 / (lam + sampler.sizes))[:, None]
+        topics[groups] = counts[:, : log_tau.shape[1]] * scale + shared * (lam * scale)
+    return FoldedGroups(log_cluster, topics)
+
+
+def estimate_log_probability(
+    corpus: Corpus,
+    parameters: ModelParameters,
+    log_prior: Floats,
+    n_particles: int,
+    n_moves: int,
+    samples: Samples = SAMPLES,
+) -> Floats:
+    """Estimate log p(w_j | parameters) of every group from left to right: float64 (n_groups,).
+
+    The estimate of p(w_j) is unbiased for any number of particles and moves. Particles are
+    allocated to clusters mostly by the result of folding in, which affects the variance only.
+
+    Parameters
+    ----------
+    samples : Samples
+        Iterations of folding in.
+    """
+    result = np.empty(corpus.n_groups)
+    seed = parameters.key[0]
+    for groups, sampler in _samplers(corpus, parameters, log_softmax(log_prior, axis=1)):
+        # The particles' seed must differ: proposals must not depend on the particles.
+        folded, _ = sampler.fold_in(seed ^ 1, samples)
+        proposals = np.stack([folded, sampler.log_start, sampler.log_prior])
+        log_proposal = np.logaddexp.reduce(proposals + np.log(PROPOSAL_MIXTURE)[:, None, None])
+        result[groups] = sampler.left_to_right(seed, log_proposal, n_particles, n_moves)
+    return result
+
+
+def _samplers(
+    corpus: Corpus, parameters: ModelParameters, log_prior: Floats
+) -> Iterator[tuple[slice, _BatchSampler]]:
+    log_mass = _pad(parameters.log_topic_given_cluster + np.log(parameters.lam))
+    mass = np.exp(log_mass)
+    log_gamma_after = gammaln(1.0 + mass)
+    clusters = ClusterTables(_drop_negligible(mass), log_mass, log_gamma_after)
+    keys = _keys(corpus, parameters.key[1])
+    for batch in token_batches(corpus, parameters):
+        prior = np.ascontiguousarray(log_prior[batch.groups])
+        yield batch.groups, _BatchSampler(batch, parameters, clusters, prior, keys[batch.groups])
+
+
+class _BatchSampler:
+    """One batch of groups in the form that the kernels read."""
+
+    def __init__(
+        self,
+        batch: TokenBatch,
+        parameters: ModelParameters,
+        clusters: ClusterTables,
+        log_prior: Floats,
+        keys: NDArray[np.uint32],
+    ) -> None:
+        self.clusters, self.log_prior, self._keys = clusters, log_prior, keys
+        self._lam, counts = parameters.lam, batch.counts
+        scale = batch.log_likelihood.max(axis=1)
+        relative = batch.log_likelihood - scale[:, None]
+        self._log_scale = counts @ scale
+        log_token = log_mixture(relative, parameters.log_topic_given_cluster)
+        logs = _pad(relative)
+        self._tokens = TokenTables(_drop_negligible(np.exp(logs)), logs)
+        upto = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
+        self._group_start = upto[counts.indptr].astype(np.int64)
+        self._row_of_token = np.repeat(counts.indices, counts.data).astype(np.int32)
+        self.sizes = np.diff(self._group_start)
+        evidence = np.asarray(counts.astype(np.float64) @ log_token)
+        self.log_start = log_softmax(log_prior + self._table_share()[:, None] * evidence, axis=1)
+
+    def _table_share(self) -> Floats:
+        """Return the expected tables per token, λ(ψ(λ+N) − ψ(λ)) / N: draws from the cluster."""
+        lam, sizes = self._lam, np.maximum(self.sizes, 1)
+        if lam >= 1e8:  # the difference of two digammas has no digits left
+            return np.ones(len(sizes))
+        return np.minimum(lam * (digamma(lam + sizes) - digamma(lam)) / sizes, 1.0)
+
+    def fold_in(self, seed: int, samples: Samples) -> tuple[Floats, Floats]:
+        """Return log p(z_j = k | j), and the mean number of tokens of each topic, padded."""
+        log_cluster = np.empty_like(self.log_prior)
+        topics = np.empty((len(self.log_prior), self.clusters.mass.shape[1]))
+        joint_moves = self.sizes <= max(JOINT_MOVE_TOKENS, 2.0 * self._lam)
+
+        def run(first: int, last: int) -> None:
+            groups = slice(first, last)
+            fold_in(
+                self._group_start[first : last + 1],
+                self._row_of_token,
+                self._tokens,
+                self.clusters,
+                self.log_prior[groups],
+                self.log_start[groups],
+                joint_moves[groups],
+                seed,
+                self._keys[groups],
+                *samples,
+                log_cluster[groups],
+                topics[groups],
+            )
+
+        _run_threads(run, self._group_start)
+        return log_cluster, topics
+
+    def left_to_right(
+        self, seed: int, log_proposal: Floats, n_particles: int, n_moves: int
+    ) -> Floats:
+        """Return an estimate of log p(w_j) of each group."""
+        result = np.empty(len(self.log_prior))
+
+        def run(first: int, last: int) -> None:
+            groups = slice(first, last)
+            left_to_right(
+                self._group_start[first : last + 1],
+                self._row_of_token,
+                self._tokens,
+                self.clusters,
+                self.log_prior[groups],
+                log_proposal[groups],
+                self._lam,
+                seed,
+                self._keys[groups],
+                n_particles,
+                n_moves,
+                result[groups],
+            )
+
+        _run_threads(run, self._group_start)
+        return result + self._log_scale
+
+
+def _pad(rows: Floats) -> Floats:
+    """Pad the columns to a multiple of `N_LANES` with −∞."""
+    n_columns = rows.shape[1]
+    return np.pad(rows, ((0, 0), (0, -n_columns % N_LANES)), constant_values=-np.inf)
+
+
+def _drop_negligible(table: Floats) -> Floats:
+    table[table < NEGLIGIBLE] = 0.0
+    return table
+
+
+def _keys(corpus: Corpus, key: int) -> NDArray[np.uint32]:
+    """Return a number for each group that depends on its tokens only: uint32 (n_groups,)."""
+    content = corpus.content
+    arrays: tuple[NDArray[Any], ...]
+    if isinstance(content, Words):
+        counts, start = content.counts, content.counts.indptr
+        arrays = (counts.indices.astype(np.int32), counts.data.astype(np.int32))
+    else:
+        start, arrays = content.start, (np.ascontiguousarray(content.values),)
+    keys = np.zeros(corpus.n_groups, np.uint32)
+    for j in range(corpus.n_groups):
+        number = 0
+        for array in arrays:
+            number = zlib.crc32(array[start[j] : start[j + 1]].tobytes(), number)
+        keys[j] = number ^ key
+    return keys
+
+
+def _run_threads(run: Callable[[int, int], None], start: NDArray[np.int64]) -> None:
+    """Run on ranges of groups with about equally many tokens, in parallel."""
+    n_threads, n_groups = cpu_count(), len(start) - 1
+    if n_threads == 1 or start[-1] < SINGLE_THREAD_TOKENS:
+        run(0, n_groups)
+        return
+    targets = np.linspace(0, start[-1], 4 * n_threads + 1)[1:-1]
+    bounds = np.unique(np.concatenate([[0], np.searchsorted(start, targets), [n_groups]])).tolist()
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(run, bounds[:-1], bounds[1:]))
