@@ -104,7 +104,7 @@ def test_symmetric_kl_of_shares_that_vanish_is_finite():
     assert found[0, 1] == pytest.approx(-2 * np.log(1e-12), rel=1e-9)
     with pytest.raises(InputError, match="row of zeros"):
         symmetric_kl([[0.0, 0.0]])
-    with pytest.raises(InputError, match="none of them negative"):
+    with pytest.raises(InputError, match="non-negative shares"):
         symmetric_kl([[-1.0, 2.0]])
 
 
@@ -136,13 +136,13 @@ def test_groups_without_words_are_in_the_largest_cluster(corpus, model):
 
 @every_clusterer
 def test_nothing_but_empty_groups_is_refused(model):
-    with pytest.raises(InputError, match="no words at all"):
+    with pytest.raises(InputError, match="X must have at least one word"):
         clone(model).fit(Corpus(np.zeros((3, 2), int)))
 
 
 @every_clusterer
 def test_an_unknown_weighting_is_refused(model, corpus):
-    with pytest.raises(InputError, match="weighting is 'bm25'"):
+    with pytest.raises(InputError, match=r"weighting must be one of .*, got 'bm25'"):
         clone(model).set_params(weighting="bm25").fit(corpus)
 
 
@@ -156,7 +156,7 @@ def test_rows_of_numbers_are_used_as_they_are(model):
     else:
         found.set_params(preference=-1.0)
     assert found.fit(rows).labels_.tolist() == [1] * 5 + [0] * 6
-    with pytest.raises(InputError, match="rows of 3 numbers"):
+    with pytest.raises(InputError, match="X must have 2 columns, got 3"):
         found.predict(np.ones((2, 3)))
 
 
@@ -169,11 +169,11 @@ def test_words_unseen_in_training_are_left_out(corpus):
 
 def test_more_clusters_than_groups_are_refused(corpus):
     for model in (KMeans(61), NMF(61)):
-        with pytest.raises(InputError, match="n_clusters is 61, but only 60 groups"):
+        with pytest.raises(InputError, match=r"n_clusters must be at most .* \(60\), got 61"):
             model.fit(corpus)
-    with pytest.raises(InputError, match="similarity is 'cosine'"):
+    with pytest.raises(InputError, match=r"similarity must be .*, got 'cosine'"):
         AffinityPropagation("cosine").fit(corpus)
-    with pytest.raises(InputError, match="numbers from 0"):
+    with pytest.raises(InputError, match="X must not have negative values, got -1"):
         NMF(2).fit(np.array([[-1.0, 2.0], [1.0, 1.0]]))
 
 

@@ -5,7 +5,7 @@ from sklearn.base import clone
 from mcsquared.baselines import DMR, LDA
 from mcsquared.baselines.dmr import _draw_of, marginal_prior
 from mcsquared.baselines.features import Features
-from mcsquared.baselines.tomotopy_models import Chain, import_tomotopy
+from mcsquared.baselines.lda import TomotopyChain, import_tomotopy
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from tests.baselines.planted import N_TOPICS, draw_corpus, matched, planted_topics
@@ -69,7 +69,7 @@ def test_the_prior_is_computed_as_tomotopy_does(corpus):
     features = Features.learn(corpus.contexts, "auto", 3)
     held = features.of(corpus)
     model = import_tomotopy().DMRModel(k=3, seed=0)
-    chain = Chain(model, corpus, features=held)
+    chain = TomotopyChain(model, corpus, features=held)
     for _ in chain.run(30, 20, 1):
         draw = _draw_of(chain, held)
     for j in range(5):
@@ -122,9 +122,11 @@ def test_the_same_seed_gives_the_same_model(corpus, model):
 
 
 def test_contexts_that_the_corpus_has_not_are_refused(corpus):
-    with pytest.raises(InputError, match="names 'plaec', but the corpus has place, noise"):
+    with pytest.raises(
+        InputError, match=r"contexts must be contexts of the corpus \(place, noise\), got 'plaec'"
+    ):
         DMR(2, contexts=["plaec"]).fit(corpus)
-    with pytest.raises(InputError, match="contexts is 'place'"):
+    with pytest.raises(InputError, match="contexts must be 'auto' or a list of names, got 'place'"):
         DMR(2, contexts="place").fit(corpus)
-    with pytest.raises(InputError, match="sigma is 0"):
+    with pytest.raises(InputError, match="sigma must be a positive number, got 0"):
         DMR(2, sigma=0).fit(corpus)

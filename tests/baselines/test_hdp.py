@@ -10,12 +10,11 @@ from sklearn.base import clone
 
 import mcsquared as mc2
 from mcsquared.baselines import HDP
-from mcsquared.baselines.hdp import start
-from mcsquared.baselines.kept import KeptTopics, globals_of
+from mcsquared.baselines.hdp import HDPChain, HDPDraw
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
+from mcsquared.evaluation.log_likelihood import log_completion
 from mcsquared.evaluation.perplexity import perplexity, split_halves
-from mcsquared.evaluation.varying import log_completion
 from mcsquared.families import Categorical, Gaussian
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
@@ -44,7 +43,7 @@ def chain(case, in_turn):
     posterior, exact = without_clusters(case)
     observations, priors = case.observations, as_engine_priors(case.priors)
     bounds = Bounds(1, None)
-    state = start(observations, priors, 5, "random", 2)
+    state = HDPChain(observations, priors, 5, "random", 2).state
 
     def sweep():
         if in_turn:
@@ -117,8 +116,8 @@ def completion(draw, test):
     """Held-out perplexity of one draw's topics over 25 words, by the halves of seed 0."""
     first, second = split_halves(test, stream(0, HALVES))
     family = Categorical(0.05, size=25)
-    drawn = globals_of(draw, family, np.random.default_rng(0)), np.zeros((test.n_groups, 1))
-    scores = log_completion(iter([drawn]), first, second, family, 20)
+    drawn = draw.draw_parameters(family, np.random.default_rng(0))
+    scores = log_completion([(drawn, np.zeros((test.n_groups, 1)))], first, second)
     return float(np.exp(-scores.sum() / second.n_tokens))
 
 
@@ -137,7 +136,7 @@ def tomotopy_draw(train):
     # Root weights of ours follow tables; shares of tokens are near enough to them here.
     weights = tokens / (tokens.sum() + 1.0)
     counts = sparse.csr_matrix(np.rint(words * tokens[:, None]).astype(np.int32))
-    return KeptTopics(counts, tokens, weights, 1.0 - float(weights.sum()), 1.0, 1.0), words
+    return HDPDraw(counts, tokens, weights, 1.0 - float(weights.sum()), 1.0, 1.0), words
 
 
 def test_topics_and_held_out_perplexity_agree_with_tomotopy():
@@ -160,7 +159,7 @@ def test_topics_and_held_out_perplexity_agree_with_tomotopy():
 def test_topics_and_held_out_perplexity_are_near_the_truth():
     model, _, test, topics = fitted_to_bars()
     counts = sparse.csr_matrix((topics * 1e6).astype(np.int32))
-    truth = KeptTopics(counts, np.full(10, 10**6), np.full(10, 0.1), 1e-12, 2.0, 1.0)
+    truth = HDPDraw(counts, np.full(10, 10**6), np.full(10, 0.1), 1e-12, 2.0, 1.0)
     assert model.perplexity(test) < 1.02 * completion(truth, test)
     assert matched_distance(model.components_, topics) < 0.06
 
@@ -238,15 +237,15 @@ def test_a_bound_on_topics_holds_and_groups_may_be_empty():
 @pytest.mark.parametrize(
     ("parameters", "wanted"),
     [
-        ({"v": np.inf}, "v is inf"),
+        ({"v": np.inf}, "v must be a positive number or a Gamma prior, got inf"),
         ({"eta": -1.0}, "eta must be a positive number or a Gamma prior, got -1.0"),
-        ({"n_sweeps": 10, "burn_in": 10}, "keeps no draw"),
-        ({"thin": 0}, "thin is 0"),
-        ({"max_topics": 0}, "max_topics is 0"),
-        ({"init": "best"}, "init is 'best'"),
-        ({"random_state": -1}, "random_state is -1"),
+        ({"n_sweeps": 10, "burn_in": 10}, "n_sweeps must exceed burn_in"),
+        ({"thin": 0}, "thin.*0"),
+        ({"max_topics": 0}, "max_topics.*0"),
+        ({"init": "best"}, "init.*'best'"),
+        ({"random_state": -1}, "random_state.*-1"),
         ({"content": Gaussian()}, "words"),
-        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"n_jobs": 0}, "n_jobs.*0"),
     ],
 )
 def test_bad_parameters_are_refused_in_one_sentence(parameters, wanted):

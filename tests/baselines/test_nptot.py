@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from mcsquared.baselines import HDP, NPTOT, timed
-from mcsquared.baselines.time_densities import KeptTimes, draw_log_densities, mean_densities
+from mcsquared.baselines import HDP, NPTOT, nptot_chain
+from mcsquared.baselines.nptot_chain import NPTOTChain, NPTOTDraw
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical, Gaussian
@@ -34,10 +34,11 @@ def tiny(v, eta):
 
 def chain(case, times, alpha=0.8, seed=3):
     observations, priors = case.observations, case.priors
-    state, components = timed.start(
+    made = NPTOTChain(
         observations, priors, np.array(times), TIMES.kernel_parameters(), alpha, seed, "random", 2
     )
-    return state, components, lambda: timed.sweep(state, components, observations, priors, seed)
+    made.max_topics = None
+    return made.state, made.times, made.sweep
 
 
 def n_topics(labels):
@@ -172,11 +173,11 @@ def test_densities_over_time_are_the_means_of_drawn_ones():
     statistics = family.statistics(np.array([-2.0, 1.0, 1.5])) * np.array([[4.0], [6.0], [3.0]])
     words = sparse.csr_matrix(np.array([[10], [3]]))
     topics = words, np.array([10, 3]), np.array([0.5, 0.3]), 0.2, 1.0, 1.0
-    draw = KeptTimes(*topics, np.array([0, 2, 3]), statistics, 1.5)
+    draw = NPTOTDraw(*topics, np.array([0, 2, 3]), statistics, 1.5)
     rng, n = np.random.default_rng(0), 1000
-    drawn = [np.exp(draw_log_densities(draw, family, 3, times, rng)) for _ in range(n)]
+    drawn = [np.exp(draw.draw_log_densities(family, 3, times, rng)) for _ in range(n)]
     mean, error = np.mean(drawn, axis=0), np.std(drawn, axis=0) / np.sqrt(n)
-    wanted = mean_densities(draw, family, times[:3])
+    wanted = draw.mean_densities(family, times[:3])
     assert np.abs((mean[:3, :2] - wanted) / error[:3, :2]).max() < 4
     # Of a topic not yet seen nothing is known but the prior.
     prior = np.exp(family.log_predictive(times[:3], np.zeros((1, 3))))[:, 0]
@@ -222,7 +223,7 @@ def test_without_times_perplexity_is_that_of_the_hierarchical_process():
 
 
 def test_some_times_may_be_missing_and_slots_may_run_out(monkeypatch):
-    monkeypatch.setattr(timed, "FIRST_COMPONENTS", 1)
+    monkeypatch.setattr(nptot_chain, "FIRST_COMPONENTS", 1)
     (train, test), _ = dated(missing=0.3)
     model = NPTOT(**SHORT, alpha=2.0).fit(train)
     assert np.isfinite(model.perplexity(test, given_contexts=True))
@@ -257,12 +258,12 @@ def test_same_seed_same_fit():
 @pytest.mark.parametrize(
     ("parameters", "wanted"),
     [
-        ({"time": "day"}, "time is 'day', but the corpus has the contexts 'year'"),
-        ({"family": "gamma"}, "family is 'gamma'"),
-        ({"width": 0.0}, "width is 0.0"),
-        ({"alpha": 0.0}, "alpha is 0.0"),
-        ({"v": np.inf}, "v is inf"),
-        ({"max_topics": 1.5}, "max_topics is 1.5"),
+        ({"time": "day"}, r"time must be a context of the corpus \('year'\), got 'day'"),
+        ({"family": "gamma"}, "family must be 'auto' or a Gaussian, got 'gamma'"),
+        ({"width": 0.0}, "width must be a positive number, got 0.0"),
+        ({"alpha": 0.0}, "alpha must be a positive number or a Gamma prior, got 0.0"),
+        ({"v": np.inf}, "v must be a positive number or a Gamma prior, got inf"),
+        ({"max_topics": 1.5}, "max_topics.*1.5"),
     ],
 )
 def test_bad_parameters_are_refused_in_one_sentence(parameters, wanted):
@@ -273,8 +274,8 @@ def test_bad_parameters_are_refused_in_one_sentence(parameters, wanted):
 
 def test_what_does_not_exist_is_refused():
     model, _, test, _ = fitted()
-    with pytest.raises(InputError, match="'completion' alone"):
+    with pytest.raises(InputError, match="method must be 'completion'"):
         model.perplexity(test, "left_to_right", given_contexts=True)
     vectors = Corpus([np.zeros((2, 2))] * 3, {"year": [1.0, 2.0, 3.0]})
-    with pytest.raises(InputError, match="wants words"):
+    with pytest.raises(InputError, match="content must be words"):
         NPTOT(**SHORT).fit(vectors)

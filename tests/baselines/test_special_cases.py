@@ -131,7 +131,7 @@ def test_dp_mixture_does_not_look_at_content():
 
 
 def test_dp_mixture_without_contexts_is_refused():
-    with pytest.raises(InputError, match="no contexts"):
+    with pytest.raises(InputError, match="at least one context"):
         DPMixture().fit(Corpus(np.ones((3, 2), int)))
     with pytest.raises(InputError, match="a corpus, a frame or a dict"):
         DPMixture().fit(3)

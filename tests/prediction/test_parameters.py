@@ -8,8 +8,8 @@ import pytest
 from mcsquared.prediction.parameters import (
     MAX_UNUSED,
     draw_log_dirichlet,
-    parameters_of_draws,
     draw_parameters,
+    parameters_of_draws,
     split_unused_weight,
     stream,
 )

@@ -1,6 +1,6 @@
-"""What others would use on the same corpus: the same ``fit``, ``predict`` and scores.
+"""Other models with the same ``fit``, ``predict`` and scores, for comparison.
 
-Names are loaded when they are first used: each brings a package of its own.
+Names are imported lazily, because several require optional packages.
 """
 
 from importlib import import_module
@@ -15,19 +15,16 @@ if TYPE_CHECKING:
     from mcsquared.baselines.rows import symmetric_kl
     from mcsquared.baselines.special_cases import DPMixture, NestedDP
 
-_HOME = {
-    "HDP": "hdp",
-    "NPTOT": "nptot",
-    "LDA": "lda",
-    "DMR": "dmr",
-    "NestedDP": "special_cases",
-    "DPMixture": "special_cases",
-    "KMeans": "clusterers",
-    "NMF": "clusterers",
-    "AffinityPropagation": "clusterers",
-    "TopicClusters": "clusterers",
-    "symmetric_kl": "clusterers",
+_NAMES = {
+    "clusterers": ("NMF", "AffinityPropagation", "KMeans", "TopicClusters"),
+    "dmr": ("DMR",),
+    "hdp": ("HDP",),
+    "lda": ("LDA",),
+    "nptot": ("NPTOT",),
+    "rows": ("symmetric_kl",),
+    "special_cases": ("DPMixture", "NestedDP"),
 }
+_MODULE_OF_NAME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "DMR",
@@ -45,8 +42,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    if name in _MODULE_OF_NAME:
+        return getattr(import_module(f"{__name__}.{_MODULE_OF_NAME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,12 +1,13 @@
-"""Clusters of groups by their words alone, or by their topics: what scikit-learn offers.
+"""Clusterings of groups by their words or topics, based on scikit-learn.
 
-All number their clusters by decreasing size, as MC2 does, and put a group without words into the
-largest one: nothing else is known of it.
+Clusters are numbered by decreasing size, as in MC2. Groups without words are assigned to the
+largest cluster.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,26 +19,24 @@ from mcsquared.baselines.rows import Rows, squared_distances, symmetric_kl
 from mcsquared.checks import as_seed, check_whole
 from mcsquared.errors import InputError
 
-__all__ = ["NMF", "AffinityPropagation", "KMeans", "TopicClusters", "symmetric_kl"]
-
 Labels = NDArray[np.int64]
 
 SIMILARITIES = {"euclidean": squared_distances, "symmetric_kl": symmetric_kl}
 
 
 class _Clusterer(ClusterMixin, BaseEstimator, ABC):
-    """Groups as rows, clustered; a subclass clusters rows, and finds the cluster of new ones."""
+    """Base class: groups as rows; subclasses cluster rows and assign new ones."""
 
     weighting: str
     random_state: Any
 
     @abstractmethod
     def _cluster(self, rows: Any) -> Labels:
-        """Return the cluster of each row."""
+        """Return a label for each row."""
 
     @abstractmethod
     def _assign(self, rows: Any) -> Labels:
-        """Return the clusters of new rows by the numbers that `_cluster` gave."""
+        """Return the labels of new rows, numbered as by `_cluster`."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the groups.
@@ -45,7 +44,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : Corpus, list of str, list of lists of str, matrix of counts, or of rows
-            A dense matrix of floats holds one row of features per group, used as it is.
+            A dense matrix of floats has one row of features per group, which is used unchanged.
         y : ignored
 
         Examples
@@ -56,7 +55,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         self._rows = Rows(self.weighting).learn(X)
         rows, known = self._rows.of(X)
         if not known.any():
-            raise InputError("X has no words at all, but clusters need some")
+            raise InputError("X must have at least one word, got none")
         found = self._cluster(rows[np.flatnonzero(known)])
         names, sizes = np.unique(found, return_counts=True)
         self._order = names[np.argsort(-sizes, kind="stable")]
@@ -79,33 +78,35 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         return self._numbered(self._assign(rows[np.flatnonzero(known)]), known)
 
     def _numbered(self, found: Labels, known: NDArray[np.bool_]) -> Labels:
-        """Return clusters by decreasing size in training, 0 for groups without words."""
-        place = np.zeros(int(self._order.max()) + 1, np.int64)
-        place[self._order] = np.arange(len(self._order))
+        """Return labels by decreasing size in training, 0 for groups without words."""
+        rank = np.zeros(int(self._order.max()) + 1, np.int64)
+        rank[self._order] = np.arange(len(self._order))
         labels = np.zeros(len(known), np.int64)
-        labels[known] = place[found]
+        labels[known] = rank[found]
         return labels
 
-    def _n_clusters(self, rows: Any, wanted: Any) -> int:
-        n_clusters = check_whole("n_clusters", wanted, 1)
-        if n_clusters > rows.shape[0]:
-            raise InputError(
-                f"n_clusters is {n_clusters}, but only {rows.shape[0]} groups have words"
-            )
-        return n_clusters
+
+def _check_n_clusters(n_clusters: Any, rows: Any) -> int:
+    if check_whole("n_clusters", n_clusters, 1) > rows.shape[0]:
+        raise InputError(
+            "n_clusters must be at most the number of groups with words "
+            f"({rows.shape[0]}), got {n_clusters}"
+        )
+    return int(n_clusters)
 
 
+@dataclass(eq=False, repr=False)
 class KMeans(_Clusterer):
-    """k-means of the groups' words, by scikit-learn.
+    """k-means of the groups' words by scikit-learn.
 
     Parameters
     ----------
     n_clusters : int
     weighting : {"proportions", "tfidf", "counts"}
-        What a group's row holds: each word's share of its tokens, tf-idf (rows of length 1), or
+        Content of a group's row: each word's share of its tokens, tf-idf (rows of length 1), or
         counts.
     n_init : int
-        Starts, of which the best counts.
+        Number of starts; the best result is kept.
     random_state : int, RandomState or None
 
     Attributes
@@ -124,23 +125,16 @@ class KMeans(_Clusterer):
     40
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        weighting: str = "proportions",
-        n_init: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.weighting = weighting
-        self.n_init = n_init
-        self.random_state = random_state
+    n_clusters: int = 8
+    weighting: str = "proportions"
+    n_init: int = 10
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, rows: Any) -> Labels:
         from sklearn import cluster
 
         self.model_ = cluster.KMeans(
-            self._n_clusters(rows, self.n_clusters),
+            _check_n_clusters(self.n_clusters, rows),
             n_init=check_whole("n_init", self.n_init, 1),
             random_state=as_seed(self.random_state),
         ).fit(rows)
@@ -150,13 +144,14 @@ class KMeans(_Clusterer):
         return self.model_.predict(rows).astype(np.int64)
 
 
+@dataclass(eq=False, repr=False)
 class NMF(_Clusterer):
     """Non-negative matrix factorisation of the groups' words; the largest factor is the cluster.
 
     Parameters
     ----------
     n_clusters : int
-        Factors. A factor that is the largest of no group is no cluster.
+        Number of factors. A factor that is not the largest of any group is not a cluster.
     weighting : {"proportions", "tfidf", "counts"}
     max_iter : int
     random_state : int, RandomState or None
@@ -177,26 +172,19 @@ class NMF(_Clusterer):
     40
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        weighting: str = "proportions",
-        max_iter: int = 500,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.weighting = weighting
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_clusters: int = 8
+    weighting: str = "proportions"
+    max_iter: int = 500
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, rows: Any) -> Labels:
         from sklearn import decomposition
 
         least = rows.min()
         if least < 0:
-            raise InputError(f"X holds {least:g}, but a factorisation wants numbers from 0")
+            raise InputError(f"X must not have negative values, got {least:g}")
         self.model_ = decomposition.NMF(
-            self._n_clusters(rows, self.n_clusters),
+            _check_n_clusters(self.n_clusters, rows),
             max_iter=check_whole("max_iter", self.max_iter, 1),
             random_state=as_seed(self.random_state),
         )
@@ -204,24 +192,25 @@ class NMF(_Clusterer):
 
     def _assign(self, rows: Any) -> Labels:
         factor = self.model_.transform(rows).argmax(axis=1)
-        # A factor that was the largest of no group in training is no cluster there.
+        # Factors that are not clusters in training are replaced by the largest cluster.
         factor[~np.isin(factor, self._order)] = self._order[0]
         return factor.astype(np.int64)
 
 
+@dataclass(eq=False, repr=False)
 class AffinityPropagation(_Clusterer):
-    """Affinity propagation of the groups' words, by scikit-learn; it finds how many clusters.
+    """Affinity propagation of the groups' words by scikit-learn; the number of clusters is free.
 
     Parameters
     ----------
     similarity : {"euclidean", "symmetric_kl"}
         Minus the squared Euclidean distance of two rows, or minus their symmetric Kullback-Leibler
-        divergence (`symmetric_kl`), which is for rows of shares.
+        divergence (`symmetric_kl`), which requires rows of shares.
     weighting : {"proportions", "tfidf", "counts"}
     preference : float, optional
-        How much a group wants to stand for others; the median similarity unless given.
+        Preference of a group to be an exemplar; by default the median similarity.
     damping : float
-        From 0.5, less than 1.
+        At least 0.5 and less than 1.
     max_iter : int
     random_state : int, RandomState or None
 
@@ -231,7 +220,7 @@ class AffinityPropagation(_Clusterer):
         Clusters by decreasing size.
     n_clusters_ : int
     cluster_centers_ : matrix (n_clusters_, n_features)
-        Rows of the groups that stand for others; new groups go to the most similar one.
+        Rows of the exemplars; new groups are assigned to the most similar one.
 
     Examples
     --------
@@ -242,28 +231,19 @@ class AffinityPropagation(_Clusterer):
     40
     """
 
-    def __init__(
-        self,
-        similarity: str = "euclidean",
-        weighting: str = "proportions",
-        preference: float | None = None,
-        damping: float = 0.5,
-        max_iter: int = 200,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.similarity = similarity
-        self.weighting = weighting
-        self.preference = preference
-        self.damping = damping
-        self.max_iter = max_iter
-        self.random_state = random_state
+    similarity: str = "euclidean"
+    weighting: str = "proportions"
+    preference: float | None = None
+    damping: float = 0.5
+    max_iter: int = 200
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, rows: Any) -> Labels:
         from sklearn import cluster
 
         if self.similarity not in SIMILARITIES:
             known = " or ".join(map(repr, SIMILARITIES))
-            raise InputError(f"similarity is {self.similarity!r}, but {known} is wanted")
+            raise InputError(f"similarity must be {known}, got {self.similarity!r}")
         model = cluster.AffinityPropagation(
             affinity="precomputed",
             preference=self.preference,
@@ -274,7 +254,7 @@ class AffinityPropagation(_Clusterer):
         labels = model.labels_.astype(np.int64)
         centers = model.cluster_centers_indices_
         if len(centers) == 0 or (labels < 0).any():
-            # It did not converge, and scikit-learn has warned of that: no groups told apart.
+            # Not converged, with a warning from scikit-learn: one cluster.
             centers, labels = np.zeros(1, np.int64), np.zeros(rows.shape[0], np.int64)
         self.cluster_centers_ = rows[centers]
         return labels
@@ -284,25 +264,26 @@ class AffinityPropagation(_Clusterer):
         return distances.argmin(axis=1).astype(np.int64)
 
 
+@dataclass(eq=False, repr=False)
 class TopicClusters(ClusterMixin, BaseEstimator):
-    """Clusters of groups by their topics: a topic model first, then a clusterer of its shares.
+    """Clusters of groups by their topics: a topic model, then a clusterer of its topic shares.
 
     Parameters
     ----------
     topics : estimator, optional
-        With ``fit`` and ``transform``; `HDP` unless given.
+        With ``fit`` and ``transform``; by default `HDP`.
     clusterer : estimator, optional
-        With ``fit`` and ``predict``, for rows of shares; affinity propagation of their symmetric
-        Kullback-Leibler divergence unless given.
+        With ``fit`` and ``predict``, for rows of shares; by default affinity propagation on their
+        symmetric Kullback-Leibler divergence.
     random_state : int, RandomState or None
-        Of the topic model and the clusterer that stand in where none is given.
+        Seed of the default topic model and clusterer.
 
     Attributes
     ----------
     labels_ : int64 (n_groups,)
     n_clusters_ : int
     topics_, clusterer_ : estimators
-        Fitted; those that were given are left as they are.
+        Fitted clones of the parameters.
 
     Examples
     --------
@@ -315,18 +296,12 @@ class TopicClusters(ClusterMixin, BaseEstimator):
     40
     """
 
-    def __init__(
-        self,
-        topics: Any = None,
-        clusterer: Any = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.topics = topics
-        self.clusterer = clusterer
-        self.random_state = random_state
+    topics: Any = None
+    clusterer: Any = None
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the topics to a corpus, and the clusterer to the groups' shares of them.
+        """Fit the topic model to a corpus, and the clusterer to the groups' topic shares.
 
         Examples
         --------

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.baselines.topic_model import TopicModel
+from mcsquared.baselines.features import Features
+from mcsquared.baselines.lda import TomotopyChain, TomotopyModel, import_tomotopy
+from mcsquared.baselines.topic_model import ALL, Rows, rows_by_value
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from mcsquared.baselines.features import Features
-    from mcsquared.baselines.folding import TopicDraw
-    from mcsquared.baselines.tomotopy_models import Chain
-    from mcsquared.corpus import Corpus
-
-__all__ = ["DMR", "DMRDraw", "marginal_prior"]
+    from mcsquared.corpus import Column, Corpus
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class DMRDraw:
-    """Topics at one sweep, and how the prior of a group's topic weights follows from features.
+    """Topics of one stored draw, and the prior of a group's topic weights given its features.
 
     α_jm = exp(intercept_m + Σ_f has_jf coefficients_mf) + smallest
 
@@ -37,7 +35,7 @@ class DMRDraw:
     coefficients : float64 (n_topics, n_features)
     smallest : float
     marginal_alpha : float64 (n_topics,)
-        The prior of a group of which nothing is known: see `marginal_prior`.
+        The prior of a group without known features: see `marginal_prior`.
     """
 
     word_given_topic: Floats
@@ -51,29 +49,30 @@ class DMRDraw:
         return _alpha(features, self.intercept, self.coefficients, self.smallest)
 
 
-class DMR(TopicModel):
-    """Topic model whose groups' topic weights have a prior that their contexts decide.
+@dataclass(eq=False, repr=False)
+class DMR(TomotopyModel):
+    """Topic model in which the prior of a group's topic weights depends on its contexts.
 
-    Dirichlet-multinomial regression of Mimno and McCallum (2008) as tomotopy has it: features are
-    there or not. Categories, members of bags and truth values are features as they are; numbers,
-    dates, counts and the coordinates of vectors are cut into bins of about as many groups each.
-    Missing contexts have no feature.
+    Dirichlet-multinomial regression of Mimno and McCallum (2008) as implemented by tomotopy, with
+    binary features. Categories, entries of bags and booleans are features; numbers, dates, counts
+    and the coordinates of vectors are cut into bins with about equally many groups. Missing
+    contexts have no feature.
 
     Parameters
     ----------
     n_topics : int
     contexts : "auto" or list of str
-        The contexts that are used; "auto": all of the corpus.
+        Contexts to use; "auto": all contexts of the corpus.
     n_bins : int
-        Bins of a context that is a number.
+        Bins of a numeric context.
     alpha : float
-        Dirichlet prior of a group's topic weights, per topic, where no feature says otherwise.
+        Dirichlet prior of a group's topic weights, per topic, without any feature.
     sigma : float
         Standard deviation of the normal prior of the coefficients.
     concentration : float
         Dirichlet prior of a topic's words, per word.
     n_sweeps, burn_in, keep_parameters, n_jobs, random_state
-        As those of `LDA`; coefficients are fitted every ten sweeps.
+        As in `LDA`; coefficients are fitted every ten sweeps.
 
     Attributes
     ----------
@@ -83,17 +82,16 @@ class DMR(TopicModel):
         Names of the features.
     intercept_ : float64 (n_topics_,)
     coefficients_ : float64 (n_topics_, n_features)
-        How much a feature adds to the logarithm of the prior, in the last draw.
+        Effect of each feature on the logarithm of the prior, in the last draw.
     draws_ : list of DMRDraw
     n_topics_ : int
 
     Notes
     -----
-    `perplexity` of groups without their contexts (``given_contexts=False``) takes one prior for all
-    of them, which has the mean and the variance of topic weights in the groups of training;
-    `transform` always uses the contexts there are. Fitting the coefficients takes time in
-    proportion to topics × features: a bag of thousands of members costs more than the sweeps
-    between.
+    `perplexity` with ``given_contexts=False`` uses one prior for all groups, with the mean and the
+    variance of topic weights in the training groups; `transform` always uses the contexts. Fitting
+    the coefficients takes time proportional to topics × features: with a bag of thousands of
+    categories it takes longer than the sweeps in between.
 
     Examples
     --------
@@ -104,56 +102,34 @@ class DMR(TopicModel):
     (4, 4)
     """
 
-    draws_: list[DMRDraw]
-    _features: Features
+    _integers: ClassVar = {**TomotopyModel._integers, "n_bins": 1}
+    _positive: ClassVar = (*TomotopyModel._positive, "sigma")
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        contexts: str | Iterable[str] = "auto",
-        n_bins: int = 10,
-        alpha: float = 0.1,
-        sigma: float = 1.0,
-        concentration: float = 0.05,
-        n_sweeps: int = 600,
-        burn_in: int = 100,
-        keep_parameters: int = 10,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_topics = n_topics
-        self.contexts = contexts
-        self.n_bins = n_bins
-        self.alpha = alpha
-        self.sigma = sigma
-        self.concentration = concentration
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.keep_parameters = keep_parameters
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_topics: int = 50
+    contexts: str | Iterable[str] = "auto"
+    n_bins: int = 10
+    alpha: float = 0.1
+    sigma: float = 1.0
+    concentration: float = 0.05
+    n_sweeps: int = 600
+    burn_in: int = 100
+    keep_parameters: int = 10
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
 
-    def _fit(self, corpus: Corpus, seed: int) -> Floats:
-        from mcsquared.baselines.checks import check_positive
-        from mcsquared.baselines.features import Features
-        from mcsquared.baselines.tomotopy_models import Chain, check_schedule, import_tomotopy
-        from mcsquared.checks import check_whole
-
-        check_schedule(self)
-        check_positive("sigma", self.sigma)
-        n_bins = check_whole("n_bins", self.n_bins, 1)
-        self._features = Features.learn(corpus.contexts, self.contexts, n_bins)
-        held = self._features.of(corpus)
+    def _fit(self, corpus: Corpus) -> Floats:
+        self._features = Features.learn(corpus.contexts, self.contexts, self.n_bins)
+        features = self._features.of(corpus)
         model = import_tomotopy().DMRModel(
             k=self.n_topics,
             alpha=self.alpha,
             eta=self.concentration,
             sigma=self.sigma,
-            seed=seed,
+            seed=self._seed,
         )
-        chain = Chain(model, corpus, self.n_jobs, held)
+        chain = TomotopyChain(model, corpus, self.n_jobs, features)
         self.draws_ = [
-            _draw_of(chain, held)
+            _draw_of(chain, features)
             for _ in chain.run(self.n_sweeps, self.burn_in, self.keep_parameters)
         ]
         last = self.draws_[-1]
@@ -161,22 +137,25 @@ class DMR(TopicModel):
         self.intercept_, self.coefficients_ = last.intercept, last.coefficients
         return last.word_given_topic
 
-    def _draws(self, corpus: Corpus, given_contexts: bool) -> Sequence[TopicDraw]:
-        from mcsquared.baselines.folding import TopicDraw
+    def _columns(self) -> dict[str, Column]:
+        return self._features.columns
 
-        held = self._features.of(corpus) if given_contexts else None
-        return [
-            TopicDraw(
-                draw.word_given_topic, draw.marginal_alpha if held is None else draw.alpha(held)
-            )
-            for draw in self.draws_
-        ]
+    def _dirichlet_priors(
+        self, corpus: Corpus, given_contexts: bool
+    ) -> Iterable[tuple[Rows, list[Floats]]]:
+        if not given_contexts:
+            yield ALL, [draw.marginal_alpha for draw in self.draws_]
+            return
+        features = self._features.of(corpus)
+        keys = [features.indices[slice(*bounds)].tobytes() for bounds in pairwise(features.indptr)]
+        for rows in rows_by_value(np.array(keys, dtype=object))[1]:
+            yield rows, [draw.alpha(features[rows[:1]])[0] for draw in self.draws_]
 
 
 def marginal_prior(alpha: Floats) -> Floats:
-    """Return the Dirichlet prior that is most like a mixture of others: float64 (n_topics,).
+    """Return the Dirichlet prior that matches a mixture of others: float64 (n_topics,).
 
-    It has the mixture's mean μ and its Σ_m E[θ_m²]; from the two its sum s follows, as
+    It has the mixture's mean μ and its Σ_m E[θ_m²], which determine its sum s by
     Σ_m E[θ_m²] = (s Σ_m μ_m² + 1) / (s + 1).
 
     Parameters
@@ -191,11 +170,11 @@ def marginal_prior(alpha: Floats) -> Floats:
     return mean * (1.0 - square) / (square - mean @ mean)
 
 
-def _draw_of(chain: Chain, held: sparse.csr_matrix) -> DMRDraw:
-    """Return the state of a chain; a feature that no group of words has stays at zero."""
+def _draw_of(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
+    """Return the state of a chain; features of no group with words have coefficients of zero."""
     model = chain.model
     found = np.asarray(model.lambda_, np.float64)[:, 0]
-    coefficients = np.zeros((model.k, held.shape[1]))
+    coefficients = np.zeros((model.k, features.shape[1]))
     coefficients[:, [int(number) for number in model.multi_metadata_dict]] = found[:, 1:]
     smallest = float(model.alpha_epsilon)
     return DMRDraw(
@@ -203,7 +182,7 @@ def _draw_of(chain: Chain, held: sparse.csr_matrix) -> DMRDraw:
         intercept=found[:, 0],
         coefficients=coefficients,
         smallest=smallest,
-        marginal_alpha=marginal_prior(_alpha(held, found[:, 0], coefficients, smallest)),
+        marginal_alpha=marginal_prior(_alpha(features, found[:, 0], coefficients, smallest)),
     )
 
 

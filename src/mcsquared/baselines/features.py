@@ -1,4 +1,4 @@
-"""Contexts as features that a group has or has not, for models that know no others."""
+"""Contexts as binary features."""
 
 from __future__ import annotations
 
@@ -15,23 +15,21 @@ from mcsquared.errors import InputError
 if TYPE_CHECKING:
     from mcsquared.corpus import Column, Corpus
 
-__all__ = ["Features"]
-
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """How the contexts of a corpus become features, learnt from the groups of training.
+    """Binary features of contexts, learnt from the training groups.
 
-    A category, each member of a bag and each truth value is a feature. Numbers, dates, counts and
-    the coordinates of vectors are cut at quantiles, and the bin is the feature. A missing context
-    has none, nor has a category unseen in training.
+    Every category, entry of a bag and boolean value is a feature. Numbers, dates, counts and the
+    coordinates of vectors are cut at quantiles, and every bin is a feature. A missing context and a
+    category unseen in training have no feature.
 
     Parameters
     ----------
     columns : dict from str to Column
-        Kinds and categories of the contexts that are used; without groups.
+        Kinds and categories of the contexts; without groups.
     cuts : dict from str to list of float64 arrays
-        Inner bounds of the bins, of each coordinate.
+        Inner bounds of the bins of each coordinate.
     """
 
     columns: dict[str, Column]
@@ -39,13 +37,12 @@ class Features:
 
     @classmethod
     def learn(cls, contexts: Mapping[str, Column], names: str | Iterable[str], n_bins: int) -> Self:
-        """Learn categories and cuts; ``names`` are those of contexts, or "auto" for all."""
+        """Learn categories and cuts; ``names`` is a list of contexts, or "auto" for all."""
         chosen = list(contexts) if isinstance(names, str) and names == "auto" else _listed(names)
         for name in chosen:
             if name not in contexts:
-                raise InputError(
-                    f"contexts names {name!r}, but the corpus has {', '.join(contexts) or 'none'}"
-                )
+                known = ", ".join(contexts) or "none"
+                raise InputError(f"contexts must be contexts of the corpus ({known}), got {name!r}")
         shares = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
         cuts = {}
         for name in chosen:
@@ -57,7 +54,7 @@ class Features:
 
     @property
     def names(self) -> list[str]:
-        """Names of the features, "year<1990" or "authors=Ng_A" say, in the order of columns."""
+        """Names of the features in the order of columns, e.g. "year<1990" or "authors=Ng_A"."""
         names = []
         for name, column in self.columns.items():
             if column.categories is not None:
@@ -69,7 +66,7 @@ class Features:
         return names
 
     def of(self, corpus: Corpus) -> sparse.csr_matrix:
-        """Return which features each group has: csr_matrix of ones (n_groups, n_features)."""
+        """Return the features of each group: csr_matrix of ones (n_groups, n_features)."""
         blocks = [sparse.csr_matrix((corpus.n_groups, 0))]
         for name, reference in self.columns.items():
             if name not in corpus.contexts:
@@ -85,12 +82,12 @@ class Features:
 
 def _listed(names: str | Iterable[str]) -> list[str]:
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InputError(f"contexts is {names!r}, but 'auto' or a list of names is wanted")
+        raise InputError(f"contexts must be 'auto' or a list of names, got {names!r}")
     return list(dict.fromkeys(names))
 
 
 def _cuts(values: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the inner bounds of the bins; fewer where many groups have the same value."""
+    """Return the inner bounds of the bins; fewer if many groups have the same value."""
     seen = values[~np.isnan(values)]
     if len(seen) == 0:
         return np.zeros(0)

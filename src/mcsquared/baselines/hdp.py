@@ -1,36 +1,182 @@
-"""HDP: the hierarchical Dirichlet process of Teh, Jordan, Beal and Blei (2006), by our engine."""
+"""Hierarchical Dirichlet process of Teh, Jordan, Beal and Blei (2006), by the sampler of MC2."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import time
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy import sparse
 
-from mcsquared.baselines.franchise import CHAIN, start
-from mcsquared.baselines.kept import KeptTopics, kept_topics
-from mcsquared.baselines.topic_sampler import Chain, TopicSampler
-from mcsquared.checks import check_jobs
-from mcsquared.corpus import Corpus
-from mcsquared.errors import InputError
-from mcsquared.families import ConjugateFamily
-from mcsquared.model.parameters import Concentration, Gamma
+from mcsquared.baselines.topic_model import ALL, Rows, TopicModel, one_cluster
+from mcsquared.chain import Schedule
+from mcsquared.checks import check_whole
+from mcsquared.kernels.rng import Step, generator
+from mcsquared.model.parameters import ETA, V
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
+from mcsquared.posterior.means import content_means
+from mcsquared.prediction.parameters import (
+    PARAMETERS,
+    ModelParameters,
+    dense_statistics,
+    draw_content,
+    draw_key,
+    split_unused_weight,
+    stream,
+)
+from mcsquared.prediction.topics import at_content_means
+from mcsquared.progress import Progress
 from mcsquared.samplers import hdp
+from mcsquared.samplers.init import starts
+from mcsquared.samplers.init.assignments import at_most, blocked_state
 from mcsquared.samplers.threads import ThreadPool
-from mcsquared.state import Bounds
+from mcsquared.samplers.types import Key
+from mcsquared.state import Bounds, State
 
-__all__ = ["HDP"]
+if TYPE_CHECKING:
+    from mcsquared.corpus import Corpus
+    from mcsquared.families import ConjugateFamily
+    from mcsquared.model.parameters import Concentration
 
-ETA, V = Gamma(1, 1), Gamma(1, 0.1)
+Floats = NDArray[np.float64]
+
+CHAIN = 0
 
 
-class HDP(TopicSampler):
-    """Topics without clusters and without contexts: every group mixes them by its own weights.
+@dataclass(frozen=True, eq=False)
+class HDPDraw:
+    """Topics of one stored draw, the largest first.
 
-    The special case of `MC2` in which every group is a cluster of its own: Q0 ~ DP(η S) and
-    Q_j ~ DP(v Q0) for group j. Contexts of a corpus are not looked at.
+    Given a draw, a new group has θ_j ~ DP(v, ε): the model of MC2 with one cluster, τ = ε, λ = v.
+
+    Attributes
+    ----------
+    content_statistics : csr_matrix of int32 (n_topics, n_words), or float64 (n_topics, n_stats)
+        Word counts, or the content family's statistics.
+    tokens_of_topic : int64 (n_topics,)
+    topic_weights : float64 (n_topics,)
+    unused_weight : float
+    v, eta : float
+    """
+
+    content_statistics: sparse.csr_matrix | Floats
+    tokens_of_topic: NDArray[np.int64]
+    topic_weights: Floats
+    unused_weight: float
+    v: float
+    eta: float
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics with tokens."""
+        return len(self.topic_weights)
+
+    def draw_parameters(self, family: ConjugateFamily, rng: np.random.Generator) -> ModelParameters:
+        """Draw ψ given the counts, and split ε_new among unused topics."""
+        unused = split_unused_weight(self.unused_weight, self.eta, rng)
+        content = draw_content(family, dense_statistics(self), len(unused), rng)
+        weights = np.concatenate([self.topic_weights, unused])
+        return one_cluster(weights, content, family, self.v, draw_key(rng), self.n_topics)
+
+    def mean_parameters(self, family: ConjugateFamily, words: bool, seed: int) -> ModelParameters:
+        """Return the parameters of the known topics with ψ at its mean."""
+        statistics, key = dense_statistics(self), draw_key(stream(seed, PARAMETERS, 0, 0))
+        parameters = one_cluster(self.topic_weights, statistics, family, self.v, key)
+        return at_content_means(parameters, statistics, words)
+
+
+class SweepDone(NamedTuple):
+    """Attributes of a sweep that the progress bar reads."""
+
+    sweep: int
+    n_topics: int
+    n_clusters: int = 1
+    chain: int = 0
+
+
+class Chain(Protocol):
+    """A chain of `HDP` or `NPTOT`."""
+
+    def sweep(self) -> None:
+        """Run one sweep."""
+
+    def row(self) -> dict[str, float]:
+        """Return the current state's entries of the trace, including ``n_topics``."""
+
+    def draw(self) -> HDPDraw:
+        """Return the topics of the current state."""
+
+
+class DirichletProcessModel(TopicModel):
+    """Base class of `HDP` and `NPTOT`: the run loop, and parameters of stored draws."""
+
+    thin: int
+    max_topics: int | None
+    init: str
+    progress: Any
+    _priors: Priors
+
+    _integers: ClassVar = {**TopicModel._integers, "thin": 1}
+
+    @abstractmethod
+    def _start(self, corpus: Corpus) -> Chain:
+        """Set ``_priors`` and return the chain before its first sweep."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.max_topics is not None:
+            check_whole("max_topics", self.max_topics, 1)
+        starts.check_init(self.init)
+
+    def _fit(self, corpus: Corpus) -> Floats:
+        import pandas as pd
+
+        chain = self._start(corpus)
+        schedule = Schedule(self.n_sweeps, self.burn_in, self.thin, self.keep_parameters)
+        rows, self.draws_, n_kept = [], [], 0
+        with Progress(self.n_sweeps, 1, corpus.n_tokens, self.progress) as progress:
+            for sweep in range(1, self.n_sweeps + 1):
+                began = time.perf_counter()
+                chain.sweep()
+                kept = schedule.is_kept(sweep)
+                if kept:
+                    if schedule.stores_parameters(n_kept):
+                        self.draws_.append(chain.draw())
+                    n_kept += 1
+                seconds = time.perf_counter() - began
+                rows.append({"sweep": sweep, "kept": kept} | chain.row() | {"seconds": seconds})
+                progress(SweepDone(sweep, int(rows[-1]["n_topics"])))
+        self.trace_ = pd.DataFrame(rows)
+        return content_means(self.draws_[-1], self._priors.content)
+
+    def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
+        words = self._vocabulary is not None
+        return [(ALL, self.draws_[-1].mean_parameters(self._priors.content, words, self._seed))]
+
+    def _parameters(
+        self, corpus: Corpus, given_contexts: bool, seed: int
+    ) -> Iterable[tuple[Rows, Iterable[ModelParameters]]]:
+        family = self._priors.content
+        drawn = (
+            draw.draw_parameters(family, stream(seed, PARAMETERS, number, 0))
+            for number, draw in enumerate(self.draws_)
+        )
+        return [(ALL, drawn)]
+
+
+@dataclass(eq=False, repr=False)
+class HDP(DirichletProcessModel):
+    """Topics without clusters and contexts: every group mixes them by its own weights.
+
+    The special case of `MC2` in which every group is its own cluster: Q0 ~ DP(η S) and
+    Q_j ~ DP(v Q0) for group j. Contexts of a corpus are ignored.
 
     Parameters
     ----------
@@ -39,11 +185,11 @@ class HDP(TopicSampler):
     v : float or Gamma
         How closely groups follow the root's weights.
     content : "auto", family or family name
-        How content arises in a topic; "auto": words by counts, vectors by Gaussians.
+        Content family of the topics; "auto": words by counts, vectors by Gaussians.
     n_sweeps, burn_in, thin : int
-        All sweeps; those discarded at the beginning; every ``thin``-th after that is kept.
+        All sweeps; discarded sweeps at the beginning; every ``thin``-th after that is kept.
     keep_parameters : int
-        Kept draws, evenly spaced, that scores average over.
+        Number of stored draws, evenly spaced, that scores average over.
     max_topics : int, optional
         A hard upper bound.
     init : {"auto", "random"}
@@ -55,10 +201,10 @@ class HDP(TopicSampler):
     Attributes
     ----------
     components_ : float64 (n_topics_, n_words)
-        Words of each topic of the last kept draw, the largest first; rows sum to 1. For vectors
+        Words of each topic of the last stored draw, the largest first; rows sum to 1. For vectors
         the topics' means.
     n_topics_ : int
-    draws_ : list of KeptTopics
+    draws_ : list of HDPDraw
     trace_ : DataFrame
         A row per sweep: sweep, kept, n_topics, v, eta, seconds.
 
@@ -71,79 +217,96 @@ class HDP(TopicSampler):
     True
     """
 
-    def __init__(
-        self,
-        eta: Concentration = ETA,
-        v: Concentration = V,
-        content: str | ConjugateFamily = "auto",
-        n_sweeps: int = 600,
-        burn_in: int = 100,
-        thin: int = 5,
-        keep_parameters: int = 10,
-        max_topics: int | None = None,
-        init: str = "auto",
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        progress: Any = "auto",
-    ) -> None:
-        self.eta = eta
-        self.v = v
-        self.content = content
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.thin = thin
-        self.keep_parameters = keep_parameters
-        self.max_topics = max_topics
-        self.init = init
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
+    eta: Concentration = ETA.default
+    v: Concentration = V.default
+    content: str | ConjugateFamily = "auto"
+    n_sweeps: int = 600
+    burn_in: int = 100
+    thin: int = 5
+    keep_parameters: int = 10
+    max_topics: int | None = None
+    init: str = "auto"
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    progress: Any = "auto"
 
     def _start(self, corpus: Corpus) -> Chain:
-        check_v(self.v)
-        check_jobs(self.n_jobs)
-        # Of the engine's concentrations only two are this model's; the others are not drawn.
-        priors = Priors.for_corpus(
-            corpus, self.content, {}, alpha=1.0, v=1.0, eta=self.eta, lam=self.v
-        )
+        # `lam` of the sampler is v of this model; alpha and v of the sampler are not drawn.
+        v = V.validated(self.v)
+        priors = Priors.for_corpus(corpus, self.content, {}, alpha=1.0, v=1.0, eta=self.eta, lam=v)
         self._priors = priors
         observations = observe(corpus, priors)
         n_threads = max(1, effective_n_jobs(self.n_jobs))
-        return _Chain(observations, priors, self._seed, self.init, self.max_topics, n_threads)
+        return HDPChain(observations, priors, self._seed, self.init, self.max_topics, n_threads)
 
 
-class _Chain:
-    """The state of a fit, and how it goes on."""
+class HDPChain:
+    """A chain of `HDP`: all groups in one cluster, ``priors.lam`` is the prior of v."""
 
     def __init__(
         self,
         observations: Observations,
         priors: Priors,
         seed: int,
-        init: str,
-        max_topics: int | None,
-        n_threads: int,
+        init: str = "auto",
+        max_topics: int | None = None,
+        n_threads: int = 1,
     ) -> None:
-        self._given = (observations, priors, seed, CHAIN)
+        self._model = (observations, priors, seed, CHAIN)
         self._bounds = Bounds(1, max_topics)
         self._n_threads = n_threads
-        self.state = start(observations, priors, seed, init, max_topics)
+        rng = generator(seed, CHAIN, 0, int(Step.START))
+        topics = initial_topics(observations, priors, seed, init, max_topics, rng)
+        cluster_of_group = np.zeros(observations.n_groups, np.int64)
+        self.state = blocked_state(observations, priors, cluster_of_group, topics, rng)
 
     def sweep(self) -> None:
+        """Run one sweep."""
         with ThreadPool(self._n_threads) as threads:
-            hdp.sweep(self.state, *self._given, self._bounds, threads)
-        if hdp.is_in_turn_sweep_due(self.state, self._given[0]):
-            hdp.sweep_in_turn(self.state, *self._given, self._bounds)
+            hdp.sweep(self.state, *self._model, self._bounds, threads)
+        if hdp.is_in_turn_sweep_due(self.state, self._model[0]):
+            hdp.sweep_in_turn(self.state, *self._model, self._bounds)
 
     def row(self) -> dict[str, float]:
-        state = self.state
-        return {"n_topics": state.n_topics, "v": state.lam, "eta": state.eta}
+        """Return the current state's entries of the trace."""
+        return {"n_topics": self.state.n_topics, "v": self.state.lam, "eta": self.state.eta}
 
-    def draw(self) -> KeptTopics:
-        return kept_topics(self.state, self.state.lam, self._given[0])
+    def draw(self) -> HDPDraw:
+        """Return the topics of the current state."""
+        return HDPDraw(**topics_of_state(self.state, self._model[0]), v=self.state.lam)
 
 
-def check_v(v: Any) -> None:
-    """Refuse an infinite v, with which all groups would be alike."""
-    if isinstance(v, float) and np.isinf(v):
-        raise InputError("v is inf, but a positive number or a Gamma prior is wanted")
+def initial_topics(
+    observations: Observations,
+    priors: Priors,
+    seed: int,
+    init: str,
+    max_topics: int | None,
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Return the initial topics of all tokens, as in the sampler of MC2."""
+    starts.check_init(init)
+    n_topics = at_most(starts.topics_for(observations), max_topics)
+    return starts.first_topics(observations, priors, n_topics, Key(seed, CHAIN, 0), init, rng)
+
+
+def occupied_slots(state: State) -> NDArray[np.int64]:
+    """Return the slots of the topics that have tokens, the largest first."""
+    tokens = state.counts.tokens_in_topic
+    order = np.argsort(-tokens, kind="stable")
+    return order[tokens[order] > 0]
+
+
+def topics_of_state(state: State, observations: Observations) -> dict[str, Any]:
+    """Return the arguments of `HDPDraw` except v."""
+    counts, slots = state.counts, occupied_slots(state)
+    words = observations.n_words > 0
+    return {
+        "content_statistics": sparse.csr_matrix(counts.words_in_topic[:, slots].T)
+        if words
+        else counts.topic_statistics[slots],
+        "tokens_of_topic": counts.tokens_in_topic[slots],
+        "topic_weights": state.topic_weights[slots],
+        "unused_weight": math.exp(float(state.log_unused[0])),
+        "eta": state.eta,
+    }

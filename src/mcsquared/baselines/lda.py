@@ -1,42 +1,183 @@
-"""Latent Dirichlet allocation, of a fixed number of topics, by the package tomotopy."""
+"""Latent Dirichlet allocation with a fixed number of topics, fitted by tomotopy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from mcsquared.baselines.topic_model import TopicModel
+from mcsquared.baselines.topic_model import ALL, Rows, TopicModel, one_cluster
+from mcsquared.corpus import Words
+from mcsquared.errors import InputError
+from mcsquared.families import Categorical
+from mcsquared.prediction.fold_in import Samples
+from mcsquared.prediction.likelihood import safe_log
+from mcsquared.prediction.parameters import PARAMETERS, draw_key, stream
 
 if TYPE_CHECKING:
-    from mcsquared.baselines.folding import TopicDraw
+    from scipy import sparse
+
     from mcsquared.corpus import Corpus
+    from mcsquared.prediction.parameters import ModelParameters
 
-__all__ = ["LDA"]
+Floats = NDArray[np.float64]
+
+FAMILY = Categorical()  # not used for words, whose likelihood is a table
 
 
-class LDA(TopicModel):
+def import_tomotopy() -> Any:
+    """Return the package, or raise an error that says how to install it."""
+    try:
+        import tomotopy
+    except ImportError as error:
+        raise ImportError(
+            "this baseline requires the package tomotopy: pip install 'mcsquared[baselines]'"
+        ) from error
+    return tomotopy
+
+
+class TomotopyModel(TopicModel):
+    """Topic model of tomotopy; topic weights of a group have a Dirichlet prior, θ_j ~ Dir(α)."""
+
+    _integers: ClassVar = {"n_topics": 1, **TopicModel._integers}
+    _positive: ClassVar[tuple[str, ...]] = ("alpha", "concentration")
+    _content: ClassVar = "counts"
+    _transform_samples: ClassVar = Samples(30, 50)
+
+    def _dirichlet_priors(
+        self, corpus: Corpus, given_contexts: bool
+    ) -> Iterable[tuple[Rows, list[Floats]]]:
+        """Return subsets of the groups with their α in every draw."""
+        return [(ALL, [draw.alpha for draw in self.draws_])]
+
+    def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
+        log_psi = safe_log(self.draws_[-1].word_given_topic)
+        for rows, alphas in self._dirichlet_priors(corpus, given_contexts=True):
+            yield rows, dirichlet_parameters(log_psi, alphas[-1], self._seed)
+
+    def _parameters(
+        self, corpus: Corpus, given_contexts: bool, seed: int
+    ) -> Iterable[tuple[Rows, Iterable[ModelParameters]]]:
+        log_psis = [safe_log(draw.word_given_topic) for draw in self.draws_]
+        for rows, alphas in self._dirichlet_priors(corpus, given_contexts):
+            pairs = enumerate(zip(log_psis, alphas, strict=True))
+            yield rows, [dirichlet_parameters(*pair, seed, number) for number, pair in pairs]
+
+    def _score_samples(self) -> Samples:
+        # Noise in θ biases a perplexity upwards; several draws share the iterations.
+        return Samples(30, max(200 // len(self.draws_), 40))
+
+
+def dirichlet_parameters(
+    log_psi: Floats, alpha: Floats, seed: int, number: int = 0
+) -> ModelParameters:
+    """Return the parameters for θ_j ~ Dir(α): one cluster, τ = α / Σα and λ = Σα."""
+    key = draw_key(stream(seed, PARAMETERS, number))
+    return one_cluster(alpha, log_psi, FAMILY, float(alpha.sum()), key)
+
+
+class TomotopyChain:
+    """A tomotopy model with the tokens of a corpus; all words have the same weight.
+
+    Parameters
+    ----------
+    model : tomotopy.LDAModel, or a subclass
+        Without documents. Groups without words are left out, as tomotopy does not accept them.
+    corpus : Corpus
+    n_jobs : int, optional
+    features : csr_matrix (n_groups, n_features), optional
+        Nonzero entries are the features of a group.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        corpus: Corpus,
+        n_jobs: int | None = None,
+        features: sparse.csr_matrix | None = None,
+    ) -> None:
+        assert isinstance(corpus.content, Words)
+        if corpus.n_tokens == 0:
+            raise InputError("X must have at least one word, got none")
+        counts = corpus.content.counts
+        self.model, self.n_words = model, corpus.n_words
+        self._n_threads = max(1, effective_n_jobs(n_jobs))
+        # Words are passed by index, because the model sorts its vocabulary.
+        names = np.array([str(number) for number in range(self.n_words)], dtype=object)
+        for j in np.flatnonzero(np.diff(counts.indptr)):
+            row = slice(counts.indptr[j], counts.indptr[j + 1])
+            tokens = np.repeat(names[counts.indices[row]], counts.data[row]).tolist()
+            if features is None:
+                model.add_doc(tokens)
+            else:
+                present = features.indices[features.indptr[j] : features.indptr[j + 1]]
+                model.add_doc(tokens, multi_metadata=[str(number) for number in present])
+
+    def run(self, n_sweeps: int, burn_in: int, n_draws: int) -> Iterator[int]:
+        """Sweep, and yield the number of completed sweeps whenever a draw is to be stored."""
+        ends = np.unique(np.linspace(burn_in, n_sweeps, min(n_draws, n_sweeps - burn_in) + 1)[1:])
+        done = 0
+        for sweep in np.ceil(ends).astype(int).tolist():
+            with warnings.catch_warnings():
+                # Several threads are not reproducible, which the documentation says.
+                warnings.simplefilter("ignore", RuntimeWarning)
+                self.model.train(sweep - done, workers=self._n_threads)
+            done = sweep
+            yield sweep
+
+    def word_given_topic(self) -> Floats:
+        """Return the current ψ: float64 (n_topics, n_words), in the order of the corpus.
+
+        Words of the vocabulary that no training group contains have their prior probability.
+        """
+        used = np.array([int(word) for word in self.model.used_vocabs])
+        psi = np.full((self.model.k, self.n_words), self.model.eta, np.float64)
+        for m in range(self.model.k):
+            psi[m, used] = self.model.get_topic_word_dist(m, normalize=False)
+        return psi / psi.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class LDADraw:
+    """Topics of one stored draw with the prior of topic weights.
+
+    Parameters
+    ----------
+    word_given_topic : float64 (n_topics, n_words)
+        ψ; rows sum to 1.
+    alpha : float64 (n_topics,)
+        Dirichlet prior of θ.
+    """
+
+    word_given_topic: Floats
+    alpha: Floats
+
+
+@dataclass(eq=False, repr=False)
+class LDA(TomotopyModel):
     """Latent Dirichlet allocation: every group mixes the same topics, no clusters, no contexts.
 
-    Fitted by the collapsed Gibbs sampler of tomotopy, which also fits the prior of topic weights
-    every ten sweeps.
+    Fitted by the collapsed Gibbs sampler of tomotopy, which also optimises the prior of topic
+    weights every ten sweeps.
 
     Parameters
     ----------
     n_topics : int
     alpha : float
-        Dirichlet prior of a group's topic weights, per topic, where fitting it begins.
+        Initial Dirichlet prior of a group's topic weights, per topic.
     concentration : float
-        Dirichlet prior of a topic's words, per word; `MC2` has the same.
+        Dirichlet prior of a topic's words, per word, as in `MC2`.
     n_sweeps, burn_in : int
-        All sweeps; those before the first draw is kept.
+        All sweeps; sweeps before the first stored draw.
     keep_parameters : int
-        Draws that are kept, evenly spaced over the sweeps after the burn-in; perplexity averages
-        over them.
+        Number of stored draws, evenly spaced after the burn-in; perplexity averages over them.
     n_jobs : int, optional
-        Threads. With more than one the same seed need not give the same topics.
+        Threads. With more than one, results are not reproducible.
     random_state : int, RandomState or None
 
     Attributes
@@ -45,7 +186,7 @@ class LDA(TopicModel):
         Words of each topic in the last draw; rows sum to 1.
     alpha_ : float64 (n_topics_,)
         The fitted prior of topic weights in the last draw.
-    draws_ : list of TopicDraw
+    draws_ : list of LDADraw
     n_topics_ : int
 
     Examples
@@ -57,43 +198,23 @@ class LDA(TopicModel):
     (4, 35)
     """
 
-    draws_: list[TopicDraw]
+    n_topics: int = 50
+    alpha: float = 0.1
+    concentration: float = 0.05
+    n_sweeps: int = 600
+    burn_in: int = 100
+    keep_parameters: int = 10
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        alpha: float = 0.1,
-        concentration: float = 0.05,
-        n_sweeps: int = 600,
-        burn_in: int = 100,
-        keep_parameters: int = 10,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_topics = n_topics
-        self.alpha = alpha
-        self.concentration = concentration
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.keep_parameters = keep_parameters
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def _fit(self, corpus: Corpus, seed: int) -> NDArray[np.float64]:
-        from mcsquared.baselines.folding import TopicDraw
-        from mcsquared.baselines.tomotopy_models import Chain, check_schedule, import_tomotopy
-
-        check_schedule(self)
+    def _fit(self, corpus: Corpus) -> Floats:
         model = import_tomotopy().LDAModel(
-            k=self.n_topics, alpha=self.alpha, eta=self.concentration, seed=seed
+            k=self.n_topics, alpha=self.alpha, eta=self.concentration, seed=self._seed
         )
-        chain = Chain(model, corpus, self.n_jobs)
+        chain = TomotopyChain(model, corpus, self.n_jobs)
         self.draws_ = [
-            TopicDraw(chain.word_given_topic(), np.array(model.alpha, np.float64))
+            LDADraw(chain.word_given_topic(), np.array(model.alpha, np.float64))
             for _ in chain.run(self.n_sweeps, self.burn_in, self.keep_parameters)
         ]
         self.alpha_ = self.draws_[-1].alpha
         return self.draws_[-1].word_given_topic
-
-    def _draws(self, corpus: Corpus, given_contexts: bool) -> Sequence[TopicDraw]:
-        return self.draws_

@@ -1,4 +1,4 @@
-"""Groups as rows of numbers, for clusterers that know nothing of tokens."""
+"""Groups as rows of numbers, and distances between them."""
 
 from __future__ import annotations
 
@@ -8,39 +8,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.baselines.checks import words_of
 from mcsquared.corpus import Words, as_corpus
 from mcsquared.errors import InputError
-
-__all__ = ["WEIGHTINGS", "Rows", "squared_distances", "symmetric_kl"]
 
 Floats = NDArray[np.float64]
 
 WEIGHTINGS = ("proportions", "tfidf", "counts")
-SMALLEST = 1e-12  # in place of a share of zero, whose logarithm is none
+SMALLEST = 1e-12  # replaces a share of zero, for the logarithm
 
 
 class Rows:
-    """How groups become rows: their words, weighted, or numbers that are rows already.
+    """Transformer of groups to rows: weighted words, or given rows of numbers.
 
     Parameters
     ----------
     weighting : {"proportions", "tfidf", "counts"}
-        Of words: their share of the group's tokens; term frequency × inverse document frequency, as
-        in scikit-learn, rows of length 1; or counts as they are.
+        Weights of words: shares of the group's tokens; term frequency × inverse document frequency
+        as in scikit-learn, rows of length 1; or counts.
     """
 
     def __init__(self, weighting: str) -> None:
         if weighting not in WEIGHTINGS:
             known = ", ".join(map(repr, WEIGHTINGS))
-            raise InputError(f"weighting is {weighting!r}, but one of {known} is wanted")
+            raise InputError(f"weighting must be one of {known}, got {weighting!r}")
         self.weighting = weighting
         self.vocabulary: NDArray[np.object_] | None = None
         self.width = 0
         self._idf: Any = None
 
     def learn(self, X: Any) -> Self:
-        """Learn words, and how rare they are, from the groups of training."""
+        """Learn the vocabulary and document frequencies from the training groups."""
         corpus = as_corpus(X)
         if isinstance(corpus.content, Words):
             self.vocabulary, self.width = corpus.content.vocabulary, corpus.content.n_words
@@ -56,7 +53,9 @@ class Rows:
         """Return the rows of groups, csr_matrix or float64, and which groups have any content."""
         if self.vocabulary is None:
             return self._given(X)
-        content = words_of(X, vocabulary=self.vocabulary).content
+        words: Any = self.vocabulary
+        corpus = as_corpus(X, content="counts", vocabulary=words)
+        content = corpus.aligned_to(words).content
         assert isinstance(content, Words)
         sizes = content.tokens_per_group
         if self.weighting == "tfidf":
@@ -68,13 +67,13 @@ class Rows:
         return sparse.csr_matrix(rows), sizes > 0
 
     def _given(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return rows that were given as vectors, one of each group."""
+        """Return rows that are given as one vector per group."""
         content = as_corpus(X).content
         sizes = content.tokens_per_group
         if isinstance(content, Words) or (sizes > 1).any():
-            raise InputError("X holds groups of several vectors, but one row a group is wanted")
+            raise InputError("X must have one row per group, got groups of several vectors")
         if content.width != self.width:
-            raise InputError(f"X has rows of {content.width} numbers, but {self.width} are wanted")
+            raise InputError(f"X must have {self.width} columns, got {content.width}")
         rows = np.zeros((content.n_groups, content.width))
         rows[sizes > 0] = content.values
         return rows, sizes > 0
@@ -93,9 +92,9 @@ def symmetric_kl(rows: Any, others: Any = None) -> Floats:
     Parameters
     ----------
     rows : array-like or sparse matrix of shape (n, n_topics)
-        Shares, none negative; each row is divided by its sum. A share of zero is taken for 10⁻¹².
+        Non-negative shares; each row is divided by its sum. A share of zero is replaced by 10⁻¹².
     others : array-like of shape (m, n_topics), optional
-        The same as ``rows`` unless given.
+        By default ``rows``.
 
     Examples
     --------
@@ -106,18 +105,18 @@ def symmetric_kl(rows: Any, others: Any = None) -> Floats:
     first = _shares(rows)
     second = first if others is None else _shares(others)
     log_first, log_second = np.log(first), np.log(second)
-    # Σ (p − q)(log p − log q), multiplied out into products of matrices.
-    own_first, own_second = (first * log_first).sum(axis=1), (second * log_second).sum(axis=1)
+    # Σ (p − q)(log p − log q), expanded into matrix products.
+    self_first, self_second = (first * log_first).sum(axis=1), (second * log_second).sum(axis=1)
     cross = first @ log_second.T + log_first @ second.T
-    return np.maximum(own_first[:, None] + own_second[None] - cross, 0.0)
+    return np.maximum(self_first[:, None] + self_second[None] - cross, 0.0)
 
 
 def _shares(rows: Any) -> Floats:
     dense = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
     if dense.ndim != 2 or not np.isfinite(dense).all() or (dense < 0.0).any():
-        raise InputError("rows must be a matrix of shares, none of them negative")
+        raise InputError("rows must be a matrix of non-negative shares")
     total = dense.sum(axis=1, keepdims=True)
     if (total == 0.0).any():
-        raise InputError("rows holds a row of zeros, but shares that sum to 1 are wanted")
+        raise InputError("rows must have a positive sum each, got a row of zeros")
     dense = np.maximum(dense / total, SMALLEST)
     return dense / dense.sum(axis=1, keepdims=True)

@@ -1,9 +1,10 @@
-"""The two models that MC2 becomes when one side of the data is left out (theorem 4)."""
+"""Special cases of MC2 without contexts or without content (theorem 4)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,14 +25,13 @@ if TYPE_CHECKING:
     from mcsquared.families import ConjugateFamily
     from mcsquared.model.parameters import Concentration
 
-__all__ = ["DPMixture", "NestedDP"]
 
-
+@dataclass(eq=False, repr=False)
 class NestedDP(MC2):
     """Nested Dirichlet process mixture with shared atoms: `MC2` with ``lam=inf``, no contexts.
 
-    Contexts of a corpus are not looked at. The parameters that are left, the attributes and the
-    methods are those of `MC2`.
+    Contexts of a corpus are ignored. The remaining parameters, the attributes and the methods are
+    those of `MC2`.
 
     Examples
     --------
@@ -42,62 +42,42 @@ class NestedDP(MC2):
     40
     """
 
-    def __init__(
-        self,
-        content: str | ConjugateFamily = "auto",
-        alpha: Concentration = ALPHA.default,
-        v: Concentration = V.default,
-        eta: Concentration = ETA.default,
-        sampler: str = "auto",
-        n_sweeps: int = 600,
-        burn_in: int = 100,
-        thin: int = 5,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        max_clusters: int | None = None,
-        max_topics: int | None = None,
-        init: str = "auto",
-        keep_parameters: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        progress: Any = "auto",
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        super().__init__(
-            content=content,
-            contexts={},
-            alpha=alpha,
-            v=v,
-            eta=eta,
-            lam=math.inf,
-            sampler=sampler,
-            n_sweeps=n_sweeps,
-            burn_in=burn_in,
-            thin=thin,
-            n_chains=n_chains,
-            n_jobs=n_jobs,
-            max_clusters=max_clusters,
-            max_topics=max_topics,
-            init=init,
-            keep_parameters=keep_parameters,
-            random_state=random_state,
-            progress=progress,
-            callbacks=callbacks,
-        )
+    content: str | ConjugateFamily = "auto"
+    alpha: Concentration = ALPHA.default
+    v: Concentration = V.default
+    eta: Concentration = ETA.default
+    sampler: str = "auto"
+    n_sweeps: int = 600
+    burn_in: int = 100
+    thin: int = 5
+    n_chains: int = 1
+    n_jobs: int | None = None
+    max_clusters: int | None = None
+    max_topics: int | None = None
+    init: str = "auto"
+    keep_parameters: int = 10
+    random_state: int | np.random.RandomState | None = None
+    progress: Any = "auto"
+    callbacks: Sequence[Callback] = ()
+
+    def __post_init__(self) -> None:
+        super().__init__(contexts={}, lam=math.inf, **self.get_params(deep=False))
 
 
+@dataclass(eq=False, repr=False)
 class DPMixture(ClusterMixin, BaseEstimator):
-    """Dirichlet process mixture of the contexts: `MC2` of groups whose content is not looked at.
+    """Dirichlet process mixture of the contexts: `MC2` of groups without content.
 
     Parameters
     ----------
     contexts : "auto" or dict
         "auto": every context of the corpus, families by type. A dict from column to family or
-        family name uses those columns alone.
+        family name selects columns.
     alpha : float or Gamma
         Concentration of the clusters.
     sampler, n_sweeps, burn_in, thin, n_chains, n_jobs, max_clusters, keep_parameters, \
 random_state, progress
-        As those of `MC2`.
+        As in `MC2`.
 
     Attributes
     ----------
@@ -116,33 +96,18 @@ random_state, progress
     40
     """
 
-    def __init__(
-        self,
-        contexts: str | Mapping[str, str | ConjugateFamily] = "auto",
-        alpha: Concentration = ALPHA.default,
-        sampler: str = "auto",
-        n_sweeps: int = 600,
-        burn_in: int = 100,
-        thin: int = 5,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        max_clusters: int | None = None,
-        keep_parameters: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        progress: Any = "auto",
-    ) -> None:
-        self.contexts = contexts
-        self.alpha = alpha
-        self.sampler = sampler
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.max_clusters = max_clusters
-        self.keep_parameters = keep_parameters
-        self.random_state = random_state
-        self.progress = progress
+    contexts: str | Mapping[str, str | ConjugateFamily] = "auto"
+    alpha: Concentration = ALPHA.default
+    sampler: str = "auto"
+    n_sweeps: int = 600
+    burn_in: int = 100
+    thin: int = 5
+    n_chains: int = 1
+    n_jobs: int | None = None
+    max_clusters: int | None = None
+    keep_parameters: int = 10
+    random_state: int | np.random.RandomState | None = None
+    progress: Any = "auto"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the mixture.
@@ -160,8 +125,8 @@ random_state, progress
         """
         corpus = _without_content(X)
         if not corpus.contexts or self.contexts == {}:
-            raise InputError("X has no contexts to cluster by, but at least one is wanted")
-        # Nothing depends on the concentrations of topics, of which there are none.
+            raise InputError("X must have at least one context, got none")
+        # Without topics, their concentrations have no effect.
         self.model_ = MC2(v=1.0, eta=1.0, lam=math.inf, **self.get_params()).fit(corpus)
         self.posterior_ = self.model_.posterior_
         self.labels_, self.n_clusters_ = self.model_.labels_, self.model_.n_clusters_
@@ -213,12 +178,12 @@ random_state, progress
 
 
 def _without_content(X: Any) -> Corpus:
-    """Return the groups with their contexts and no token: a mixture of contexts alone."""
-    contexts = X.contexts if isinstance(X, Corpus) else X
-    n_groups = X.n_groups if isinstance(X, Corpus) else _n_rows(X)
-    nothing = sparse.csr_matrix((n_groups, 1), dtype=np.int32)
-    names = X.group_names if isinstance(X, Corpus) else None
-    return Corpus(nothing, contexts, names)
+    """Return the groups with their contexts and without tokens."""
+    if isinstance(X, Corpus):
+        n_groups, contexts, names = X.n_groups, X.contexts, X.group_names
+    else:
+        n_groups, contexts, names = _n_rows(X), X, None
+    return Corpus(sparse.csr_matrix((n_groups, 1), dtype=np.int32), contexts, names)
 
 
 def _n_rows(columns: Any) -> int:
@@ -228,5 +193,5 @@ def _n_rows(columns: Any) -> int:
         return int(columns.shape[0]) if hasattr(columns, "shape") else len(columns)
     except TypeError:
         raise InputError(
-            f"X is {columns!r:.60}, but a corpus, a frame or a dict of columns is wanted"
+            f"X must be a corpus, a frame or a dict of columns, got {columns!r:.60}"
         ) from None

@@ -1,116 +1,131 @@
-"""The face that topic models of a fixed size share: topics, shares of topics, perplexity."""
+"""Base class of topic-model baselines: fit, topic shares of new groups, perplexity.
+
+In all of them a group mixes topics by its own weights θ_j with a common prior. This is the model of
+MC2 with one cluster, so new groups are sampled and scored by the same kernels, on the same halves.
+"""
 
 from __future__ import annotations
 
+import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.baselines.checks import words_of
-from mcsquared.checks import as_seed
+from mcsquared.checks import as_seed, check_jobs, check_whole
+from mcsquared.corpus import Corpus, Vectors, as_corpus
+from mcsquared.errors import InputError
+from mcsquared.evaluation.log_likelihood import log_completion, log_left_to_right
+from mcsquared.evaluation.perplexity import PerplexityResult, score_groups
+from mcsquared.prediction.fold_in import SAMPLES, Samples, fold_in_groups
+from mcsquared.prediction.likelihood import safe_log
+from mcsquared.prediction.parameters import ModelParameters
 
 if TYPE_CHECKING:
-    from mcsquared.baselines.folding import TopicDraw
-    from mcsquared.corpus import Corpus
+    from mcsquared.corpus import Column
+    from mcsquared.families import ConjugateFamily
 
-__all__ = ["TopicEstimator", "TopicModel"]
+METHODS = ("completion", "left_to_right")
+ALL = slice(None)
 
-
-class TopicEstimator(TransformerMixin, BaseEstimator):
-    """An estimator whose `transform` gives a column for each topic."""
-
-    n_topics_: int
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that `transform` gives: topic0, topic1, ...
-
-        Examples
-        --------
-        >>> model.get_feature_names_out()[:2].tolist()
-        ['topic0', 'topic1']
-        """
-        check_is_fitted(self)
-        return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
+Floats = NDArray[np.float64]
+Rows = slice | NDArray[np.intp]
 
 
-class TopicModel(TopicEstimator, ABC):
-    """Topics that groups mix, each group by weights with a Dirichlet prior.
+class TopicModel(TransformerMixin, BaseEstimator, ABC):
+    """Topics that every group mixes by its own weights.
 
-    A subclass has ``_fit(corpus, seed)``, which learns from a corpus, and ``_draws(corpus,
-    given_contexts)``, which returns its kept draws as they are for the groups of a corpus.
-
-    Attributes
-    ----------
-    components_ : float64 (n_topics_, n_words)
-        Words of each topic in the last kept draw; rows sum to 1.
-    n_topics_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of object
-        The words.
+    Subclasses declare their parameters as dataclass fields.
     """
 
+    n_sweeps: int
+    burn_in: int
+    keep_parameters: int
     random_state: Any
+    draws_: list[Any]
+    n_topics_: int
+    _seed: int
+
+    _integers: ClassVar = {"n_sweeps": 1, "burn_in": 0, "keep_parameters": 1}  # smallest values
+    _positive: ClassVar[tuple[str, ...]] = ()
+    _content: ClassVar = "auto"
+    _transform_samples: ClassVar = SAMPLES
 
     @abstractmethod
-    def _fit(self, corpus: Corpus, seed: int) -> NDArray[np.float64]:
-        """Learn, and return the topics of the last draw."""
+    def _fit(self, corpus: Corpus) -> Floats:
+        """Set ``draws_`` and return the topics of the last draw, ``components_``."""
 
     @abstractmethod
-    def _draws(self, corpus: Corpus, given_contexts: bool) -> Sequence[TopicDraw]:
-        """Return the kept draws as they are for the groups of a corpus."""
+    def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
+        """Return subsets of the groups with the parameters of the last draw, at their means."""
+
+    @abstractmethod
+    def _parameters(
+        self, corpus: Corpus, given_contexts: bool, seed: int
+    ) -> Iterable[tuple[Rows, Iterable[ModelParameters]]]:
+        """Return subsets of the groups with the parameters of every draw."""
 
     def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : Corpus, list of str, list of lists of str, or matrix of counts
+        X : Corpus, list of str, list of lists of str, matrix or list of arrays
         y : ignored
         contexts : frame or dict of columns, optional
-            One row per group; a corpus has its own.
+            One row per group; replaces the contexts of a corpus.
 
         Examples
         --------
-        >>> model.fit(corpus[:20]).components_.shape
-        (4, 35)
+        >>> model.fit(corpus).components_.shape == (model.n_topics_, 35)
+        True
         """
-        corpus = words_of(X, contexts)
+        self._check_parameters()
+        corpus = as_corpus(X, contexts, content=self._content)
         self._seed = as_seed(self.random_state)
-        self.components_ = self._fit(corpus, self._seed)
-        self.n_topics_, self.n_features_in_ = self.components_.shape
-        self.feature_names_in_ = np.asarray(corpus.vocabulary, dtype=object)
+        self._vocabulary = corpus.vocabulary
+        self._width = corpus.content.width if isinstance(corpus.content, Vectors) else None
+        self.components_ = self._fit(corpus)
+        self.n_topics_ = len(self.components_)
+        self.n_features_in_ = corpus.n_words if self._width is None else self._width
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if corpus.vocabulary is not None:
+            self.feature_names_in_ = np.asarray(corpus.vocabulary, dtype=object)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, contexts: Any = None) -> NDArray[np.float64]:
-        """Fit the model and return the topic shares of the groups it was fitted to.
+    def fit_transform(self, X: Any, y: Any = None, *, contexts: Any = None) -> Floats:
+        """Fit the model and return the topic shares of the training groups.
 
         Examples
         --------
-        >>> model.fit_transform(corpus).shape
-        (40, 4)
+        >>> model.fit_transform(corpus).shape == (40, model.n_topics_)
+        True
         """
         return self.fit(X, y, contexts=contexts).transform(X, contexts=contexts)
 
-    def transform(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
+    def transform(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1.
 
-        The posterior mean of the group's topic weights under the topics ``components_``, by Gibbs
-        sampling.
+        The posterior mean of the group's topic weights given the topics of the last stored draw, by
+        Gibbs sampling.
 
         Examples
         --------
         >>> model.transform(corpus[:3]).sum(axis=1).round(6)
         array([1., 1., 1.])
         """
-        from mcsquared.baselines.folding import topic_shares
-
-        corpus = self._known(X, contexts)
-        return topic_shares(corpus, self._draws(corpus, given_contexts=True)[-1], self._seed)
+        corpus = self._aligned(X, contexts)
+        shares = np.zeros((corpus.n_groups, self.n_topics_))
+        if self.n_topics_ > 0:
+            for rows, parameters in self._mean_parameters(corpus):
+                some = _take(corpus, rows)
+                folded = fold_in_groups(some, parameters, _no_prior(some), self._transform_samples)
+                shares[rows] = folded.topics
+        return shares
 
     def perplexity(
         self,
@@ -122,29 +137,156 @@ class TopicModel(TopicEstimator, ABC):
     ) -> float:
         """Return the perplexity of groups that were not in training, lower is better.
 
-        It is measured as `MC2.perplexity` measures it: the mean over kept draws, and with the same
-        ``random_state`` on the same halves of the groups.
+        Measured as in `MC2.perplexity`: the mean over stored draws and, for the same
+        ``random_state``, on the same halves of the groups.
 
         Parameters
         ----------
         method : {"completion", "left_to_right"}
+            See `mcsquared.evaluation.perplexity`.
         given_contexts : bool
-            Whether the groups' contexts may be used, where the model has a use for them.
+            Whether the groups' contexts are used, in models that use contexts.
 
         Examples
         --------
         >>> 1 < model.perplexity(corpus[:3]) < 35
         True
         """
-        from mcsquared.baselines.folding import perplexity
+        return float(self.perplexity_result(X, method, given_contexts, contexts=contexts))
 
-        check_is_fitted(self)
-        corpus = words_of(X, contexts)
-        known = self._known(X, contexts)
-        draws = self._draws(known, given_contexts)
-        n_dropped = int(corpus.n_tokens - known.n_tokens)
-        return float(perplexity(draws, known, method, self._seed, n_dropped, given_contexts))
+    def perplexity_result(
+        self,
+        X: Any,
+        method: str = "completion",
+        given_contexts: bool = False,
+        random_state: int | None = None,
+        *,
+        contexts: Any = None,
+    ) -> PerplexityResult:
+        """Return the perplexity with its method and the log-likelihood of each group.
 
-    def _known(self, X: Any, contexts: Any) -> Corpus:
+        Examples
+        --------
+        >>> model.perplexity_result(corpus[:3]).log_likelihood.shape
+        (3,)
+        """
+        corpus = self._aligned(X, contexts)
+        if method not in METHODS:
+            known = " or ".join(map(repr, METHODS))
+            raise InputError(f"method must be {known}, got {method!r}")
+        seed = self._seed if random_state is None else as_seed(random_state)
+        return score_groups(
+            lambda first, target: self._log_likelihood(corpus, first, target, given_contexts, seed),
+            corpus,
+            method,
+            given_contexts,
+            seed,
+            n_dropped=int(corpus.dropped_tokens),
+            n_draws=len(self.draws_),
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns of `transform`: topic0, topic1, ...
+
+        Examples
+        --------
+        >>> model.get_feature_names_out()[:2].tolist()
+        ['topic0', 'topic1']
+        """
         check_is_fitted(self)
-        return words_of(X, contexts, self.feature_names_in_)
+        return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
+
+    def _log_likelihood(
+        self,
+        corpus: Corpus,
+        first: Corpus | None,
+        target: Corpus,
+        given_contexts: bool,
+        seed: int,
+    ) -> Floats:
+        """Return the log-likelihood of each group, or of its second half given the first."""
+        result = np.zeros(corpus.n_groups)
+        for rows, parameters in self._parameters(corpus, given_contexts, seed):
+            some = _take(target, rows)
+            draws = ((drawn, _no_prior(some)) for drawn in parameters)
+            if first is None:
+                result[rows] = log_left_to_right(draws, some)
+            else:
+                result[rows] = log_completion(
+                    draws, _take(first, rows), some, self._score_samples()
+                )
+        return result
+
+    def _score_samples(self) -> Samples:
+        return SAMPLES
+
+    def _columns(self) -> dict[str, Column]:
+        """Return the training contexts that the model uses."""
+        return {}
+
+    def _aligned(self, X: Any, contexts: Any) -> Corpus:
+        """Return ``X`` as a corpus with the words and contexts of training."""
+        check_is_fitted(self)
+        words: Any = self._vocabulary
+        corpus = as_corpus(X, contexts, content=self._content, vocabulary=words)
+        return corpus.aligned_to(words, self._columns(), self._width)
+
+    def _check_parameters(self) -> None:
+        for name, least in self._integers.items():
+            check_whole(name, getattr(self, name), least)
+        for name in self._positive:
+            check_positive(name, getattr(self, name))
+        check_jobs(getattr(self, "n_jobs", None))
+        thin = getattr(self, "thin", 1)
+        if self.n_sweeps - self.burn_in < thin:
+            raise InputError(
+                f"n_sweeps must exceed burn_in ({self.burn_in}) by at least {thin}, "
+                f"got {self.n_sweeps}"
+            )
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return a positive finite number, or raise an error that names the parameter."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not number or not 0.0 < float(value) < float("inf"):
+        raise InputError(f"{name} must be a positive number, got {value!r}")
+    return float(value)
+
+
+def one_cluster(
+    weights: Floats,
+    content_parameters: Floats,
+    family: ConjugateFamily,
+    lam: float,
+    key: tuple[int, int],
+    n_topics: int | None = None,
+) -> ModelParameters:
+    """Return the parameters of a model in which all groups vary around the same topic weights."""
+    return ModelParameters(
+        log_weight_of_cluster=np.zeros(1),
+        log_topic_given_cluster=safe_log(weights / weights.sum())[None],
+        content_parameters=content_parameters,
+        family=family,
+        n_clusters=1,
+        n_topics=len(weights) if n_topics is None else n_topics,
+        lam=lam,
+        key=key,
+        integrated=not family.can_sample,
+    )
+
+
+def rows_by_value(values: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
+    """Return the distinct values and the rows of each."""
+    distinct, code = np.unique(values, return_inverse=True)
+    order = np.argsort(code.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(code.ravel(), minlength=len(distinct)))
+    return distinct, np.split(order, ends)[:-1]
+
+
+def _take(corpus: Corpus, rows: Rows) -> Corpus:
+    return corpus if rows is ALL else corpus[rows]
+
+
+def _no_prior(corpus: Corpus) -> Floats:
+    """Return the log-prior of the only cluster."""
+    return np.zeros((corpus.n_groups, 1))

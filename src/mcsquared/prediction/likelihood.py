@@ -49,9 +49,10 @@ class TokenBatch(NamedTuple):
 def token_batches(corpus: Corpus, parameters: ModelParameters) -> Iterator[TokenBatch]:
     """Split a corpus into batches of whole groups, limited by `BATCH_SIZE`."""
     content = corpus.content
-    words = isinstance(content, Words)
-    start = content.counts.indptr if isinstance(content, Words) else content.start
-    observations = None if words else vector_observations(corpus, parameters.family)
+    if isinstance(content, Words):
+        start, observations = content.counts.indptr, np.zeros(0)
+    else:
+        start, observations = content.start, vector_observations(corpus, parameters.family)
     step = BATCH_SIZE // max(parameters.log_topic_given_cluster.shape[1], 1)
     first = 0
     while first < corpus.n_groups:

@@ -146,7 +146,7 @@ def parameters_of_draws(
 def draw_content(
     family: ConjugateFamily, statistics: Floats, n_unused: int, rng: np.random.Generator
 ) -> Floats:
-    """Draw content parameters of known and unused topics, or return statistics if the family cannot sample."""
+    """Draw content parameters, or return the statistics if the family cannot sample."""
     padded = np.vstack([statistics, np.zeros((n_unused, statistics.shape[1]))])
     return family.sample_parameters(padded, rng) if family.can_sample else padded
 

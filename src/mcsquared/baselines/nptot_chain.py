@@ -1,0 +1,260 @@
+"""Chains and stored draws of npTOT: topics of words with components over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.baselines.hdp import CHAIN, HDPDraw, initial_topics, occupied_slots, topics_of_state
+from mcsquared.families import Gaussian
+from mcsquared.kernels.cpu.times import make_times, sum_times
+from mcsquared.kernels.cpu.tokens import resample_word_topics
+from mcsquared.kernels.rng import Step, generator
+from mcsquared.model.parameters import Concentration, initial_value
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.prediction.parameters import (
+    draw_content,
+    draw_log_dirichlet,
+    split_unused_weight,
+)
+from mcsquared.samplers.init.assignments import state_from_assignments
+from mcsquared.samplers.steps.concentrations import resample_concentration, resample_root
+from mcsquared.samplers.steps.tables import draw_tables
+from mcsquared.samplers.types import Key
+from mcsquared.state import State
+
+Floats = NDArray[np.float64]
+
+FIRST_COMPONENTS = 8  # initial component slots of each topic
+
+
+@dataclass
+class TimeComponents:
+    """The components of every topic over time.
+
+    Attributes
+    ----------
+    time : float64 (n_groups,)
+        Relative to the family's origin; NaN where missing.
+    parameters : float64 (4,)
+        Normal-Gamma prior: mean, strength, shape, rate.
+    prior : float or Gamma
+        Prior of ``alpha``.
+    alpha : float
+        Concentration of components in a topic.
+    component_of_token : int32 (n_tokens,)
+        A component slot of the token's topic; -1 without a time.
+    statistics : float64 (topic slots, component slots, 3)
+        n, Σt, Σt².
+    """
+
+    time: Floats
+    parameters: Floats
+    prior: Concentration
+    alpha: float
+    component_of_token: NDArray[np.int32]
+    statistics: Floats
+
+    def grow(self, n_topic_slots: int, n_component_slots: int) -> None:
+        """Add empty slots; existing components keep theirs."""
+        old = self.statistics
+        self.statistics = np.zeros((n_topic_slots, n_component_slots, 3))
+        self.statistics[: old.shape[0], : old.shape[1]] = old
+
+    @property
+    def n_components(self) -> NDArray[np.int64]:
+        """Number of components in every topic slot."""
+        return (self.statistics[:, :, 0] > 0).sum(axis=1)
+
+    def of_topics(self, state: State) -> tuple[NDArray[np.int64], Floats]:
+        """Return the offsets of the topics' components, and the components' statistics."""
+        rows = self.statistics[occupied_slots(state)]
+        occupied = rows[:, :, 0] > 0
+        start = np.concatenate([[0], np.cumsum(occupied.sum(axis=1))]).astype(np.int64)
+        return start, rows[occupied]
+
+
+@dataclass(frozen=True, eq=False)
+class NPTOTDraw(HDPDraw):
+    """Topics of one stored draw with their components over time.
+
+    Attributes
+    ----------
+    component_start : int64 (n_topics + 1,)
+        Components of topic ``m`` are ``component_start[m]:component_start[m + 1]``.
+    component_statistics : float64 (n_components, 3)
+        n, Σt, Σt², times relative to the family's origin.
+    alpha : float
+        Concentration of components in a topic.
+    """
+
+    component_start: NDArray[np.int64]
+    component_statistics: Floats
+    alpha: float
+
+    def mean_densities(self, family: Gaussian, times: Floats) -> Floats:
+        """Return the predictive density f_m(t), parameters integrated out: (n_times, n_topics)."""
+        new = np.exp(family.log_predictive(times, np.zeros((1, family.n_stats))))
+        known = np.exp(family.log_predictive(times, self.component_statistics))
+        counts = self.component_statistics[:, 0]
+        result = np.empty((len(times), self.n_topics))
+        for m, bounds in enumerate(pairwise(self.component_start)):
+            own = slice(*bounds)
+            total = known[:, own] @ counts[own] + self.alpha * new[:, 0]
+            result[:, m] = total / (counts[own].sum() + self.alpha)
+        return result
+
+    def draw_log_densities(
+        self, family: Gaussian, n_topics: int, times: Floats, rng: np.random.Generator
+    ) -> Floats:
+        """Draw every topic's mixture given its components; return log f_m(t): (n_times, n_topics).
+
+        Weights ~ Dir(n_m1, ..., α), the last of which is split among new components; means and
+        precisions from their posterior. Unused topics have components from the prior only. For a
+        missing time f is 1.
+        """
+        result = np.zeros((len(times), n_topics))
+        seen = ~np.isnan(times)
+        by_topic = np.split(self.component_statistics, self.component_start[1:])
+        for m in range(n_topics):
+            known = by_topic[m] if m < self.n_topics else np.zeros((0, family.n_stats))
+            shape = np.append(known[:, 0], self.alpha)
+            log_weights = draw_log_dirichlet(shape[None, :], rng)[0]
+            new = split_unused_weight(float(np.exp(log_weights[-1])), self.alpha, rng)
+            with np.errstate(divide="ignore"):
+                log_weights = np.concatenate([log_weights[:-1], np.log(new)])
+            parameters = draw_content(family, known, len(new), rng)
+            logs = family.log_likelihood(times[seen], parameters) + log_weights
+            result[seen, m] = np.logaddexp.reduce(logs, axis=1)
+        return result
+
+
+class NPTOTChain:
+    """A chain of npTOT; in its state every group is its own cluster.
+
+    Parameters
+    ----------
+    time, parameters, alpha
+        See `TimeComponents`; ``alpha`` is a value or a prior. Each topic starts with one component.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        priors: Priors,
+        time: Floats,
+        parameters: Floats,
+        alpha: Concentration,
+        seed: int,
+        init: str = "auto",
+        max_topics: int | None = None,
+    ) -> None:
+        self._observations, self._priors, self._seed = observations, priors, seed
+        self.max_topics = max_topics
+        rng = generator(seed, CHAIN, 0, int(Step.START))
+        topics = initial_topics(observations, priors, seed, init, max_topics, rng)
+        groups = np.arange(observations.n_groups)
+        self.state = state_from_assignments(observations, priors, groups, topics, rng)
+        timed = np.repeat(~np.isnan(time), np.diff(observations.group_start))
+        self.times = TimeComponents(
+            time=time,
+            parameters=parameters,
+            prior=alpha,
+            alpha=initial_value(alpha),
+            component_of_token=np.where(timed, 0, -1).astype(np.int32),
+            statistics=np.zeros((len(self.state.topic_weights), FIRST_COMPONENTS, 3)),
+        )
+        self._sum_times()
+
+    def sweep(self) -> None:
+        """Draw topics and components of all tokens sequentially, then tables, v, η, ε and α."""
+        state, times, priors = self.state, self.times, self._priors
+        state.sweep += 1
+        key = Key(self._seed, CHAIN, state.sweep)
+        self._sweep_tokens(key)
+        tokens = np.diff(self._observations.group_start)
+        topics_in_group = state.counts.topics_in_cluster[: len(tokens)]
+        tables = draw_tables(topics_in_group, state.v * state.topic_weights, key)
+        state.v = resample_concentration(
+            state.v, priors.v, tokens, tables.sum(axis=1), key.generator(Step.V)
+        )
+        resample_root(state, tables.sum(axis=0, dtype=np.int64), priors, key)
+        times.alpha = resample_concentration(
+            times.alpha,
+            times.prior,
+            times.statistics[:, :, 0].sum(axis=1),
+            times.n_components,
+            key.generator(Step.ALPHA),
+        )
+
+    def _sweep_tokens(self, key: Key) -> None:
+        """Visit all tokens; add slots whenever they run out, and continue."""
+        state, times, observations = self.state, self.times, self._observations
+        group = token = 0
+        while token < observations.n_tokens:
+            # Recomputed, because rounding errors of updated sums accumulate.
+            self._sum_times()
+            counts, (n_topics, n_components, _) = state.counts, times.statistics.shape
+            group, token = resample_word_topics(
+                group,
+                token,
+                observations.group_start,
+                observations.word,
+                state.cluster_of_group,
+                float(self._priors.content.concentration),  # type: ignore[attr-defined]
+                state.v,
+                state.eta,
+                -1 if self.max_topics is None else self.max_topics,
+                state.topic_of_token,
+                counts.topics_in_cluster,
+                counts.words_in_topic,
+                counts.tokens_in_topic,
+                state.topic_weights,
+                state.log_unused,
+                *key,
+                make_times(
+                    times.time,
+                    times.component_of_token,
+                    times.alpha,
+                    times.parameters,
+                    times.statistics,
+                ),
+            )
+            if state.n_topics == n_topics:
+                state.grow_topics()
+            full = times.n_components.max(initial=0) == n_components
+            times.grow(len(state.topic_weights), n_components * 2 if full else n_components)
+
+    def _sum_times(self) -> None:
+        sum_times(
+            self._observations.group_start,
+            self.times.time,
+            self.state.topic_of_token,
+            self.times.component_of_token,
+            self.times.statistics,
+        )
+
+    def row(self) -> dict[str, float]:
+        """Return the current state's entries of the trace."""
+        return {
+            "n_topics": self.state.n_topics,
+            "v": self.state.v,
+            "eta": self.state.eta,
+            "alpha": self.times.alpha,
+            "n_components": int(self.times.n_components.sum()),
+        }
+
+    def draw(self) -> NPTOTDraw:
+        """Return the topics of the current state."""
+        start, statistics = self.times.of_topics(self.state)
+        return NPTOTDraw(
+            **topics_of_state(self.state, self._observations),
+            v=self.state.v,
+            component_start=start,
+            component_statistics=statistics,
+            alpha=self.times.alpha,
+        )
