@@ -218,7 +218,8 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
     """Run a chain and time its sweeps after the first ``n_dropped``."""
     from numba import cuda
 
-    from mcsquared.samplers.backends.cuda import CudaBackend, DeviceCorpus
+    from mcsquared.samplers.backends.cuda.backend import CudaBackend
+    from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
     from mcsquared.state import Bounds
 
     gc.collect()

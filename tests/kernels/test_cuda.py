@@ -110,7 +110,8 @@ class Case:
             BLOCKED_ALONE.sweep(self.state, *given, 0, 0, self.bounds)
 
     def device(self, max_bytes=10**9):
-        from mcsquared.samplers.backends.cuda import CudaBackend, DeviceCorpus
+        from mcsquared.samplers.backends.cuda.backend import CudaBackend
+        from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 
         varies = not math.isinf(self.state.lam)
         corpus = DeviceCorpus(self.observations, varies, max_bytes)
@@ -201,13 +202,13 @@ class Likelihoods:
 
     def on_device(self, memory, lam):
         """Return what the GPU's kernel draws, and the counts: only where λ = ∞."""
-        from mcsquared.kernels import cuda
+        from mcsquared.kernels.cuda import vector_tokens
 
         put, n_groups = memory.copy_to_device, len(self.clusters)
         slots, start = (self.n_clusters, self.n_topics), put(self.start)
         given = [put(x.reshape(-1)) for x in (self.rows, np.exp(self.log_tau), self.log_tau)]
         clusters, topics, counts = put(self.clusters), put(self.topics), put(np.zeros(slots, "i4"))
-        kernels, labels = cuda.load().vector_tokens, (clusters, topics)
+        kernels, labels = vector_tokens, (clusters, topics)
         if math.isinf(lam):
             place = (len(self.topics), 0, n_groups, FIRST_TOKEN, start)
             draw = kernels.draw_vector_topics(self.n_topics)
@@ -299,7 +300,7 @@ def test_counts_are_those_of_the_labels(case, on_device):
 
 
 def test_a_shard_with_a_gpu_of_its_own_draws_what_it_draws_without(case, memory):
-    from mcsquared.samplers.backends.cuda import DeviceCorpus
+    from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
     from mcsquared.samplers.backends.cuda.shard import DeviceShard
 
     state, key = copy.deepcopy(case.state), Key(0, 0, case.state.sweep + 1)

@@ -33,7 +33,8 @@ class OnDevice:
         self.given = None
 
     def sweep(self, state, observations, priors, seed, chain, bounds=NO_BOUNDS):
-        from mcsquared.samplers.backends.cuda import CudaBackend, DeviceCorpus
+        from mcsquared.samplers.backends.cuda.backend import CudaBackend
+        from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 
         if self.given is not observations:
             corpus = DeviceCorpus(observations, varies=not math.isinf(state.lam))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +29,7 @@ from mcsquared.posterior import Posterior
 from mcsquared.posterior.diagnostics import MAX_RHAT
 from mcsquared.progress import Progress
 from mcsquared.samplers.backends.base import Backend
-from mcsquared.samplers.backends.cuda import CudaBackend, DeviceCorpus, check_device
+from mcsquared.samplers.backends.cuda import cuda_backend
 from mcsquared.samplers.sweep import SAMPLERS
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.state import Bounds
@@ -160,9 +158,7 @@ class Fit:
             return disk_backend(observations, self.priors)
         if self.device == "cpu":
             return None
-        check_device(observations)
-        corpus = DeviceCorpus(observations, varies=self.priors.lam != math.inf)
-        return partial(CudaBackend, observations, self.priors, corpus)
+        return cuda_backend(observations, self.priors)
 
     def _checkpoint(self, corpus: Corpus) -> Checkpoint | None:
         if self.checkpoint is None:

@@ -5,31 +5,7 @@ another order. Arrays are on the device and flat; a kernel that is compiled for 
 returned by a function of that number.
 """
 
-from importlib import import_module
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 
 if not hasattr(np, "row_stack"):  # numba-cuda 0.30 needs a name that NumPy 2.5 has dropped
     setattr(np, "row_stack", np.vstack)  # noqa: B010
-
-MODULES = (
-    "cells",
-    "clusters",
-    "gammas",
-    "memory",
-    "mixtures",
-    "shares",
-    "sums",
-    "varying",
-    "vector_groups",
-    "vector_likelihood",
-    "vector_sums",
-    "vector_tokens",
-)
-
-
-def load() -> Any:
-    """Return the modules of kernels by name."""
-    return SimpleNamespace(**{name: import_module(f"{__name__}.{name}") for name in MODULES})

@@ -6,13 +6,28 @@ are drawn on the host, by the steps of all backends.
 
 from __future__ import annotations
 
-from mcsquared.errors import InputError
-from mcsquared.observations import Observations
-from mcsquared.samplers.backends.cuda.backend import CudaBackend
-from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
-from mcsquared.samplers.content.python_families import is_integrated
+import math
+from collections.abc import Callable
+from functools import partial
 
-__all__ = ["CudaBackend", "DeviceCorpus", "check_device", "missing_gpu"]
+from mcsquared.errors import InputError
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.backends.base import Backend
+from mcsquared.samplers.content.python_families import is_integrated
+from mcsquared.samplers.threads import ThreadPool
+
+__all__ = ["cuda_backend", "missing_gpu"]
+
+
+def cuda_backend(observations: Observations, priors: Priors) -> Callable[[ThreadPool], Backend]:
+    """Copy a corpus to the GPU; return a function that makes the backend of a chain."""
+    check_device(observations)
+    from mcsquared.samplers.backends.cuda.backend import CudaBackend
+    from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
+
+    corpus = DeviceCorpus(observations, varies=priors.lam != math.inf)
+    return partial(CudaBackend, observations, priors, corpus)
 
 
 def missing_gpu() -> str | None:

@@ -11,6 +11,17 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
+from mcsquared.kernels.cuda.gammas import draw_gamma_rows
+from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
+from mcsquared.kernels.cuda.shares import draw_log_shares, draw_table_counts, weigh_topics
+from mcsquared.kernels.cuda.sums import (
+    N_PARTS,
+    add_floats,
+    add_log_rising,
+    count_contexts,
+    normalise_log_rows,
+)
+from mcsquared.kernels.cuda.varying import place_groups, tabulate_log_rising
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -50,16 +61,13 @@ class CudaBackend(Backend):
         corpus: DeviceCorpus,
         threads: ThreadPool = SINGLE_THREAD,
     ) -> None:
-        from mcsquared.kernels import cuda
-
         super().__init__(observations, priors, threads)
-        self.corpus, self.kernels = corpus, cuda.load()
-        self.memory = self.kernels.memory
+        self.corpus = corpus
         content = DeviceWords if observations.n_words else DeviceVectors
         self.content: DeviceWords | DeviceVectors = content(observations, priors, corpus)
-        self.scales = self.memory.copy_to_device(corpus.scales)
+        self.scales = copy_to_device(corpus.scales)
         self.bags = [
-            (rows, float(c), self.memory.copy_to_device(log_joint_of_counts(float(c), N_KNOWN)))
+            (rows, float(c), copy_to_device(log_joint_of_counts(float(c), N_KNOWN)))
             for rows, c in zip(corpus.bag_rows, observations.bags.concentration, strict=True)
         ]
 
@@ -70,17 +78,17 @@ class CudaBackend(Backend):
         self._load_counts(counts.words_in_topic, counts.category_counts.T, state.tables)
 
     def _load_labels(self, labels: Labels) -> None:
-        self.clusters = self.memory.copy_to_device(labels.clusters.astype(np.int32))
+        self.clusters = copy_to_device(labels.clusters.astype(np.int32))
         self.topics = labels.topics.astype(np.uint16)
         # Topics of a corpus that is copied shard by shard stay on the host.
         if self.corpus.keeps_topics and self.corpus.is_resident:
-            self.topics = self.memory.copy_to_device(self.topics)
+            self.topics = copy_to_device(self.topics)
 
     def _load_counts(
         self, words: NDArray[np.int32], categories: NDArray[np.int32], tables: NDArray[np.int32]
     ) -> None:
         self.content.load_counts(words)
-        self.categories = self.memory.copy_to_device(self.corpus.category_table(categories))
+        self.categories = copy_to_device(self.corpus.category_table(categories))
         self._allocate(tables)
 
     def _allocate(self, tables: NDArray[np.int32]) -> None:
@@ -88,12 +96,12 @@ class CudaBackend(Backend):
         shapes = self.content.host_shapes(tables.shape[1])
         self.buffers = Buffers(self.observations, self.corpus, tables.shape, shapes)
         self.content.allocate(self.buffers)
-        self.memory.copy_to_device(tables.reshape(-1).astype(np.int32), self.buffers.tables)
+        copy_to_device(tables.reshape(-1).astype(np.int32), self.buffers.tables)
         self.log_counts_added = False
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
-        """Copy the clusters of groups and, unless told otherwise, all other labels and counts."""
-        state.cluster_of_group = self.memory.copy_to_host(self.clusters)
+        """Copy the clusters of groups to a state and, by default, all other labels and counts."""
+        state.cluster_of_group = copy_to_host(self.clusters)
         if clusters_only:
             return
         if self.corpus.keeps_topics:
@@ -106,11 +114,11 @@ class CudaBackend(Backend):
         if not self.corpus.keeps_topics:
             return np.zeros(0, np.uint16)
         resident: bool = self.corpus.is_resident
-        return self.memory.copy_to_host(self.topics) if resident else self.topics.copy()
+        return copy_to_host(self.topics) if resident else self.topics.copy()
 
     def _host_categories(self) -> NDArray[np.int32]:
         """Return the counts of categories on the host: (categories, cluster slots)."""
-        table = self.memory.copy_to_host(self.categories).reshape(-1, self.buffers.n_clusters)
+        table = copy_to_host(self.categories).reshape(-1, self.buffers.n_clusters)
         rows: NDArray[np.int32] = table[self.corpus.row_of_category]
         return rows
 
@@ -131,16 +139,14 @@ class CudaBackend(Backend):
         old, new = self.buffers.slots, state.counts.topics_in_cluster.shape
         if old != new:
             self.content.resize(old[1], new[1])
-            self.categories = resized(self.memory, self.categories, old[0], new[0])
+            self.categories = resized(self.categories, old[0], new[0])
             self._allocate(state.tables)
 
     def _draw_shares(self, prior: NDArray[np.float64], key: Key) -> Any:
         """Draw log τ_k ~ Dir(v ε + O_k) for every cluster slot; ``prior`` is v ε."""
         buffers, out = self.buffers, self.buffers.device["log_shares"]
-        self.memory.copy_to_device(prior, buffers.prior)  # the cluster tables are drawn by it too
-        self.kernels.shares.draw_log_shares(
-            buffers.n_clusters, buffers.prior, buffers.tables, *key, out
-        )
+        copy_to_device(prior, buffers.prior)  # the cluster tables are drawn by it too
+        draw_log_shares(buffers.n_clusters, buffers.prior, buffers.tables, *key, out)
         return out
 
     def _draw_contexts(self, state: State, key: Key) -> ContextParameters:
@@ -149,10 +155,8 @@ class CudaBackend(Backend):
         for rows, concentration, _ in self.bags:
             shape = max(concentration, SMALLEST_SHAPE)
             cells = (len(rows) * n_clusters, rows.start * n_clusters)
-            self.kernels.gammas.draw_gamma_rows(
-                *cells, self.categories, shape, CATEGORIES, *key, True, out
-            )
-            self.kernels.sums.normalise_log_rows(n_clusters, rows.start, rows.stop, out)
+            draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *key, True, out)
+            normalise_log_rows(n_clusters, rows.start, rows.stop, out)
         if self.observations.python_contexts:
             self.save_labels(state, clusters_only=True)
         naturals, extra = draw_dense(state, self.observations, key)
@@ -168,14 +172,14 @@ class CudaBackend(Backend):
         self.content.draw_cell_topics(given.key)
         buffers = self.buffers
         tables, out = buffers.tables, buffers.device["cluster_tables"]
-        self.kernels.shares.draw_table_counts(tables.size, tables, buffers.prior, *given.key, out)
+        draw_table_counts(tables.size, tables, buffers.prior, *given.key, out)
         self._add_log_counts()
         buffers.copy_to_host()
         return self._host_sums()
 
     def _sweep(self, given: Globals) -> None:
         """Draw topics and clusters of all groups, shard by shard, and sum them on the GPU."""
-        self.memory.fill_zeros(self.categories)
+        fill_zeros(self.categories)
         self.buffers.clear()
         self.buffers.load_weights(given.weights.log_clusters, given.contexts.naturals)
         if self.corpus.varies:
@@ -188,15 +192,13 @@ class CudaBackend(Backend):
 
     def _sweep_varying_groups(self, given: Globals) -> None:
         """Draw topics of tokens, clusters of groups and their tables (λ finite)."""
-        buffers, kernels, device = self.buffers, self.kernels.varying, self.buffers.device
+        buffers, device = self.buffers, self.buffers.device
         base, (n_clusters, n_topics) = buffers.base, buffers.slots
         weights, none = (device["log_shares"], given.lam, SMALLEST_SHARE), buffers.no_sums
-        self.kernels.shares.weigh_topics(
-            base.size, n_topics, *weights, none, base, buffers.no_shares
-        )
-        rising = (base, buffers.rising, buffers.n_tabulated)
-        kernels.tabulate_log_rising(base.size, n_clusters, buffers.n_tabulated, *rising[:2])
-        place_groups = kernels.place_groups(n_topics, buffers.clusters_per_thread)
+        weigh_topics(base.size, n_topics, *weights, none, base, buffers.no_shares)
+        n_tabulated, rising = buffers.n_tabulated, (base, buffers.rising)
+        tabulate_log_rising(base.size, n_clusters, n_tabulated, *rising)
+        place = place_groups(n_topics, buffers.clusters_per_thread)
         for shard, (clusters, topics) in self._shards():
             self.content.draw_topics(shard, (clusters, topics), given.lam, given.key)
             before = (shard.n_groups, shard.first_group, shard.first_token, n_clusters)
@@ -204,9 +206,8 @@ class CudaBackend(Backend):
             contexts = (buffers.log_clusters, *self._contexts_of(shard, given))
             scores = self._of_shard(buffers.log_rising_of_group, shard)
             out = (clusters, device["topics"], device["tables"], scores)
-            place_groups(*before, *tokens, *rising, *contexts, *given.key, *out)
-        sums = self.kernels.sums
-        sums.add_floats(sums.N_PARTS, buffers.log_rising_of_group, device["log_rising"])
+            place(*before, *tokens, *rising, n_tabulated, *contexts, *given.key, *out)
+        add_floats(N_PARTS, buffers.log_rising_of_group, device["log_rising"])
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
         """Yield each shard with its clusters and topics; count its groups after it was swept."""
@@ -214,11 +215,10 @@ class CudaBackend(Backend):
         for shard in self.corpus.shards():
             clusters, topics = self._of_shard(self.clusters, shard), None
             if keeps_topics:
-                copy = self.memory.copy_to_device
-                topics = self.topics if resident else copy(self.topics[shard.tokens])
+                topics = self.topics if resident else copy_to_device(self.topics[shard.tokens])
             yield shard, (clusters, topics)
             if keeps_topics and not resident:
-                self.topics[shard.tokens] = self.memory.copy_to_host(topics)
+                self.topics[shard.tokens] = copy_to_host(topics)
             self._count_contexts(shard, clusters)
 
     def _of_shard(self, array: Any, shard: Shard) -> Any:
@@ -230,7 +230,7 @@ class CudaBackend(Backend):
         buffers, arrays, extra = self.buffers, shard.arrays, given.contexts.extra
         scores = buffers.no_scores
         if len(extra):
-            scores = self.memory.copy_to_device(extra[shard.groups])
+            scores = copy_to_device(extra[shard.groups])
         bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
         return (arrays.statistics, *bags, buffers.naturals, buffers.log_categories, scores)
 
@@ -239,9 +239,7 @@ class CudaBackend(Backend):
         arrays, device = shard.arrays, self.buffers.device
         bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
         out = (device["groups"], device["statistics"], self.categories, device["totals"])
-        self.kernels.sums.count_contexts(
-            shard.n_groups, clusters, arrays.statistics, self.scales, *bags, *out
-        )
+        count_contexts(shard.n_groups, clusters, arrays.statistics, self.scales, *bags, *out)
 
     def _host_sums(self, all_of_them: bool = False) -> Sums:
         """Return sums that are on the host: those as small as clusters × topics, or all of them."""
@@ -267,11 +265,11 @@ class CudaBackend(Backend):
     def _add_log_counts(self) -> None:
         """Add up the log-densities of all counts on the GPU, in parts."""
         self.content.add_log_counts()
-        sums, n_clusters = self.kernels.sums, self.buffers.n_clusters
+        n_clusters = self.buffers.n_clusters
         for c, (rows, concentration, known) in enumerate(self.bags):
             counts = self.categories[rows.start * n_clusters : rows.stop * n_clusters]
             out = self.buffers.device[f"log_counts {c}"]
-            sums.add_log_rising(sums.N_PARTS, counts, concentration, known, out)
+            add_log_rising(N_PARTS, counts, concentration, known, out)
         self.log_counts_added = True
 
     def begin_log_density(self, state: State) -> Callable[[], float]:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
+from mcsquared.kernels.cuda.sums import N_PARTS
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 from mcsquared.samplers.content.groups import TABLE_SIZE, TABULATED
@@ -30,18 +32,18 @@ class PackedArrays:
         Arrays that `copy_to_host` has copied, by name.
     """
 
-    def __init__(self, memory: Any, counts: Shapes, others: Shapes) -> None:
-        self._memory, self._shapes = memory, counts | others
+    def __init__(self, counts: Shapes, others: Shapes) -> None:
+        self._shapes = counts | others
         self._slices, end, n_counts = {}, 0, 0
         for name, (shape, dtype) in self._shapes.items():
             first = end
             end += -(-int(np.prod(shape)) * np.dtype(dtype).itemsize // 8)
             self._slices[name] = slice(first, end)
             n_counts = end if name in counts else n_counts
-        self._array = memory.empty(max(end, 1), np.int64)
+        self._array = empty(max(end, 1), np.int64)
         self._counts = self._array[: max(n_counts, 1)]
         self.device = {
-            name: self._view(self._array, name) if np.prod(shape) else memory.empty(0, dtype)
+            name: self._view(self._array, name) if np.prod(shape) else empty(0, dtype)
             for name, (shape, dtype) in self._shapes.items()
         }
         self.host: dict[str, NDArray[Any]] = {}
@@ -52,11 +54,11 @@ class PackedArrays:
 
     def clear(self) -> None:
         """Fill the counts with zeros."""
-        self._memory.fill_zeros(self._counts)
+        fill_zeros(self._counts)
 
     def copy_to_host(self) -> None:
         """Copy all arrays to the host."""
-        array = self._memory.copy_to_host(self._array)
+        array = copy_to_host(self._array)
         for name, (shape, _) in self._shapes.items():
             self.host[name] = self._view(array, name).reshape(shape)
 
@@ -79,8 +81,6 @@ class Buffers(PackedArrays):
         slots: tuple[int, ...],
         content: Shapes,
     ) -> None:
-        from mcsquared.kernels.cuda import memory, sums
-
         n_clusters, n_topics = slots
         n_cells, n_bags = n_clusters * n_topics, len(observations.bag_families)
         self.slots, self.varies = (n_clusters, n_topics), corpus.varies
@@ -96,29 +96,29 @@ class Buffers(PackedArrays):
         others: Shapes = {
             "cluster_tables": (slots, np.int32),
             "log_shares": (slots, np.float64),
-            "log_rising": ((sums.N_PARTS,), np.float64),
-            **{f"log_counts {c}": ((sums.N_PARTS,), np.float64) for c in range(n_bags)},
+            "log_rising": ((N_PARTS,), np.float64),
+            **{f"log_counts {c}": ((N_PARTS,), np.float64) for c in range(n_bags)},
         }
-        super().__init__(memory, counts, others | content)
-        self.log_categories = memory.empty(corpus.n_category_rows * n_clusters, np.float32)
-        self.prior = memory.empty(n_topics, np.float64)
+        super().__init__(counts, others | content)
+        self.log_categories = empty(corpus.n_category_rows * n_clusters, np.float32)
+        self.prior = empty(n_topics, np.float64)
         # Together, because a copy of a few numbers takes as long as a small step.
-        self._weights = memory.empty((1 + len(corpus.scales)) * n_clusters, np.float64)
+        self._weights = empty((1 + len(corpus.scales)) * n_clusters, np.float64)
         self.log_clusters, self.naturals = self._weights[:n_clusters], self._weights[n_clusters:]
-        self.no_scores = memory.empty((0, 0), np.float64)
-        self.no_sums = memory.empty(0, np.float64)
-        self.no_shares = memory.empty(0, np.float32)
+        self.no_scores = empty((0, 0), np.float64)
+        self.no_sums = empty(0, np.float64)
+        self.no_shares = empty(0, np.float32)
         if corpus.varies:
             most = min(TABULATED, TABLE_SIZE // n_cells - 1, observations.layout.longest)
             self.n_tabulated = max(most, 8)  # above, the kernel's series holds
-            self.base = memory.empty(n_cells, np.float32)
-            self.rising = memory.empty(n_cells * (self.n_tabulated + 1), np.float32)
-            self.log_rising_of_group = memory.empty(observations.n_groups, np.float32)
+            self.base = empty(n_cells, np.float32)
+            self.rising = empty(n_cells * (self.n_tabulated + 1), np.float32)
+            self.log_rising_of_group = empty(observations.n_groups, np.float32)
 
     def load_weights(self, log_clusters: NDArray[Any], naturals: NDArray[Any]) -> None:
         """Copy log π and the parameters of dense contexts to the device."""
         weights = np.concatenate([log_clusters, naturals.reshape(-1)])
-        self._memory.copy_to_device(weights, self._weights)
+        copy_to_device(weights, self._weights)
 
     @property
     def tables(self) -> Any:
@@ -126,9 +126,9 @@ class Buffers(PackedArrays):
         return self.device["tables" if self.varies else "topics"]
 
 
-def resized(memory: Any, table: Any, n_columns: int, new_columns: int) -> Any:
+def resized(table: Any, n_columns: int, new_columns: int) -> Any:
     """Return a device table of counts with more columns."""
-    old = memory.copy_to_host(table).reshape(-1, n_columns)
+    old = copy_to_host(table).reshape(-1, n_columns)
     new = np.zeros((len(old), new_columns), np.int32)
     new[:, :n_columns] = old
-    return memory.copy_to_device(new.reshape(-1))
+    return copy_to_device(new.reshape(-1))

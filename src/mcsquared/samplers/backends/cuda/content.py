@@ -19,11 +19,7 @@ class DeviceContent:
     buffers: Buffers
 
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
-        from mcsquared.kernels import cuda
-
         self.observations, self.priors, self.corpus = observations, priors, corpus
-        self.kernels = cuda.load()
-        self.memory = self.kernels.memory
 
     def load_counts(self, words_in_topic: NDArray[np.int32]) -> None:
         """Copy counts to the GPU."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.gammas import ROWS
+from mcsquared.kernels.cuda.memory import copy_to_device, free_bytes
 from mcsquared.observations import Observations, bags_of_groups
 
 MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for tables
@@ -77,9 +78,7 @@ class DeviceCorpus:
     def __init__(
         self, observations: Observations, varies: bool, max_bytes: int | None = None
     ) -> None:
-        from mcsquared.kernels.cuda import memory
-
-        self.observations, self.varies, self._memory = observations, varies, memory
+        self.observations, self.varies = observations, varies
         self.keeps_topics = varies or not observations.n_words
         self.statistics = statistics_of_groups(observations)
         largest = np.abs(self.statistics).max(axis=0, initial=0.0)
@@ -92,7 +91,7 @@ class DeviceCorpus:
         self.n_category_rows = n_rows
         rows = [np.asarray(rows, np.int32) for rows in self.bag_rows]
         self.row_of_category = np.concatenate([np.zeros(0, np.int32), *rows])
-        free = int(MEMORY_SHARE * memory.free_bytes()) if max_bytes is None else max_bytes
+        free = int(MEMORY_SHARE * free_bytes()) if max_bytes is None else max_bytes
         self._shard_bounds = self._split(free)
         self.is_resident = len(self._shard_bounds) == 2
         self._resident = [self._load(0, observations.n_groups)] if self.is_resident else []
@@ -170,7 +169,7 @@ class DeviceCorpus:
     def _load(self, first: int, last: int) -> Shard:
         observations, start = self.observations, self.observations.group_start
         host = self.host_arrays(first, last)
-        arrays = {name: self._memory.copy_to_device(array) for name, array in host.items()}
+        arrays = {name: copy_to_device(array) for name, array in host.items()}
         tokens = slice(int(start[first]), int(start[last]))
         return Shard(
             slice(first, last),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host
 from mcsquared.model.priors import Priors
 from mcsquared.samplers.backends.cuda.backend import CudaBackend
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
@@ -42,15 +43,15 @@ class DeviceShard(CudaBackend):
         self._load_globals(given)
         self._sweep(given)
         self.buffers.copy_to_host()
-        clusters = self.memory.copy_to_host(self.clusters)
+        clusters = copy_to_host(self.clusters)
         self._labels_on_device = Labels(clusters, self._host_topics())
         return self._labels_on_device, self._shard_sums()
 
     def _load_globals(self, given: Globals) -> None:
-        copy, buffers = self.memory.copy_to_device, self.buffers
-        copy(given.weights.log_shares.reshape(-1), buffers.device["log_shares"])
+        buffers = self.buffers
+        copy_to_device(given.weights.log_shares.reshape(-1), buffers.device["log_shares"])
         log_categories = self.corpus.category_table(given.contexts.log_categories)
-        copy(log_categories, buffers.log_categories)
+        copy_to_device(log_categories, buffers.log_categories)
         self.content.load(given)
 
     def _shard_sums(self) -> Sums:

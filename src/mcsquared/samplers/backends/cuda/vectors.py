@@ -9,6 +9,14 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.predictive import MULTIVARIATE_GAUSSIAN
 from mcsquared.kernels.cpu.vector_likelihood import natural_tokens
+from mcsquared.kernels.cuda.clusters import draw_clusters_by_scores
+from mcsquared.kernels.cuda.memory import copy_to_device, empty, fill_zeros
+from mcsquared.kernels.cuda.shares import weigh_topics
+from mcsquared.kernels.cuda.sums import add_chunks
+from mcsquared.kernels.cuda.vector_groups import score_vector_groups
+from mcsquared.kernels.cuda.vector_likelihood import factors_of, log_likelihood_rows
+from mcsquared.kernels.cuda.vector_sums import N_SEGMENTS, add_statistics, sort_by_topic
+from mcsquared.kernels.cuda.vector_tokens import draw_vector_topics, sweep_vector_groups
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes
@@ -25,10 +33,10 @@ class DeviceVectors(DeviceContent):
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
         super().__init__(observations, priors, corpus)
         self.width = observations.values.shape[1]
-        factors = self.kernels.vector_likelihood.factors_of(observations.content_kind, self.width)
+        factors = factors_of(observations.content_kind, self.width)
         self.n_statistics = factors.shape[1]
-        self.factors = self.memory.copy_to_device(factors)
-        self.token_in_order = self.memory.empty(corpus.max_tokens, np.int32)
+        self.factors = copy_to_device(factors)
+        self.token_in_order = empty(corpus.max_tokens, np.int32)
 
     def host_shapes(self, n_topics: int) -> Shapes:
         """Return shapes and dtypes of what is copied to the host after a sweep."""
@@ -36,7 +44,7 @@ class DeviceVectors(DeviceContent):
 
     def allocate(self, buffers: Buffers) -> None:
         """Allocate what is drawn and counted, for the slots of ``buffers``."""
-        empty, corpus, (n_clusters, n_topics) = self.memory.empty, self.corpus, buffers.slots
+        corpus, (n_clusters, n_topics) = self.corpus, buffers.slots
         n_cells, n_chunks = n_clusters * n_topics, len(corpus.chunk_bounds) - 1
         max_groups, max_tokens = corpus.max_block
         self.buffers = buffers
@@ -46,7 +54,7 @@ class DeviceVectors(DeviceContent):
         self.tau = empty(n_cells, np.float64)
         self.tau_by_topic = empty(0 if buffers.varies else n_cells, np.float64)
         self.scores = empty(0 if buffers.varies else max_groups * n_clusters, np.float64)
-        self.starts = empty(n_chunks * n_topics * self.kernels.vector_sums.N_SEGMENTS, np.int32)
+        self.starts = empty(n_chunks * n_topics * N_SEGMENTS, np.int32)
         self.statistics = empty(n_chunks * n_topics * self.n_statistics, np.float64)
 
     def draw(self, state: State, key: Key) -> None:
@@ -57,15 +65,13 @@ class DeviceVectors(DeviceContent):
         observations = self.observations
         natural = observations.content_family.natural_parameters(parameters)
         tokens = natural_tokens(observations.content_kind, observations.values, natural)
-        self.memory.copy_to_device(tokens.natural.reshape(-1), self.natural)
+        copy_to_device(tokens.natural.reshape(-1), self.natural)
 
     def prepare(self) -> None:
         """Reset the statistics, and tabulate τ."""
-        self.memory.fill_zeros(self.statistics)
+        fill_zeros(self.statistics)
         sizes, no_sums = (self.tau.size, self.buffers.n_topics), self.buffers.no_sums
-        self.kernels.shares.weigh_topics(
-            *sizes, self.log_tau, 1.0, 0.0, no_sums, self.tau, self.tau_by_topic
-        )
+        weigh_topics(*sizes, self.log_tau, 1.0, 0.0, no_sums, self.tau, self.tau_by_topic)
 
     def load(self, given: Globals) -> None:
         """Do the same with parameters that were drawn on the host."""
@@ -75,23 +81,23 @@ class DeviceVectors(DeviceContent):
     def draw_topics(self, shard: Shard, labels: tuple[Any, Any], lam: float, key: Key) -> None:
         """Draw the topics of a shard's tokens given each other, and sum them (λ finite)."""
         arrays = shard.arrays
-        sweep_groups = self.kernels.vector_tokens.sweep_vector_groups(self.buffers.n_topics)
+        draw = sweep_vector_groups(self.buffers.n_topics)
         tokens = (arrays.order, arrays.group_start, self.rows)
         for first, last in shard.blocks:
             self._fill_rows(shard, first, last)
             before = (last - first, first, shard.first_token)
-            sweep_groups(*before, *tokens, self.tau, self.log_tau, lam, *key, *labels)
+            draw(*before, *tokens, self.tau, self.log_tau, lam, *key, *labels)
         self._add_statistics(shard, labels[1])
 
     def draw_clusters(
         self, shard: Shard, contexts: tuple[Any, ...], labels: tuple[Any, Any], key: Key
     ) -> None:
         """Draw clusters with topics integrated out, then topics, and sum those (λ = ∞)."""
-        buffers, arrays, kernels = self.buffers, shard.arrays, self.kernels
+        buffers, arrays = self.buffers, shard.arrays
         n_topics, per_thread = buffers.n_topics, buffers.clusters_per_thread
-        score_groups = kernels.vector_groups.score_vector_groups(n_topics, per_thread)
-        draw_clusters = kernels.clusters.draw_clusters_by_scores(per_thread)
-        draw_topics = kernels.vector_tokens.draw_vector_topics(n_topics)
+        score_groups = score_vector_groups(n_topics, per_thread)
+        draw_clusters = draw_clusters_by_scores(per_thread)
+        draw_topics = draw_vector_topics(n_topics)
         weights = (buffers.log_clusters, *contexts)
         for first, last in shard.blocks:
             n_tokens = self._fill_rows(shard, first, last)
@@ -108,27 +114,23 @@ class DeviceVectors(DeviceContent):
         start = self.observations.group_start[shard.groups.start :]
         tokens = (int(start[first] - start[0]), int(start[last] - start[0]))
         sizes, values = (self.buffers.n_topics, self.width), (shard.arrays.values, self.factors)
-        self.kernels.vector_likelihood.log_likelihood_rows(
-            *tokens, *sizes, *values, self.natural, self.rows
-        )
+        log_likelihood_rows(*tokens, *sizes, *values, self.natural, self.rows)
         return tokens[1] - tokens[0]
 
     def _add_statistics(self, shard: Shard, topics: Any) -> None:
         """Add a shard's tokens to the statistics of their topics, chunk by chunk."""
-        sums, n_topics = self.kernels.vector_sums, self.buffers.n_topics
+        n_topics = self.buffers.n_topics
         chunks = shard.arrays.chunk_start
         order = (self.starts, self.token_in_order)
-        sums.sort_by_topic(n_topics, chunks, topics, *order)
-        sizes, values = (
-            (self.statistics.size, n_topics, self.width),
-            (shard.arrays.values, self.factors),
-        )
-        sums.add_statistics(*sizes, chunks, *values, *order, self.statistics)
+        sort_by_topic(n_topics, chunks, topics, *order)
+        sizes = (self.statistics.size, n_topics, self.width)
+        values = (shard.arrays.values, self.factors)
+        add_statistics(*sizes, chunks, *values, *order, self.statistics)
 
     def finish_sums(self) -> None:
         """Add the sums of all chunks, in their order."""
         out = self.buffers.device["topic_statistics"]
-        self.kernels.sums.add_chunks(out.size, self.statistics, out)
+        add_chunks(out.size, self.statistics, out)
 
     def host_sums(self, all_of_them: bool) -> dict[str, NDArray[Any] | None]:
         """Return the topics' statistics; a product of coordinates is summed once and used twice."""

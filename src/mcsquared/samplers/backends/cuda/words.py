@@ -9,6 +9,13 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
+from mcsquared.kernels.cuda.cells import draw_cells
+from mcsquared.kernels.cuda.gammas import draw_gamma_rows
+from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
+from mcsquared.kernels.cuda.mixtures import draw_clusters_of_words, tabulate_log_mixtures
+from mcsquared.kernels.cuda.shares import weigh_topics
+from mcsquared.kernels.cuda.sums import N_PARTS, add_columns, add_log_rising, scale_columns
+from mcsquared.kernels.cuda.varying import sweep_tokens
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -32,15 +39,15 @@ class DeviceWords(DeviceContent):
         super().__init__(observations, priors, corpus)
         self.n_words = observations.n_words
         self.beta = float(priors.content.kernel_parameters()[0])
-        copy = self.memory.copy_to_device
-        self.known = copy(log_joint_of_counts(self.beta, N_KNOWN))
+        self.known = copy_to_device(log_joint_of_counts(self.beta, N_KNOWN))
         if not corpus.varies:
             word_start = observations.layout.word_start
-            self.word_order, self.word_start = copy(longest_first(word_start)), copy(word_start)
+            self.word_order = copy_to_device(longest_first(word_start))
+            self.word_start = copy_to_device(word_start)
 
     def load_counts(self, words_in_topic: NDArray[np.int32]) -> None:
         """Copy counts to the GPU."""
-        self.words = self.memory.copy_to_device(words_in_topic.reshape(-1))
+        self.words = copy_to_device(words_in_topic.reshape(-1))
 
     def save_counts(self, state: State) -> None:
         """Copy counts to a state."""
@@ -48,28 +55,27 @@ class DeviceWords(DeviceContent):
 
     def _host_table(self, table: Any) -> NDArray[Any]:
         """Return a copy of a table by word on the host."""
-        host: NDArray[Any] = self.memory.copy_to_host(table).reshape(self.n_words, -1)
+        host: NDArray[Any] = copy_to_host(table).reshape(self.n_words, -1)
         return host
 
     def resize(self, n_topics: int, new_topics: int) -> None:
         """Add topic slots to the counts."""
-        self.words = resized(self.memory, self.words, n_topics, new_topics)
+        self.words = resized(self.words, n_topics, new_topics)
 
     def host_shapes(self, n_topics: int) -> Shapes:
         """Return shapes and dtypes of what is copied to the host after a sweep."""
-        n_parts = self.kernels.sums.N_PARTS
         return {
             "sums_of_topics": ((n_topics,), np.float64),
-            "log_counts": ((n_parts,), np.float64),
+            "log_counts": ((N_PARTS,), np.float64),
         }
 
     def allocate(self, buffers: Buffers) -> None:
         """Allocate what is drawn and counted, for the slots of ``buffers``."""
-        empty, (n_clusters, n_topics) = self.memory.empty, buffers.slots
+        n_clusters, n_topics = buffers.slots
         self.buffers = buffers
         self.sums = buffers.device["sums_of_topics"]
         self.variates = empty(self.n_words * n_topics, np.float32)
-        self.parts = empty(self.kernels.sums.N_PARTS * n_topics, np.float64)
+        self.parts = empty(N_PARTS * n_topics, np.float64)
         if not buffers.varies:
             self.shares = empty(n_clusters * n_topics, np.float32)
             self.shares_by_topic = empty(n_clusters * n_topics, np.float32)
@@ -79,71 +85,65 @@ class DeviceWords(DeviceContent):
     def draw(self, state: State, key: Key) -> None:
         """Draw ψ as variates (n_words, topic slots), with each topic's sum."""
         variates = self.variates
-        self.kernels.gammas.draw_gamma_rows(
-            variates.size, 0, self.words, self.beta, CONTENT, *key, False, variates
-        )
-        self.kernels.sums.add_columns(self.buffers.n_topics, variates, self.parts, self.sums)
+        draw_gamma_rows(variates.size, 0, self.words, self.beta, CONTENT, *key, False, variates)
+        add_columns(self.buffers.n_topics, variates, self.parts, self.sums)
         if self.beta * self.n_words < MAY_BE_SMALL:
             self._draw_small_topics(key)
 
     def _draw_small_topics(self, key: Key) -> None:
         """Draw topics whose variates are too small for floats on the host, in logs."""
-        sums = self.memory.copy_to_host(self.sums)
+        sums = copy_to_host(self.sums)
         if (sums < SMALL_SUM).any():
             variates = self._host_table(self.variates)
             draw_small_topics(self._host_table(self.words), self.beta, key, variates, sums)
-            self.memory.copy_to_device(variates.reshape(-1), self.variates)
-            self.memory.copy_to_device(sums, self.sums)
+            copy_to_device(variates.reshape(-1), self.variates)
+            copy_to_device(sums, self.sums)
 
     def prepare(self) -> None:
         """Reset the counts; scale ψ or, where λ = ∞, tabulate the mixtures of the clusters."""
-        self.memory.fill_zeros(self.words)
+        fill_zeros(self.words)
         buffers, n_topics = self.buffers, self.buffers.n_topics
         if buffers.varies:
             # ψ times the number of words: most values are near 1, far from the limits of floats.
-            self.kernels.sums.scale_columns(
-                self.variates.size, n_topics, self.variates, self.sums, self.n_words
-            )
+            scale_columns(self.variates.size, n_topics, self.variates, self.sums, self.n_words)
             return
         log_shares, out = buffers.device["log_shares"], (self.shares, self.shares_by_topic)
-        self.kernels.shares.weigh_topics(
-            self.shares.size, n_topics, log_shares, 1.0, SMALLEST_SHARE, self.sums, *out
-        )
+        weigh_topics(self.shares.size, n_topics, log_shares, 1.0, SMALLEST_SHARE, self.sums, *out)
         self._mix()
 
     def load(self, given: Globals) -> None:
         """Do the same with ψ and τ that were drawn on the host."""
-        self.memory.fill_zeros(self.words)
-        self.memory.copy_to_device(given.content.reshape(-1), self.variates)
+        fill_zeros(self.words)
+        copy_to_device(given.content.reshape(-1), self.variates)
         if given.shares is not None:
-            self.memory.copy_to_device(given.shares.T.reshape(-1), self.shares_by_topic)
+            copy_to_device(given.shares.T.reshape(-1), self.shares_by_topic)
             self._mix()
 
     def _mix(self) -> None:
         """Tabulate the mixtures of all clusters, and reset the counts of tokens by cluster."""
-        self.memory.fill_zeros(self.tokens_of_cell)
-        self.kernels.mixtures.tabulate_log_mixtures(
+        fill_zeros(self.tokens_of_cell)
+        tabulate_log_mixtures(
             self.n_words, self.buffers.slots, self.variates, self.shares_by_topic, self.mixtures
         )
 
     def draw_topics(self, shard: Shard, labels: tuple[Any, Any], lam: float, key: Key) -> None:
         """Draw the topics of a shard's tokens given each other, and count them (λ finite)."""
         arrays, parameters = shard.arrays, (self.buffers.base, self.variates)
-        sweep_tokens = self.kernels.varying.sweep_tokens(self.buffers.n_topics // N_LANES)
+        draw = sweep_tokens(self.buffers.n_topics // N_LANES)
         before = (shard.n_groups, shard.first_group, shard.first_token)
         tokens = (arrays.order, arrays.group_start, arrays.word)
-        sweep_tokens(*before, *tokens, *parameters, *key, *labels, self.words)
+        draw(*before, *tokens, *parameters, *key, *labels, self.words)
 
     def draw_clusters(
         self, shard: Shard, contexts: tuple[Any, ...], labels: tuple[Any, Any], key: Key
     ) -> None:
         """Draw the clusters of a shard's groups with topics integrated out (λ = ∞)."""
         buffers, arrays = self.buffers, shard.arrays
-        draw_clusters = self.kernels.mixtures.draw_clusters_of_words(buffers.clusters_per_thread)
+        draw = draw_clusters_of_words(buffers.clusters_per_thread)
         sizes = (shard.n_groups, shard.first_group, buffers.n_clusters)
         words = (arrays.order, arrays.entry_start, arrays.entry_word, arrays.entry_count)
         weights, out = (self.mixtures, buffers.log_clusters), (labels[0], self.tokens_of_cell)
-        draw_clusters(*sizes, *words, *weights, *contexts, *key, *out)
+        draw(*sizes, *words, *weights, *contexts, *key, *out)
 
     def draw_cell_topics(self, key: Key) -> None:
         """Draw topics by (cluster, word) cell (λ = ∞)."""
@@ -151,14 +151,14 @@ class DeviceWords(DeviceContent):
         if not buffers.varies:
             words = (self.word_order, self.word_start)
             weights, out = (self.shares, self.variates), (buffers.device["topics"], self.words)
-            self.kernels.cells.draw_cells(buffers.n_topics)(
+            draw_cells(buffers.n_topics)(
                 self.n_words, buffers.n_clusters, *words, *weights, self.tokens_of_cell, *key, *out
             )
 
     def add_log_counts(self) -> None:
         """Add up the log-densities of all counts, in parts."""
-        sums, out = self.kernels.sums, self.buffers.device["log_counts"]
-        sums.add_log_rising(sums.N_PARTS, self.words, self.beta, self.known, out)
+        out = self.buffers.device["log_counts"]
+        add_log_rising(N_PARTS, self.words, self.beta, self.known, out)
 
     def host_sums(self, all_of_them: bool) -> dict[str, NDArray[Any] | None]:
         """Return tokens by word and topic on the host; where λ = ∞, by word and cluster."""
