@@ -130,7 +130,7 @@ def test_what_a_corpus_on_disk_does_not_take_is_refused(options, message, folder
 
 def test_questions_that_need_a_corpus_in_memory_say_so(frame, folder):
     model = mc2.MC2(**SCHEDULE).fit(in_memory(frame))
-    with pytest.raises(InputError, match="a corpus in memory is wanted"):
+    with pytest.raises(InputError, match="must be a corpus in memory"):
         model.perplexity(mc2.ParquetFolder(folder))
 
 

@@ -30,7 +30,7 @@ def test_an_unknown_family_is_refused_with_the_known_ones():
 
 @pytest.mark.parametrize("option", ["", ":", ":gaussian", "year:"])
 def test_a_context_without_a_column_or_with_an_empty_family_is_refused(option):
-    with pytest.raises(InputError, match="COLUMN or COLUMN:FAMILY is wanted"):
+    with pytest.raises(InputError, match="must be COLUMN or COLUMN:FAMILY"):
         parse_contexts([option])
 
 

@@ -8,6 +8,8 @@ import pytest
 from mcsquared import MC2
 from mcsquared.cli.reading import FileOptions, likely_separator, read_for_model
 from mcsquared.corpus import Column
+from mcsquared.corpus.sources import files
+from mcsquared.corpus.sources.files import read_table
 from tests.cli.commands import invoke, papers
 
 
@@ -65,3 +67,28 @@ def test_a_comma_in_a_name_tells_that_bags_were_not_split_there():
     for members, separator in ((["Nguyen, Vu"], ";"), (["Vu"], None)):
         bag = Column("authors", "bag", np.ones((1, 1), int), np.array(members, object))
         assert likely_separator(bag) == separator
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "report"])
+def test_a_command_parses_its_file_once(command, tmp_path, monkeypatch):
+    file, out = tmp_path / "papers.csv", tmp_path / "papers.mc2"
+    papers().to_csv(file, index=False)
+    fit = ("fit", file, "--text", "abstract", "--context", "year", "--sweeps", 12, "--out", out)
+    if command != "fit":
+        assert invoke(*fit).exit_code == 0
+    parsed = []
+
+    def parse(path, **options):
+        parsed.append(path)
+        return read_table(path, **options)
+
+    monkeypatch.setattr(files, "read_table", parse)
+    arguments = {
+        "fit": fit,
+        "predict": ("predict", out, file, "--out", tmp_path / "out.csv"),
+        "evaluate": ("evaluate", out, file),
+        "report": ("report", out, "--data", file, "--out", tmp_path / "out.html"),
+    }
+    result = invoke(*arguments[command])
+    assert result.exit_code == 0, result.output
+    assert parsed == [file]

@@ -74,18 +74,26 @@ def test_the_vocabulary_of_a_model_is_kept():
 @pytest.mark.parametrize(
     ("X", "content", "message"),
     [
-        ("text", "auto", "content is one text"),
-        ({"a": [1]}, "auto", "wanted"),
-        (None, "auto", "wanted"),
-        (COUNTS, "words", "content is 'words'"),
-        (Corpus(COUNTS), "vectors", "holds counts of words"),
-        (Corpus(COUNTS.astype(float)), "counts", "holds vectors"),
-        (Corpus(COUNTS), "words", "content is 'words'"),
-        (["one two"], "vectors", "X holds texts"),
-        ([], "auto", "zero groups"),
-        ([None, None], "auto", "wanted"),
+        ("text", "auto", "content must be a list of texts, got a single text"),
+        ({"a": [1]}, "auto", "content must .*, got"),
+        (None, "auto", "content must .*, got"),
+        (COUNTS, "words", "content must be 'auto', 'counts' or 'vectors', got 'words'"),
+        (
+            Corpus(COUNTS),
+            "vectors",
+            r"the corpus must hold vectors \(content='vectors'\), got counts of words",
+        ),
+        (
+            Corpus(COUNTS.astype(float)),
+            "counts",
+            r"the corpus must hold counts \(content='counts'\), got vectors",
+        ),
+        (Corpus(COUNTS), "words", "content must be 'auto', 'counts' or 'vectors', got 'words'"),
+        (["one two"], "vectors", r"X must hold vectors \(content='vectors'\), got texts"),
+        ([], "auto", "at least one group"),
+        ([None, None], "auto", "content must .*, got"),
         ([np.ones((2, 2))], "counts", "list of 2-D arrays"),
-        (np.array([b"x"]), "auto", "wanted"),
+        (np.array([b"x"]), "auto", "content must .*, got"),
     ],
 )
 def test_what_cannot_be_a_corpus_is_refused(X, content, message):

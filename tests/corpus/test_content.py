@@ -98,36 +98,45 @@ BAD = [
     (sparse.csr_matrix([[np.inf, 1.0]]), "infinite"),
     (np.array([[np.nan, 1.0]]), "NaN"),
     (np.array([[np.inf, 1.0]]), "infinite"),
-    (np.array([[1e200, 1.0]]), "beyond 1e\\+150"),
-    (np.array([[2**31, 1]]), "largest count possible is 2147483647"),
-    (np.array([[2**64 - 1, 1]], dtype=np.uint64), "largest count possible"),
-    (sparse.csr_matrix([[1e300, 1.0]]), "largest count possible"),
-    ([np.ones((1, 2)), np.ones((1, 3))], r"content\[1\] has width 3.*width 2"),
+    (np.array([[1e200, 1.0]]), "<= 1e\\+150 in size"),
+    (np.array([[2**31, 1]]), "content must hold counts <= 2147483647, got 2147483648"),
+    (np.array([[2**64 - 1, 1]], dtype=np.uint64), "must hold counts <= 2147483647"),
+    (sparse.csr_matrix([[1e300, 1.0]]), "must hold counts <= 2147483647"),
+    (
+        [np.ones((1, 2)), np.ones((1, 3))],
+        r"must hold vectors of one width, got 2 in content\[0\] and 3 in content\[1\]",
+    ),
     ([np.ones((1, 2)), np.full((1, 2), np.nan)], "NaN"),
-    ([np.ones((1, 2)), np.ones(2)], r"content\[1\] has 1 dimension"),
+    (
+        [np.ones((1, 2)), np.ones(2)],
+        r"must be an array of shape \(number of tokens, width\), got 1 dimension\(s\)",
+    ),
     ([np.ones(2), np.ones(3)], "different lengths"),
     ([[], []], "0 feature"),
     ([np.empty((0, 0))], "0 feature"),
-    (np.empty((0, 3)), "zero groups"),
-    (sparse.csr_matrix((0, 3)), "zero groups"),
-    ([], "zero groups"),
+    (np.empty((0, 3)), "at least one group"),
+    (sparse.csr_matrix((0, 3)), "at least one group"),
+    ([], "at least one group"),
     (np.empty((12, 0)), r"0 feature\(s\) \(shape=\(12, 0\)\) while a minimum of 1 is required."),
     (sparse.csr_matrix((12, 0)), r"0 feature\(s\)"),
     (np.ones(3), "Reshape your data"),
     ([1.0, 2.0], "Reshape your data"),
     (np.array([[1j, 2.0]]), "Complex data not supported"),
     (sparse.csr_matrix([[1j, 2.0]]), "Complex data not supported"),
-    (np.array([[{}, 1]], dtype=object), "not a number"),
-    (np.array([["a", "b"]]), "numbers are wanted"),
-    (np.array([["a", 1]], dtype=object), "numbers are wanted"),
+    (np.array([[{}, 1]], dtype=object), "content must hold numbers"),
+    (np.array([["a", "b"]]), "content must hold numbers, got strings"),
+    (np.array([["a", 1]], dtype=object), "content must hold numbers, got strings"),
     (["one text", "two"], "from_texts"),
     ([["one", "word"], ["two", "words"]], "from_tokens"),
     (np.zeros((1, 1, 1, 1)), "4-D"),
-    ("a string", "content is one text"),
-    (3, "content is int"),
-    (None, "content is NoneType"),
+    ("a string", "content must be a list of texts, got a single text"),
+    (3, "content must be a matrix of counts or a list of arrays, got int"),
+    (None, "content must be a matrix of counts or a list of arrays, got NoneType"),
     (np.ma.array([[1, 2]], mask=[[0, 1]]), "masked"),
-    ([[[1, 2], [3]], [[1]]], "not a regular array"),
+    (
+        [[[1, 2], [3]], [[1]]],
+        "must hold regular arrays",
+    ),
     (np.array([[10**400, 1]], dtype=object), "not a number|too large"),
 ]
 
@@ -156,7 +165,7 @@ def test_a_vocabulary_names_the_columns():
 @pytest.mark.parametrize(
     ("vocabulary", "message"),
     [
-        (["a", "b"], "vocabulary has 2 names, but there are 3 words"),
+        (["a", "b"], r"vocabulary must have one name per word \(3\), got 2"),
         (["a", "b", "a"], "'a' twice"),
         ("abc", "list of names"),
         (5, "list of names"),
@@ -168,5 +177,5 @@ def test_a_vocabulary_that_does_not_fit_is_refused(vocabulary, message):
 
 
 def test_vectors_have_no_vocabulary():
-    with pytest.raises(InputError, match="vectors, which have no words"):
+    with pytest.raises(InputError, match="vocabulary must be None if content holds vectors"):
         Corpus(COUNTS.astype(float), vocabulary=["a", "b", "c"])

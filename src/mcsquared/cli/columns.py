@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from mcsquared import families
 from mcsquared.errors import InputError
 
-__all__ = ["ContextOption", "parse_contexts"]
-
 
 @dataclass(frozen=True)
 class ContextOption:
@@ -17,9 +15,9 @@ class ContextOption:
     name : str
         The column.
     family : str
-        A family's name, or "auto": by the type of the column.
+        Name of a family, or "auto": by the type of the column.
     separator : str, optional
-        What stands between the members of a bag; None: ";", or "," where there is none.
+        Between the categories of a bag. None: ";", or "," where there is none.
     """
 
     name: str
@@ -28,7 +26,7 @@ class ContextOption:
 
 
 def parse_contexts(options: list[str]) -> list[ContextOption]:
-    """Read every ``--context``; a column may be named once.
+    """Parse all ``--context`` options.
 
     >>> parse_contexts(["year", "authors:bag:|"])[1]
     ContextOption(name='authors', family='bag', separator='|')
@@ -37,12 +35,12 @@ def parse_contexts(options: list[str]) -> list[ContextOption]:
     names = [option.name for option in parsed]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"--context names the column {name!r} twice, but once is wanted")
+            raise InputError(f"--context must name each column once, got {name!r} twice")
     return parsed
 
 
 def parse_context(option: str) -> ContextOption:
-    """Read one ``--context``; a column whose own name holds ":" needs its family behind it."""
+    """Parse one ``--context``; a column with ":" in its name needs a family after it."""
     name, _, separator = option.partition(":bag:")
     if name and separator:
         return ContextOption(name, "bag", separator)
@@ -55,5 +53,5 @@ def parse_context(option: str) -> ContextOption:
         except InputError as error:
             raise InputError(f"--context {option!r}: {error}") from None
     if not name or not family:
-        raise InputError(f"--context is {option!r}, but COLUMN or COLUMN:FAMILY is wanted")
+        raise InputError(f"--context must be COLUMN or COLUMN:FAMILY, got {option!r}")
     return ContextOption(name, family)

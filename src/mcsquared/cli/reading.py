@@ -1,12 +1,10 @@
-"""How a file becomes a corpus: at the fit as the options say, later as it was at the fit."""
+"""Read files and folders: for a fit by the options, for a model as at its fit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from mcsquared.cli.columns import ContextOption
 from mcsquared.cli.guard import complain
@@ -16,26 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mcsquared.corpus import Column, Corpus, ParquetFolder
+    from mcsquared.corpus.sources.frames import Table
     from mcsquared.estimator import MC2
-
-__all__ = ["FileOptions", "read_for_fit", "read_for_model", "remember_reading"]
 
 
 @dataclass(frozen=True)
 class FileOptions:
-    """Which file is read, and which of its columns are not contexts.
+    """A file or folder, and the columns of its text and names.
 
     Parameters
     ----------
     path : Path
     text : str, optional
-        The column of texts; None: that of the fit.
+        The column of texts. None: that of the fit.
     names : str, optional
-        The column of the groups' names; None: they are numbered.
+        The column of the groups' names. None: they are numbered.
     encoding : str
         Of a text file.
     memory : str
-        The limit of a folder of Parquet files.
+        Memory limit for a folder of Parquet files.
     """
 
     path: Path
@@ -50,7 +47,7 @@ class FileOptions:
         return self.path.is_dir()
 
     def folder(self, contexts: Any, bags: Mapping[str, str | None]) -> ParquetFolder:
-        """Return the folder, of which nothing is read yet."""
+        """Return the folder, without reading it."""
         from mcsquared.corpus import ParquetFolder
 
         return ParquetFolder(
@@ -62,34 +59,34 @@ class FileOptions:
             memory=self.memory,
         )
 
-    def read(self, text: str, **options: Any) -> Corpus:
-        """Read the file; ``options`` go to `Corpus.read`."""
-        from mcsquared.corpus import Corpus
+    def table(self) -> Table:
+        """Read the file."""
+        from mcsquared.corpus.sources.files import read_table
 
-        return Corpus.read(
-            self.path, text=text, group_names=self.names, encoding=self.encoding, **options
-        )
+        if self.is_folder:
+            raise InputError(f"{self.path} must be a file, got a folder")
+        return read_table(self.path, encoding=self.encoding)
 
 
 def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | ParquetFolder:
-    """Read the groups that a model will be fitted to, each context in the form of its family.
+    """Read the groups for a fit, each context in the form of its family.
 
-    A folder is not read here: the fit reads it.
+    A folder is checked only: the fit reads it.
     """
+    from mcsquared.corpus import Corpus
+
+    names = [context.name for context in contexts]
     bags = {context.name: context.separator for context in contexts if context.family == "bag"}
     if file.is_folder:
-        folder = file.folder([context.name for context in contexts], bags)
+        folder = file.folder(names, bags)
         folder.check()
         return folder
+    table = file.table()
     if file.text is None:
-        from mcsquared.corpus.readers import read_table
-
-        there = ", ".join(read_table(file.path, encoding=file.encoding).columns)
         raise InputError(
-            f"--text is not given, but the column that holds the text is wanted: "
-            f"{file.path} has {there}"
+            f"--text must name the column of the text, one of {', '.join(table.columns)}"
         )
-    corpus = file.read(file.text, contexts=[context.name for context in contexts], bags=bags)
+    corpus = Corpus.from_frame(table, file.text, names, bags=bags, group_names=file.names)
     columns = dict(corpus.contexts)
     for context in contexts:
         if context.family != "auto":
@@ -107,19 +104,16 @@ def read_for_model(
     labels : str, optional
         A further column, read like a context.
     known : bool
-        The groups are those of the fit, which said itself what it left out.
+        Whether the groups are those of the fit, whose notes were printed then.
     """
-    from mcsquared.corpus.readers import read_table
+    from mcsquared.corpus import Corpus
 
-    if file.is_folder:
-        raise InputError(f"{file.path} is a folder, but a file is wanted here")
-    text = file.text or text_column(model)
+    table = file.table()
     columns: dict[str, Column] = model.posterior_.contexts
-    present = read_table(file.path, encoding=file.encoding).columns
     for name in columns:
-        if name not in present:
+        if name not in table.columns:
             complain(f"note: {file.path} has no column {name!r}: that context is missing")
-    contexts = [name for name in columns if name in present]
+    contexts = [name for name in columns if name in table.columns]
     separators = bag_separators(model)
     bags = {
         name: separators.get(name, likely_separator(columns[name]))
@@ -127,15 +121,21 @@ def read_for_model(
         if columns[name].kind == "bag"
     }
     if labels is not None and labels not in contexts:
-        if labels not in present:
-            raise InputError(f"--labels names the column {labels!r}, which {file.path} lacks")
+        if labels not in table.columns:
+            raise InputError(f"--labels must name a column of {file.path}, got {labels!r}")
         contexts.append(labels)
-    # Which words count was settled at the fit: what is rare or frequent here says nothing.
-    corpus = file.read(text, contexts=contexts, bags=bags, vocabulary=model.posterior_.vocabulary)
+    corpus = Corpus.from_frame(
+        table,
+        file.text or text_column(model),
+        contexts,
+        bags=bags,
+        group_names=file.names,
+        vocabulary=model.posterior_.vocabulary,  # type: ignore[arg-type]
+    )
     for note in () if known else corpus.notes:
         complain(f"note: {note}")
     spelled = {
-        name: spelled_as_known(corpus.contexts[name], present[name], reference.categories)
+        name: spelled_as_known(corpus.contexts[name], table.columns[name], reference.categories)
         for name, reference in columns.items()
         if name in contexts and reference.kind == "category"
     }
@@ -155,36 +155,33 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
 
 
 def spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
-    """Return a column of categories that are spelled as they were at the fit.
+    """Return a column of categories spelled as at the fit.
 
-    A file of few groups may hold "007" alone, which reads as the number 7, where the fit met
-    "A12" beside it and took both for names.
+    A file of few groups may hold "007" alone, which reads as the number 7, where the fit had "A12"
+    beside it and took both for names.
     """
-    from mcsquared.corpus import Column
+    from mcsquared.corpus.columns.infer import column_from
 
     if column.kind in ("category", "bag", "vector") or not isinstance(fields, list):
         return column
     read = column.as_family("categorical")
-    names = () if read.categories is None else read.categories
-    labels = [names[code] if code >= 0 else None for code in read.values.astype(int)]
+    names = [*(() if read.categories is None else read.categories), None]
     spelled = [field.strip() if isinstance(field, str) else None for field in fields]
     at_fit = set(() if known is None else known)
     values = [
-        there if there in at_fit else label for there, label in zip(spelled, labels, strict=True)
+        field if field in at_fit else names[code]
+        for field, code in zip(spelled, read.values.astype(int), strict=True)
     ]
-    categories = sorted({value for value in values if value is not None})
-    code_of = {value: code for code, value in enumerate(categories)}
-    codes = np.array([code_of.get(value, -1) for value in values], dtype=np.int32)
-    return Column(column.name, "category", codes, np.array(categories, dtype=object))
+    return column_from(column.name, values)
 
 
-# What of the options of a fit must be known again: keys of the posterior's ``source``.
+# Keys of the posterior's ``source``, which stores how the file of the fit was read.
 _TEXT = "text"
 _SEPARATOR = "separator:"
 
 
 def remember_reading(model: MC2, text: str | None, contexts: list[ContextOption]) -> None:
-    """Note in a fitted model where its texts came from and how its bags were split."""
+    """Store in a fitted model the column of its texts and the separators of its bags."""
     separators = {
         f"{_SEPARATOR}{option.name}": option.separator for option in contexts if option.separator
     }
@@ -195,14 +192,11 @@ def text_column(model: MC2) -> str:
     """Return the column that the model's texts came from."""
     if _TEXT in model.posterior_.source:
         return model.posterior_.source[_TEXT]
-    raise InputError(
-        "the model was not made by `mc2 fit`, so its column of texts is not known: "
-        "--text COLUMN is wanted"
-    )
+    raise InputError("--text must be given for a model that was not made by `mc2 fit`")
 
 
 def bag_separators(model: MC2) -> dict[str, str]:
-    """Return the separators that the fit was told, by column."""
+    """Return the separators given at the fit, by column."""
     return {
         name.removeprefix(_SEPARATOR): separator
         for name, separator in model.posterior_.source.items()
@@ -211,9 +205,9 @@ def bag_separators(model: MC2) -> dict[str, str]:
 
 
 def likely_separator(bag: Column) -> str | None:
-    """Return what separates the members of a bag whose separator the fit was not told.
+    """Return the separator of a bag for which the fit was given none.
 
-    A member with a "," in its name shows that the bag was not split there ("Nguyen, Vu").
+    A category with a "," in its name shows that the bag was not split there ("Nguyen, Vu").
     """
-    members = () if bag.categories is None else tuple(bag.categories)
-    return ";" if any("," in member for member in members) else None
+    names = () if bag.categories is None else tuple(bag.categories)
+    return ";" if any("," in name for name in names) else None

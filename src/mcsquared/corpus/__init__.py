@@ -1,10 +1,11 @@
 """Groups of tokens with contexts; readers; context columns and the families they become."""
 
 from mcsquared.corpus.accept import as_corpus
-from mcsquared.corpus.columns import Column
+from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.corpus import Corpus
-from mcsquared.corpus.stored import DiskCorpus, ParquetFolder
+from mcsquared.corpus.disk import DiskCorpus
+from mcsquared.corpus.folder import ParquetFolder
 
 __all__ = [
     "Column",

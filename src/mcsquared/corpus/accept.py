@@ -1,4 +1,4 @@
-"""Whatever a user hands to ``fit`` or ``predict``, made a corpus."""
+"""Anything that ``fit`` and ``predict`` accept, converted to a corpus."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mcsquared.corpus.arrays import content_from
+from mcsquared.corpus.columns.missing import is_missing
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.corpus import Corpus
-from mcsquared.corpus.missing import is_missing
+from mcsquared.corpus.folder import ParquetFolder
 from mcsquared.corpus.rows import check_same_order
-from mcsquared.corpus.stored.folder import ParquetFolder
-from mcsquared.corpus.tables import frame_content, is_frame
+from mcsquared.corpus.sources.arrays import content_from
+from mcsquared.corpus.sources.frames import frame_content, is_frame
 from mcsquared.errors import InputError
-
-__all__ = ["as_corpus"]
 
 
 def as_corpus(
@@ -27,12 +25,12 @@ def as_corpus(
     ----------
     X : Corpus, list of str, list of lists of str, sparse or dense matrix, list of arrays, or frame
     contexts : frame or dict of columns, optional
-        Contexts for all but a corpus, which has its own; given with a corpus they replace those.
+        With a corpus, they replace its contexts.
     content : {"auto", "counts", "vectors"}
         What a matrix holds. "auto": see Corpus.
     vocabulary : sequence of str, optional
-        The words of a model: texts and tokens are counted in these, and a matrix must have as many
-        columns.
+        The words of a model: texts and tokens are counted in these; a matrix must have one column
+        per word.
 
     Examples
     --------
@@ -43,18 +41,16 @@ def as_corpus(
         _check_kind(X.content, content)
         return X if contexts is None else X.with_contexts(contexts)
     if isinstance(X, ParquetFolder):
-        raise InputError(
-            f"X is {X!r}, but a corpus in memory is wanted here: Corpus.read reads one"
-        )
+        raise InputError(f"X must be a corpus in memory, got {X!r}: use Corpus.read")
     if isinstance(X, Iterator):
         X = list(X)
-    sort = _text_or_tokens(X)
-    if sort is None and vocabulary is not None and _is_empty_lists(X):
-        sort = "tokens"
-    if sort is not None:
+    kind = _text_or_tokens(X)
+    if kind is None and vocabulary is not None and _is_empty_lists(X):
+        kind = "tokens"
+    if kind is not None:
         if content == "vectors":
-            raise InputError(f"content is 'vectors', but X holds {sort}")
-        make = Corpus.from_texts if sort == "texts" else Corpus.from_tokens
+            raise InputError(f"X must hold vectors (content='vectors'), got {kind}")
+        make = Corpus.from_texts if kind == "texts" else Corpus.from_tokens
         return make(X, contexts, vocabulary=vocabulary)
     if is_frame(X):
         check_same_order(X, contexts)
@@ -73,22 +69,22 @@ def as_corpus(
 
 def _check_kind(found: Words | Vectors, content: str) -> None:
     if content == "counts" and isinstance(found, Vectors):
-        raise InputError("content is 'counts', but the corpus holds vectors")
+        raise InputError("the corpus must hold counts (content='counts'), got vectors")
     if content == "vectors" and isinstance(found, Words):
-        raise InputError("content is 'vectors', but the corpus holds counts of words")
+        raise InputError("the corpus must hold vectors (content='vectors'), got counts of words")
     if content not in ("auto", "counts", "vectors"):
-        raise InputError(f"content is {content!r}, but 'auto', 'counts' or 'vectors' is wanted")
+        raise InputError(f"content must be 'auto', 'counts' or 'vectors', got {content!r}")
 
 
 def _is_empty_lists(X: Any) -> bool:
-    """Say whether X is a list of groups that hold nothing; what they do not hold it cannot tell."""
+    """Return whether X is a list of empty groups."""
     return isinstance(X, list | tuple) and all(
         group is None or (isinstance(group, list | tuple) and not group) for group in X
     )
 
 
 def _text_or_tokens(X: Any) -> str | None:
-    """Say whether X holds "texts" or "tokens", by its first entries; None if it holds neither."""
+    """Return "texts" or "tokens" by the first entries of X; None if it holds neither."""
     if (
         isinstance(X, str | bytes | Mapping)
         or sparse.issparse(X)

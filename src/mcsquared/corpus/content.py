@@ -1,4 +1,4 @@
-"""What the groups hold: words counted per group, or vectors listed group by group."""
+"""The content of groups: counts of words, or vectors."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,19 +9,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
-
-__all__ = [
-    "LARGEST_COUNT",
-    "LARGEST_VALUE",
-    "Vectors",
-    "Words",
-    "check_magnitude",
-    "check_numeric",
-    "check_values",
-    "count_matrix",
-    "names_array",
-    "words_from_counts",
-]
 
 LARGEST_COUNT = 2**31 - 1
 LARGEST_VALUE = 1e150  # its square is still a finite float64, and so are sums of such squares
@@ -126,7 +113,7 @@ def words_from_counts(matrix: Any, vocabulary: Iterable[str] | None = None) -> W
     """Return `Words` from a sparse or dense matrix of whole numbers that are not negative."""
     counts = count_matrix(matrix, "content")
     if counts.shape[0] == 0:
-        raise InputError("content has zero groups (rows), but at least one is wanted")
+        raise InputError("content must have at least one group (row), got none")
     if counts.shape[1] == 0:
         raise InputError(
             f"content has 0 feature(s) (shape={counts.shape}) while a minimum of 1 is required."
@@ -142,8 +129,7 @@ def count_matrix(matrix: Any, argument: str) -> sparse.csr_matrix:
         _check_whole(data, argument, sparse.issparse(matrix))
     if len(data) and data.min() < 0:
         raise InputError(
-            f"{argument} holds a negative count ({data.min():g}); counts must be whole numbers "
-            "from 0"
+            f"{argument} must hold integer counts >= 0, got a negative count ({data.min():g})"
         )
     if len(data) and data.max() > LARGEST_COUNT:
         raise _too_many(argument, data.max())
@@ -159,7 +145,7 @@ def count_matrix(matrix: Any, argument: str) -> sparse.csr_matrix:
 def check_values(values: NDArray[np.float64], argument: str) -> None:
     """Raise `InputError` where numbers are missing, infinite or too large to be squared."""
     if np.isnan(values).any():
-        raise InputError(f"{argument} holds NaN, but a number is wanted everywhere")
+        raise InputError(f"{argument} must not hold NaN")
     check_magnitude(values, argument)
 
 
@@ -167,22 +153,21 @@ def check_magnitude(values: NDArray[np.float64], argument: str) -> None:
     """Raise `InputError` where numbers are infinite or too large to be squared; NaN passes."""
     size = np.abs(values)
     if np.isinf(size).any():
-        raise InputError(f"{argument} holds an infinite value (inf), but finite numbers are wanted")
+        raise InputError(f"{argument} must hold finite numbers, got an infinite value (inf)")
     largest = np.nanmax(size) if not np.isnan(size).all() else 0.0
     if largest > LARGEST_VALUE:
         raise InputError(
-            f"{argument} holds a value of size {largest:g}, but values beyond {LARGEST_VALUE:g} "
-            "overflow"
+            f"{argument} must hold values <= {LARGEST_VALUE:g} in size, got {largest:g}"
         )
 
 
 def names_array(names: Any, size: int, argument: str, what: str) -> NDArray[np.object_]:
     """Return ``names`` as an object array of ``size`` strings."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
-        raise InputError(f"{argument} is {names!r:.60}, but a list of names is wanted")
+        raise InputError(f"{argument} must be a list of names, got {names!r:.60}")
     listed = [name if isinstance(name, str) else str(name) for name in names]
     if len(listed) != size:
-        raise InputError(f"{argument} has {len(listed)} names, but there are {size} {what}")
+        raise InputError(f"{argument} must have one name per {what} ({size}), got {len(listed)}")
     array = np.empty(size, dtype=object)
     array[:] = listed
     return array
@@ -190,11 +175,11 @@ def names_array(names: Any, size: int, argument: str, what: str) -> NDArray[np.o
 
 def _vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> NDArray[np.object_]:
     if vocabulary is None:
-        return names_array(range(n_words), n_words, "vocabulary", "words")
-    names = names_array(vocabulary, n_words, "vocabulary", "words (columns of content)")
+        return names_array(range(n_words), n_words, "vocabulary", "word")
+    names = names_array(vocabulary, n_words, "vocabulary", "word")
     if len(set(names)) < n_words:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InputError(f"vocabulary holds {twice!r} twice, but words must be unique")
+        raise InputError(f"vocabulary must hold unique words, got {twice!r} twice")
     return names
 
 
@@ -205,7 +190,7 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
     check_numeric(matrix.dtype, argument)
     if matrix.ndim != 2:
         raise InputError(
-            f"{argument} has {matrix.ndim} dimension(s), but a matrix of counts is wanted"
+            f"{argument} must be a 2-D matrix of counts, got {matrix.ndim} dimension(s)"
         )
     if matrix.dtype.kind == "u" and matrix.dtype.itemsize == 8:
         # A cast to int64 would turn the largest ones negative.
@@ -224,10 +209,7 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
 
 
 def _too_many(argument: str, count: float) -> InputError:
-    return InputError(
-        f"{argument} holds a count of {count:.0f}, but the largest count possible is "
-        f"{LARGEST_COUNT}"
-    )
+    return InputError(f"{argument} must hold counts <= {LARGEST_COUNT}, got {count:.0f}")
 
 
 def check_numeric(dtype: np.dtype[Any], argument: str = "content") -> None:
@@ -235,18 +217,18 @@ def check_numeric(dtype: np.dtype[Any], argument: str = "content") -> None:
     if dtype.kind == "c":
         raise InputError(f"Complex data not supported: {argument} holds complex numbers")
     if dtype.kind not in "biuf":
-        raise InputError(f"{argument} has entries of type {dtype}, but numbers are wanted")
+        raise InputError(f"{argument} must hold numbers, got type {dtype}")
 
 
 def _check_whole(data: NDArray[np.float64], argument: str, is_sparse: bool) -> None:
     if np.isnan(data).any():
-        raise InputError(f"{argument} holds NaN, but a count is wanted everywhere")
+        raise InputError(f"{argument} must hold integer counts, got NaN")
     if np.isinf(data).any():
-        raise InputError(f"{argument} holds an infinite count (inf), but whole numbers are wanted")
+        raise InputError(f"{argument} must hold integer counts, got an infinite count (inf)")
     broken = data != np.floor(data)
     if broken.any():
-        counts = "a sparse matrix holds counts, which" if is_sparse else "counts"
+        matrix = " in a sparse matrix" if is_sparse else ""
         raise InputError(
-            f"{argument} holds a fractional count ({data[broken][0]:g}); {counts} must be whole "
-            "numbers (TF-IDF or normalised values are not counts)"
+            f"{argument} must hold integer counts{matrix}, got a fractional count "
+            f"({data[broken][0]:g}); TF-IDF or normalised values are not counts"
         )

@@ -1,4 +1,4 @@
-"""Groups of tokens with contexts: what a model is fitted to."""
+"""Groups of tokens with contexts, in memory."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.corpus.arrays import content_from
-from mcsquared.corpus.columns import Column
+from mcsquared.corpus.columns.column import Column
+from mcsquared.corpus.columns.convert import aligned_content, all_missing
 from mcsquared.corpus.content import Vectors, Words, names_array
-from mcsquared.corpus.conversion import aligned_content, all_missing
 from mcsquared.corpus.fingerprint import fingerprint
 from mcsquared.corpus.rows import check_same_order, generator, number_of_test_groups, row_index
-from mcsquared.corpus.tables import (
+from mcsquared.corpus.sources.arrays import content_from
+from mcsquared.corpus.sources.frames import (
     context_columns,
     contexts_from,
     frame_content,
@@ -23,16 +23,14 @@ from mcsquared.corpus.tables import (
     parts_of,
     table_of,
 )
-from mcsquared.corpus.text import CountedWords, count_texts, count_tokens
+from mcsquared.corpus.sources.texts import CountedWords, count_texts, count_tokens
 from mcsquared.errors import InputError
-
-__all__ = ["Corpus"]
 
 _logger = logging.getLogger("mcsquared")
 
 
 class Corpus:
-    """Groups, the content of each, and what is known about each.
+    """Groups with their content and contexts.
 
     Parameters
     ----------
@@ -41,9 +39,9 @@ class Corpus:
         A list of arrays of shape (n_tokens, width): vectors. A dense floating matrix: one vector
         per group.
     contexts : frame or dict of columns, optional
-        One row per group. The type of a column decides its family; `describe` says which.
+        One row per group. The type of a column decides its family; see `describe`.
     group_names : sequence of str, optional
-        By default the index of a pandas frame if it has one worth the name, else "0", "1", ...
+        By default the index of a pandas frame unless it is a RangeIndex, else "0", "1", ...
     vocabulary : sequence of str, optional
         The words: names of the columns of a count matrix.
 
@@ -53,10 +51,10 @@ class Corpus:
     contexts : dict from str to Column
     group_names : ndarray of object, shape (n_groups,)
     notes : list of str
-        What was decided or left out while the data were read, one sentence each.
+        Remarks on how the data were read, one sentence each.
     dropped_words, dropped_tokens : int
-        Different words that were left out, by frequency or because a model does not know them, and
-        how often they occur.
+        Number of distinct words that were left out, by frequency or because a model does not know
+        them, and of their occurrences.
 
     Examples
     --------
@@ -87,7 +85,7 @@ class Corpus:
         if is_frame(content):
             if vocabulary is not None:
                 raise InputError(
-                    "vocabulary is given, but content is a frame, whose columns are the words"
+                    "vocabulary must be None if content is a frame, whose columns are the words"
                 )
             check_same_order(content, contexts)
             content, row_names = frame_content(content)
@@ -96,13 +94,13 @@ class Corpus:
         self.contexts: dict[str, Column] = contexts_from(contexts, self.n_groups)
         names = default_names if group_names is None else group_names
         names = range(self.n_groups) if names is None else names
-        self.group_names = names_array(names, self.n_groups, "group_names", "groups")
+        self.group_names = names_array(names, self.n_groups, "group_names", "group")
         notes += _column_notes(self.contexts)
         self.notes = notes
         for note in notes:
             _logger.info("%s", note)
 
-    # ------------------------------------------------------------------ how a corpus is made
+    # ------------------------------------------------------------------ constructors
 
     @classmethod
     def from_texts(
@@ -114,7 +112,7 @@ class Corpus:
         vocabulary: Sequence[str] | None = None,
         **vectorizer: Any,
     ) -> "Corpus":
-        """Return the corpus of texts, cut and counted by scikit-learn's ``CountVectorizer``.
+        """Return the corpus of texts, tokenised and counted by scikit-learn's ``CountVectorizer``.
 
         Parameters
         ----------
@@ -122,10 +120,10 @@ class Corpus:
             None and NaN are groups without content.
         contexts, group_names : see Corpus
         vocabulary : sequence of str, optional
-            Count these words alone, those of a model say.
+            Count these words alone, such as those of a model.
         **vectorizer
             Arguments of ``CountVectorizer``. Defaults: lower case, words of two letters and more,
-            ``min_df=2`` above 100 texts, ``max_df=0.5``. `notes` says how many words were dropped.
+            ``min_df=2`` above 100 texts, ``max_df=0.5``. `notes` has the number of dropped words.
 
         Examples
         --------
@@ -146,7 +144,7 @@ class Corpus:
         group_names: Iterable[Any] | None = None,
         vocabulary: Sequence[str] | None = None,
     ) -> "Corpus":
-        """Return the corpus of groups whose words are cut already; an empty list is no content.
+        """Return the corpus of tokenised groups; an empty list is a group without content.
 
         Examples
         --------
@@ -181,7 +179,7 @@ class Corpus:
             Columns that are contexts. None: no contexts.
         content : list of str, optional
             Instead of a text: columns of numbers, counts if they are integers, else the coordinates
-            of one vector per group. Without text and content, all columns that have no other part.
+            of one vector per group. Without text and content, all remaining columns.
         bags : dict from column to separator, optional
             Contexts whose strings hold several categories. None as separator: ";", or "," where no
             value of the column has a ";".
@@ -222,7 +220,7 @@ class Corpus:
         ----------
         path : path
         format : {"csv", "tsv", "jsonl", "parquet"}, optional
-            By default what the name of the file ends in.
+            By default from the suffix of the name.
         encoding : str
             Of a text file.
         text, contexts, content, bags, group_names, vocabulary, **vectorizer : see from_frame
@@ -234,11 +232,18 @@ class Corpus:
         >>> mc2.Corpus.read("papers.csv", text="text", contexts="year").contexts["year"].values
         array([1990.,   nan])
         """
-        from mcsquared.corpus.readers import read_table
+        from mcsquared.corpus.sources.files import read_table
 
         table = read_table(path, format=format, encoding=encoding)
-        return cls(
-            *parts_of(table, text, contexts, content, bags, group_names, vocabulary, vectorizer)
+        return cls.from_frame(
+            table,
+            text,
+            contexts,
+            content=content,
+            bags=bags,
+            group_names=group_names,
+            vocabulary=vocabulary,
+            **vectorizer,
         )
 
     @classmethod
@@ -271,13 +276,13 @@ class Corpus:
         >>> mc2.Corpus.from_anndata(cells, contexts="age")
         Corpus(2 groups, 6 tokens, 3 words, contexts: age)
         """
-        from mcsquared.corpus.annotated import annotated_parts
+        from mcsquared.corpus.sources.anndata import annotated_parts
 
         found, table, group_names = annotated_parts(data, contexts, layer, content)
         columns = context_columns(table, list(table.columns), bags, found.n_groups)
         return cls(found, columns, group_names)
 
-    # ------------------------------------------------------------------ what it holds
+    # ------------------------------------------------------------------ properties
 
     @property
     def n_groups(self) -> int:
@@ -341,9 +346,12 @@ class Corpus:
         >>> corpus.fingerprint() == corpus[::-1].fingerprint()
         False
         """
-        return fingerprint(self.content, self.contexts, self.group_names)
+        content = self.content
+        parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
+        columns = ((column, column.values) for column in self.contexts.values())
+        return fingerprint(parts, self.vocabulary, columns, [self.group_names])
 
-    # ------------------------------------------------------------------ parts of it
+    # ------------------------------------------------------------------ parts
 
     def __getitem__(self, rows: Any) -> "Corpus":
         """Return the corpus of some groups: a slice, a mask, or an array of indices."""

@@ -1,4 +1,4 @@
-"""Which groups: indices, masks and slices checked, test sets drawn, rows in the same order."""
+"""Selections of groups: indices, masks, slices and test sets."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
 
-__all__ = ["check_same_order", "generator", "number_of_test_groups", "row_index"]
-
 
 def row_index(rows: Any, n_groups: int) -> NDArray[np.int64]:
     """Return the indices, int64, that a slice, a mask or an array of indices stands for."""
@@ -17,11 +15,11 @@ def row_index(rows: Any, n_groups: int) -> NDArray[np.int64]:
         try:
             index = np.arange(n_groups)[rows]
         except (TypeError, ValueError) as error:
-            raise InputError(f"the slice {rows} cannot be used: {error}") from error
+            raise InputError(f"the slice {rows} is not valid: {error}") from error
     else:
         index = _checked_index(rows, n_groups)
     if not len(index):
-        raise InputError("the index selects zero groups, but a corpus has at least one")
+        raise InputError("the index must select at least one group, got none")
     return index.astype(np.int64)
 
 
@@ -29,7 +27,7 @@ def _checked_index(rows: Any, n_groups: int) -> NDArray[Any]:
     try:
         index = np.atleast_1d(np.asarray(rows))
     except ValueError as error:
-        raise InputError("the index is not a mask or an array of indices") from error
+        raise InputError("the index must be a mask or an array of indices") from error
     if index.ndim == 1 and index.size and index.dtype == object:
         kinds = {type(entry) for entry in index}
         if kinds <= {bool, np.bool_}:
@@ -40,19 +38,19 @@ def _checked_index(rows: Any, n_groups: int) -> NDArray[Any]:
         return np.empty(0, np.int64)
     if index.ndim != 1 or index.dtype.kind not in "biu":
         raise InputError(
-            f"the index is of type {index.dtype} and {index.ndim} dimension(s), "
-            "but a slice, a mask or an array of whole numbers is wanted"
+            "the index must be a slice, a mask or a 1-D array of integers, got type "
+            f"{index.dtype} and {index.ndim} dimension(s)"
         )
     if index.dtype.kind == "b":
         if len(index) != n_groups:
             raise InputError(
-                f"the mask has {len(index)} entries, but the corpus has {n_groups} groups"
+                f"the mask must have one entry per group ({n_groups}), got {len(index)}"
             )
         return np.flatnonzero(index)
     outside = (index >= n_groups) | (index < -n_groups)
     if outside.any():
         raise InputError(
-            f"the index holds {index[outside][0]}, but the corpus has {n_groups} groups"
+            f"the index must be from {-n_groups} to {n_groups - 1}, got {index[outside][0]}"
         )
     return index.astype(np.int64) % n_groups
 
@@ -69,13 +67,12 @@ def number_of_test_groups(test_size: Any, n_groups: int) -> int:
         n_test = min(max(round(float(test_size) * n_groups), 1), n_groups - 1)
     if n_test is None:
         raise InputError(
-            f"test_size is {test_size!r}, but a share between 0 and 1 or a number of groups is "
-            "wanted"
+            f"test_size must be a float between 0 and 1 or an integer, got {test_size!r}"
         )
     if not 0 < n_test < n_groups:
         raise InputError(
-            f"test_size is {test_size!r}, but of {n_groups} group(s) at least one must be left "
-            "on either side"
+            f"test_size must leave at least one of {n_groups} group(s) on either side, got "
+            f"{test_size!r}"
         )
     return n_test
 
@@ -88,15 +85,15 @@ def generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"random_state is {random_state!r}, but a whole number from 0 or None is wanted"
+            f"random_state must be an integer >= 0 or None, got {random_state!r}"
         ) from error
 
 
 def check_same_order(content: Any, contexts: Any) -> None:
     """Raise `InputError` where two pandas objects have the same labels in different orders.
 
-    Rows belong together by position, as in scikit-learn. The same labels in another order show that
-    the user thought of the index.
+    Rows are matched by position, as in scikit-learn. The same labels in another order suggest that
+    the user expects a match by index.
     """
     left: Any = getattr(content, "index", None)
     right: Any = getattr(contexts, "index", None)
@@ -109,7 +106,6 @@ def check_same_order(content: Any, contexts: Any) -> None:
         and bool(left.isin(right).all())
     ):
         raise InputError(
-            "contexts has the same index as the content, but in another order; rows are matched "
-            "by position, "
-            "so contexts.loc[content.index] is wanted"
+            "contexts must be in the order of the content (rows are matched by position), got the "
+            "same index in another order: pass contexts.loc[content.index]"
         )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcsquared.corpus.columns import Column
+from mcsquared.corpus.columns.column import Column
 from mcsquared.families.registry import for_kind
 from mcsquared.markup import Part, bars, card, facts, more, sentences, table
 
 if TYPE_CHECKING:
     from mcsquared.corpus.corpus import Corpus
-
-__all__ = ["summary_html"]
 
 N_CATEGORIES = 5
 N_CONTEXTS = 30

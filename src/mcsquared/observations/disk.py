@@ -15,8 +15,7 @@ from mcsquared.observations import Observations, observe
 from mcsquared.observations.layout import Layout, Survey
 
 if TYPE_CHECKING:
-    from mcsquared.corpus import Corpus
-    from mcsquared.corpus.stored import DiskCorpus
+    from mcsquared.corpus import Corpus, DiskCorpus
     from mcsquared.model.priors import Priors
 
 __all__ = ["DiskObservations", "bytes_of_groups", "observe_disk"]

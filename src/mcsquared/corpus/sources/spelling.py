@@ -1,4 +1,4 @@
-"""Numbers, dates and truth values as text files spell them."""
+"""Numbers, dates and booleans as text files spell them."""
 
 import datetime
 import re
@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-__all__ = ["interpret", "interpret_dates", "iso_days"]
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>"})
 _TRUTH = {"true": True, "false": False}
@@ -20,10 +18,10 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def interpret(strings: Sequence[str]) -> Any:
-    """Return what a column of a CSV file holds: numbers, truth values, dates, or the strings.
+    """Return the values of a column of a CSV file: numbers, booleans, dates, or the strings.
 
     An empty field is missing. "NA", "nan", "null" and the like are missing as well, but only in a
-    column of numbers, truth values or dates: among names they may be names.
+    column of numbers, booleans or dates: among names they may be names.
     """
     fields = [field.strip() for field in strings]
     present = [field for field in fields if field.lower() not in _MISSING]

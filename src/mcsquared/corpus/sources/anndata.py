@@ -1,4 +1,4 @@
-"""AnnData, the annotated matrices of single-cell biology: cells as groups, genes as words."""
+"""AnnData: cells are groups, genes are words."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mcsquared.corpus.arrays import content_from
 from mcsquared.corpus.content import Vectors, Words
-from mcsquared.corpus.tables import Table, name_list, table_of
+from mcsquared.corpus.sources.arrays import content_from
+from mcsquared.corpus.sources.frames import Table, name_list, table_of
 from mcsquared.errors import InputError
-
-__all__ = ["annotated_parts"]
 
 
 def annotated_parts(
@@ -19,15 +17,15 @@ def annotated_parts(
 ) -> tuple[Words | Vectors, Table, list[str]]:
     """Return content, a table of the contexts asked for, and the names of the groups.
 
-    Known by its attributes, so that anndata need not be installed.
+    Any object with the attributes of AnnData will do: anndata need not be installed.
     """
     lacking = [name for name in ("X", "obs", "obs_names", "var_names") if not hasattr(data, name)]
     if lacking:
         raise InputError(
-            f"data is {type(data).__name__} and has no {', '.join(lacking)}, but AnnData is wanted"
+            f"data must be AnnData, got {type(data).__name__} without {', '.join(lacking)}"
         )
     if content not in ("counts", "vectors"):
-        raise InputError(f"content is {content!r}, but 'counts' or 'vectors' is wanted")
+        raise InputError(f"content must be 'counts' or 'vectors', got {content!r}")
     names = [str(name) for name in data.obs_names]
     observations = table_of(data.obs, "obs")
     embeddings = getattr(data, "obsm", {})
@@ -49,11 +47,11 @@ def _matrix(data: Any, layer: str | None) -> Any:
         layers = getattr(data, "layers", {})
         if layer not in layers:
             known = ", ".join(map(repr, layers)) or "none"
-            raise InputError(f"layer is {layer!r}, but data has these layers: {known}")
+            raise InputError(f"layer must be one of {known}, got {layer!r}")
         matrix, argument = layers[layer], f"layer {layer!r}"
     if matrix is None:
-        raise InputError(f"{argument} is None, but a matrix is wanted")
-    if hasattr(matrix, "to_memory"):  # a matrix that is still on the disk
+        raise InputError(f"{argument} must be a matrix, got None")
+    if hasattr(matrix, "to_memory"):  # a matrix on disk
         matrix = matrix.to_memory()
     return matrix if sparse.issparse(matrix) else np.asarray(matrix)
 
@@ -63,5 +61,5 @@ def _embedding(name: str, values: Any) -> Any:
         return values
     array = np.asarray(values)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise InputError(f"contexts names {name!r} of obsm, which is not a matrix of numbers")
+        raise InputError(f"contexts: {name!r} of obsm must be a matrix of numbers")
     return array

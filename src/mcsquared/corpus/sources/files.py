@@ -1,4 +1,4 @@
-"""Files to tables: CSV, TSV, JSONL and Parquet, checked to be whole."""
+"""CSV, TSV, JSONL and Parquet files to tables."""
 
 import csv
 import gzip
@@ -10,11 +10,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mcsquared.corpus.spelling import interpret, interpret_dates
-from mcsquared.corpus.tables import Table, table_of
+from mcsquared.corpus.sources.frames import Table, table_of
+from mcsquared.corpus.sources.spelling import interpret, interpret_dates
 from mcsquared.errors import InputError
-
-__all__ = ["check_unique", "read_table"]
 
 _FORMAT_OF_SUFFIX = {
     ".csv": "csv",
@@ -38,14 +36,14 @@ def read_table(
     path : path
         May end in ``.gz`` (not Parquet). A folder of Parquet files is read as one table.
     format : {"csv", "tsv", "jsonl", "parquet"}, optional
-        By default what the name ends in.
+        By default from the suffix of the name.
     encoding : str
         Of a text file.
     """
     try:
         path = Path(path)
     except TypeError as error:
-        raise InputError(f"path is {path!r:.60}, but the name of a file is wanted") from error
+        raise InputError(f"path must be the name of a file, got {path!r:.60}") from error
     kind = _format(path, format)
     _check_readable(path, kind)
     if kind == "parquet":
@@ -60,7 +58,7 @@ def _format(path: Path, format: str | None) -> str:
     known = sorted(set(_FORMAT_OF_SUFFIX.values()))
     if format is not None:
         if format not in known:
-            raise InputError(f"format is {format!r}, but one of {', '.join(known)} is wanted")
+            raise InputError(f"format must be one of {', '.join(known)}, got {format!r}")
         return format
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
@@ -69,9 +67,9 @@ def _format(path: Path, format: str | None) -> str:
     if kind is None and path.is_dir():
         kind = "parquet"
     if kind is None:
-        wanted = ", ".join(_FORMAT_OF_SUFFIX)
         raise InputError(
-            f"{path.name} does not say its format; a name ending in {wanted} is wanted, or format="
+            f"path must end in {', '.join(_FORMAT_OF_SUFFIX)} unless format= is given, got "
+            f"{path.name}"
         )
     return kind
 
@@ -80,11 +78,11 @@ def _check_readable(path: Path, kind: str) -> None:
     try:
         if path.is_dir():
             if kind != "parquet" or not any(path.glob("*.parquet")):
-                raise InputError(f"{path} is a folder without Parquet files, but a file is wanted")
+                raise InputError(f"{path} must be a file or hold Parquet files, got a folder")
         elif not path.exists():
-            raise InputError(f"{path} does not exist, but a file to read is wanted")
+            raise InputError(f"{path} does not exist")
         elif path.is_file() and path.stat().st_size == 0:
-            raise InputError(f"{path} is empty, but a file with a row per group is wanted")
+            raise InputError(f"{path} must have one row per group, but is empty")
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -97,21 +95,21 @@ def _decoded(path: Path, encoding: str) -> str:
         if path.suffix.lower() == ".gz":
             content = gzip.decompress(content)
     except (OSError, EOFError, ValueError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
-        raise InputError(f"{path} cannot be read: {error}; it may be cut off") from error
+        raise InputError(f"{path} cannot be read: {error}; it may be truncated") from error
     try:
-        # A byte order mark, as spreadsheets write it, is not part of the first name.
+        # Spreadsheets write a byte order mark, which is not part of the first name.
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except UnicodeError as error:
         place = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
         raise InputError(
-            f"{path} is not encoded in {encoding}{place}; save it as UTF-8, or say its encoding"
+            f"{path} is not encoded in {encoding}{place}; save it as UTF-8 or pass its encoding"
         ) from error
     except LookupError as error:
-        raise InputError(f"encoding is {encoding!r}, which is not known") from error
+        raise InputError(f"encoding must be a known encoding, got {encoding!r}") from error
     if "\0" in text:
-        raise InputError(f"{path} holds zero bytes: it is not a text file in {encoding}")
+        raise InputError(f"{path} is not a text file in {encoding}: it holds zero bytes")
     if not text.strip():
-        raise InputError(f"{path} is empty, but a file with a row per group is wanted")
+        raise InputError(f"{path} must have one row per group, but is empty")
     return text
 
 
@@ -128,19 +126,20 @@ def _read_delimited(path: Path, text: str, delimiter: str) -> Table:
                     continue
                 if len(row) != len(header):
                     raise InputError(
-                        f"{path} has {len(row)} fields in line {lines.line_num}, but {len(header)} "
-                        "in its header; it may be cut off or have another separator"
+                        f"{path} must have {len(header)} fields per line as in its header, got "
+                        f"{len(row)} in line {lines.line_num}; it may be truncated or have another "
+                        "separator"
                     )
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
         except csv.Error as error:
             raise InputError(
-                f"{path} cannot be read at line {lines.line_num}: {error}; it may be cut off"
+                f"{path} cannot be read at line {lines.line_num}: {error}; it may be truncated"
             ) from error
     names = [name or f"column {i + 1}" for i, name in enumerate(header)]
     check_unique(path, names)
     if not columns[0]:
-        raise InputError(f"{path} has a header but no rows, and at least one group is wanted")
+        raise InputError(f"{path} must have at least one group, got a header without rows")
     by_name = dict(zip(names, columns, strict=True))
     return Table(by_name, len(columns[0]), path.name, interpret=interpret)
 
@@ -159,7 +158,7 @@ def check_unique(path: Path, names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise InputError(f"{path} has two columns named {name!r}, but names must be unique")
+            raise InputError(f"{path} must have unique column names, got {name!r} twice")
         seen.add(name)
 
 
@@ -173,11 +172,11 @@ def _read_json_lines(path: Path, text: str) -> Table:
             row = json.loads(line, object_pairs_hook=_unique_keys)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                f"{path} has no valid JSON in line {number} ({error}); it may be cut off"
+                f"{path} has no valid JSON in line {number} ({error}); it may be truncated"
             ) from error
         if not isinstance(row, dict):
             raise InputError(
-                f"{path} holds a {type(row).__name__} in line {number}, but a JSON object is wanted"
+                f"{path} must hold JSON objects, got a {type(row).__name__} in line {number}"
             )
         rows.append(row)
     names = dict.fromkeys(name for row in rows for name in row)
@@ -188,7 +187,7 @@ def _read_json_lines(path: Path, text: str) -> Table:
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        raise ValueError("a key stands there twice")
+        raise ValueError("duplicate key")
     return row
 
 
@@ -197,15 +196,22 @@ def _read_parquet(path: Path) -> Table:
         from pyarrow import parquet
     except ImportError as error:
         raise InputError(
-            f"{path} is a Parquet file, and reading it needs pyarrow: pip install pyarrow"
+            f"{path} is a Parquet file, reading it needs pyarrow: pip install pyarrow"
         ) from error
-    try:
+    with whole_parquet(path):
         frame = parquet.read_table(path)
-        frame.validate(full=True)  # a damaged page may otherwise be noticed only later, or never
-    except Exception as error:  # pyarrow raises many kinds, down to OSError and MemoryError
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} is not a whole Parquet file: {reason}") from error
+        frame.validate(full=True)  # a damaged page may go unnoticed otherwise
     check_unique(path, frame.column_names)
     if frame.num_rows == 0:
-        raise InputError(f"{path} has no rows, and at least one group is wanted")
+        raise InputError(f"{path} must have at least one group, got zero rows")
     return table_of(frame, path.name)
+
+
+@contextmanager
+def whole_parquet(path: Path) -> Iterator[None]:
+    """Report any error of pyarrow as a damaged file."""
+    try:
+        yield
+    except Exception as error:  # pyarrow raises many types, down to OSError and MemoryError
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path} is not a complete Parquet file: {reason}") from error

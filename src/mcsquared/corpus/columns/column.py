@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.corpus.columns.hints import hint
 from mcsquared.corpus.content import check_magnitude, count_matrix, names_array
-from mcsquared.corpus.hints import hint
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
 from mcsquared.families.registry import column_kinds, for_kind, kinds_of
-
-__all__ = ["Column", "code_label", "days_to_dates", "description"]
 
 _FLAT = ("number", "date", "boolean", "count")
 _NANOSECOND_DAYS = 106751.0  # what 64 bits of nanoseconds hold, either side of 1970
@@ -36,7 +34,7 @@ class Column:
     categories : ndarray of object, optional
         Names of the categories of a category or a bag.
     note : str, optional
-        What a reader of the data should know about how the column was understood.
+        How the column was interpreted, where that is not obvious.
 
     Examples
     --------
@@ -56,8 +54,8 @@ class Column:
     def __post_init__(self) -> None:
         if self.kind not in column_kinds():
             raise InputError(
-                f"context {self.name!r} has kind {self.kind!r}, but one of "
-                f"{', '.join(column_kinds())} is wanted"
+                f"the kind of context {self.name!r} must be one of {', '.join(column_kinds())}, "
+                f"got {self.kind!r}"
             )
         set_field = object.__setattr__  # the one way to normalise a frozen dataclass
         if self.kind == "bag":
@@ -67,16 +65,18 @@ class Column:
             set_field(self, "values", np.ascontiguousarray(self.values, dtype=np.int32))
             n_categories = 0 if self.categories is None else len(self.categories)
             if len(self.values) and not -1 <= self.values.min() <= self.values.max() < n_categories:
-                raise InputError(f"context {self.name!r} has a code that no category belongs to")
+                raise InputError(
+                    f"the codes of context {self.name!r} must be from -1 to {n_categories - 1}"
+                )
         else:
             set_field(self, "values", _float_values(self.name, self.kind, self.values))
             set_field(self, "categories", None)
             return
         names = range(n_categories) if self.categories is None else self.categories
         argument = f"the categories of context {self.name!r}"
-        set_field(self, "categories", names_array(names, n_categories, argument, "categories"))
+        set_field(self, "categories", names_array(names, n_categories, argument, "category"))
         if len(set(self.categories)) < n_categories:  # type: ignore[arg-type]
-            raise InputError(f"{argument} hold a name twice, but names must be unique")
+            raise InputError(f"{argument} must be unique, got a name twice")
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -150,7 +150,7 @@ class Column:
         >>> year.as_family("poisson").kind
         'count'
         """
-        from mcsquared.corpus.conversion import convert
+        from mcsquared.corpus.columns.convert import convert
 
         return self if self.accepts(family) else convert(self, family)
 
@@ -165,8 +165,8 @@ class Column:
         if self.categories is not None and hasattr(family, "size"):
             if family.size not in (None, self.width):
                 raise InputError(
-                    f"the family of context {self.name!r} has size {family.size}, "
-                    f"but the column has {self.n_categories} categories"
+                    f"the family of context {self.name!r} must have size {self.n_categories} (its "
+                    f"categories), got {family.size}"
                 )
             family = replace(family, size=self.width)  # type: ignore[type-var]
         return family.filled(self.observations())
@@ -183,14 +183,15 @@ class Column:
         """
         if self.categories is None:
             raise InputError(
-                f"context {self.name!r} is a {self.kind} and has no categories to align"
+                f"context {self.name!r} must be a category or a bag to be aligned, got a "
+                f"{self.kind}"
             )
-        wanted = {str(name): code for code, name in enumerate(categories)}
+        code_of = {str(name): code for code, name in enumerate(categories)}
         new_code = np.array(
-            [wanted.get(name, -1) for name in self.categories] + [-1], dtype=np.int32
+            [code_of.get(name, -1) for name in self.categories] + [-1], dtype=np.int32
         )
-        names = np.empty(len(wanted), dtype=object)
-        names[:] = list(wanted)
+        names = np.empty(len(code_of), dtype=object)
+        names[:] = list(code_of)
         if self.kind == "category":
             return replace(self, values=new_code[self.values], categories=names)
         known = np.flatnonzero(new_code[:-1] >= 0)
@@ -208,12 +209,12 @@ class Column:
         >>> tag.conform(tag[:1]).categories.tolist()
         ['a', 'b']
         """
-        from mcsquared.corpus.conversion import conform
+        from mcsquared.corpus.columns.convert import conform
 
         return conform(self, reference)
 
     def display(self, values: Any) -> Any:
-        """Return numbers of this column's scale as a user wrote them: dates as dates.
+        """Return numbers on this column's scale in the user's form: dates as dates.
 
         Examples
         --------
@@ -224,7 +225,7 @@ class Column:
         return days_to_dates(values) if self.kind == "date" else values
 
     def extent(self) -> str:
-        """Return how far the values go: number of categories, width, least to greatest.
+        """Return the extent of the values: number of categories, width, or range.
 
         Examples
         --------
@@ -244,7 +245,7 @@ class Column:
         return f"{low:.10g} to {high:.10g}"
 
     def describe(self) -> str:
-        """Return one line: what the column is taken for, and what it holds.
+        """Return one line: kind, family, number of observations, extent of the values.
 
         Examples
         --------
@@ -255,7 +256,7 @@ class Column:
 
 
 def description(column: Column, n_observed: int, n_groups: int) -> str:
-    """Return what there is to say about a context; the column may hold some of its values only."""
+    """Return one line on a context, of which the column may hold some values only."""
     line = (
         f"{column.name}: {column.kind}, family {for_kind(column.kind).name}, "
         f"{n_observed} of {n_groups} observed"
@@ -274,9 +275,7 @@ def days_to_dates(days: Any) -> NDArray[np.datetime64]:
     missing = np.isnan(days)
     filled = np.where(missing, 0.0, days)
     if np.abs(filled).max(initial=0.0) > 1e8:
-        raise InputError(
-            "a date lies more than 270,000 years from now, which no calendar here holds"
-        )
+        raise InputError("dates must lie within 270,000 years of 1970")
     # A float of days is good to about a microsecond, so nothing finer is invented.
     dates = np.round(filled * 86_400e6).astype(np.int64).astype("datetime64[us]")
     dates[missing] = np.datetime64("NaT")
@@ -300,19 +299,19 @@ def code_label(value: Any) -> str:
 
 def _float_values(name: str, kind: str, values: Any) -> NDArray[np.float64]:
     array = np.ascontiguousarray(values, dtype=np.float64)
-    wanted = 1 if kind in _FLAT else 2
-    if array.ndim != wanted:
+    n_dimensions = 1 if kind in _FLAT else 2
+    if array.ndim != n_dimensions:
         raise InputError(
-            f"context {name!r} ({kind}) has {array.ndim} dimension(s), but {wanted} wanted"
+            f"context {name!r} ({kind}) must have {n_dimensions} dimension(s), got {array.ndim}"
         )
     if kind == "vector" and array.shape[1] == 0:
-        raise InputError(f"context {name!r} holds vectors of width 0, but at least 1 is wanted")
+        raise InputError(f"context {name!r} must hold vectors of width >= 1, got 0")
     check_magnitude(array, f"context {name!r}")
     seen = array[~np.isnan(array)]
     if kind == "boolean" and not np.isin(seen, (0.0, 1.0)).all():
-        raise InputError(f"context {name!r} is boolean, but holds values other than 0 and 1")
+        raise InputError(f"context {name!r} (boolean) must hold 0 and 1 only")
     if kind == "count" and not ((seen >= 0) & (seen == np.floor(seen))).all():
-        raise InputError(f"context {name!r} holds counts, but not all are whole numbers from 0")
+        raise InputError(f"context {name!r} (count) must hold integers >= 0")
     return array
 
 

@@ -1,4 +1,4 @@
-"""Tables: the columns of a data frame or a file, and the part each of them plays."""
+"""Data frames of any library: columns to contexts, content and names."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,27 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.corpus.arrays import content_from
-from mcsquared.corpus.bags import bag_of_lists, split_strings
-from mcsquared.corpus.columns import Column
+from mcsquared.corpus.columns.column import Column
+from mcsquared.corpus.columns.infer import DURATION_NOTE, bag_from, column_from
+from mcsquared.corpus.columns.missing import as_list, is_missing
 from mcsquared.corpus.content import Vectors, Words
-from mcsquared.corpus.inference import column_from, nothing_observed
-from mcsquared.corpus.missing import as_list, is_missing
-from mcsquared.corpus.text import CountedWords, count_texts, count_tokens
+from mcsquared.corpus.sources.arrays import content_from
+from mcsquared.corpus.sources.texts import CountedWords, count_texts, count_tokens
 from mcsquared.errors import InputError
-
-__all__ = [
-    "Table",
-    "bag_separators",
-    "contexts_from",
-    "declared_bag",
-    "frame_content",
-    "is_frame",
-    "numbers_of",
-    "parts_of",
-    "table_of",
-    "text_of",
-]
 
 
 def _as_it_is(values: Any) -> Any:
@@ -46,13 +32,13 @@ class Table:
     columns : dict from str to series, array or list
     n_rows : int
     source : str
-        What errors call the table: "frame", or the name of a file.
+        Name of the table in errors: "frame", or the name of a file.
     row_names : list, optional
         Names of the rows, from an index.
     duplicated : frozenset of str
         Names that more than one column has; they cannot be used.
     interpret : callable
-        Gives the values of a column their types; a CSV file has strings only.
+        Converts the values of a column; a CSV file has strings only.
     """
 
     columns: dict[str, Any]
@@ -66,8 +52,8 @@ class Table:
         """Return a column as it was read."""
         if str(name) in self.duplicated:
             raise InputError(
-                f"{argument} names {str(name)!r}, but {self.source} has several columns of that "
-                "name"
+                f"{argument} must name a unique column, got {str(name)!r}, which {self.source} has "
+                "several times"
             )
         if str(name) not in self.columns:
             near = get_close_matches(str(name), self.columns, n=1)
@@ -87,19 +73,21 @@ class Table:
 
 
 def is_frame(value: Any) -> bool:
-    """Say whether a value is a data frame of pandas, polars, pyarrow or another such library."""
+    """Return whether a value is a data frame of pandas, polars, pyarrow or a similar library."""
     if isinstance(value, np.ndarray | list | tuple | Mapping | str) or sparse.issparse(value):
         return False
     import narwhals as nw
 
     if nw.dependencies.is_pandas_dataframe(value):
-        return True  # narwhals refuses those with two columns of one name, and the error is ours
+        return True  # narwhals refuses duplicate column names; the caller reports them
     native = nw.from_native(value, pass_through=True, allow_series=True)
     return isinstance(native, nw.DataFrame | nw.LazyFrame)
 
 
 def table_of(frame: Any, source: str = "frame") -> Table:
-    """Return the table of a data frame of any library."""
+    """Return the table of a data frame of any library; a table is returned as it is."""
+    if isinstance(frame, Table):
+        return frame
     import narwhals as nw
 
     if nw.dependencies.is_pandas_dataframe(frame):
@@ -109,11 +97,11 @@ def table_of(frame: Any, source: str = "frame") -> Table:
         if isinstance(native, nw.LazyFrame):
             native = native.collect()
         if not isinstance(native, nw.DataFrame):
-            raise InputError(f"{source} is {type(frame).__name__}, but a data frame is wanted")
+            raise InputError(f"{source} must be a data frame, got {type(frame).__name__}")
         columns = {str(name): native.get_column(name).to_native() for name in native.columns}
     except nw.exceptions.NarwhalsError as error:
         reason = " ".join(str(error).split())
-        raise InputError(f"{source} cannot be used as a data frame: {reason}") from error
+        raise InputError(f"{source} is not a valid data frame: {reason}") from error
     return Table(columns, len(native), source)
 
 
@@ -130,7 +118,7 @@ def _pandas_table(frame: Any, source: str) -> Table:
 
 
 def index_names(frame: Any) -> list[Any] | None:
-    """Return the row names of a pandas frame or series whose index is more than 0, 1, 2, ..."""
+    """Return the row names of a pandas frame or series; None for a RangeIndex."""
     index = getattr(frame, "index", None)
     if index is None or not hasattr(index, "nlevels") or type(index).__name__ == "RangeIndex":
         return None
@@ -160,19 +148,18 @@ def contexts_from(
         table = table_of(contexts, "contexts")
         if table.n_rows != n_groups:
             raise InputError(
-                f"contexts has {table.n_rows} rows, but the corpus has {n_groups} groups"
+                f"contexts must have one row per group ({n_groups}), got {table.n_rows}"
             )
     elif getattr(contexts, "name", None) is not None and hasattr(contexts, "dtype"):
         table = Table({str(contexts.name): contexts}, n_groups, "contexts")
     else:
         raise InputError(
-            f"contexts is {type(contexts).__name__}, but a data frame or a dict from name to "
-            "column is wanted"
+            f"contexts must be a data frame or a dict from name to column, got "
+            f"{type(contexts).__name__}"
         )
     if table.duplicated:
         raise InputError(
-            f"contexts has several columns named {min(table.duplicated)!r}, but names must be "
-            "unique"
+            f"contexts must have unique column names, got {min(table.duplicated)!r} twice"
         )
     return context_columns(table, list(table.columns), bags, n_groups)
 
@@ -189,30 +176,29 @@ def context_columns(
     columns = {}
     for name in listed:
         if name in separators:
-            column = declared_bag(name, table.raw(name, "contexts"), separators[name])
+            column = bag_from(name, table.raw(name, "contexts"), separators[name])
         else:
             column = column_from(name, table.typed(name, "contexts"))
         if len(column) != n_groups:
             raise InputError(
-                f"context {name!r} has {len(column)} rows, but the corpus has {n_groups} groups"
+                f"context {name!r} must have one row per group ({n_groups}), got {len(column)}"
             )
         columns[name] = column
     return columns
 
 
 def name_list(names: Any, argument: str) -> list[str]:
+    """Return one or several names of columns as a list."""
     if names is None:
         return []
     if isinstance(names, str):
         return [names]
     if isinstance(names, Mapping) or is_frame(names) or not isinstance(names, Iterable):
-        raise InputError(
-            f"{argument} is {type(names).__name__}, but a list of column names is wanted"
-        )
+        raise InputError(f"{argument} must be a list of column names, got {type(names).__name__}")
     listed = [str(name) for name in names]
     for name in listed:
         if listed.count(name) > 1:
-            raise InputError(f"{argument} names the column {name!r} twice")
+            raise InputError(f"{argument} must name each column once, got {name!r} twice")
     return listed
 
 
@@ -226,19 +212,9 @@ def bag_separators(bags: Any, names: list[str]) -> dict[str, str | None]:
     for name in separators:
         if name not in names:
             raise InputError(
-                f"bags names {name!r}, which is not among the contexts "
-                f"({', '.join(names) or 'none'})"
+                f"bags must name contexts ({', '.join(names) or 'none'}), got {name!r}"
             )
     return separators
-
-
-def declared_bag(name: str, values: Any, separator: str | None) -> Column:
-    """Return the bag that a column holds, its strings split."""
-    if isinstance(values, Column) or sparse.issparse(values) or getattr(values, "ndim", 1) == 2:
-        return column_from(name, values)
-    rows = split_strings(name, values, separator)
-    column = bag_of_lists(name, [row if not is_missing(row) else None for row in rows])
-    return nothing_observed(name, len(rows)) if column is None else column
 
 
 def parts_of(
@@ -253,9 +229,9 @@ def parts_of(
 ) -> tuple[Any, dict[str, Column], Any]:
     """Return the content, the contexts and the names of the groups that a table holds."""
     if text is not None and content is not None:
-        raise InputError("text and content are both given, but a corpus has one or the other")
+        raise InputError("text and content must not both be given")
     if table.n_rows == 0:
-        raise InputError(f"{table.source} has zero rows, but at least one group is wanted")
+        raise InputError(f"{table.source} must have at least one group, got zero rows")
     columns = context_columns(table, contexts, bags, table.n_rows)
     names = table.row_names if group_names is None else group_names
     if isinstance(group_names, str):
@@ -264,7 +240,7 @@ def parts_of(
         return text_of(table, text, vocabulary, vectorizer), columns, names
     if vectorizer or vocabulary is not None:
         given = ", ".join([*vectorizer, *(["vocabulary"] if vocabulary is not None else [])])
-        raise InputError(f"{given} is given, but there is no text column it could be used for")
+        raise InputError(f"{given} must not be given without a text column")
     others = [*columns, *([group_names] if isinstance(group_names, str) else [])]
     return numbers_of(table, content, others), columns, names
 
@@ -275,21 +251,16 @@ def text_of(
     """Return the words of a column of texts, or of lists of words."""
     values = as_list(table.typed(name, "text"))
     first = next((value for value in values if not is_missing(value)), None)
-    if first is None and values and vocabulary is None:
-        raise InputError(f"text names the column {str(name)!r}, in which every text is missing")
     try:
         if isinstance(first, Iterable) and not isinstance(first, str | bytes | Mapping):
             return count_tokens(values, vocabulary)
-        return count_texts(
-            as_list(table.raw(name, "text")) if isinstance(first, str) else values,
-            vocabulary,
-            **vectorizer,
-        )
+        texts = as_list(table.raw(name, "text")) if isinstance(first, str) else values
+        return count_texts(texts, vocabulary, f"column {str(name)!r}", **vectorizer)
     except InputError as error:
         if first is not None and not isinstance(first, str):
             raise InputError(
-                f"text names the column {str(name)!r}, which holds {type(first).__name__} "
-                "values, but text is wanted"
+                f"text must name a column of texts, got {str(name)!r}, which holds "
+                f"{type(first).__name__} values"
             ) from error
         raise
 
@@ -308,16 +279,15 @@ def numbers_of(
     )
     if not listed:
         raise InputError(
-            f"content: {table.source} has no column left for it; name the text or the content "
-            "columns"
+            f"content: {table.source} has no column left; name the text or the content columns"
         )
     columns = []
     for name in listed:
         values = _numeric_column(name, table.typed(name, "content"))
         if values is None:
-            wanted = "name the text column (text=) or columns of numbers (content=)"
             raise InputError(
-                f"content: the column {name!r} of {table.source} does not hold numbers; {wanted}"
+                f"content: the column {name!r} of {table.source} must hold numbers; name the text "
+                "column (text=) or columns of numbers (content=)"
             )
         columns.append(values)
     matrix: NDArray[Any] = np.column_stack(columns) if table.n_rows else np.empty((0, len(listed)))
@@ -335,7 +305,7 @@ def _numeric_column(name: str, values: Any) -> NDArray[Any] | None:
     if array.dtype.kind in "biuf":
         return array
     column = column_from(name, values)
-    if column.kind not in ("number", "boolean") or column.note.startswith("durations"):
+    if column.kind not in ("number", "boolean") or column.note == DURATION_NOTE:
         return None
     whole = not np.isnan(column.values).any() and _says_integer(values)
     return column.values.astype(np.int64) if whole else column.values
@@ -353,7 +323,7 @@ def frame_content(frame: Any, kind: str = "auto") -> tuple[Words | Vectors, list
     table = table_of(frame, "content")
     if table.duplicated:
         raise InputError(
-            f"content has several columns named {min(table.duplicated)!r}, but names must be unique"
+            f"content must have unique column names, got {min(table.duplicated)!r} twice"
         )
     if table.columns and hasattr(frame, "sparse") and _all_sparse(frame):
         counts = content_from(frame.sparse.to_coo(), kind)

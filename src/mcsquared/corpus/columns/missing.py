@@ -1,8 +1,6 @@
-"""What a list is and what counts as missing in it, whichever library made it."""
+"""Lists and missing values of any library."""
 
 from typing import Any
-
-__all__ = ["as_list", "is_missing"]
 
 
 def as_list(values: Any) -> list[Any]:
@@ -15,7 +13,7 @@ def as_list(values: Any) -> list[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    """Say whether a single value is None, NaN, NaT, pandas' NA or a masked entry."""
+    """Return whether a single value is None, NaN, NaT, pandas' NA or a masked entry."""
     if value is None:
         return True
     if isinstance(value, str | bytes | list | tuple | set | frozenset | dict) or hasattr(
@@ -23,7 +21,7 @@ def is_missing(value: Any) -> bool:
     ):
         # NumPy scalars have a shape as well; those, and only those, may be NaN, NaT or masked.
         return getattr(value, "shape", None) == () and _differs_from_itself(value)
-    # By name, because pandas need not be loaded for one to be met.
+    # By name, so that pandas is not imported.
     return type(value).__name__ in ("NAType", "NaTType") or _differs_from_itself(value)
 
 

@@ -82,7 +82,10 @@ def test_without_text_and_content_all_other_columns_are_content(library):
     frame = library({"year": [1, 2], "name": ["a", "b"], "ant": [0, 1], "bee": [2, 0]})
     corpus = Corpus.from_frame(frame, contexts=["year"], group_names="name")
     assert corpus.vocabulary.tolist() == ["ant", "bee"]
-    with pytest.raises(InputError, match="column 'name' of frame does not hold numbers"):
+    with pytest.raises(
+        InputError,
+        match=r"frame must hold numbers; name the text column",
+    ):
         Corpus.from_frame(frame, contexts=["year"])
 
 
@@ -128,21 +131,39 @@ FRAME = pd.DataFrame(PAPERS)
         ({"text": "abstrakt"}, "text names the column 'abstrakt'.*did you mean 'abstract'"),
         ({"text": "q"}, "'q', which frame does not have; it has 'title', 'abstract'"),
         ({"text": "abstract", "contexts": ["yeer"]}, "contexts names.*did you mean 'year'"),
-        ({"text": "abstract", "contexts": ["year", "year"]}, "names the column 'year' twice"),
-        ({"text": "abstract", "contexts": {"year": 1}}, "a list of column names is wanted"),
-        ({"text": "abstract", "contexts": 5}, "a list of column names is wanted"),
-        ({"text": "year"}, "text names the column 'year', which holds float values, but text"),
-        ({"text": "when"}, "which holds date values, but text"),
-        ({"text": "abstract", "bags": {"authors": ";"}}, "bags names 'authors', which is not"),
+        (
+            {"text": "abstract", "contexts": ["year", "year"]},
+            "contexts must name each column once, got 'year' twice",
+        ),
+        ({"text": "abstract", "contexts": {"year": 1}}, "must be a list of column names"),
+        ({"text": "abstract", "contexts": 5}, "must be a list of column names"),
+        (
+            {"text": "year"},
+            "text must name a column of texts, got 'year', which holds float values",
+        ),
+        ({"text": "when"}, "text must name a column of texts, got 'when', which holds date values"),
+        (
+            {"text": "abstract", "bags": {"authors": ";"}},
+            r"bags must name contexts \(none\), got 'authors'",
+        ),
         ({"text": "abstract", "contexts": ["authors"], "bags": {"authors": ""}}, "separator"),
         ({"text": "abstract", "contexts": ["authors"], "bags": {"authors": 3}}, "separator"),
-        ({"text": "abstract", "content": ["pages"]}, "one or the other"),
-        ({"content": ["title"]}, "column 'title' of frame does not hold numbers"),
+        ({"text": "abstract", "content": ["pages"]}, "text and content must not both be given"),
+        (
+            {"content": ["title"]},
+            r"frame must hold numbers; name the text column",
+        ),
         ({"content": []}, "no column left"),
-        ({"content": ["pages"], "min_df": 2}, "min_df is given, but there is no text"),
-        ({"content": ["pages"], "vocabulary": ["x"]}, "vocabulary is given"),
+        ({"content": ["pages"], "min_df": 2}, "min_df must not be given without a text column"),
+        (
+            {"content": ["pages"], "vocabulary": ["x"]},
+            "vocabulary must not be given without a text column",
+        ),
         ({"text": "abstract", "group_names": "nam"}, "group_names names the column 'nam'"),
-        ({"text": "abstract", "group_names": ["a"]}, "group_names has 1 names"),
+        (
+            {"text": "abstract", "group_names": ["a"]},
+            r"group_names must have one name per group \(3\), got 1",
+        ),
     ],
 )
 def test_arguments_that_do_not_fit_the_frame_are_refused(arguments, message):
@@ -152,16 +173,19 @@ def test_arguments_that_do_not_fit_the_frame_are_refused(arguments, message):
 
 
 def test_a_text_column_with_something_else_in_it_is_refused():
-    with pytest.raises(InputError, match=r"texts\[1\] is int"):
+    with pytest.raises(InputError, match=r"texts\[1\] must be a string, got 3"):
         Corpus.from_frame(pd.DataFrame({"t": ["a text", 3]}), text="t")
-    with pytest.raises(InputError, match="every text is missing"):
+    with pytest.raises(InputError, match="must hold at least one text, but all are missing"):
         Corpus.from_frame(pd.DataFrame({"t": [None, np.nan]}), text="t")
 
 
 def test_two_columns_of_one_name_are_refused_only_where_they_are_used():
     frame = pd.DataFrame([["some text", 1, 2]], columns=["text", "a", "a"])
     assert len(Corpus.from_frame(frame, text="text")) == 1
-    with pytest.raises(InputError, match="several columns of that name"):
+    with pytest.raises(
+        InputError,
+        match="contexts must name a unique column, got 'a', which frame has several times",
+    ):
         Corpus.from_frame(frame, text="text", contexts=["a"])
     twice = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
     with pytest.raises(InputError, match="unique column names"):
@@ -170,13 +194,13 @@ def test_two_columns_of_one_name_are_refused_only_where_they_are_used():
 
 @pytest.mark.parametrize("frame", [None, "papers.csv", [1, 2], {"a": [1]}, np.ones((2, 2))])
 def test_what_is_not_a_frame_is_refused(frame):
-    with pytest.raises(InputError, match="a data frame is wanted"):
+    with pytest.raises(InputError, match="must be a data frame"):
         Corpus.from_frame(frame, text="t")
 
 
 def test_a_frame_without_rows_is_refused():
     for library in LIBRARIES:
-        with pytest.raises(InputError, match="frame has zero rows"):
+        with pytest.raises(InputError, match="frame must have at least one group, got zero rows"):
             Corpus.from_frame(library({"t": []}), text="t")
 
 

@@ -1,4 +1,4 @@
-"""A corpus on disk: its parts are read into memory as ordinary corpora."""
+"""Corpora on disk: parts are read into memory, a sample stands for the whole."""
 
 import os
 import shutil
@@ -10,32 +10,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from mcsquared.corpus.columns import Column
-from mcsquared.corpus.content import Words
+from mcsquared.corpus.buffers import RowsBuffer, Run
+from mcsquared.corpus.columns.builder import BufferedColumn
+from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.corpus import Corpus
+from mcsquared.corpus.fingerprint import fingerprint
 from mcsquared.corpus.rows import row_index
-from mcsquared.corpus.stored.columns import StoredColumn
-from mcsquared.corpus.stored.flat import Run, StringsFile
-from mcsquared.corpus.stored.words import StoredWords
-from mcsquared.corpus.text import CountedWords
+from mcsquared.corpus.sources.texts import BufferedWords
 from mcsquared.errors import InputError
 
-__all__ = ["DiskCorpus"]
+_BLOCK_NAMES = 2**16
 
 
 class DiskCorpus:
     """A corpus in files of a scratch folder; `ParquetFolder.open` makes one.
 
-    What is held in memory depends on the number of words and categories, not on that of groups.
-    The folder is removed by `close`, at the end of a ``with`` block, and at the latest when the
-    program ends.
+    Memory use depends on the number of words and categories, not on that of groups. The folder is
+    removed by `close`, at the end of a ``with`` block, and at the latest when the program ends.
 
     Attributes
     ----------
     folder : Path
-        The scratch folder; others may put files there, which are removed with it.
+        The scratch folder; files of others in it are removed with it.
     memory : int
         Bytes that the whole program may use.
     vocabulary : ndarray of object, shape (n_words,)
@@ -44,9 +41,9 @@ class DiskCorpus:
     contexts : dict from str to Column
         Columns without rows: names, kinds, categories, notes.
     notes : list of str
-        What was decided or left out while the data were read, one sentence each.
+        Remarks on how the data were read, one sentence each.
     dropped_words, dropped_tokens : int
-        Different words that were left out, and how often they occur.
+        Number of distinct words that were left out, and of their occurrences.
 
     Examples
     --------
@@ -55,12 +52,12 @@ class DiskCorpus:
     >>> Path("folder").mkdir()
     >>> papers = pd.DataFrame({"tokens": [["ant", "bee"], ["bee"], []], "year": [1990, None, 2000]})
     >>> papers.to_parquet("folder/one.parquet")
-    >>> stored = mc2.ParquetFolder("folder").open()
-    >>> stored
+    >>> disk = mc2.ParquetFolder("folder").open()
+    >>> disk
     DiskCorpus(3 groups, 3 tokens, 2 words, contexts: year)
-    >>> stored.n_groups, stored.n_tokens, stored.n_words, stored.document_frequency.tolist()
+    >>> disk.n_groups, disk.n_tokens, disk.n_words, disk.document_frequency.tolist()
     (3, 3, 2, [1, 2])
-    >>> stored[0:2].contexts["year"].values
+    >>> disk[0:2].contexts["year"].values
     array([1990.,   nan])
     """
 
@@ -68,38 +65,36 @@ class DiskCorpus:
         self,
         folder: Path,
         memory: int,
-        words: StoredWords,
-        columns: dict[str, StoredColumn],
-        names: StringsFile | None,
+        words: BufferedWords,
+        columns: dict[str, BufferedColumn],
+        names: RowsBuffer | None,
     ) -> None:
         self.folder, self.memory = folder, memory
         self._words, self._names = words, names
-        empty = Words(
-            sparse.csr_matrix((0, len(words.vocabulary)), dtype=np.int32), words.vocabulary
-        )
-        counted = CountedWords(empty, words.dropped_words, words.dropped_tokens, words.notes)
         references = {name: column.reference for name, column in columns.items()}
-        self._part = Corpus(counted, references)  # of no groups: what all parts share
+        self._empty = Corpus(words.counted, references)  # no groups: what all parts share
+        self.contexts: dict[str, Column] = self._empty.contexts
         self._columns = {
-            name: replace(column, reference=self._part.contexts[name])
-            for name, column in columns.items()
+            name: replace(column, reference=self.contexts[name]) for name, column in columns.items()
         }
         self.n_groups: int = words.rows.n_rows
         self.n_tokens = int(words.word_frequency.sum())
-        self.n_words: int = len(words.vocabulary)
-        self.vocabulary: NDArray[np.object_] = words.vocabulary
+        self.vocabulary: NDArray[np.object_] = words.counted.words.vocabulary
+        self.n_words: int = len(self.vocabulary)
         self.word_frequency, self.document_frequency = (
             words.word_frequency,
             words.document_frequency,
         )
-        self.contexts: dict[str, Column] = self._part.contexts
-        self.notes: list[str] = self._part.notes
-        self.dropped_words, self.dropped_tokens = words.dropped_words, words.dropped_tokens
+        self.notes: list[str] = self._empty.notes
+        self.dropped_words, self.dropped_tokens = (
+            words.counted.dropped_words,
+            words.counted.dropped_tokens,
+        )
         self._fingerprint: str | None = None
         self._remove: Any = weakref.finalize(self, _remove, folder, os.getpid())
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy in another process reads the files, but does not decide when they go.
+        # A copy in another process reads the files, but does not remove them.
         return {**self.__dict__, "_remove": None}
 
     def __len__(self) -> int:
@@ -136,16 +131,15 @@ class DiskCorpus:
     def __getitem__(self, rows: Any) -> Corpus:
         """Return the corpus of some groups: a slice ``first:last``, or an array of few indices."""
         runs = list(_runs(rows, self.n_groups))
-        words = Words(self._words.rows.matrix(self.n_words, *runs), self.vocabulary)
         contexts = {name: column.read(*runs) for name, column in self._columns.items()}
-        return self._part._with(words, contexts, self._group_names(*runs))
+        return self._empty._with(self._words.read(*runs), contexts, self._group_names(*runs))
 
     def lengths(self, first: int, last: int) -> NDArray[np.int64]:
         """Return the number of tokens of the groups ``first:last``, int64.
 
         Examples
         --------
-        >>> stored.lengths(0, 3)
+        >>> disk.lengths(0, 3)
         array([2, 1, 0])
         """
         found: NDArray[np.int64] = self._words.lengths.read((first, last)).astype(np.int64)
@@ -156,18 +150,18 @@ class DiskCorpus:
 
         Examples
         --------
-        >>> stored.group_name(2)
+        >>> disk.group_name(2)
         '2'
         """
         if not 0 <= index < self.n_groups:
-            raise InputError(f"the index is {index}, but the corpus has {self.n_groups} groups")
+            raise InputError(f"the index must be from 0 to {self.n_groups - 1}, got {index}")
         return str(self._group_names((index, index + 1))[0])
 
     def _group_names(self, *runs: Run) -> NDArray[np.object_]:
         if self._names is None:
             listed = [str(j) for first, last in runs for j in range(first, last)]
         else:
-            listed = self._names.read(*runs)
+            listed = self._names.strings(*runs)
         names = np.empty(len(listed), dtype=object)
         names[:] = listed
         return names
@@ -177,46 +171,49 @@ class DiskCorpus:
 
         Examples
         --------
-        >>> print(stored.describe())
+        >>> print(disk.describe())
         3 groups, 3 tokens, 2 words
         year: number, family gaussian, 2 of 3 observed, 1990 to 2000
         """
         content = f"{self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words"
         contexts = [column.describe(self.n_groups) for column in self._columns.values()]
-        return "\n".join([content, *contexts, *self._words.notes])
+        return "\n".join([content, *contexts, *self._words.counted.notes])
 
     def fingerprint(self) -> str:
         """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`.
 
         Examples
         --------
-        >>> stored.fingerprint() == stored[0:3].fingerprint()
+        >>> disk.fingerprint() == disk[0:3].fingerprint()
         True
         """
         if self._fingerprint is None:
-            from mcsquared.corpus.stored.fingerprint import fingerprint
-
+            columns = self._columns.values()
+            blocks = range(0, self.n_groups, _BLOCK_NAMES)
             self._fingerprint = fingerprint(
-                self._words, self._columns, self.n_groups, self._group_names
+                [self._words.rows],
+                self.vocabulary,
+                ((column.reference, column.values) for column in columns),
+                (self._group_names((j, min(j + _BLOCK_NAMES, self.n_groups))) for j in blocks),
             )
         return self._fingerprint
 
 
 def _remove(folder: Path, process: int) -> None:
-    # A process that was forked has the object too, but not the folder.
+    # A forked process has the object too, but does not own the folder.
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _runs(rows: Any, n_groups: int) -> Iterator[Run]:
-    """Yield (first, last) of groups that stand next to each other."""
+    """Yield (first, last) of consecutive groups."""
     if isinstance(rows, slice) and rows.step in (None, 1):
         try:
             first, last, _ = rows.indices(n_groups)
         except TypeError as error:
-            raise InputError(f"the slice {rows} cannot be used: {error}") from error
+            raise InputError(f"the slice {rows} is not valid: {error}") from error
         if first >= last:
-            raise InputError("the index selects zero groups, but a corpus has at least one")
+            raise InputError("the index must select at least one group, got none")
         yield first, last
         return
     index = row_index(rows, n_groups)

@@ -1,4 +1,4 @@
-"""Matrices and lists of arrays, as people have them, to words or vectors."""
+"""Matrices and lists of arrays to words or vectors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,8 +16,6 @@ from mcsquared.corpus.content import (
 )
 from mcsquared.errors import InputError
 
-__all__ = ["content_from", "vectors_from_arrays"]
-
 
 def content_from(
     content: Any, kind: str = "auto", vocabulary: Sequence[str] | None = None
@@ -34,7 +32,7 @@ def content_from(
         Names of the columns of a count matrix.
     """
     if kind not in ("auto", "counts", "vectors"):
-        raise InputError(f"content is {kind!r}, but 'auto', 'counts' or 'vectors' is wanted")
+        raise InputError(f"content must be 'auto', 'counts' or 'vectors', got {kind!r}")
     if isinstance(content, Words | Vectors):
         return content
     if sparse.issparse(content):
@@ -45,7 +43,7 @@ def content_from(
     matrix = _matrix_or_arrays(content)
     if isinstance(matrix, list):
         if kind == "counts":
-            raise InputError("content is a list of 2-D arrays, but a matrix of counts is wanted")
+            raise InputError("content must be a matrix of counts, got a list of 2-D arrays")
         return _without_vocabulary(vectors_from_arrays(matrix), vocabulary)
     if kind == "counts" or (kind == "auto" and matrix.dtype.kind in "biu"):
         return words_from_counts(matrix, vocabulary)
@@ -59,7 +57,7 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
     """
     groups = [_float_array(array, f"content[{j}]") for j, array in enumerate(arrays)]
     if not groups:
-        raise InputError("content has zero groups, but at least one is wanted")
+        raise InputError("content must have at least one group, got none")
     width, first = None, 0
     for j, group in enumerate(groups):
         if group.ndim == 2:
@@ -67,14 +65,13 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
                 width, first = group.shape[1], j
             elif group.shape[1] != width:
                 raise InputError(
-                    f"content[{j}] has width {group.shape[1]}, but content[{first}] has width "
-                    f"{width}: "
-                    "all groups must have vectors of the same width"
+                    f"content must hold vectors of one width, got {width} in content[{first}] and "
+                    f"{group.shape[1]} in content[{j}]"
                 )
         elif group.size:
             raise InputError(
-                f"content[{j}] has {group.ndim} dimension(s), but an array of shape "
-                "(number of tokens, width) is wanted for each group"
+                f"content[{j}] must be an array of shape (number of tokens, width), got "
+                f"{group.ndim} dimension(s)"
             )
     if not width:
         raise InputError(
@@ -88,22 +85,21 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
 
 def _without_vocabulary(vectors: Vectors, vocabulary: Sequence[str] | None) -> Vectors:
     if vocabulary is not None:
-        raise InputError("vocabulary is given, but content holds vectors, which have no words")
+        raise InputError("vocabulary must be None if content holds vectors")
     return vectors
 
 
 def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
     """Return a 2-D numeric array, or a list of arrays where groups hold several vectors."""
     if isinstance(content, np.ma.MaskedArray) and np.ma.is_masked(content):
-        raise InputError("content holds masked (missing) values, but a number is wanted everywhere")
+        raise InputError("content must not hold masked (missing) values")
     if isinstance(content, str):
-        raise InputError("content is one text, but a list of texts is wanted, one for each group")
+        raise InputError("content must be a list of texts, got a single text")
     if isinstance(content, bytes | Mapping) or not (
         isinstance(content, Iterable) or hasattr(content, "__array__")
     ):
         raise InputError(
-            f"content is {type(content).__name__}, but a matrix of counts or a list of arrays is "
-            "wanted"
+            f"content must be a matrix of counts or a list of arrays, got {type(content).__name__}"
         )
     if hasattr(content, "__array__"):
         array = np.asarray(content)
@@ -114,16 +110,16 @@ def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
         if array.ndim == 1 and array.dtype.kind == "O":
             return _matrix_or_arrays(list(array))
         raise InputError(
-            f"content is a {array.ndim}-D array, but a matrix with one row per group is wanted. "
+            f"content must be a matrix with one row per group, got a {array.ndim}-D array. "
             "Reshape your data with array.reshape(-1, 1) or array.reshape(1, -1)."
         )
     groups = list(content)
     if not groups:
-        raise InputError("content has zero groups, but at least one is wanted")
+        raise InputError("content must have at least one group, got none")
     if all(sparse.issparse(group) for group in groups):
         groups = [group.toarray() for group in groups]
     if any(isinstance(group, str) for group in groups):
-        raise InputError("content is a list of strings; Corpus.from_texts makes a corpus of texts")
+        raise InputError("content must hold numbers, got strings; use Corpus.from_texts for texts")
     return _stacked(groups)
 
 
@@ -132,14 +128,14 @@ def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
     try:
         arrays = [np.asarray(group) for group in groups]
     except ValueError as error:
-        raise InputError(f"content holds a group that is not a regular array: {error}") from error
+        raise InputError(f"content must hold regular arrays: {error}") from error
     if any(array.dtype.kind in "US" for array in arrays):
         raise InputError(
-            "content holds lists of strings; Corpus.from_tokens makes a corpus of those"
+            "content must hold numbers, got lists of strings; use Corpus.from_tokens for tokens"
         )
     if any(array.ndim == 0 for array in arrays):
         raise InputError(
-            "content is a list of single values, but one row per group is wanted. "
+            "content must have one row per group, got a list of single values. "
             "Reshape your data with array.reshape(-1, 1) or array.reshape(1, -1)."
         )
     if any(array.ndim > 1 for array in arrays):
@@ -147,9 +143,8 @@ def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
     lengths = {len(array) for array in arrays}
     if len(lengths) > 1:
         raise InputError(
-            "content holds 1-D arrays of different lengths; for groups of several vectors give "
-            "each group "
-            "an array of shape (number of tokens, width)"
+            "content must hold rows of one length, or one array of shape (number of tokens, width) "
+            "per group, got 1-D arrays of different lengths"
         )
     return _numeric(np.stack(arrays))
 
@@ -162,11 +157,11 @@ def _numeric(array: NDArray[Any]) -> NDArray[Any]:
             if array.dtype.kind == "O":
                 array = array.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"content holds something that is not a number: {error}") from error
+            raise InputError(f"content must hold numbers: {error}") from error
     if array.ndim != 2:
-        raise InputError("content holds lists inside its matrix, but numbers are wanted")
+        raise InputError("content must hold numbers, got lists inside its matrix")
     if array.dtype.kind in "US":
-        raise InputError("content holds strings, but numbers are wanted")
+        raise InputError("content must hold numbers, got strings")
     check_numeric(array.dtype)
     return array
 
@@ -182,13 +177,13 @@ def _float_array(array: Any, argument: str) -> NDArray[np.float64]:
     except InputError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{argument} cannot be read as numbers: {error}") from error
+        raise InputError(f"{argument} must hold numbers: {error}") from error
 
 
 def _one_vector_per_group(matrix: NDArray[Any]) -> Vectors:
     values = _float_array(matrix, "content")
     if values.shape[0] == 0:
-        raise InputError("content has zero groups (rows), but at least one is wanted")
+        raise InputError("content must have at least one group (row), got none")
     if values.shape[1] == 0:
         raise InputError(
             f"content has 0 feature(s) (shape={values.shape}) while a minimum of 1 is required."

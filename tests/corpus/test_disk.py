@@ -9,7 +9,8 @@ import pytest
 from pyarrow import parquet
 
 import mcsquared as mc2
-from mcsquared.corpus.stored import flat, writing
+from mcsquared.corpus import buffers
+from mcsquared.corpus.sources import parquet as parquet_source
 from tests.corpus.parquet_columns import COLUMNS, random_table
 
 
@@ -17,9 +18,9 @@ from tests.corpus.parquet_columns import COLUMNS, random_table
 def _pieces(request, monkeypatch):
     """Data of a test fit one batch and one block; the second time they do not."""
     if request.param == "in small pieces":
-        monkeypatch.setattr(writing, "_LEAST_BATCH", 1)
-        monkeypatch.setattr(writing, "_LARGEST_BATCH", 700)
-        monkeypatch.setattr(flat, "BLOCK_ENTRIES", 7)
+        monkeypatch.setattr(parquet_source, "_MIN_BATCH", 1)
+        monkeypatch.setattr(parquet_source, "_MAX_BATCH", 700)
+        monkeypatch.setattr(buffers, "BLOCK_ENTRIES", 7)
 
 
 def write(folder, *tables, **options):
@@ -41,34 +42,34 @@ def in_memory(folder, text, contexts, **options):
     return mc2.Corpus.from_frame(whole, text, contexts, **options)
 
 
-def assert_same(stored, corpus):
-    whole = stored[0 : stored.n_groups]
+def assert_same(disk, corpus):
+    whole = disk[0 : disk.n_groups]
     for name, column in corpus.contexts.items():
         other = whole.contexts[name]
         assert (other.kind, other.note) == (column.kind, column.note), name
         if column.categories is not None:
             assert other.categories.tolist() == column.categories.tolist(), name
-            assert stored.contexts[name].categories.tolist() == column.categories.tolist()
-        assert stored.contexts[name].kind == column.kind
-        assert len(stored.contexts[name]) == 0
+            assert disk.contexts[name].categories.tolist() == column.categories.tolist()
+        assert disk.contexts[name].kind == column.kind
+        assert len(disk.contexts[name]) == 0
     assert list(whole.contexts) == list(corpus.contexts)
     assert whole.vocabulary.tolist() == corpus.vocabulary.tolist()
     assert whole.group_names.tolist() == corpus.group_names.tolist()
-    assert stored.describe() == corpus.describe()
-    assert whole.notes == corpus.notes == stored.notes
-    assert whole.dropped_words == corpus.dropped_words == stored.dropped_words
-    assert whole.dropped_tokens == corpus.dropped_tokens == stored.dropped_tokens
-    assert whole.fingerprint() == corpus.fingerprint() == stored.fingerprint()
-    assert (stored.n_groups, stored.n_tokens) == (corpus.n_groups, corpus.n_tokens)
-    np.testing.assert_array_equal(stored.lengths(0, stored.n_groups), corpus.tokens_per_group)
+    assert disk.describe() == corpus.describe()
+    assert whole.notes == corpus.notes == disk.notes
+    assert whole.dropped_words == corpus.dropped_words == disk.dropped_words
+    assert whole.dropped_tokens == corpus.dropped_tokens == disk.dropped_tokens
+    assert whole.fingerprint() == corpus.fingerprint() == disk.fingerprint()
+    assert (disk.n_groups, disk.n_tokens) == (corpus.n_groups, corpus.n_tokens)
+    np.testing.assert_array_equal(disk.lengths(0, disk.n_groups), corpus.tokens_per_group)
     counts = corpus.content.counts
-    np.testing.assert_array_equal(stored.word_frequency, np.asarray(counts.sum(axis=0)).ravel())
-    np.testing.assert_array_equal(stored.document_frequency, counts.getnnz(axis=0))
+    np.testing.assert_array_equal(disk.word_frequency, np.asarray(counts.sum(axis=0)).ravel())
+    np.testing.assert_array_equal(disk.document_frequency, counts.getnnz(axis=0))
 
 
 def check(folder, text="tokens", contexts=None, **options):
-    with mc2.ParquetFolder(folder, text, contexts, **options).open() as stored:
-        assert_same(stored, in_memory(folder, text, contexts, **options))
+    with mc2.ParquetFolder(folder, text, contexts, **options).open() as disk:
+        assert_same(disk, in_memory(folder, text, contexts, **options))
 
 
 # ------------------------------------------------------------------------------ random tables
@@ -97,11 +98,11 @@ def test_all_contexts_are_taken_in_the_order_of_the_file(tmp_path):
     names = [name for name in COLUMNS if name != "float"]
     tables = [random_table(seed, 20, [*names, "float"]) for seed in range(3)]
     folder = write(tmp_path / "folder", *tables)
-    with mc2.ParquetFolder(folder).open() as stored:
-        assert_same(stored, in_memory(folder, "tokens", [*names, "float"]))
-    with mc2.ParquetFolder(folder, contexts=None).open() as stored:
-        assert stored.contexts == {}
-        assert_same(stored, in_memory(folder, "tokens", None))
+    with mc2.ParquetFolder(folder).open() as disk:
+        assert_same(disk, in_memory(folder, "tokens", [*names, "float"]))
+    with mc2.ParquetFolder(folder, contexts=None).open() as disk:
+        assert disk.contexts == {}
+        assert_same(disk, in_memory(folder, "tokens", None))
 
 
 def test_a_folder_written_by_pandas_is_the_frame(tmp_path):
@@ -127,8 +128,8 @@ def test_a_folder_written_by_pandas_is_the_frame(tmp_path):
     corpus = mc2.Corpus.from_frame(
         pd.concat(frames, ignore_index=True), "text", contexts, vocabulary=["bees", "cars"]
     )
-    with mc2.ParquetFolder(tmp_path / "folder", vocabulary=["bees", "cars"]).open() as stored:
-        assert_same(stored, corpus)  # also: labels of rows without a name are no context
+    with mc2.ParquetFolder(tmp_path / "folder", vocabulary=["bees", "cars"]).open() as disk:
+        assert_same(disk, corpus)  # also: labels of rows without a name are no context
 
 
 def test_numbers_of_several_types_are_numbers(tmp_path):
@@ -143,8 +144,8 @@ def test_numbers_of_several_types_are_numbers(tmp_path):
     values = [value for table in tables for value in pa.table(table)["x"].to_pylist()]
     frame = pd.concat(frames)[["tokens"]].reset_index(drop=True)
     corpus = mc2.Corpus.from_frame(frame.assign(x=pd.Series(values, dtype=object)), "tokens", "x")
-    with mc2.ParquetFolder(write(tmp_path / "folder", *tables)).open() as stored:
-        assert_same(stored, corpus)
+    with mc2.ParquetFolder(write(tmp_path / "folder", *tables)).open() as disk:
+        assert_same(disk, corpus)
 
 
 # ------------------------------------------------------------------------------ content
@@ -193,12 +194,12 @@ def test_codes_are_places_in_a_vocabulary_of_words(tmp_path):
     groups = [["bee", "ant", "bee"], ["car"], ["car", "car"], []]
     corpus = mc2.Corpus.from_tokens(groups, vocabulary=["ant", "bee", "car", "dog"])
     codes = mc2.ParquetFolder(folder, vocabulary=["ant", "bee", "car", "dog"])
-    with codes.open() as stored:
-        assert_same(stored, corpus)
-    with codes.counted_in(["car", "bee"]).open() as stored:  # codes mean what they meant
-        assert_same(stored, mc2.Corpus.from_tokens(groups, vocabulary=["car", "bee"]))
-    with mc2.ParquetFolder(folder).counted_in(["car", "1"]).open() as stored:
-        assert stored.word_frequency.tolist() == [0, 2]
+    with codes.open() as disk:
+        assert_same(disk, corpus)
+    with codes.counted_in(["car", "bee"]).open() as disk:  # codes mean what they meant
+        assert_same(disk, mc2.Corpus.from_tokens(groups, vocabulary=["car", "bee"]))
+    with mc2.ParquetFolder(folder).counted_in(["car", "1"]).open() as disk:
+        assert disk.word_frequency.tolist() == [0, 2]
 
 
 COUNTS = [[[("b", 2), ("a", 1)], None, []], [[("c", 0), ("a", 3)], [("b", None), ("d", 1)]]]
@@ -209,10 +210,10 @@ COUNTED = [["a", "b", "b"], [], [], ["a", "a", "a"], ["d"]]
 def test_maps_hold_counts(number, tmp_path):
     kind = pa.map_(pa.string(), number)
     folder = write(tmp_path / "folder", *({"counts": pa.array(part, kind)} for part in COUNTS))
-    with mc2.ParquetFolder(folder).open() as stored:
-        assert_same(stored, mc2.Corpus.from_tokens(COUNTED))
-    with mc2.ParquetFolder(folder, vocabulary=["d", "b"]).open() as stored:
-        assert_same(stored, mc2.Corpus.from_tokens(COUNTED, vocabulary=["d", "b"]))
+    with mc2.ParquetFolder(folder).open() as disk:
+        assert_same(disk, mc2.Corpus.from_tokens(COUNTED))
+    with mc2.ParquetFolder(folder, vocabulary=["d", "b"]).open() as disk:
+        assert_same(disk, mc2.Corpus.from_tokens(COUNTED, vocabulary=["d", "b"]))
 
 
 def test_words_and_counts_in_two_columns_belong_together(tmp_path):
@@ -226,10 +227,10 @@ def test_words_and_counts_in_two_columns_belong_together(tmp_path):
     ]
     folder = write(tmp_path / "folder", *tables)
     groups = [*COUNTED, ["b", "b", "b"]]
-    with mc2.ParquetFolder(folder).open() as stored:
-        assert_same(stored, mc2.Corpus.from_tokens(groups, {"year": [1990.0] * 6}))
-    with mc2.ParquetFolder(folder, ("words", "counts"), None).open() as stored:
-        assert_same(stored, mc2.Corpus.from_tokens(groups))
+    with mc2.ParquetFolder(folder).open() as disk:
+        assert_same(disk, mc2.Corpus.from_tokens(groups, {"year": [1990.0] * 6}))
+    with mc2.ParquetFolder(folder, ("words", "counts"), None).open() as disk:
+        assert_same(disk, mc2.Corpus.from_tokens(groups))
 
 
 @pytest.mark.parametrize(
@@ -250,18 +251,18 @@ def test_words_come_in_every_type_of_list(kind, tmp_path):
 def test_files_with_empty_groups_alone_are_fine(tmp_path):
     tables = [{"tokens": [[], None]}, {"tokens": [["a"]]}, {"tokens": pa.nulls(2)}]
     corpus = mc2.Corpus.from_tokens([[], [], ["a"], [], []])
-    with mc2.ParquetFolder(write(tmp_path / "folder", *tables)).open() as stored:
-        assert_same(stored, corpus)
+    with mc2.ParquetFolder(write(tmp_path / "folder", *tables)).open() as disk:
+        assert_same(disk, corpus)
 
 
 def test_the_first_column_with_a_known_name_is_the_content(tmp_path):
     table = {"text": ["ant bee", "car"], "tokens": [["x"], ["y"]]}
     folder = write(tmp_path / "folder", table)
-    with mc2.ParquetFolder(folder, contexts=None).open() as stored:
-        assert stored.vocabulary.tolist() == ["x", "y"]
-    with mc2.ParquetFolder(folder, "text").open() as stored:
-        assert stored.vocabulary.tolist() == ["ant", "bee", "car"]
-        assert stored.contexts["tokens"].kind == "bag"
+    with mc2.ParquetFolder(folder, contexts=None).open() as disk:
+        assert disk.vocabulary.tolist() == ["x", "y"]
+    with mc2.ParquetFolder(folder, "text").open() as disk:
+        assert disk.vocabulary.tolist() == ["ant", "bee", "car"]
+        assert disk.contexts["tokens"].kind == "bag"
 
 
 # ------------------------------------------------------------------------------ bags and names
@@ -302,16 +303,16 @@ def test_groups_are_named_by_a_column(names, tmp_path):
     table = {"tokens": [["a"], ["b"], [], ["c"]], "name": names}
     folder = write(tmp_path / "folder", table, table)
     check(folder, group_names="name")
-    with mc2.ParquetFolder(folder, group_names="name").open() as stored:
-        assert stored.contexts == {}
-        assert stored.group_name(5) == stored[4:6].group_names[1]
+    with mc2.ParquetFolder(folder, group_names="name").open() as disk:
+        assert disk.contexts == {}
+        assert disk.group_name(5) == disk[4:6].group_names[1]
 
 
 # ------------------------------------------------------------------------------ parts
 
 
 @pytest.fixture
-def stored(tmp_path):
+def disk(tmp_path):
     names = ["float", "string", "bag", "vector", "day"]
     tables = [random_table(seed, 25, names) for seed in range(3)]
     folder = write(tmp_path / "folder", *tables)
@@ -324,38 +325,38 @@ def stored(tmp_path):
     [slice(3, 20), slice(None, 9), slice(-5, None), slice(0, 75, 7), [4], [1, 2, 3, 40, 41, 74]],
     ids=str,
 )
-def test_a_part_is_that_part_of_the_whole(rows, stored):
-    part = stored[rows]
-    assert part.fingerprint() == stored[0:75][rows].fingerprint()
-    assert part.vocabulary is stored.vocabulary
-    assert part.contexts["string"].categories is stored.contexts["string"].categories
+def test_a_part_is_that_part_of_the_whole(rows, disk):
+    part = disk[rows]
+    assert part.fingerprint() == disk[0:75][rows].fingerprint()
+    assert part.vocabulary is disk.vocabulary
+    assert part.contexts["string"].categories is disk.contexts["string"].categories
     assert part.content.counts.dtype == np.int32
     assert part.content.counts.has_canonical_format
 
 
-def test_lengths_of_a_part_are_its_tokens(stored):
-    np.testing.assert_array_equal(stored.lengths(10, 30), stored[10:30].tokens_per_group)
-    assert stored.lengths(10, 30).dtype == np.int64
+def test_lengths_of_a_part_are_its_tokens(disk):
+    np.testing.assert_array_equal(disk.lengths(10, 30), disk[10:30].tokens_per_group)
+    assert disk.lengths(10, 30).dtype == np.int64
 
 
 @pytest.mark.parametrize("rows", [slice(5, 5), [], [75], "a", slice("a", None)], ids=str)
-def test_a_part_without_groups_is_refused(rows, stored):
+def test_a_part_without_groups_is_refused(rows, disk):
     with pytest.raises(mc2.InputError):
-        stored[rows]
+        disk[rows]
 
 
-def test_a_name_beyond_the_groups_is_refused(stored):
-    with pytest.raises(mc2.InputError, match="75 groups"):
-        stored.group_name(75)
+def test_a_name_beyond_the_groups_is_refused(disk):
+    with pytest.raises(mc2.InputError, match="from 0 to 74"):
+        disk.group_name(75)
 
 
-def test_a_copy_in_another_process_reads_but_does_not_remove(stored):
-    copy = pickle.loads(pickle.dumps(stored))
-    assert copy[3:9].fingerprint() == stored[3:9].fingerprint()
+def test_a_copy_in_another_process_reads_but_does_not_remove(disk):
+    copy = pickle.loads(pickle.dumps(disk))
+    assert copy[3:9].fingerprint() == disk[3:9].fingerprint()
     copy.close()
     del copy
-    assert stored.folder.exists()
-    assert stored[3:9].n_groups == 6
+    assert disk.folder.exists()
+    assert disk[3:9].n_groups == 6
 
 
 def test_the_fingerprint_does_not_depend_on_files_or_memory(tmp_path):
@@ -364,8 +365,8 @@ def test_the_fingerprint_does_not_depend_on_files_or_memory(tmp_path):
     many = write(tmp_path / "many", table[:7], table[7:8], table[8:])
     prints = set()
     for folder, memory in ((one, "2GB"), (many, 1_000_000), (many, "1.5 GiB")):
-        with mc2.ParquetFolder(folder, memory=memory).open() as stored:
-            prints.add(stored.fingerprint())
+        with mc2.ParquetFolder(folder, memory=memory).open() as disk:
+            prints.add(disk.fingerprint())
     assert len(prints) == 1
-    with mc2.ParquetFolder(one, contexts="bag").open() as stored:
-        assert stored.fingerprint() not in prints
+    with mc2.ParquetFolder(one, contexts="bag").open() as disk:
+        assert disk.fingerprint() not in prints

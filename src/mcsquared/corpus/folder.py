@@ -11,22 +11,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mcsquared.corpus.stored.store import DiskCorpus
+from mcsquared.corpus.disk import DiskCorpus
 from mcsquared.errors import InputError
-
-__all__ = ["ParquetFolder", "bytes_of"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
-_LEAST_MEMORY = 10**6
+_MIN_MEMORY = 10**6
 
 
 class ParquetFolder:
     """A folder of Parquet files, one row per group, as a corpus larger than memory.
 
     The files are read in the order of their names; hidden ones and those that begin with "_" are
-    left out. `MC2.fit` opens the folder by itself.
+    skipped. `MC2.fit` opens the folder itself.
 
     Parameters
     ----------
@@ -35,10 +33,10 @@ class ParquetFolder:
     text : str or pair of str, optional
         The column of the content: texts, lists of words, lists of codes (whole numbers: indices
         into ``vocabulary``, or else names themselves), maps from word to count; or a pair, a column
-        of lists of words and one of lists of their counts. By default the first of these that there
-        is: "tokens", "text", "words" with "counts", "counts".
+        of lists of words and one of lists of their counts. By default the first of these that
+        exists: "tokens", "text", "words" with "counts", "counts".
     contexts : "all", None, str or list of str
-        Columns that are contexts. "all": every column that has no other part.
+        Columns that are contexts. "all": every remaining column.
     bags : dict from column to separator, optional
         Contexts whose strings hold several categories; see `Corpus.from_frame`.
     group_names : str, optional
@@ -46,13 +44,12 @@ class ParquetFolder:
     vocabulary : sequence of str, optional
         Count these words alone.
     memory : str or number
-        Limit of memory for the whole program during a fit, such as "2GB" or "500 MiB". Reading
-        takes a small part of it. The different words, and the different categories of the contexts,
-        must fit.
+        Limit for the whole process during a fit, such as "2GB" or "500 MiB". The distinct words and
+        the distinct categories of the contexts must fit.
     scratch : path, optional
-        Where `open` makes its folder, which takes about 12 bytes for each different word of a
+        Where `open` creates its folder, which takes about 12 bytes for each distinct word of a
         group (twice that while it is written) and 8 for each number. By default the system's
-        folder for temporary files, which must not be one in memory.
+        folder for temporary files, which must not be in memory.
     **vectorizer
         Arguments of ``CountVectorizer`` for texts; see `Corpus.from_texts`.
 
@@ -67,8 +64,8 @@ class ParquetFolder:
     >>> folder = mc2.ParquetFolder("papers", memory="500MB")
     >>> folder
     ParquetFolder('papers')
-    >>> with folder.open() as stored:
-    ...     print(stored)
+    >>> with folder.open() as disk:
+    ...     print(disk)
     DiskCorpus(4 groups, 6 tokens, 3 words, contexts: year)
     """
 
@@ -88,10 +85,10 @@ class ParquetFolder:
         try:
             self.path = Path(path)
         except TypeError as error:
-            raise InputError(f"path is {path!r:.60}, but the name of a folder is wanted") from error
+            raise InputError(f"path must be the name of a folder, got {path!r:.60}") from error
         self.text, self.contexts, self.bags = text, contexts, bags
         self.group_names, self.vocabulary = group_names, vocabulary
-        self._words_of_codes = vocabulary  # whatever words are counted later
+        self._words_of_codes = vocabulary  # also after `counted_in`
         self.memory = bytes_of(memory)
         self.scratch = scratch
         self.vectorizer = vectorizer
@@ -100,24 +97,24 @@ class ParquetFolder:
         return f"ParquetFolder({str(self.path)!r})"
 
     def open(self) -> DiskCorpus:
-        """Read the files once, write what they hold to a scratch folder, and return it.
+        """Read the files once into a scratch folder and return the corpus.
 
-        Nothing is left behind where that fails.
+        The scratch folder is removed if that fails.
 
         Examples
         --------
-        >>> stored = folder.open()
-        >>> stored[2:4].group_names.tolist()
+        >>> disk = folder.open()
+        >>> disk[2:4].group_names.tolist()
         ['2', '3']
-        >>> stored.close()
+        >>> disk.close()
         """
-        roles = self.check()
-        from mcsquared.corpus.stored.writing import write
+        mapping = self.check()
+        from mcsquared.corpus.sources.parquet import read_folder
 
         scratch = self._scratch()
         try:
             words = (self.vocabulary, self._words_of_codes)
-            return write(roles, scratch, self.memory, *words, self.vectorizer)
+            return read_folder(mapping, scratch, self.memory, *words, self.vectorizer)
         except BaseException as error:
             shutil.rmtree(scratch, ignore_errors=True)
             if isinstance(error, OSError):
@@ -125,28 +122,28 @@ class ParquetFolder:
             raise
 
     def check(self) -> Any:
-        """Refuse a folder whose files or columns are not as they should be; read their heads alone.
+        """Check the files and their columns; only their metadata are read.
 
         Examples
         --------
         >>> checked = folder.check()
         """
         try:
-            from mcsquared.corpus.stored.roles import roles_of
+            from mcsquared.corpus.sources.mapping import map_columns
         except ImportError as error:
             raise InputError(
-                f"{self.path} is a folder of Parquet files, and reading it needs pyarrow: "
+                f"{self.path} is a folder of Parquet files, reading it needs pyarrow: "
                 "pip install pyarrow"
             ) from error
-        return roles_of(self.path, self.text, self.contexts, self.bags, self.group_names)
+        return map_columns(self.path, self.text, self.contexts, self.bags, self.group_names)
 
     def counted_in(self, vocabulary: Sequence[str]) -> "ParquetFolder":
-        """Return the same folder, in which these words alone are counted: those of a model.
+        """Return the same folder with another vocabulary: that of a model.
 
         Examples
         --------
-        >>> with folder.counted_in(["bee"]).open() as stored:
-        ...     stored.n_tokens
+        >>> with folder.counted_in(["bee"]).open() as disk:
+        ...     disk.n_tokens
         2
         """
         other = copy.copy(self)
@@ -159,16 +156,13 @@ class ParquetFolder:
         except (OSError, TypeError, ValueError) as error:
             where = tempfile.gettempdir() if self.scratch is None else self.scratch
             raise InputError(
-                f"scratch is {str(where)!r}, but a folder that can be written to is wanted "
-                f"({error})"
+                f"scratch must be a writable folder, got {str(where)!r} ({error})"
             ) from error
 
 
 def _disk_error(scratch: Path, error: OSError) -> InputError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InputError(
-            f"scratch: the disk of {scratch.parent} is full, but a folder with more space is wanted"
-        )
+        return InputError(f"scratch: the disk of {scratch.parent} is full")
     return InputError(f"scratch: {scratch} cannot be written to ({error})")
 
 
@@ -185,8 +179,6 @@ def bytes_of(memory: Any) -> int:
                 found = None
     elif isinstance(memory, Real):
         found = float(memory)
-    if found is None or not _LEAST_MEMORY <= found < 2**62:
-        raise InputError(
-            f"memory is {memory!r}, but a size of at least 1 MB is wanted, such as '2GB'"
-        )
+    if found is None or not _MIN_MEMORY <= found < 2**62:
+        raise InputError(f"memory must be a size of at least 1 MB, such as '2GB', got {memory!r}")
     return int(found)

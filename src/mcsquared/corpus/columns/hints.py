@@ -1,16 +1,14 @@
-"""What a column of texts was perhaps meant to be: said where it is described, never acted upon."""
+"""Hints on columns of strings that look like something else; shown in descriptions only."""
 
 import datetime
 from collections.abc import Callable, Sequence
 
-__all__ = ["hint"]
-
 SEPARATORS = (";", "|")
-MANY = 20  # values from which on it is no accident that all differ
+MANY = 20  # distinct values that are unlikely to all differ by accident
 
 
 def hint(categories: Sequence[str], n_observed: int) -> str:
-    """Return what to do about texts that look like something else; empty where they do not.
+    """Return advice on strings that look like lists, numbers or dates; "" where they do not.
 
     Parameters
     ----------

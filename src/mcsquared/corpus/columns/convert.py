@@ -1,4 +1,4 @@
-"""A column used as something else: under another family, or like the column of training."""
+"""Convert a column: to the kind that a family takes, or to that of the training data."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.corpus.columns import Column, code_label, days_to_dates
+from mcsquared.corpus.columns.column import Column, code_label, days_to_dates
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families.registry import for_kind, kinds_of
-
-__all__ = ["aligned_content", "all_missing", "conform", "convert"]
 
 _TRUTH = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
 
@@ -35,7 +33,7 @@ def convert(column: Column, family: Any) -> Column:
             f"context {column.name!r} must be {expected.column_form} for the family "
             f"{expected.name!r}, got a {column.kind}"
         )
-    # What a column without observations was taken for no longer matters once it is declared.
+    # The kind assumed for a column without observations is irrelevant once a family is declared.
     return converted if column.observed.any() else replace(converted, note="nothing observed")
 
 
@@ -63,15 +61,13 @@ def conform(column: Column, reference: Column) -> Column:
     ):
         return all_missing(column.name, reference, len(column))
     elif reference.kind == "number" and column.kind == "date":
-        raise InputError(
-            f"context {column.name!r} is a date, but numbers are wanted as in training"
-        )
+        raise InputError(f"context {column.name!r} must hold numbers as in training, got a date")
     else:
         conformed = convert(column, for_kind(reference.kind))
     if reference.kind == "vector" and conformed.values.shape[1] != reference.values.shape[1]:
         raise InputError(
-            f"context {column.name!r} has vectors of width {conformed.values.shape[1]}, "
-            f"but the model was trained with width {reference.values.shape[1]}"
+            f"context {column.name!r} must hold vectors of width {reference.values.shape[1]} as in "
+            f"training, got {conformed.values.shape[1]}"
         )
     return conformed
 
@@ -93,8 +89,8 @@ def all_missing(name: str, reference: Column, n_groups: int) -> Column:
 def _with_kind(column: Column, reference: Column, converted: Column | None) -> Column:
     if converted is None:
         raise InputError(
-            f"context {column.name!r} is a {column.kind}, but a {reference.kind} is wanted as in "
-            "training"
+            f"context {column.name!r} must be a {reference.kind} as in training, got a "
+            f"{column.kind}"
         )
     return converted
 
@@ -196,7 +192,7 @@ def _as_count(column: Column) -> Column | None:
 
 def _as_date(column: Column) -> Column | None:
     """Return the dates that the labels of a category spell, as a text file has them."""
-    from mcsquared.corpus.spelling import iso_days
+    from mcsquared.corpus.sources.spelling import iso_days
 
     if column.kind != "category":
         return None
@@ -209,20 +205,16 @@ def _as_date(column: Column) -> Column | None:
 
 
 def _split_like(column: Column, reference: Column) -> Column:
-    """Return the bag of strings such as "Ada; Bob", cut where training's categories say so."""
-    from mcsquared.corpus.bags import bag_of_lists
+    """Return the bags of strings such as "Ada; Bob", split unless training knows them whole."""
+    from mcsquared.corpus.columns.builder import split
+    from mcsquared.corpus.columns.infer import column_from
 
     known = set(_names(reference))
     parts = []
     for name in _names(column):
-        pieces = [name]
-        for separator in (";", ",", "|"):
-            if name not in known and separator in name:
-                pieces = [piece.strip() for piece in name.split(separator) if piece.strip()]
-                break
-        parts.append(pieces)
-    bag = bag_of_lists(column.name, [parts[code] if code >= 0 else None for code in column.values])
-    return column if bag is None else bag
+        separators = [mark for mark in (";", ",", "|") if mark in name and name not in known]
+        parts.append(split(name, separators[0]) if separators else [name])
+    return column_from(column.name, [parts[code] if code >= 0 else None for code in column.values])
 
 
 def aligned_content(
@@ -231,15 +223,14 @@ def aligned_content(
     """Return content in the words of training, and how many words and tokens that leaves out."""
     if isinstance(content, Vectors):
         if vocabulary is not None:
-            raise InputError("content holds vectors, but the model was trained on words")
+            raise InputError("content must hold words as in training, got vectors")
         if width is not None and content.width != width:
             raise InputError(
-                f"content has vectors of width {content.width}, but the model was trained with "
-                f"width {width}"
+                f"content must hold vectors of width {width} as in training, got {content.width}"
             )
         return content, 0, 0
     if vocabulary is None:
-        raise InputError("content holds words, but the model was trained on vectors")
+        raise InputError("content must hold vectors as in training, got words")
     if len(vocabulary) == content.n_words and all(
         content.vocabulary == np.asarray(vocabulary, dtype=object)
     ):

@@ -53,12 +53,12 @@ def test_anything_with_the_same_attributes_will_do(cells):
 def test_what_does_not_fit_is_refused(cells):
     for arguments, message in [
         ({"contexts": ["colour"]}, "contexts names the column 'colour'"),
-        ({"layer": "raw"}, "layer is 'raw', but data has these layers: 'scaled', 'dense'"),
-        ({"content": "words"}, "content is 'words'"),
+        ({"layer": "raw"}, "layer must be one of 'scaled', 'dense', got 'raw'"),
+        ({"content": "words"}, "content must be 'counts' or 'vectors', got 'words'"),
     ]:
         with pytest.raises(InputError, match=message):
             Corpus.from_anndata(cells, **arguments)
-    with pytest.raises(InputError, match="has no X, obs, obs_names, var_names"):
+    with pytest.raises(InputError, match="got list without X, obs, obs_names, var_names"):
         Corpus.from_anndata([1, 2])
-    with pytest.raises(InputError, match=r"data\.X is None"):
+    with pytest.raises(InputError, match=r"data\.X must be a matrix, got None"):
         Corpus.from_anndata(anndata.AnnData(obs=cells.obs))

@@ -1,0 +1,245 @@
+"""Growing arrays, in memory or in files of a scratch folder: what columns are built from.
+
+Files are read, not mapped: the pages of a mapped file would count as memory in use.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.errors import InputError
+
+Run = tuple[int, int]
+BLOCK_ENTRIES = 2**19  # filled, recoded or hashed at a time
+_BYTES_PER_LABEL = 200  # a string of ten letters, its code, its entries in dictionaries and lists
+
+
+class MemoryBudget:
+    """How many distinct labels fit into memory, over all columns.
+
+    Parameters
+    ----------
+    memory : int, optional
+        Bytes that the process may use; half of them may go to labels. None: no limit.
+    """
+
+    def __init__(self, memory: int | None = None) -> None:
+        self._left = None if memory is None else memory // (2 * _BYTES_PER_LABEL)
+
+    def take(self, n_new: int, n_labels: int) -> None:
+        """Account for new labels of a column that then has ``n_labels``."""
+        if self._left is None:
+            return
+        self._left -= n_new
+        if self._left < 0:
+            raise InputError(
+                f"has at least {n_labels} distinct values, which do not fit into memory; leave "
+                "the column out or raise the limit (memory=)"
+            )
+
+
+class Buffer:
+    """Numbers of one type, ``width`` in a row, appended at the end and read by runs of rows.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+    width : int
+        Numbers per row; rows of width 1 are read as a 1-D array.
+    """
+
+    def __init__(self, dtype: Any, width: int = 1) -> None:
+        self.dtype, self.width, self.n_rows = np.dtype(dtype), width, 0
+        self._parts: list[NDArray[Any]] = []
+
+    @property
+    def _values(self) -> NDArray[Any]:
+        if len(self._parts) != 1:
+            self._parts = [np.concatenate([np.empty(0, self.dtype), *self._parts])]
+        return self._parts[0]
+
+    def append(self, values: Any) -> None:
+        """Append rows."""
+        array = np.ascontiguousarray(values, dtype=self.dtype).reshape(-1)
+        self._parts.append(array)
+        self.n_rows += array.size // self.width
+
+    def fill(self, value: float, n_rows: int) -> None:
+        """Append rows of one value."""
+        step = max(BLOCK_ENTRIES // self.width, 1)
+        for first in range(0, n_rows, step):
+            self.append(np.full(min(step, n_rows - first) * self.width, value, self.dtype))
+
+    def read(self, *runs: Run) -> NDArray[Any]:
+        """Return the rows of runs (first, last), one after another: (n,) or (n, width)."""
+        parts = [self._values[first * self.width : last * self.width] for first, last in runs]
+        return self._shaped(parts[0] if len(parts) == 1 else np.concatenate(parts))
+
+    def _shaped(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if self.width == 1 else values.reshape(-1, self.width)
+
+    def blocks(self) -> Iterator[Run]:
+        """Yield (first, last) of consecutive blocks of rows."""
+        step = max(BLOCK_ENTRIES // self.width, 1)
+        for first in range(0, self.n_rows, step):
+            yield first, min(first + step, self.n_rows)
+
+    def recode(self, table: NDArray[Any]) -> None:
+        """Replace every entry ``i`` by ``table[i]``, in place."""
+        self._parts = [table[self._values].astype(self.dtype)]
+
+    def remove(self) -> None:
+        """Free the values."""
+        self._parts.clear()
+
+
+class FileBuffer(Buffer):
+    """A `Buffer` in a file."""
+
+    def __init__(self, path: Path, dtype: Any, width: int = 1) -> None:
+        super().__init__(dtype, width)
+        self.path = path
+        with open(path, "wb"):
+            pass
+
+    def append(self, values: Any) -> None:
+        """Append rows."""
+        array = np.ascontiguousarray(values, dtype=self.dtype)
+        # Opened each time: an open file keeps its space on the disk after it is removed.
+        with open(self.path, "ab") as file:
+            file.write(array.reshape(-1).view(np.uint8).data)
+        self.n_rows += array.size // self.width
+
+    def read(self, *runs: Run) -> NDArray[Any]:
+        """Return the rows of runs (first, last), one after another: (n,) or (n, width)."""
+        row = self.width * self.dtype.itemsize
+        values = np.empty(sum(last - first for first, last in runs) * self.width, self.dtype)
+        left = values.view(np.uint8).data
+        try:
+            with open(self.path, "rb", buffering=0) as file:
+                for first, last in runs:
+                    file.seek(first * row)
+                    size = (last - first) * row
+                    while size:
+                        n_read = file.readinto(left[:size])
+                        if not n_read:
+                            raise InputError(f"{self.path} was truncated while in use")
+                        left, size = left[n_read:], size - n_read
+        except OSError as error:
+            raise InputError(
+                f"{self.path} cannot be read ({error}); the corpus must stay open while in use"
+            ) from error
+        return self._shaped(values)
+
+    def recode(self, table: NDArray[Any]) -> None:
+        """Replace every entry ``i`` by ``table[i]``, in place."""
+        with open(self.path, "r+b") as file:
+            for first, last in self.blocks():
+                replaced = table[self.read((first, last))].astype(self.dtype)
+                file.seek(first * self.dtype.itemsize)
+                file.write(replaced.view(np.uint8).data)
+
+    def remove(self) -> None:
+        """Delete the file."""
+        self.path.unlink()
+
+
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """Where buffers are: in memory, or in files of ``folder``."""
+
+    folder: Path | None = None
+    budget: MemoryBudget = field(default_factory=MemoryBudget)
+
+    def buffer(self, name: str, dtype: Any, width: int = 1) -> Buffer:
+        """Return an empty buffer; ``name`` is that of its file."""
+        if self.folder is None:
+            return Buffer(dtype, width)
+        return FileBuffer(self.folder / name, dtype, width)
+
+
+class RowsBuffer:
+    """Rows of different lengths (CSR): codes with counts, numbers, or bytes of strings.
+
+    Parameters
+    ----------
+    storage : Storage
+    name : str
+        Files are ``name.start``, ``name.values`` and ``name.counts``.
+    counted : bool
+        Whether entries have counts; otherwise each of them counts one.
+    dtype : dtype-like
+        Of the entries.
+    """
+
+    def __init__(
+        self, storage: Storage, name: str, counted: bool = True, dtype: Any = np.int32
+    ) -> None:
+        self.start = storage.buffer(f"{name}.start", np.int64)
+        self.values = storage.buffer(f"{name}.values", dtype)
+        self.counts = storage.buffer(f"{name}.counts", np.int32) if counted else None
+        self.start.append([0])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.start.n_rows - 1
+
+    def append(self, lengths: Any, values: Any, counts: Any = None) -> None:
+        """Append rows: the number of entries of each, and all entries."""
+        self.start.append(self.values.n_rows + np.cumsum(lengths, dtype=np.int64))
+        self.values.append(values)
+        if self.counts is not None:
+            self.counts.append(np.ones(len(values), np.int32) if counts is None else counts)
+
+    def fill(self, n_rows: int) -> None:
+        """Append rows without entries."""
+        self.start.fill(self.values.n_rows, n_rows)
+
+    def read(self, *runs: Run) -> tuple[NDArray[np.int64], NDArray[Any], Any]:
+        """Return (start, values, counts) of the rows of runs (first, last); start begins at 0."""
+        start = self.start.read(*((first, last + 1) for first, last in runs))
+        run_end = np.cumsum([last + 1 - first for first, last in runs])
+        run_begin = np.append(0, run_end[:-1])
+        entries = list(zip(start[run_begin].tolist(), start[run_end - 1].tolist(), strict=True))
+        lengths = np.delete(np.diff(start), run_end[:-1] - 1)  # from one run to the next
+        counts = None if self.counts is None else self.counts.read(*entries)
+        return np.append(0, np.cumsum(lengths)), self.values.read(*entries), counts
+
+    def matrix(self, n_columns: int, *runs: Run) -> sparse.csr_matrix:
+        """Return rows of counts, which must be sorted and without duplicates."""
+        start, codes, counts = self.read(*runs)
+        matrix = sparse.csr_matrix((counts, codes, start), shape=(len(start) - 1, n_columns))
+        matrix.has_sorted_indices = True
+        matrix.has_canonical_format = True
+        return matrix
+
+    def strings(self, *runs: Run) -> list[str]:
+        """Return rows of bytes as strings."""
+        start, content, _ = self.read(*runs)
+        data, bounds = content.tobytes(), start.tolist()
+        return [data[first:last].decode() for first, last in pairwise(bounds)]
+
+    def blocks(self) -> Iterator[Run]:
+        """Yield (first, last) of consecutive rows whose entries make a block."""
+        for begin in range(0, self.n_rows, BLOCK_ENTRIES):
+            end = min(begin + BLOCK_ENTRIES, self.n_rows)
+            start = self.start.read((begin, end + 1))
+            first = 0
+            while first < end - begin:
+                last = int(np.searchsorted(start, start[first] + BLOCK_ENTRIES, side="right")) - 1
+                last = min(max(last, first + 1), end - begin)
+                yield begin + first, begin + last
+                first = last
+
+    def remove(self) -> None:
+        """Free the entries, or delete the files."""
+        for buffer in (self.start, self.values, self.counts):
+            if buffer is not None:
+                buffer.remove()

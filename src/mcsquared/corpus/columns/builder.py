@@ -1,0 +1,343 @@
+"""A context built batch by batch: ``add(batch)`` ... ``finish()``, in memory or on disk."""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.corpus.buffers import Buffer, RowsBuffer, Run, Storage
+from mcsquared.corpus.columns.column import Column, code_label, description
+from mcsquared.corpus.columns.encoder import LabelEncoder, recode_rows
+from mcsquared.corpus.content import check_magnitude
+from mcsquared.errors import InputError
+
+KIND_NAMES = {
+    "number": "numbers",
+    "boolean": "booleans",
+    "date": "dates",
+    "duration": "durations",
+    "category": "strings",
+    "unsplit": "strings",
+    "bag": "lists",
+    "floats": "lists of floats",
+    "vector": "vectors",
+}
+_FLOAT_KINDS = ("number", "date", "duration", "vector")
+_ROW_TYPES = {"bag": np.int32, "floats": np.float64, "unsplit": np.uint8}
+
+
+class Batch(NamedTuple):
+    """A column of consecutive groups.
+
+    Parameters
+    ----------
+    kind : str
+        A kind of column; or "duration"; or one that the whole column decides: "floats", lists of
+        floating numbers; "unsplit", strings whose separator is not known yet; "nothing", no values.
+    n_rows : int
+    observed : bool
+        Whether any group has a value; a batch without one does not decide the kind.
+    values : ndarray, optional
+        Numbers, days, vectors (NaN where missing); codes of categories (-1 where missing); all
+        entries of bags (codes), lists (numbers) and unsplit strings (UTF-8), row after row.
+    labels : list of str
+        What codes stand for. All of them occur.
+    lengths : int64 (n_rows,), optional
+        Entries of each row.
+    counts : int64 (n_entries,), optional
+        Of the entries of a bag. None: each counts one.
+    note : str
+    n_partial : int
+        Vectors that miss some of their numbers.
+    is_ordered : bool
+        Whether the order of the labels is that of the categories; otherwise it is alphabetical.
+    """
+
+    kind: str
+    n_rows: int
+    observed: bool
+    values: Any = None
+    labels: Sequence[str] = ()
+    lengths: Any = None
+    counts: Any = None
+    note: str = ""
+    n_partial: int = 0
+    is_ordered: bool = False
+
+
+def vector_batch(values: NDArray[np.float64], note: str = "") -> Batch:
+    """Return a batch of vectors; one that misses some of its numbers is missing."""
+    missing = np.isnan(values)
+    is_broken = missing.any(axis=1)
+    n_partial = int((is_broken & ~missing.all(axis=1)).sum())
+    values[is_broken] = np.nan
+    return Batch("vector", len(values), not is_broken.all(), values, note=note, n_partial=n_partial)
+
+
+def split_batch(codes: NDArray[np.integer], strings: list[str], separator: str) -> Batch:
+    """Return the bags that strings such as "Ada; Bob" hold; each distinct string is split once.
+
+    Parameters
+    ----------
+    codes : int64 (n_groups,)
+        Index of a group's string, -1 where it is missing.
+    """
+    code_of: dict[str, int] = {}
+    start, entries = [0], []
+    for text in [*strings, ""]:  # the last one is that of code -1
+        entries += [code_of.setdefault(part, len(code_of)) for part in split(text, separator)]
+        start.append(len(entries))
+    begin = np.array(start)
+    lengths = np.diff(begin)[codes]
+    before = np.cumsum(lengths) - lengths
+    inside = np.arange(lengths.sum()) + np.repeat(begin[:-1][codes] - before, lengths)
+    values = np.array(entries, np.int64)[inside]
+    return Batch("bag", len(codes), bool(code_of), values, list(code_of), lengths)
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Return the parts of a string without surrounding blanks; empty ones are left out."""
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+@dataclass(frozen=True, eq=False)
+class BufferedColumn:
+    """A context in buffers.
+
+    Parameters
+    ----------
+    reference : Column
+        Without rows: name, kind, categories and note.
+    values : Buffer or RowsBuffer
+    """
+
+    reference: Column
+    values: Buffer | RowsBuffer
+
+    def read(self, *runs: Run) -> Column:
+        """Return the column of some groups, those of runs (first, last)."""
+        if isinstance(self.values, RowsBuffer):
+            return self._with(self.values.matrix(self.reference.n_categories, *runs))
+        values = self.values.read(*runs)
+        return self._with(
+            values.reshape(len(values), -1) if self.reference.kind == "vector" else values
+        )
+
+    def _with(self, values: Any) -> Column:
+        part = copy(self.reference)  # batches were checked when they were added
+        object.__setattr__(part, "values", values)
+        return part
+
+    def describe(self, n_groups: int) -> str:
+        """Return the line that `Column.describe` returns for all groups."""
+        has_ends = self.reference.kind in ("number", "date", "boolean")
+        n_observed, ends = 0, np.array([np.nan, np.nan])
+        for run in self.values.blocks():
+            observed = self.read(run).observations()
+            n_observed += observed.shape[0]
+            if has_ends and len(observed):
+                ends = np.array(
+                    [np.fmin(ends[0], observed.min()), np.fmax(ends[1], observed.max())]
+                )
+        return description(self._with(ends) if has_ends else self.reference, n_observed, n_groups)
+
+
+class ColumnBuilder:
+    """Collects the batches of one context.
+
+    Parameters
+    ----------
+    name : str
+        Of the context.
+    storage : Storage
+    stem : str
+        Prefix of the names of its files.
+    """
+
+    def __init__(self, name: str, storage: Storage, stem: str = "") -> None:
+        self._name, self._storage, self._stem = name, storage, stem
+        self._encoder = LabelEncoder(storage.budget)
+        self._buffer: Buffer | RowsBuffer | None = None
+        self._kind = self._source = self._note = ""
+        self._n_pending = self._n_partial = 0  # pending: groups before the first value
+        self._unobserved: Batch | None = None
+        self._is_ordered = self._is_fractional = self._has_semicolon = False
+        self._widths: set[int] = set()
+
+    def add(self, batch: Batch, source: str = "") -> None:
+        """Append consecutive groups; ``source`` is the file they come from."""
+        if batch.kind == "vector" and not batch.values.shape[1]:
+            raise InputError(f"context {self._name!r} must hold vectors of width >= 1, got 0")
+        self._n_partial += batch.n_partial
+        self._note = self._note or batch.note
+        if not batch.observed:
+            self._unobserved = self._unobserved or batch
+            self._fill(batch.n_rows)
+            return
+        if self._buffer is None:
+            self._open(batch)
+            self._source = source
+        elif {batch.kind, self._kind} == {"number", "boolean"}:
+            self._kind = "number"
+        elif batch.kind != self._kind:
+            raise InputError(
+                f"context {self._name!r} must hold values of one kind, got "
+                f"{KIND_NAMES[self._kind]} in {self._source} and {KIND_NAMES[batch.kind]} in "
+                f"{source}"
+            )
+        if batch.kind in _FLOAT_KINDS:
+            check_magnitude(batch.values, f"context {self._name!r}")
+        try:
+            self._append(batch)
+        except InputError as error:
+            raise InputError(f"context {self._name!r} {error}") from error
+
+    def _open(self, batch: Batch) -> None:
+        self._kind = batch.kind
+        dtype = _ROW_TYPES.get(batch.kind)
+        if dtype is not None:
+            name = f"{self._stem}.{batch.kind}"
+            self._buffer = RowsBuffer(self._storage, name, batch.kind == "bag", dtype)
+        else:
+            width = batch.values.shape[1] if batch.kind == "vector" else 1
+            dtype = np.int32 if batch.kind == "category" else np.float64
+            self._buffer = self._storage.buffer(f"{self._stem}.values", dtype, width)
+        n_pending, self._n_pending = self._n_pending, 0
+        self._fill(n_pending)
+
+    def _fill(self, n_rows: int) -> None:
+        if self._buffer is None:
+            self._n_pending += n_rows
+        elif isinstance(self._buffer, RowsBuffer):
+            self._buffer.fill(n_rows)
+        else:
+            self._buffer.fill(-1 if self._kind == "category" else np.nan, n_rows)
+
+    def _append(self, batch: Batch) -> None:
+        values = batch.values
+        if isinstance(self._buffer, RowsBuffer):
+            if batch.kind == "bag":
+                values = self._encoder.codes(batch.labels)[values]
+            elif batch.kind == "floats":
+                if len(self._widths) < 2:
+                    self._widths.update(np.unique(batch.lengths[batch.lengths > 0]).tolist())
+                seen = values[~np.isnan(values)]
+                self._is_fractional = self._is_fractional or bool((seen != np.floor(seen)).any())
+            else:  # no other character of UTF-8 has the byte of a semicolon
+                self._has_semicolon = self._has_semicolon or bool((values == ord(";")).any())
+            self._buffer.append(batch.lengths, values, batch.counts)
+            return
+        assert self._buffer is not None
+        if batch.kind == "category":
+            self._is_ordered = batch.is_ordered
+            values = np.append(self._encoder.codes(batch.labels), np.int32(-1))[values]
+        elif batch.kind == "vector" and values.shape[1] != self._buffer.width:
+            raise InputError(
+                f"must hold vectors of one width, got {self._buffer.width} and {values.shape[1]}"
+            )
+        self._buffer.append(values)
+
+    # ------------------------------------------------------------------ the end
+
+    def finish(self) -> BufferedColumn:
+        """Decide the kind, give categories their final order, and return the column."""
+        buffer = self._buffer
+        if buffer is None:
+            return self._finish_unobserved()
+        if self._kind == "floats":
+            return self._finish_floats()
+        if self._kind == "unsplit":
+            return self._finish_unsplit()
+        if isinstance(buffer, RowsBuffer):
+            categories, position = self._encoder.sorted()
+            rows = RowsBuffer(self._storage, self._stem)
+            argument = f"context {self._name!r}"
+            for _ in recode_rows(buffer, position, len(categories), rows, argument):
+                pass
+            empty = sparse.csr_matrix((0, len(categories)), dtype=np.int32)
+            return BufferedColumn(self._reference("bag", empty, categories), rows)
+        if self._kind == "category":
+            categories, position = self._encoder.sorted()
+            if self._is_ordered:
+                categories, position = (
+                    self._encoder.labels(),
+                    np.arange(len(position), dtype=np.int32),
+                )
+            buffer.recode(np.append(position, np.int32(-1)))
+            empty = np.zeros(0, np.int32)
+            return BufferedColumn(self._reference("category", empty, categories), buffer)
+        kind = "number" if self._kind == "duration" else self._kind
+        shape = (0, buffer.width) if kind == "vector" else 0
+        return BufferedColumn(self._reference(kind, np.zeros(shape)), buffer)
+
+    def _reference(self, kind: str, values: Any, categories: Any = None) -> Column:
+        partial = f"{self._n_partial} rows miss some of their numbers and count as missing"
+        notes = [self._note, partial if self._n_partial else ""]
+        return Column(self._name, kind, values, categories, "; ".join(filter(None, notes)))
+
+    def _finish_unobserved(self) -> BufferedColumn:
+        """Return a column without values: of the kind that its type implies, or a number."""
+        batch = self._unobserved
+        kind = "nothing" if batch is None else batch.kind
+        if batch is None or kind not in ("date", "duration", "vector"):
+            self._note, kind = "nothing observed: taken for a number", "number"
+            batch = Batch(kind, 0, True)
+        self._open(batch._replace(kind=kind))
+        return self.finish()
+
+    def _finish_floats(self) -> BufferedColumn:
+        """Return vectors if all lists have one length, else bags of integers."""
+        final = ColumnBuilder(self._name, self._storage, self._stem)
+        is_vector = len(self._widths) == 1
+        if self._is_fractional and not is_vector:
+            raise InputError(
+                f"context {self._name!r} must hold vectors of one width or lists of categories, "
+                "got lists of fractional numbers of different lengths"
+            )
+        rows = self._buffer
+        assert isinstance(rows, RowsBuffer)
+        for run in rows.blocks():
+            start, numbers, _ = rows.read(run)
+            lengths = np.diff(start)
+            if is_vector:
+                vectors = np.full((len(lengths), *self._widths), np.nan)
+                vectors[lengths > 0] = numbers.reshape(-1, *self._widths)
+                note = "lists of floating numbers of one length: taken for vectors"
+                final.add(vector_batch(vectors, note))
+                continue
+            known = ~np.isnan(numbers)
+            row_of = np.repeat(np.arange(len(lengths)), lengths)[known]
+            distinct, codes = np.unique(numbers[known], return_inverse=True)
+            labels = [code_label(value) for value in distinct.tolist()]
+            lengths = np.bincount(row_of, minlength=len(lengths))
+            final.add(Batch("bag", len(lengths), bool(labels), codes, labels, lengths))
+        rows.remove()
+        return final.finish()
+
+    def _finish_unsplit(self) -> BufferedColumn:
+        """Return bags: the whole column is known, and so is the separator."""
+        final = ColumnBuilder(self._name, self._storage, self._stem)
+        rows = self._buffer
+        assert isinstance(rows, RowsBuffer)
+        for run in rows.blocks():
+            strings = rows.strings(run)
+            separator = default_separator(self._has_semicolon)
+            final.add(split_batch(np.arange(len(strings)), strings, separator))
+        rows.remove()
+        return final.finish()
+
+
+def default_separator(has_semicolon: bool) -> str:
+    """Return what separates the categories of a column of strings."""
+    return ";" if has_semicolon else ","
+
+
+def column_of(name: str, batch: Batch) -> Column:
+    """Return a column in memory: a single batch."""
+    builder = ColumnBuilder(name, Storage())
+    builder.add(batch)
+    return builder.finish().read((0, batch.n_rows))

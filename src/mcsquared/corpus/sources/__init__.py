@@ -1,0 +1,1 @@
+"""Sources of corpora: files, frames, arrays, texts, AnnData and Parquet."""

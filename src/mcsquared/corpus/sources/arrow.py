@@ -1,0 +1,269 @@
+"""Arrow arrays to batches.
+
+Strings are dictionary-encoded by Arrow, so that Python handles each distinct one once per batch.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import types
+
+from mcsquared.corpus.columns.builder import Batch, split_batch, vector_batch
+from mcsquared.corpus.columns.column import code_label
+from mcsquared.corpus.columns.infer import bag_batch, batch_from
+from mcsquared.corpus.content import LARGEST_COUNT
+from mcsquared.errors import InputError
+
+# ------------------------------------------------------------------------------ content
+
+
+def content_kind(dtype: Any) -> str | None:
+    """Return what a column of this Arrow type holds as content; None if it cannot be content."""
+    if types.is_null(dtype):
+        return "nothing"
+    if is_text(dtype):
+        return "texts"
+    if types.is_map(dtype):
+        whole = types.is_integer(dtype.item_type) or types.is_floating(dtype.item_type)
+        is_word = is_text(dtype.key_type) or types.is_integer(dtype.key_type)
+        return "counts" if is_word and whole else None
+    if _is_list(dtype):
+        if types.is_null(dtype.value_type):
+            return "empty lists"
+        if is_text(dtype.value_type):
+            return "lists of words"
+        if types.is_integer(dtype.value_type):
+            return "lists of codes"
+    return None
+
+
+def is_coded(dtype: Any) -> bool:
+    """Return whether the words of a column of content are numbers."""
+    if types.is_map(dtype):
+        return bool(types.is_integer(dtype.key_type))
+    return _is_list(dtype) and bool(types.is_integer(dtype.value_type))
+
+
+def tokens_batch(array: Any, counts: Any = None) -> Batch:
+    """Return the words of a column of lists or maps.
+
+    Parameters
+    ----------
+    array : Arrow array of lists of strings or of integers, maps from those to counts, or nulls
+    counts : Arrow array of lists of numbers, optional
+        How often each word of each list occurs.
+    """
+    number_of = None
+    if types.is_null(array.type):
+        nothing = np.zeros(0, np.int64)
+        return Batch("bag", len(array), False, nothing, lengths=np.zeros(len(array), np.int64))
+    if types.is_map(array.type):
+        lengths, words, numbers = _map_parts(array)
+        number_of = _counts(numbers)
+    else:
+        lengths, words = _lengths(array), array.flatten()
+    if counts is not None:
+        number_of = _paired_counts(lengths, counts)
+    codes, labels = _encoded(words)
+    if number_of is not None and not (number_of > 0).all():
+        occurs = number_of > 0
+        lengths = _lengths_of(lengths, occurs)
+        codes, labels = _used(codes[occurs], labels)
+        number_of = number_of[occurs]
+    if len(codes) and codes.min() < 0:
+        raise InputError("must hold lists of words, got a missing word")
+    return Batch("bag", len(array), bool(labels), codes, labels, lengths, number_of)
+
+
+def _lengths_of(lengths: NDArray[np.int64], kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the number of entries of each row that are kept."""
+    row_of = np.repeat(np.arange(len(lengths)), lengths)[kept]
+    return np.bincount(row_of, minlength=len(lengths))
+
+
+def _map_parts(array: Any) -> tuple[NDArray[np.int64], Any, Any]:
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    lengths = np.diff(offsets)
+    is_null = array.is_null().to_numpy(zero_copy_only=False)
+    if lengths[is_null].any():  # Arrow allows it; maps read from Parquet have none
+        raise InputError("must hold maps, got a missing one with entries")
+    inside = slice(int(offsets[0]), int(offsets[-1]))
+    return lengths, array.keys[inside], array.items[inside]
+
+
+def _paired_counts(lengths: NDArray[np.int64], counts: Any) -> NDArray[np.int64]:
+    nothing = types.is_null(counts.type)
+    n_counts = np.zeros(len(counts), np.int64) if nothing else _lengths(counts)
+    unequal = np.flatnonzero(n_counts != lengths)
+    if len(unequal):
+        row = unequal[0]
+        raise InputError(
+            f"must hold as many words as counts, got {lengths[row]} words and {n_counts[row]} "
+            "counts in one group"
+        )
+    return np.zeros(0, np.int64) if nothing else _counts(counts.flatten())
+
+
+def _counts(numbers: Any) -> NDArray[np.int64]:
+    """Return counts; a missing one is zero."""
+    if types.is_null(numbers.type):
+        return np.zeros(len(numbers), np.int64)
+    found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    broken = (found != np.floor(found)) | (found < 0) | (found > LARGEST_COUNT)
+    if broken.any():
+        raise InputError(
+            f"must hold integer counts from 0 to {LARGEST_COUNT}, got {found[broken][0]}"
+        )
+    return found.astype(np.int64)
+
+
+def strings(array: Any) -> list[str | None]:
+    """Return a column of texts as Python strings, None where missing."""
+    return [None] * len(array) if types.is_null(array.type) else array.to_pylist()
+
+
+# ------------------------------------------------------------------------------ contexts
+
+
+def context_batch(name: str, array: Any, is_bag: bool = False, separator: Any = None) -> Batch:
+    """Return a context of consecutive groups.
+
+    Parameters
+    ----------
+    is_bag : bool
+        Whether strings hold several categories each.
+    separator : str, optional
+        Between them; None: the whole column decides.
+    """
+    if types.is_dictionary(array.type) and not is_text(array.type):
+        array = array.dictionary_decode()
+    dtype, n_rows = array.type, len(array)
+    if is_text(dtype):
+        if is_bag and separator is None:
+            lengths, content = _utf8(array, "")
+            return Batch("unsplit", n_rows, bool(len(content)), content, lengths=lengths)
+        codes, labels = _encoded(array)
+        if is_bag:
+            return split_batch(codes, labels, separator)
+        return Batch("category", n_rows, bool(labels), codes, labels)
+    if _is_list(dtype) and not types.is_nested(dtype.value_type):
+        is_vector = types.is_fixed_size_list(dtype) and not is_bag and _is_number(dtype.value_type)
+        return _vectors(array) if is_vector else _lists(array)
+    if types.is_date32(dtype) and not is_bag:
+        batch = batch_from(name, array.to_numpy(zero_copy_only=False))
+        # In memory, days are Python dates, which leave the kind open where all are missing.
+        return batch if batch.observed else batch._replace(kind="nothing")
+    if types.is_boolean(dtype) and not is_bag:
+        values = _floats(array.cast(pa.uint8()))
+        return Batch("boolean", n_rows, array.null_count < n_rows, values)
+    values = pa.chunked_array([array])
+    return bag_batch(name, values, None) if is_bag else batch_from(name, values)
+
+
+def _vectors(array: Any) -> Batch:
+    values = np.full((len(array), array.type.list_size), np.nan)
+    present = array.is_valid().to_numpy(zero_copy_only=False)
+    values[present] = _floats(array.flatten()).reshape(-1, array.type.list_size)
+    return vector_batch(values)
+
+
+def _lists(array: Any) -> Batch:
+    lengths, items = _lengths(array), array.flatten()
+    if types.is_dictionary(items.type) and not is_text(items.type):
+        items = items.dictionary_decode()
+    if types.is_floating(items.type):
+        numbers = _floats(items)
+        return Batch("floats", len(array), not np.isnan(numbers).all(), numbers, lengths=lengths)
+    codes, labels = _encoded(items)
+    if len(codes) and codes.min() < 0:
+        known = codes >= 0
+        lengths, codes = _lengths_of(lengths, known), codes[known]
+    return Batch("bag", len(array), bool(labels), codes, labels, lengths)
+
+
+# ------------------------------------------------------------------------------ Arrow
+
+
+def is_text(dtype: Any) -> bool:
+    """Return whether an Arrow type is one of strings, dictionary-encoded or not."""
+    if types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    is_view = getattr(types, "is_string_view", None)  # newer than the oldest supported pyarrow
+    return bool(
+        types.is_string(dtype)
+        or types.is_large_string(dtype)
+        or (is_view is not None and is_view(dtype))
+    )
+
+
+def _is_number(dtype: Any) -> bool:
+    return bool(types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype))
+
+
+def _is_list(dtype: Any) -> bool:
+    return bool(
+        types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype)
+    )
+
+
+def _floats(array: Any) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _lengths(array: Any) -> NDArray[np.int64]:
+    found = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    lengths: NDArray[np.int64] = found.astype(np.int64)
+    return lengths
+
+
+def names_of(array: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return the names of groups as UTF-8: the length of each, and all one after another."""
+    if types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not is_text(array.type) and not types.is_integer(array.type):
+        array = pa.array([str(name) for name in array.to_pylist()], pa.large_string())
+    return _utf8(array, "None")
+
+
+def _utf8(array: Any, missing: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return the length of each string, and all of them one after another."""
+    array = array.cast(pa.large_string()).fill_null(missing)
+    lengths: NDArray[np.int64] = pc.binary_length(array).to_numpy().astype(np.int64)
+    _, start, content = array.buffers()
+    if content is None or not lengths.any():
+        return lengths, np.zeros(0, np.uint8)
+    first = np.frombuffer(start, np.int64, 1, offset=8 * array.offset)[0]
+    return lengths, np.frombuffer(content, np.uint8, int(lengths.sum()), offset=int(first))
+
+
+def _encoded(array: Any) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the code of each value, -1 where it is missing, and the labels that occur."""
+    if not types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    if types.is_null(array.dictionary.type):
+        return np.full(len(codes), -1), []
+    codes, values = _used(codes, array.dictionary)
+    labels = values.to_pylist()
+    if values.null_count:
+        is_null = np.array([label is None for label in labels] + [True])
+        codes, labels = _used(np.where(is_null[codes], -1, codes), labels)
+    try:
+        return codes, labels if is_text(array.type) else [code_label(label) for label in labels]
+    except UnicodeDecodeError as error:
+        raise InputError(f"holds bytes that are not UTF-8: {error}") from error
+
+
+def _used(codes: NDArray[np.int64], labels: Any) -> tuple[NDArray[np.int64], Any]:
+    """Return codes and labels without the labels that do not occur."""
+    used = np.bincount(codes + 1, minlength=len(labels) + 1)[1:] > 0
+    if used.all():
+        return codes, labels
+    new_code = np.append(np.cumsum(used) - 1, -1)[codes]
+    if isinstance(labels, list):
+        return new_code, [label for label, kept in zip(labels, used, strict=True) if kept]
+    return new_code, labels.filter(pa.array(used))

@@ -1,0 +1,364 @@
+"""Words from texts and tokens: counted batch by batch, filtered and ordered at the end."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.corpus.buffers import Buffer, RowsBuffer, Run, Storage
+from mcsquared.corpus.columns.builder import Batch
+from mcsquared.corpus.columns.encoder import LabelEncoder, recode_rows
+from mcsquared.corpus.columns.missing import as_list, is_missing
+from mcsquared.corpus.content import LARGEST_COUNT, Words, words_from_counts
+from mcsquared.errors import InputError
+
+_MANY_TEXTS = 100  # above this, a word in a single text is more often a misprint than a word
+
+
+@dataclass(frozen=True, eq=False)
+class CountedWords:
+    """Words, and what was left out of them.
+
+    Parameters
+    ----------
+    words : Words
+    dropped_words, dropped_tokens : int
+        Number of distinct words left out, and of their occurrences.
+    notes : tuple of str
+        Remarks for the user, one sentence each.
+    """
+
+    words: Words
+    dropped_words: int = 0
+    dropped_tokens: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class BufferedWords:
+    """Counts of words per group, in buffers.
+
+    Parameters
+    ----------
+    rows : RowsBuffer
+        Words and counts of each group, sorted by word.
+    lengths : Buffer
+        Tokens of each group, int32.
+    counted : CountedWords
+        Without groups: vocabulary, what was left out, notes.
+    word_frequency, document_frequency : int64 (n_words,)
+        How often a word occurs, and in how many groups.
+    """
+
+    rows: RowsBuffer
+    lengths: Buffer
+    counted: CountedWords
+    word_frequency: NDArray[np.int64]
+    document_frequency: NDArray[np.int64]
+
+    def read(self, *runs: Run) -> Words:
+        """Return the words of some groups, those of runs (first, last)."""
+        vocabulary = self.counted.words.vocabulary
+        return Words(self.rows.matrix(len(vocabulary), *runs), vocabulary)
+
+    def read_all(self) -> CountedWords:
+        """Return the words of all groups."""
+        return replace(self.counted, words=self.read((0, self.rows.n_rows)))
+
+
+def count_texts(
+    texts: Iterable[Any],
+    vocabulary: Sequence[str] | None = None,
+    argument: str = "texts",
+    **vectorizer: Any,
+) -> CountedWords:
+    """Count the words of texts with scikit-learn's ``CountVectorizer``.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        A missing text (None, NaN) is a group without content.
+    vocabulary : sequence of str, optional
+        Count these words alone.
+    argument : str
+        Name of the texts in errors.
+    **vectorizer
+        Arguments of ``CountVectorizer``. ``min_df`` is 2 above 100 texts, else 1; ``max_df`` is
+        0.5, unless that would leave no word at all.
+    """
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise InputError(f"texts must be a list of strings, got {type(texts).__name__}")
+    listed: list[str | None] = []
+    for j, text in enumerate(as_list(texts)):
+        if not isinstance(text, str) and not is_missing(text):
+            raise InputError(f"texts[{j}] must be a string, got {text!r:.40}")
+        listed.append(str(text) if isinstance(text, str) else None)
+    if not listed:
+        raise InputError("texts must hold at least one group, got none")
+    builder = WordsBuilder(Storage(), argument, vocabulary, vectorizer=vectorizer)
+    builder.add_texts(listed)
+    return builder.finish().read_all()
+
+
+def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None) -> CountedWords:
+    """Count tokens, one sequence of words per group."""
+    if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable):
+        raise InputError(f"tokens must be a list of lists of words, got {type(tokens).__name__}")
+    code_of: dict[str, int] = {}
+    codes: list[int] = []
+    lengths = []
+    for j, group in enumerate(as_list(tokens)):
+        words = _group_tokens(j, group)
+        codes += [code_of.setdefault(word, len(code_of)) for word in words]
+        lengths.append(len(words))
+    if not lengths:
+        raise InputError("tokens must hold at least one group, got none")
+    builder = WordsBuilder(Storage(), "tokens", vocabulary, is_counted=False)
+    values = np.array(codes, np.int64)
+    builder.add_tokens(Batch("bag", len(lengths), True, values, list(code_of), lengths))
+    return builder.finish().read_all()
+
+
+def _group_tokens(j: int, group: Any) -> list[str]:
+    if is_missing(group):
+        return []
+    if isinstance(group, str | bytes) or not isinstance(group, Iterable):
+        raise InputError(
+            f"tokens[{j}] must be a list of words, got {type(group).__name__} "
+            "(Corpus.from_texts splits texts into words)"
+        )
+    words = []
+    for word in group:
+        if isinstance(word, str):
+            words.append(str(word))
+        elif isinstance(word, int | np.integer) and type(word) is not bool:
+            words.append(str(int(word)))
+        else:
+            raise InputError(f"tokens[{j}] must hold words (strings), got {word!r:.40}")
+    return words
+
+
+class WordsBuilder:
+    """Collects the content of batches; `finish` gives every word its final code.
+
+    Parameters
+    ----------
+    storage : Storage
+    argument : str
+        Name of the content in errors.
+    vocabulary : sequence of str, optional
+        Count these words alone.
+    words_of_codes : sequence of str, optional
+        What the numbers in lists of codes stand for; by default, and where all of these are numbers
+        themselves, numbers are words.
+    is_counted : bool
+        Whether entries come with counts.
+    vectorizer : dict, optional
+        Arguments of ``CountVectorizer`` for texts.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        argument: str,
+        vocabulary: Any = None,
+        words_of_codes: Any = None,
+        is_counted: bool = True,
+        vectorizer: dict[str, Any] | None = None,
+    ) -> None:
+        self._storage, self._argument = storage, argument
+        self._vocabulary = None if vocabulary is None else _checked_vocabulary(vocabulary)
+        self._words_of_codes = None if words_of_codes is None else _word_list(words_of_codes)
+        if self._words_of_codes and all(w.isascii() and w.isdigit() for w in self._words_of_codes):
+            self._words_of_codes = None
+        self._vectorizer = dict(vectorizer or {})
+        self._limits = {
+            name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
+        }
+        self._encoder = LabelEncoder(storage.budget)
+        self._raw = RowsBuffer(storage, "raw words", is_counted)
+        self._total = np.zeros(0, np.int64)
+        self._n_texts_with: NDArray[np.int64] | None = None
+        self._n_missing = 0
+
+    def add_texts(self, texts: list[str | None]) -> None:
+        """Split and count the texts of consecutive groups."""
+        self._n_missing += sum(text is None for text in texts)
+        counts, names = self._vectorize([text or "" for text in texts])
+        codes = self._encoder.codes(names)[counts.indices]
+        before = np.zeros(0, np.int64) if self._n_texts_with is None else self._n_texts_with
+        self._n_texts_with = self._added(before, codes[counts.data > 0], None)
+        self._append(np.diff(counts.indptr), codes, counts.data)
+
+    def _vectorize(self, texts: list[str]) -> tuple[sparse.csr_matrix, NDArray[np.object_]]:
+        """Return the counts and the names of all words, in alphabetical order."""
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        try:
+            vectorizer = CountVectorizer(**{**self._vectorizer, "dtype": np.int64})
+            counts = vectorizer.fit_transform(texts)
+            return sparse.csr_matrix(counts), vectorizer.get_feature_names_out().astype(object)
+        except ValueError as error:
+            if "empty vocabulary" in str(error):  # other batches may hold words
+                return sparse.csr_matrix((len(texts), 0), dtype=np.int64), np.empty(0, object)
+            raise InputError(f"texts cannot be counted: {error}") from error
+        except (TypeError, AttributeError, re.error) as error:
+            raise InputError(
+                f"texts cannot be counted with these vectorizer arguments: {error}"
+            ) from error
+
+    def add_tokens(self, batch: Batch, is_coded: bool = False, n_missing: int = 0) -> None:
+        """Append the words of consecutive groups; ``is_coded``: their labels are numbers."""
+        labels = batch.labels
+        if is_coded and self._words_of_codes is not None:
+            labels = [_word(self._words_of_codes, int(label)) for label in labels]
+        self._n_missing += n_missing
+        self._append(batch.lengths, self._encoder.codes(labels)[batch.values], batch.counts)
+
+    def _append(self, lengths: Any, codes: NDArray[np.int32], counts: Any) -> None:
+        self._total = self._added(self._total, codes, counts)
+        self._raw.append(lengths, codes, counts)
+
+    def _added(
+        self, total: NDArray[np.int64], codes: NDArray[np.int32], counts: Any
+    ) -> NDArray[np.int64]:
+        # Sums of integers below 2⁵³ are exact in floating numbers.
+        seen = np.bincount(codes, weights=counts, minlength=len(self._encoder)).astype(np.int64)
+        seen[: len(total)] += total
+        return seen
+
+    # ------------------------------------------------------------------ the end
+
+    def finish(self) -> BufferedWords:
+        """Filter and order the words, and return the content in its final form."""
+        n_groups, vocabulary = self._raw.n_rows, self._vocabulary
+        if self._n_missing == n_groups and vocabulary is None:
+            raise InputError(f"{self._argument} must hold at least one text, but all are missing")
+        notes = []
+        if self._n_texts_with is not None and self._n_missing:
+            notes.append(
+                f"{self._n_missing} of {n_groups} texts are missing: groups without content"
+            )
+        if vocabulary is not None:
+            code_of = {word: code for code, word in enumerate(vocabulary)}
+            new_code = np.array([code_of.get(w, -1) for w in self._encoder.labels()], np.int32)
+        else:
+            vocabulary, new_code = self._frequent_words(n_groups, notes)
+        kept = new_code >= 0
+        total = np.zeros(len(vocabulary), np.int64)
+        total[new_code[kept]] = self._total[kept]
+        dropped_words, n_tokens = int((~kept).sum()), int(self._total.sum())
+        dropped_tokens = n_tokens - int(total.sum())
+        if dropped_words and self._vocabulary is not None:
+            notes.append(
+                f"{dropped_words} words outside the vocabulary were dropped "
+                f"({dropped_tokens} tokens)"
+            )
+        elif dropped_words:
+            notes.append(
+                f"{dropped_words} of {len(kept)} words were dropped as too rare or too frequent "
+                f"({dropped_tokens} of {n_tokens} tokens)"
+            )
+        rows, lengths, n_groups_with = self._recode(new_code, len(vocabulary))
+        empty = Words(sparse.csr_matrix((0, len(vocabulary)), dtype=np.int32), vocabulary)
+        counted = CountedWords(empty, dropped_words, dropped_tokens, tuple(notes))
+        return BufferedWords(rows, lengths, counted, total, n_groups_with)
+
+    def _frequent_words(
+        self, n_groups: int, notes: list[str]
+    ) -> tuple[NDArray[np.object_], NDArray[np.int32]]:
+        """Return the words that are kept, and the final code of each provisional one."""
+        names, position = self._encoder.sorted()
+        if not len(names):
+            what = "word" if self._n_texts_with is None else "word of two letters or more"
+            raise InputError(f"{self._argument} must hold at least one {what}, got none")
+        if self._n_texts_with is None:
+            return names, position
+        n_texts_with, total = np.empty_like(self._n_texts_with), np.empty_like(self._total)
+        n_texts_with[position], total[position] = self._n_texts_with, self._total
+        keep = _frequent(n_texts_with, total, n_groups, self._limits, notes)
+        new_code = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+        return names[keep], new_code[position]
+
+    def _recode(
+        self, new_code: NDArray[np.int32], n_words: int
+    ) -> tuple[RowsBuffer, Buffer, NDArray[np.int64]]:
+        rows = RowsBuffer(self._storage, "words")
+        lengths = self._storage.buffer("lengths", np.int32)
+        n_groups_with = np.zeros(n_words, np.int64)
+        for block in recode_rows(self._raw, new_code, n_words, rows, "content"):
+            n_tokens = np.asarray(block.sum(axis=1)).ravel()
+            if n_tokens.max(initial=0) > LARGEST_COUNT:
+                raise InputError(
+                    f"a group must have <= {LARGEST_COUNT} tokens, got {n_tokens.max()}"
+                )
+            lengths.append(n_tokens)
+            n_groups_with += np.bincount(block.indices, minlength=n_words)
+        return rows, lengths, n_groups_with
+
+
+def _frequent(
+    n_texts_with: NDArray[np.int64],
+    total: NDArray[np.int64],
+    n_texts: int,
+    limits: dict[str, Any],
+    notes: list[str],
+) -> NDArray[np.bool_]:
+    """Return which words ``min_df``, ``max_df`` and ``max_features`` keep; words are sorted."""
+    min_df, max_df = limits["min_df"], limits["max_df"]
+    if min_df is None:
+        min_df = 2 if n_texts > _MANY_TEXTS else 1
+    enough = n_texts_with >= _n_texts(min_df, "min_df", n_texts)
+    share = 0.5 if max_df is None else max_df
+    keep = enough & (n_texts_with <= _n_texts(share, "max_df", n_texts))
+    if max_df is None and not keep.any():
+        keep = enough & (n_texts_with <= n_texts)
+        notes.append("every word is in more than half of the texts, so frequent words are kept")
+    limit = limits["max_features"]
+    if limit is not None:
+        if isinstance(limit, bool) or not isinstance(limit, Integral) or int(limit) < 1:
+            raise InputError(f"max_features must be an integer >= 1, got {limit!r}")
+        candidates = np.flatnonzero(keep)
+        # A stable sort: of equally frequent words the alphabetically first ones stay.
+        chosen = candidates[np.argsort(-total[candidates], kind="stable")[: int(limit)]]
+        keep = np.isin(np.arange(len(keep)), chosen)
+    if not keep.any():
+        raise InputError(
+            f"texts: no word is left of {len(keep)} (min_df={min_df}, max_df={max_df}); "
+            "provide texts with words or wider limits"
+        )
+    return keep
+
+
+def _n_texts(value: Any, name: str, n_texts: int) -> float:
+    if isinstance(value, int | np.integer) and value >= 0 and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 <= float(value) <= 1.0:
+        return float(value) * n_texts
+    raise InputError(
+        f"{name} must be an integer >= 0 (texts) or a float from 0.0 to 1.0 (share), got {value!r}"
+    )
+
+
+def _word_list(vocabulary: Any) -> list[str]:
+    if isinstance(vocabulary, str | bytes) or not isinstance(vocabulary, Iterable):
+        raise InputError(f"vocabulary must be a list of words, got {vocabulary!r:.40}")
+    return [str(word) for word in vocabulary]
+
+
+def _checked_vocabulary(vocabulary: Any) -> NDArray[np.object_]:
+    words = _word_list(vocabulary)
+    return words_from_counts(sparse.csr_matrix((1, len(words)), dtype=np.int32), words).vocabulary
+
+
+def _word(words: list[str], code: int) -> str:
+    if not 0 <= code < len(words):
+        raise InputError(
+            f"must hold codes below {len(words)}, the number of words in vocabulary, got {code}"
+        )
+    return words[code]
