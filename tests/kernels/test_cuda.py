@@ -1,6 +1,6 @@
-"""On equal inputs the GPU's kernels draw what the CPU's draw, but where sums are rounded apart.
+"""On equal inputs the GPU's kernels draw what the CPU's draw, except where sums round differently.
 
-Where there is no GPU these tests run in numba's simulator, on tiny data, see `test_simulator`.
+Without a GPU these tests run in numba's simulator, on tiny data, see `test_simulator`.
 """
 
 import copy
@@ -34,9 +34,9 @@ from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import Bounds, differences, recount
 
 BLOCKED_ALONE = BLOCKED.without(collapsed_step)
-APART = 1e-3  # share of draws that may differ
-GROUPS_APART = 0.03  # a token that differs takes the rest of its group along
-PLACE = (3, 1, 7)  # seed, chain, sweep
+MAX_DIFFERENT = 1e-3  # share of draws
+MAX_DIFFERENT_GROUPS = 0.03  # a different token changes the rest of its group
+KEY = (3, 1, 7)  # seed, chain, sweep
 TOPICS, FIRST_TOKEN = int(Step.TOPICS), 1000
 
 
@@ -67,7 +67,7 @@ def size(memory):
 
 
 def corpus_of(content, n_groups, n_words):
-    """Groups of very different lengths, one of them empty, with contexts that have holes."""
+    """Groups of very different lengths, one of them empty, with missing contexts."""
     rng = np.random.default_rng(0)
     tokens = words_of(n_groups, n_words, rng) if content == "words" else points_of(n_groups, rng)
     contexts = {
@@ -86,7 +86,7 @@ def words_of(n_groups, n_words, rng):
 
 
 def points_of(n_groups, rng):
-    """Points around a few, and one far away from all others."""
+    """Points around a few centres, and one outlier."""
     lengths = rng.poisson(rng.gamma(1.0, 3.0 if n_groups < 100 else 20.0, n_groups))
     lengths[n_groups // 2] = 0
     points = [rng.normal(rng.integers(-2, 3, (n, 2)), 0.3) for n in lengths]
@@ -117,8 +117,8 @@ class Case:
         corpus = DeviceCorpus(self.observations, varies, max_bytes)
         return CudaBackend(self.observations, self.priors, corpus)
 
-    def moved(self, backend):
-        """Return the state after its groups have moved, and the sum and density that go with it."""
+    def swept(self, backend):
+        """Return the state after its groups were swept, Σ log_rising and the log-density."""
         state = copy.deepcopy(self.state)
         backend.load_labels(state, Key(0, 0, state.sweep))
         state.sweep += 1
@@ -144,9 +144,9 @@ def case(request, lam, size):
 
 @pytest.fixture(scope="module")
 def on_device(case):
-    """The device, and what one move there leaves."""
-    device = case.device()
-    return device, case.moved(device)
+    """The backend, and the state after one sweep on it."""
+    backend = case.device()
+    return backend, case.swept(backend)
 
 
 @pytest.mark.parametrize("in_logs", [False, True])
@@ -157,17 +157,17 @@ def test_gamma_variates_are_the_same(memory, size, shape, in_logs):
     n_rows = 8 if size[0] < 100 else 40
     counts = np.random.default_rng(1).poisson(0.4, (n_rows, 16)).astype(np.int32)
     expected, found = np.empty(counts.shape, np.float32), memory.empty(counts.size, np.float32)
-    place = (int(Step.CONTENT), 3, 1, 9)
-    draw_on_cpu(0, n_rows, 16, counts.reshape(-1), shape, *place, in_logs, expected.reshape(-1))
+    step = (int(Step.CONTENT), 3, 1, 9)
+    draw_on_cpu(0, n_rows, 16, counts.reshape(-1), shape, *step, in_logs, expected.reshape(-1))
     given = memory.copy_to_device(counts.reshape(-1))
-    draw_gamma_rows(counts.size, 0, given, shape, *place, in_logs, found)
+    draw_gamma_rows(counts.size, 0, given, shape, *step, in_logs, found)
     np.testing.assert_allclose(
         memory.copy_to_host(found).reshape(counts.shape), expected, rtol=2e-4, atol=1e-6
     )
 
 
 class Likelihoods:
-    """Groups of tokens whose log-likelihoods are given, some of them hard to sum."""
+    """Groups of tokens with given log-likelihoods, some of them hard to sum."""
 
     def __init__(self, size):
         rng = np.random.default_rng(3)
@@ -191,9 +191,9 @@ class Likelihoods:
         """Return what the CPU's kernel draws, and the counts."""
         topics = self.topics.copy()
         counts = np.zeros((self.n_clusters, self.n_topics), np.int32)
-        chunks, room = np.array([0, len(self.clusters)]), np.zeros((1, self.n_topics, 1))
+        chunks, statistics = np.array([0, len(self.clusters)]), np.zeros((1, self.n_topics, 1))
         before = (0, 1, chunks, self.start, self.tokens, self.log_tau)
-        after = (self.clusters, topics, counts, room, *PLACE, TOPICS, FIRST_TOKEN)
+        after = (self.clusters, topics, counts, statistics, *KEY, TOPICS, FIRST_TOKEN)
         if math.isinf(lam):
             draw_vector_topics(*before, *after)
         else:
@@ -201,21 +201,22 @@ class Likelihoods:
         return topics, counts
 
     def on_device(self, memory, lam):
-        """Return what the GPU's kernel draws, and the counts: only where λ = ∞."""
+        """Return what the GPU's kernel draws, and the counts, if λ = ∞."""
         from mcsquared.kernels.cuda import vector_tokens
 
-        put, n_groups = memory.copy_to_device, len(self.clusters)
-        slots, start = (self.n_clusters, self.n_topics), put(self.start)
-        given = [put(x.reshape(-1)) for x in (self.rows, np.exp(self.log_tau), self.log_tau)]
-        clusters, topics, counts = put(self.clusters), put(self.topics), put(np.zeros(slots, "i4"))
-        kernels, labels = vector_tokens, (clusters, topics)
+        copy, n_groups = memory.copy_to_device, len(self.clusters)
+        slots, start = (self.n_clusters, self.n_topics), copy(self.start)
+        given = [copy(x.reshape(-1)) for x in (self.rows, np.exp(self.log_tau), self.log_tau)]
+        labels, counts = (copy(self.clusters), copy(self.topics)), copy(np.zeros(slots, "i4"))
         if math.isinf(lam):
-            place = (len(self.topics), 0, n_groups, FIRST_TOKEN, start)
-            draw = kernels.draw_vector_topics(self.n_topics)
-            draw(*place, *given, *PLACE, *labels, counts.reshape(-1))
+            groups = (len(self.topics), 0, n_groups, FIRST_TOKEN, start)
+            draw = vector_tokens.draw_vector_topics(self.n_topics)
+            draw(*groups, *given, *KEY, *labels, counts.reshape(-1))
         else:
-            place = (n_groups, 0, FIRST_TOKEN, put(np.arange(n_groups)[::-1]), start)
-            kernels.sweep_vector_groups(self.n_topics)(*place, *given, lam, *PLACE, *labels)
+            groups = (n_groups, 0, FIRST_TOKEN, copy(np.arange(n_groups)[::-1]), start)
+            sweep = vector_tokens.sweep_vector_groups(self.n_topics)
+            sweep(*groups, *given, lam, *KEY, *labels)
+        topics = labels[1]
         return memory.copy_to_host(topics), memory.copy_to_host(counts)
 
 
@@ -224,7 +225,7 @@ def likelihoods(memory, size):
     return Likelihoods(size)
 
 
-@pytest.mark.filterwarnings("ignore:invalid value")  # −∞ less −∞, which only the simulator says
+@pytest.mark.filterwarnings("ignore:invalid value")  # −∞ − (−∞), in the simulator
 @pytest.mark.parametrize("lam", [math.inf, 0.4], ids=["shared", "varying"])
 def test_topics_are_the_same_also_where_doubles_underflow(lam, memory, likelihoods):
     topics, counts = likelihoods.on_cpu(lam)
@@ -240,19 +241,10 @@ def test_scores_of_clusters_are_the_same_also_where_doubles_underflow(memory, li
     case, n_groups = likelihoods, len(likelihoods.clusters)
     expected = np.zeros((n_groups, case.n_clusters))
     score_vector_groups(0, n_groups, case.start, case.tokens, case.log_tau, expected)
-    found, order = memory.copy_to_device(np.full(expected.size, np.nan)), np.arange(n_groups)[::-1]
-    given = (case.rows, case.log_tau, np.exp(case.log_tau.T))
+    given = (np.arange(n_groups)[::-1], case.start, case.rows, case.log_tau, np.exp(case.log_tau.T))
     given = [memory.copy_to_device(np.ascontiguousarray(x).reshape(-1)) for x in given]
-    score = on_device(case.n_topics, per_thread=1)
-    score(
-        n_groups,
-        0,
-        case.n_clusters,
-        memory.copy_to_device(order),
-        memory.copy_to_device(case.start),
-        *given,
-        found,
-    )
+    found = memory.copy_to_device(np.full(expected.size, np.nan))
+    on_device(case.n_topics, per_thread=1)(n_groups, 0, case.n_clusters, *given, found)
     found = memory.copy_to_host(found).reshape(expected.shape)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -269,13 +261,13 @@ def test_statistics_are_products_of_the_coordinates_that_are_named(memory, kind)
     np.testing.assert_array_equal(np.append(x, 1.0)[left] * np.append(x, 1.0)[right], expected)
 
 
-def test_groups_move_as_on_the_cpu(case, on_device):
-    expected, log_rising, _ = case.moved(LocalBackend(case.observations, case.priors))
+def test_groups_are_swept_as_on_the_cpu(case, on_device):
+    expected, log_rising, _ = case.swept(LocalBackend(case.observations, case.priors))
     found, log_rising_found, _ = on_device[1]
     n_tokens = case.observations.n_tokens
-    share = GROUPS_APART if len(found.topic_of_token) else APART
-    apart = found.cluster_of_group != expected.cluster_of_group
-    assert apart.mean() <= share
+    share = MAX_DIFFERENT_GROUPS if len(found.topic_of_token) else MAX_DIFFERENT
+    different = found.cluster_of_group != expected.cluster_of_group
+    assert different.mean() <= share
     assert found.counts.words_in_topic.shape == expected.counts.words_in_topic.shape
     for name in ("topics_in_cluster", "words_in_topic"):
         difference = getattr(found.counts, name) - getattr(expected.counts, name)
@@ -283,23 +275,23 @@ def test_groups_move_as_on_the_cpu(case, on_device):
     if len(found.topic_of_token):
         assert (found.topic_of_token != expected.topic_of_token).mean() <= share
         assert np.abs(found.tables - expected.tables).sum() <= 2 * share * expected.tables.sum()
-    assert log_rising_found == pytest.approx(log_rising, rel=1e-2 if apart.any() else 1e-4)
+    assert log_rising_found == pytest.approx(log_rising, rel=1e-2 if different.any() else 1e-4)
 
 
 def test_counts_are_those_of_the_labels(case, on_device):
-    state, _, tables = on_device[1]
-    assert tables == pytest.approx(
+    state, _, log_density = on_device[1]
+    assert log_density == pytest.approx(
         begin_log_density_on_host(state.counts, case.observations, case.priors)()
     )
     known = differences(state.counts, recount(state, case.observations))
-    if not len(state.topic_of_token):  # then nothing tells the topics
+    if not len(state.topic_of_token):  # λ = ∞: labels do not include topics
         of_topics = {"topics_in_cluster", "tokens_in_cluster", "tokens_in_topic", "words_in_topic"}
         known = [name for name in known if name not in of_topics]
         assert state.counts.words_in_topic.sum() == case.observations.n_tokens
     assert known == []
 
 
-def test_a_shard_with_a_gpu_of_its_own_draws_what_it_draws_without(case, memory):
+def test_a_shard_on_a_gpu_draws_what_it_draws_on_the_cpu(case, memory):
     from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
     from mcsquared.samplers.backends.cuda.shard import DeviceShard
 
@@ -313,22 +305,22 @@ def test_a_shard_with_a_gpu_of_its_own_draws_what_it_draws_without(case, memory)
     corpus = DeviceCorpus(shard, varies=not math.isinf(state.lam), max_bytes=10**9)
     device = DeviceShard(corpus, case.priors)
     expected, sums = sweep_shard(shard, labels, given)
-    for _ in range(2):  # once more from the same labels, which are not those it has left there
+    for _ in range(2):  # the second time, its own labels have to be replaced
         found, sums_found = device.sweep_shard(labels, given)
-    apart = (found.clusters != expected.clusters).mean()
-    apart += (found.topics != expected.topics).mean() if len(found.topics) else 0.0
-    assert apart <= GROUPS_APART
+    different = (found.clusters != expected.clusters).mean()
+    different += (found.topics != expected.topics).mean() if len(found.topics) else 0.0
+    assert different <= MAX_DIFFERENT_GROUPS
     names = ("words", "cell_table", "topics", "tables", "log_rising", "topic_statistics")
     for name in names:
         one, other = getattr(sums_found, name), getattr(sums, name)
         assert (one is None) == (other is None)
-        if one is not None and not apart:
-            floats = one.dtype.kind == "f"  # come as those of one chunk
+        if one is not None and not different:
+            floats = one.dtype.kind == "f"  # summed as one chunk
             assert_near(one.sum(axis=0), other.sum(axis=0)) if floats else assert_near(one, other)
     for name in ("groups", "categories", "totals"):
         one, other = getattr(sums_found, name), getattr(sums, name)
         assert one.sum() == other.sum()
-        if not apart:
+        if not different:
             np.testing.assert_array_equal(one, other)
     one, other = sums_found.context_statistics, sums.context_statistics
     assert_near(one.sum(axis=(0, 1)), other.sum(axis=(0, 1)))
@@ -348,7 +340,7 @@ def test_a_worker_with_a_gpu_draws_what_one_process_draws(lam, size, memory):
     with distributed.Client(**one) as client:
         mc2.distributed.fit(model, corpus, client=client)
     first = [model.posterior_.cluster_of_group[0] for model in (model, alone)]
-    assert (first[0] != first[1]).mean() <= GROUPS_APART
+    assert (first[0] != first[1]).mean() <= MAX_DIFFERENT_GROUPS
 
 
 def assert_near(found, expected):
@@ -356,7 +348,7 @@ def assert_near(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * scale)
 
 
-def test_shards_that_come_and_go_give_the_same_draws(case, on_device, monkeypatch):
+def test_a_corpus_copied_shard_by_shard_gives_the_same_draws(case, on_device, monkeypatch):
     whole, (expected, log_rising, _) = on_device
     corpus = "mcsquared.samplers.backends.cuda.corpus"
     monkeypatch.setattr(f"{corpus}.SHARD_SHARE", 0.6)
@@ -364,7 +356,7 @@ def test_shards_that_come_and_go_give_the_same_draws(case, on_device, monkeypatc
     in_shards = case.device(max_bytes=whole.corpus.n_bytes - 1)
     assert whole.corpus.is_resident
     assert not in_shards.corpus.is_resident
-    found, log_rising_found, _ = case.moved(in_shards)
+    found, log_rising_found, _ = case.swept(in_shards)
     np.testing.assert_array_equal(found.cluster_of_group, expected.cluster_of_group)
     np.testing.assert_array_equal(found.topic_of_token, expected.topic_of_token)
     assert differences(found.counts, expected.counts) == []

@@ -30,12 +30,12 @@ SHARERS = 4  # warps of a word, so that frequent words take no longer than the o
 
 
 @cuda.jit(device=True)
-def topic_at(place, by_lane, n_topics):
+def topic_at(position, by_lane, n_topics):
     """Return the topic at a position of the running sums."""
     if by_lane:
         n_blocks = int32(n_topics // N_LANES)
-        return (place % n_blocks) * int32(N_LANES) + place // n_blocks
-    return place
+        return (position % n_blocks) * int32(N_LANES) + position // n_blocks
+    return position
 
 
 @cuda.jit(device=True)
@@ -47,14 +47,14 @@ def add_up(w, row, by_lane, n_topics, shares, weights, sums):
     thread, warp = thread_of_warp(), warp_of_block()
     before = float32(0.0)
     for begin in range(0, n_topics, 32):
-        place = begin + thread
+        position = begin + thread
         value = float32(0.0)
-        if place < n_topics:
-            m = topic_at(place, by_lane, n_topics)
+        if position < n_topics:
+            m = topic_at(position, by_lane, n_topics)
             value = shares[row + m] * weights[w * n_topics + m]
         value = before + running_sum(value, thread)
-        if place < n_topics:
-            sums[warp, place] = value
+        if position < n_topics:
+            sums[warp, position] = value
         before = shuffle(value, 31)
     return before
 

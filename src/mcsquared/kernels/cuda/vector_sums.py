@@ -97,13 +97,13 @@ def _sort(n_topics):
                 m = shuffle(topic, int32(ffs(left)))
                 same = uint32(ballot(topic == m))
                 left = left & ~same
-                place = following[warp, m]
+                position = following[warp, m]
                 if topic == m:
                     before = same & ((uint32(1) << uint32(thread)) - uint32(1))
-                    token_in_order[place + int32(cuda.popc(before))] = i
+                    token_in_order[position + int32(cuda.popc(before))] = i
                 syncwarp()
                 if thread == 0:
-                    following[warp, m] = place + int32(cuda.popc(same))
+                    following[warp, m] = position + int32(cuda.popc(same))
                 syncwarp()
             begin += 32
 
@@ -155,6 +155,6 @@ def add_statistics(
         end = starts[(run + 1) * N_SEGMENTS]
     left, right = factors[0, s], factors[1, s]
     total = sums[cell]
-    for place in range(begin, end):
-        total += statistic(values, int64(token_in_order[place]) * width, left, right)
+    for position in range(begin, end):
+        total += statistic(values, int64(token_in_order[position]) * width, left, right)
     sums[cell] = total

@@ -21,7 +21,7 @@ from mcsquared.kernels.cuda.sums import (
     count_contexts,
     normalise_log_rows,
 )
-from mcsquared.kernels.cuda.varying import place_groups, tabulate_log_rising
+from mcsquared.kernels.cuda.varying_groups import resample_groups, tabulate_log_rising
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -198,7 +198,7 @@ class CudaBackend(Backend):
         weigh_topics(base.size, n_topics, *weights, none, base, buffers.no_shares)
         n_tabulated, rising = buffers.n_tabulated, (base, buffers.rising)
         tabulate_log_rising(base.size, n_clusters, n_tabulated, *rising)
-        place = place_groups(n_topics, buffers.clusters_per_thread)
+        resample = resample_groups(n_topics, buffers.clusters_per_thread)
         for shard, (clusters, topics) in self._shards():
             self.content.draw_topics(shard, (clusters, topics), given.lam, given.key)
             before = (shard.n_groups, shard.first_group, shard.first_token, n_clusters)
@@ -206,7 +206,7 @@ class CudaBackend(Backend):
             contexts = (buffers.log_clusters, *self._contexts_of(shard, given))
             scores = self._of_shard(buffers.log_rising_of_group, shard)
             out = (clusters, device["topics"], device["tables"], scores)
-            place(*before, *tokens, *rising, n_tabulated, *contexts, *given.key, *out)
+            resample(*before, *tokens, *rising, n_tabulated, *contexts, *given.key, *out)
         add_floats(N_PARTS, buffers.log_rising_of_group, device["log_rising"])
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:

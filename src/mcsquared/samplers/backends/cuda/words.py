@@ -15,7 +15,7 @@ from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, f
 from mcsquared.kernels.cuda.mixtures import draw_clusters_of_words, tabulate_log_mixtures
 from mcsquared.kernels.cuda.shares import weigh_topics
 from mcsquared.kernels.cuda.sums import N_PARTS, add_columns, add_log_rising, scale_columns
-from mcsquared.kernels.cuda.varying import sweep_tokens
+from mcsquared.kernels.cuda.varying_tokens import sweep_tokens
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
