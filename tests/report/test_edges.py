@@ -10,7 +10,7 @@ import mcsquared as mc2
 from mcsquared.corpus import Corpus
 from mcsquared.families import ConjugateFamily
 from mcsquared.report import report_data
-from mcsquared.report.layout import colours_of, discs_of_clusters
+from mcsquared.report.layout import cluster_discs, disc_colours
 from tests.report.models import fitted
 
 RNG = np.random.default_rng(0)
@@ -91,7 +91,7 @@ def test_thousands_of_clusters_do_not_take_long():
     rng = np.random.default_rng(0)
     features = np.sqrt(rng.dirichlet(np.full(8, 0.3), 900))
     started = process_time()
-    colours_of(discs_of_clusters(features, rng.integers(1, 50, 900)))
+    disc_colours(cluster_discs(features, rng.integers(1, 50, 900)))
     assert process_time() - started < 20
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from mcsquared.report.layout import (
     N_COLOURS,
-    colours_of,
-    discs_of_clusters,
+    cluster_discs,
+    disc_colours,
     place_groups,
     topic_map,
 )
@@ -16,7 +16,7 @@ def some_discs(n_clusters, seed=0):
     rng = np.random.default_rng(seed)
     features = np.sqrt(rng.dirichlet(np.full(8, 0.3), n_clusters))
     sizes = rng.geometric(0.02, n_clusters)
-    return discs_of_clusters(features, sizes), sizes, features
+    return cluster_discs(features, sizes), sizes, features
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 3, 40])
@@ -30,7 +30,7 @@ def test_discs_do_not_overlap_and_are_as_large_as_their_clusters(n_clusters):
 
 def test_clusters_of_the_same_topics_are_neighbours():
     features = np.sqrt(np.repeat(np.eye(3), 4, axis=0) * 0.98 + 0.02 / 3)
-    discs = discs_of_clusters(features, np.full(12, 50))
+    discs = cluster_discs(features, np.full(12, 50))
     apart = np.linalg.norm(discs.centre[:, None] - discs.centre[None], axis=2)
     kind = np.repeat(np.arange(3), 4)
     same = (kind[:, None] == kind[None]) & ~np.eye(12, dtype=bool)
@@ -38,7 +38,7 @@ def test_clusters_of_the_same_topics_are_neighbours():
 
 
 def test_equal_clusters_can_be_told_apart():
-    discs = discs_of_clusters(np.ones((5, 2)), np.full(5, 3))
+    discs = cluster_discs(np.ones((5, 2)), np.full(5, 3))
     apart = np.linalg.norm(discs.centre[:, None] - discs.centre[None], axis=2)
     assert apart[~np.eye(5, dtype=bool)].min() > 2 * np.sqrt(3)
 
@@ -59,7 +59,7 @@ def test_groups_are_in_their_disc_the_surest_in_the_middle():
 
 
 def test_a_group_that_leans_to_another_cluster_is_on_that_side():
-    discs = discs_of_clusters(np.eye(3), np.full(3, 200))
+    discs = cluster_discs(np.eye(3), np.full(3, 200))
     cluster = np.repeat(np.arange(3), 200)
     confidence = np.where(np.arange(600) % 10 == 0, 0.5, 1.0)
     other = np.where(confidence < 1, (cluster + 1) % 3, -1)
@@ -72,7 +72,7 @@ def test_a_group_that_leans_to_another_cluster_is_on_that_side():
 
 def test_neighbouring_clusters_have_different_colours():
     discs, _, _ = some_discs(60)
-    colour = colours_of(discs)
+    colour = disc_colours(discs)
     assert colour.max() < N_COLOURS
     apart = np.linalg.norm(discs.centre[:, None] - discs.centre[None], axis=2)
     np.fill_diagonal(apart, np.inf)

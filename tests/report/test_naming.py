@@ -5,7 +5,7 @@ import pytest
 
 import mcsquared as mc2
 from mcsquared.report.naming import cluster_names, topic_names
-from tests.plots.test_draws import bare_posterior
+from tests.plots.test_clusters import bare_posterior
 
 SIZES = (20, 12, 8)
 TRUTH = np.repeat([0, 1, 2], SIZES)

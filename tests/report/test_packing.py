@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from mcsquared.report.packing import clipped, embedded_json, pack, pack_shares
+from mcsquared.report.packing import embedded_json, pack, pack_shares, shorten
 
 TYPES = {"u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "i4": np.int32, "i8": np.int64}
 TYPES |= {"f4": np.float32, "f8": np.float64}
@@ -51,5 +51,5 @@ def test_json_reads_back_as_it_was_but_for_numbers_that_are_none():
 
 
 def test_long_texts_end_in_an_ellipsis():
-    assert clipped("short", 10) == "short"
-    assert clipped("a text that is long", 8) == "a text…"
+    assert shorten("short", 10) == "short"
+    assert shorten("a text that is long", 8) == "a text…"

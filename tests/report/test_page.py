@@ -42,7 +42,7 @@ def test_search_for_everything_lists_groups_and_says_when_there_is_nothing(brows
     browser.go("search", "network")
     assert any(title.startswith("Groups") for title in browser.texts("main h3"))
     browser.type("#search", "no such thing anywhere")
-    assert "Nothing" in browser.text("#found")
+    assert "No matches" in browser.text("#found")
 
 
 def test_the_slider_orders_words_by_relevance(browser, pages):
@@ -157,7 +157,7 @@ def test_a_cluster_shows_every_kind_of_context_and_what_is_missing(browser, page
         assert block.find_elements("css selector", "svg, .bars"), name
     assert "missing in" in browser.text("article")
     browser.go("overview")
-    assert "Where contexts are missing" in browser.text()
+    assert "Missing contexts" in browser.text()
     assert len(browser.all(".missing-cell")) > 3
 
 
@@ -178,7 +178,7 @@ def test_diagnostics_draw_every_chain(browser, pages):
     assert any(title.startswith("log joint") for title in titles)
     [trace, *_] = browser.all("svg[aria-label^='trace of']")
     assert len(trace.find_elements("css selector", "path")) == 2
-    assert "Room for clusters and topics" in titles
+    assert "Truncation" in titles
 
 
 def test_paper_is_white_and_without_buttons(browser, pages):
@@ -197,9 +197,9 @@ def test_paper_is_white_and_without_buttons(browser, pages):
 
 def test_a_model_alone_says_what_the_page_lacks(browser, pages):
     browser.open(pages["words_alone"])
-    assert "does not hold the groups' content" in browser.text()
+    assert "does not contain the content of the groups" in browser.text()
     browser.go("groups", 3)
-    assert "Of the clusters it was in" in browser.text("article")
+    assert "Topics of its clusters" in browser.text("article")
 
 
 def test_what_is_scrolled_to_does_not_lie_under_the_head(browser, pages):

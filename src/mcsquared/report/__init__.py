@@ -1,6 +1,6 @@
-"""A report of a fitted model: one self-contained HTML file."""
+"""Report of a fitted model: one self-contained HTML file."""
 
-from mcsquared.report.gather import report_data
+from mcsquared.report.data import report_data
 from mcsquared.report.page import render, write_report
 
 __all__ = ["render", "report_data", "write_report"]

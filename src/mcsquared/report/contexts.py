@@ -1,4 +1,4 @@
-"""Contexts on the page: their distribution in every cluster and topic, and what is missing."""
+"""Report data of contexts: their distributions in clusters and topics, and missing values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from scipy import sparse
 from mcsquared.errors import InputError
 from mcsquared.families.registry import display_of
 from mcsquared.posterior.contexts import context_of, context_statistics
-from mcsquared.report.packing import clipped, pack
+from mcsquared.posterior.tables import cluster_given_topic
+from mcsquared.report.packing import pack, pack_lists, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,28 +20,26 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Column
     from mcsquared.posterior import Posterior
 
-__all__ = ["context_data"]
-
 Floats = NDArray[np.float64]
 
-_SHOWN_VALUES = 12  # of a category or a bag, by probability and again by distinctness
-_MOST_ITEMS = 1_500_000  # of a bag over all groups: above it the groups' own are left out
-_LONGEST_VALUE = 80
-_MOST_INTERVALS, _N_INTERVALS = 60, 16  # of whole numbers; of others
+_N_VALUES = 12  # most probable values of a category or a bag, and as many distinctive ones
+_MAX_ITEMS = 1_500_000  # of a bag over all groups; the bags of groups are omitted above it
+_MAX_LENGTH = 80  # of a value
+_MAX_INTEGER_BINS, _N_BINS = 60, 16  # of integers; of other numbers
 
 
 def context_data(
     posterior: Posterior,
     name: str,
-    shown: NDArray[np.int64],
+    groups: NDArray[np.int64],
     shares: NDArray[np.floating[Any]],
 ) -> dict[str, Any]:
-    """Return a context's part of the page.
+    """Return a context's part of the report.
 
     Parameters
     ----------
-    shown : int64 (n_shown,)
-        The groups that the page holds.
+    groups : int64 (n_listed,)
+        The groups in the report.
     shares : float (n_groups, n_topics)
         Topic shares of all groups.
     """
@@ -49,22 +48,22 @@ def context_data(
     sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
     without = np.bincount(posterior.labels[missing], minlength=posterior.n_clusters)
     data: dict[str, Any] = {
-        "name": clipped(name, _LONGEST_VALUE),
+        "name": shorten(name, _MAX_LENGTH),
         "kind": column.kind,
         "family": type(posterior.priors.contexts[name]).__name__,
         "note": column.note,
         "missing": float(missing.mean()),
         "missing_in_cluster": pack(without / np.maximum(sizes, 1)),
         "categories": None,
-        **_values(column, shown),
+        **_values(column, groups),
     }
     if column.categories is not None:
-        data["categories"] = [clipped(value, _LONGEST_VALUE) for value in column.categories]
+        data["categories"] = [shorten(value, _MAX_LENGTH) for value in column.categories]
     try:
         by_cluster = posterior.context_given_cluster(name)
         by_topic = posterior.context_given_topic(name)
     except InputError as error:
-        # A user's own family may have no table; the groups' values are shown all the same.
+        # A user-defined family may have no table; the groups' values are still listed.
         return {**data, "table": None, "why": str(error)}
     weight = sizes / sizes.sum()
     display = display_of(posterior.priors.contexts[name], column.kind)
@@ -74,24 +73,24 @@ def context_data(
         data |= _vectors(by_cluster, by_topic, weight)
     else:
         data |= {"table": display, **_curves(column, by_cluster, by_topic, weight)}
-        data |= _own_means(posterior, name)
+        data |= _family_means(posterior, name)
         data["over"] = _over(column, posterior.tokens_per_group, shares)
     return data
 
 
-def _values(column: Column, shown: NDArray[np.int64]) -> dict[str, Any]:
-    """Return what each group has: a number, a code from 1 on (0: missing), or a list of codes."""
+def _values(column: Column, groups: NDArray[np.int64]) -> dict[str, Any]:
+    """Return each group's value: a number, a code from 1 (0 if missing), or a list of codes."""
     if column.kind == "bag":
-        chosen = column.values[shown]
-        if chosen.nnz > _MOST_ITEMS:
+        chosen = column.values[groups]
+        if chosen.nnz > _MAX_ITEMS:
             return {"values": None, "left_out": int(chosen.nnz)}
         lengths = np.diff(chosen.indptr)
         return {"values": {"lengths": pack(lengths), "items": pack(chosen.indices)}}
     if column.kind == "category":
-        return {"values": pack(column.values[shown].astype(np.int64) + 1)}
+        return {"values": pack(column.values[groups].astype(np.int64) + 1)}
     if column.kind == "boolean":
-        return {"values": pack(np.nan_to_num(column.values[shown] + 1.0).astype(np.int64))}
-    return {"values": pack(column.values[shown])}
+        return {"values": pack(np.nan_to_num(column.values[groups] + 1.0).astype(np.int64))}
+    return {"values": pack(column.values[groups])}
 
 
 def _curves(
@@ -119,30 +118,29 @@ def _curves(
 def _over(
     column: Column, tokens: NDArray[np.int64], shares: NDArray[np.floating[Any]]
 ) -> dict[str, Any] | None:
-    """Return how large each topic is along a number: share of the tokens in every interval."""
+    """Return the share of each topic by bins of a number: of the tokens of the bin's groups."""
     rows = np.flatnonzero(column.observed & (tokens > 0))
     values = np.asarray(column.values, np.float64)[rows]
     if len(np.unique(values[:100_000])) < 3:
         return None
     low, high = values.min(), values.max()
-    whole = bool((values == np.round(values)).all()) and high - low < _MOST_INTERVALS
-    if whole:
+    if (values == np.round(values)).all() and high - low < _MAX_INTEGER_BINS:
         edges = np.arange(low - 0.5, high + 1.0)
     else:
-        # Intervals of the same number of groups where values crowd, so that none is a handful.
-        edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, _N_INTERVALS + 1)))
-    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
-    n_intervals = len(edges) - 1
-    weight = np.bincount(place, weights=tokens[rows], minlength=n_intervals)
-    member = sparse.csr_matrix(
-        (tokens[rows].astype(np.float64), (place, rows)), shape=(n_intervals, len(shares))
+        # Quantiles, so that no bin has only a few groups.
+        edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, _N_BINS + 1)))
+    n_bins = len(edges) - 1
+    bin_of_row = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, n_bins - 1)
+    weight = np.bincount(bin_of_row, weights=tokens[rows], minlength=n_bins)
+    indicator = sparse.csr_matrix(
+        (tokens[rows].astype(np.float64), (bin_of_row, rows)), shape=(n_bins, len(shares))
     )
-    share = (member @ shares) / np.maximum(weight, 1.0)[:, None]
-    middle = np.bincount(place, weights=values, minlength=n_intervals)
-    counts = np.bincount(place, minlength=n_intervals)
+    share = (indicator @ shares) / np.maximum(weight, 1.0)[:, None]
+    total = np.bincount(bin_of_row, weights=values, minlength=n_bins)
+    counts = np.bincount(bin_of_row, minlength=n_bins)
     used = counts > 0
     return {
-        "points": pack((middle / np.maximum(counts, 1))[used]),
+        "points": pack((total / np.maximum(counts, 1))[used]),
         "groups": pack(counts[used]),
         "by_topic": pack(share[used].T),
     }
@@ -153,17 +151,14 @@ def _means(points: Floats, densities: Floats) -> Floats:
     return densities @ points / totals
 
 
-def _own_means(posterior: Posterior, name: str) -> dict[str, Any]:
-    """Return the means that the family itself has: a grid knows nothing of what lies beyond it."""
+def _family_means(posterior: Posterior, name: str) -> dict[str, Any]:
+    """Return the means according to the family, which unlike those of a grid are exact."""
     _, family = context_of(posterior, name)
     means = family.mean_observation(context_statistics(posterior, name))
     if means is None or means.shape[1] != 1:
         return {}
-    tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
-    totals = tokens.sum(axis=0)
-    even = np.full_like(tokens, 1.0 / max(len(tokens), 1))
-    part = np.divide(tokens, totals, out=even, where=totals > 0)
-    return {"cluster_mean": pack(means[:, 0]), "topic_mean": pack(part.T @ means[:, 0])}
+    by_topic = cluster_given_topic(posterior).T @ means[:, 0]
+    return {"cluster_mean": pack(means[:, 0]), "topic_mean": pack(by_topic)}
 
 
 def _vectors(by_cluster: pd.DataFrame, by_topic: pd.DataFrame, weight: Floats) -> dict[str, Any]:
@@ -189,7 +184,7 @@ def _vectors(by_cluster: pd.DataFrame, by_topic: pd.DataFrame, weight: Floats) -
 def _categories(
     column: Column, by_cluster: pd.DataFrame, by_topic: pd.DataFrame, weight: Floats
 ) -> dict[str, Any]:
-    """Return the values that matter in each cluster and topic, with their probabilities."""
+    """Return the main values of each cluster and topic with their probabilities."""
     clusters, topics = by_cluster.to_numpy().T, by_topic.to_numpy().T
     overall = weight @ clusters
     data: dict[str, Any] = {
@@ -212,24 +207,20 @@ def _groups_with(column: Column, n_values: int) -> NDArray[np.int64]:
 
 
 def _shortlist(probability: Floats, overall: Floats) -> dict[str, Any]:
-    """Return for each row the most probable values and the most characteristic ones, together.
+    """Return the most probable and the most characteristic values of each row.
 
-    How characteristic a value is, is what it adds to the divergence from the overall distribution:
-    frequent here and rarer elsewhere.
+    A value is characteristic if it contributes much to the divergence from the overall
+    distribution.
     """
     ratio = np.log(np.maximum(probability, 1e-300) / np.maximum(overall, 1e-300))
     gain = probability * ratio
-    values, shares, lengths = [], [], []
-    for row, own_gain in zip(probability, gain, strict=True):
-        most = min(_SHOWN_VALUES, len(row))
-        frequent = np.argsort(-row, kind="stable")[:most]
-        distinct = np.argsort(-own_gain, kind="stable")[:most]
-        chosen = np.union1d(frequent, distinct)
-        values.append(chosen)
-        shares.append(row[chosen])
-        lengths.append(len(chosen))
-    return {
-        "lengths": pack(np.array(lengths, np.int64)),
-        "values": pack(np.concatenate(values) if values else np.zeros(0, np.int64)),
-        "shares": pack(np.concatenate(shares) if shares else np.zeros(0)),
-    }
+    values = [
+        np.union1d(
+            np.argsort(-row, kind="stable")[:_N_VALUES],
+            np.argsort(-row_gain, kind="stable")[:_N_VALUES],
+        )
+        for row, row_gain in zip(probability, gain, strict=True)
+    ]
+    return pack_lists(
+        values, [row[chosen] for row, chosen in zip(probability, values, strict=True)]
+    )

@@ -1,4 +1,4 @@
-"""Whether the run can be trusted: traces, R-hat, sample sizes, room for clusters and topics."""
+"""Report data of the diagnostics: traces, R-hat, sample sizes, truncation."""
 
 from __future__ import annotations
 
@@ -13,36 +13,31 @@ from mcsquared.posterior.diagnostics import SCALARS
 if TYPE_CHECKING:
     from mcsquared.posterior import Posterior
 
-__all__ = ["LABELS", "diagnostic_data"]
-
 LABELS = {
-    "n_clusters": "clusters in use",
-    "n_topics": "topics in use",
+    "n_clusters": "occupied clusters",
+    "n_topics": "occupied topics",
     "log_joint": "log joint density",
     **{name: declared.label for name, declared in DECLARED.items()},
 }
-_MOST_POINTS = 800  # of a trace, per chain
+_MAX_POINTS = 800  # of a trace, per chain
+# A note of the fit; its wording differs between versions.
 _TRUNCATION = re.compile(
-    r"chain (\d+) has grown its truncation to (\d+) clusters and (\d+) topics; "
-    r"in use were (\d+) and (\d+) at most"
+    r"chain (\d+) \D*truncation \D*(\d+) clusters and (\d+) topics\D+(\d+) and (\d+)\D*"
 )
 
 
 def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict[str, Any]:
-    """Return the diagnostics' part of the page.
+    """Return the diagnostics' part of the report.
 
     Parameters
     ----------
+    posterior : Posterior
     bounds : dict
-        The user's ``max_clusters`` and ``max_topics``, None where there is none.
+        ``max_clusters`` and ``max_topics`` of the estimator, None if unbounded.
     """
-    table = posterior.diagnostics()
-    rows = []
-    for row in table.to_dict("records"):
-        scalar = str(row["scalar"])
-        rows.append({**row, "scalar": scalar, "label": LABELS.get(scalar, scalar)})
+    rows = posterior.diagnostics().to_dict("records")
     return {
-        "scalars": rows,
+        "scalars": [{**row, "label": LABELS[str(row["scalar"])]} for row in rows],
         "traces": _traces(posterior),
         "kept": _kept_counts(posterior),
         "truncation": _truncation(posterior.notes),
@@ -53,7 +48,7 @@ def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict
 
 
 def _traces(posterior: Posterior) -> list[dict[str, Any]]:
-    """Return a series per scalar and chain, thinned evenly, with the sweep of the first draw."""
+    """Return one thinned series per scalar and chain, with the sweep of the first kept draw."""
     trace = posterior.trace
     if not len(trace):
         return []
@@ -64,7 +59,7 @@ def _traces(posterior: Posterior) -> list[dict[str, Any]]:
             continue
         lines = []
         for number, part in chains:
-            step = -(-len(part) // _MOST_POINTS)
+            step = -(-len(part) // _MAX_POINTS)
             kept = part["kept"].to_numpy(bool)
             sweep = part["sweep"].to_numpy()
             values = part[name].to_numpy(np.float64)
@@ -81,18 +76,17 @@ def _traces(posterior: Posterior) -> list[dict[str, Any]]:
 
 
 def _kept_counts(posterior: Posterior) -> dict[str, list[list[int]]]:
-    """Return how many of the kept draws have how many clusters, and topics."""
+    """Return the histograms of the numbers of clusters and topics in the kept draws."""
     clusters = [len(np.unique(draw)) for draw in posterior.cluster_of_group]
-    counts = {"clusters": clusters, "topics": [draw.n_topics for draw in posterior.parameters]}
-    histograms = {}
-    for name, found in counts.items():
-        values, times = np.unique(np.array(found, np.int64), return_counts=True)
-        histograms[name] = [values.tolist(), times.tolist()]
-    return histograms
+    topics = [draw.n_topics for draw in posterior.parameters]
+    return {
+        name: [part.tolist() for part in np.unique(np.array(n, np.int64), return_counts=True)]
+        for name, n in (("clusters", clusters), ("topics", topics))
+    }
 
 
 def _truncation(notes: list[str]) -> list[dict[str, int]]:
-    """Return, of each chain that says so, its slots for clusters and topics and those in use."""
+    """Return each chain's truncation and its largest numbers of clusters and topics."""
     names = ("chain", "cluster_slots", "topic_slots", "clusters", "topics")
     found = (_TRUNCATION.fullmatch(note) for note in notes)
     return [dict(zip(names, map(int, match.groups()), strict=True)) for match in found if match]

@@ -1,4 +1,4 @@
-"""What was fitted, how well, and what to trust, in plain words."""
+"""The overview of a report: key figures, checks of the run, and a description of the model."""
 
 from __future__ import annotations
 
@@ -9,251 +9,240 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.model.parameters import Gamma
-from mcsquared.report.packing import clipped
+from mcsquared.report.packing import shorten
 
 if TYPE_CHECKING:
     from mcsquared.posterior import Posterior
 
-__all__ = ["checks", "facts", "model_sentences"]
-
 Floats = NDArray[np.float64]
+Check = dict[str, str]  # level ("good", "watch" or "bad"), title and text
 
-_AGREED, _APART = 1.05, 1.1
-_ENOUGH_DRAWS, _FEW_DRAWS = 200.0, 50.0
-_SURE = 0.8
+_GOOD_RHAT, _BAD_RHAT = 1.05, 1.1
+_GOOD_SAMPLE_SIZE, _BAD_SAMPLE_SIZE = 200.0, 50.0
+_CERTAIN = 0.8
 
 
 def facts(posterior: Posterior, unit: str) -> list[dict[str, str]]:
-    """Return the figures at the top of the page: label, value, and what belongs to it."""
+    """Return the key figures: label, value and note of each."""
     clusters = [len(np.unique(draw)) for draw in posterior.cluster_of_group]
     topics = [draw.n_topics for draw in posterior.parameters]
-    n_tokens = int(posterior.tokens_per_group.sum())
     if posterior.vocabulary is None:
-        of_what = f"of {posterior.components.shape[1]} numbers each"
+        content = f"of dimension {posterior.components.shape[1]}"
     else:
-        different = len(posterior.vocabulary)
-        of_what = f"{different:,} different"
-    chains = len(np.unique(posterior.chain_of_draw))
-    return [
-        _fact("groups", f"{posterior.n_groups:,}", _per_group(posterior, unit)),
-        _fact(unit, f"{n_tokens:,}", of_what),
-        _fact("clusters", f"{posterior.n_clusters:,}", f"consensus; {_range_over_draws(clusters)}"),
-        _fact("topics", f"{posterior.n_topics:,}", _range_over_draws(topics)),
-        _fact(
-            "contexts",
-            str(len(posterior.contexts)),
-            ", ".join(clipped(name, 40) for name in posterior.contexts) or "none given",
-        ),
-        _fact("draws kept", f"{posterior.n_draws:,}", f"{chains} chain{'s' if chains > 1 else ''}"),
+        content = f"{len(posterior.vocabulary):,} distinct"
+    median = f"median length: {np.median(posterior.tokens_per_group):,.0f} {unit}"
+    contexts = ", ".join(shorten(name, 40) for name in posterior.contexts) or "none"
+    chains = _count(len(np.unique(posterior.chain_of_draw)), "chain")
+    rows = [
+        ("groups", posterior.n_groups, median),
+        (unit, int(posterior.tokens_per_group.sum()), content),
+        ("clusters", posterior.n_clusters, f"consensus; {_range(clusters)}"),
+        ("topics", posterior.n_topics, _range(topics)),
+        ("contexts", len(posterior.contexts), contexts),
+        ("draws kept", posterior.n_draws, chains),
     ]
+    return [{"label": label, "value": f"{value:,}", "note": note} for label, value, note in rows]
 
 
-def _fact(label: str, value: str, note: str) -> dict[str, str]:
-    return {"label": label, "value": value, "note": note}
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def _per_group(posterior: Posterior, unit: str) -> str:
-    return f"{np.median(posterior.tokens_per_group):,.0f} {unit} in the middle one"
-
-
-def _range_over_draws(counts: list[int]) -> str:
+def _range(counts: list[int]) -> str:
     low, high = min(counts), max(counts)
     return f"{low:,} in every draw" if low == high else f"{low:,} to {high:,} in the draws"
 
 
-def checks(
-    posterior: Posterior, confidence: Floats, diagnostics: dict[str, Any]
-) -> list[dict[str, str]]:
-    """Return what was checked, each with a level ("good", "watch", "bad"), a title and a sentence.
+def checks(posterior: Posterior, confidence: Floats, diagnostics: dict[str, Any]) -> list[Check]:
+    """Return the checks of a run: level ("good", "watch", "bad"), title and text of each.
 
     Parameters
     ----------
+    posterior : Posterior
     confidence : float64 (n_groups,)
-        How firmly each group belongs to its cluster.
+        Membership of each group in its cluster.
     diagnostics : dict
-        What `diagnostic_data` returns.
+        From `diagnostic_data`.
     """
-    settled = _settled(diagnostics)
+    convergence = _convergence(diagnostics)
     found = [
-        settled,
-        _draws(diagnostics),
-        _within(settled, _clusters(posterior, confidence)),
-        _within(settled, _topics(posterior)),
+        convergence,
+        _sample_size(diagnostics),
+        _if_converged(convergence, _clusters(posterior, confidence)),
+        _if_converged(convergence, _topics(posterior)),
         _bounds(posterior, diagnostics),
         _missing(posterior),
         _small_clusters(posterior),
-        _empty(posterior),
+        _empty_groups(posterior),
     ]
     return [check for check in found if check is not None]
 
 
-def _check(level: str, title: str, text: str) -> dict[str, str]:
+def _check(level: str, title: str, text: str) -> Check:
     return {"level": level, "title": title, "text": text}
 
 
-def _within(settled: dict[str, str], check: dict[str, str] | None) -> dict[str, str] | None:
-    """Return a check that agreement among draws has passed, but not as good where none has moved.
+def _if_converged(convergence: Check, check: Check | None) -> Check | None:
+    """Qualify a good check of the draws if the run has not converged.
 
-    A chain that has just begun changes slowly, and its draws are alike for that reason alone.
+    The draws of a chain that has just started are similar only because it moves slowly.
     """
-    if check is None or settled["level"] != "bad" or check["level"] != "good":
+    if check is None or convergence["level"] != "bad" or check["level"] != "good":
         return check
     return _check(
         "watch",
-        f"{check['title']}, in this run",
-        f"{check['text']} As the run had not settled, another one may find others.",
+        f"{check['title']} in this run",
+        f"{check['text']} The run has not converged, so another run may give different results.",
     )
 
 
-def _settled(diagnostics: dict[str, Any]) -> dict[str, str]:
-    """Say whether the chains have met, by R-hat."""
+def _convergence(diagnostics: dict[str, Any]) -> Check:
     known = [row for row in diagnostics["scalars"] if math.isfinite(row["rhat"])]
-    one = diagnostics["n_chains"] == 1
     if not known:
         return _check(
-            "watch", "Settling could not be judged", "Too few draws were kept to compute R-hat."
+            "watch",
+            "Convergence could not be assessed",
+            "Too few draws were kept to compute R-hat.",
         )
     worst = max(known, key=lambda row: row["rhat"])
-    apart = f"{worst['label']}, R-hat {worst['rhat']:.2f}"
-    if worst["rhat"] > _APART:
-        title = "The run had not settled" if one else "The chains disagree"
-        text = (
-            f"The beginning and the end of the run differ ({apart}; 1.00 is agreement). "
-            "Clusters and topics are a first sketch: run more sweeps and a longer burn-in."
-            if one
-            else f"They have not reached the same place ({apart}; 1.00 is agreement). What they "
-            "share can be trusted, details may differ: run more sweeps."
+    largest = f"{worst['rhat']:.2f} ({worst['label']})"
+    one_chain = diagnostics["n_chains"] == 1
+    if worst["rhat"] > _BAD_RHAT and one_chain:
+        return _check(
+            "bad",
+            "The chain has not converged",
+            f"Its halves differ: the largest R-hat is {largest}; 1.00 means agreement. Clusters "
+            "and topics are preliminary: run more sweeps and a longer burn-in.",
         )
-        return _check("bad", title, text)
-    if one:
+    if worst["rhat"] > _BAD_RHAT:
+        return _check(
+            "bad",
+            "The chains disagree",
+            f"They have not converged to the same distribution: the largest R-hat is {largest}; "
+            "1.00 means agreement. Results common to all chains are reliable, details may differ: "
+            "run more sweeps.",
+        )
+    if one_chain:
         return _check(
             "watch",
-            "One chain looks settled",
-            f"Largest R-hat {worst['rhat']:.2f}. Whether another start would end elsewhere only "
-            "several chains can tell (n_chains=4).",
+            "The chain appears to have converged",
+            f"The largest R-hat is {largest}. Only several chains (n_chains=4) can show whether "
+            "other starting points lead to other results.",
         )
-    level = "good" if worst["rhat"] <= _AGREED else "watch"
-    return _check(level, "The chains agree", f"The largest R-hat is {worst['rhat']:.2f} ({apart}).")
+    level = "good" if worst["rhat"] <= _GOOD_RHAT else "watch"
+    return _check(level, "The chains agree", f"The largest R-hat is {largest}.")
 
 
-def _draws(diagnostics: dict[str, Any]) -> dict[str, str] | None:
+def _sample_size(diagnostics: dict[str, Any]) -> Check | None:
     known = [row for row in diagnostics["scalars"] if math.isfinite(row["ess_bulk"])]
     if not known:
         return None
     worst = min(known, key=lambda row: row["ess_bulk"])
     size = worst["ess_bulk"]
-    text = f"The least known figure ({worst['label']}) is worth {size:,.0f} independent draws."
-    if size >= _ENOUGH_DRAWS:
-        return _check("good", "Enough draws", text)
-    level = "watch" if size >= _FEW_DRAWS else "bad"
-    return _check(level, "Few independent draws", f"{text} Averages are rough: run more sweeps.")
+    text = f"The smallest effective sample size is {size:,.0f} ({worst['label']})."
+    if size >= _GOOD_SAMPLE_SIZE:
+        return _check("good", "Sufficient effective sample size", text)
+    level = "watch" if size >= _BAD_SAMPLE_SIZE else "bad"
+    text += " Estimates are imprecise: run more sweeps."
+    return _check(level, "Low effective sample size", text)
 
 
-def _clusters(posterior: Posterior, confidence: Floats) -> dict[str, str]:
-    sure = float((confidence >= _SURE).mean())
-    text = (
-        f"All groups are with the same companions in at least {_SURE:.0%} of the draws."
-        if sure == 1.0
-        else f"{min(math.floor(100 * sure), 99)}% of the groups are with the same companions in "
-        f"at least {_SURE:.0%} of the draws. The others lie between clusters: their pages say "
-        "between which."
-    )
+def _clusters(posterior: Posterior, confidence: Floats) -> Check:
     if posterior.n_draws < 5:
-        return _check(
-            "watch", "Too few draws to judge clusters", f"Only {posterior.n_draws} were kept."
-        )
-    if sure >= 0.8:
-        return _check("good", "Clusters are clear", text)
-    return _check("watch" if sure >= 0.4 else "bad", "Some clusters are blurred", text)
+        text = f"The posterior has {_count(posterior.n_draws, 'draw')}."
+        return _check("watch", "Too few draws to assess the clusters", text)
+    certain = float((confidence >= _CERTAIN).mean())
+    share = "All" if certain == 1.0 else f"{min(math.floor(100 * certain), 99)}% of the"
+    text = f"{share} groups share their cluster with the same groups in at least {_CERTAIN:.0%} of "
+    text += "the draws."
+    if certain < 1.0:
+        text += " The others are between clusters; their pages list the alternatives."
+    if certain >= 0.8:
+        return _check("good", "The clusters are stable", text)
+    return _check("watch" if certain >= 0.4 else "bad", "Some clusters are uncertain", text)
 
 
-def _topics(posterior: Posterior) -> dict[str, str] | None:
+def _topics(posterior: Posterior) -> Check | None:
     stability = posterior.topic_stability
     if not np.isfinite(stability).any():
         return None
     tokens = posterior.tokens_of_topic
-    firm = float(tokens[stability >= 0.7].sum() / max(tokens.sum(), 1))
-    text = f"Topics that come back alike in other draws hold {firm:.0%} of the content."
-    if firm >= 0.7:
-        return _check("good", "Topics come back", text)
-    return _check("watch", "Some topics change from draw to draw", text)
+    stable = float(tokens[stability >= 0.7].sum() / max(tokens.sum(), 1))
+    text = f"{stable:.0%} of the content belongs to topics with a close match in other draws."
+    if stable >= 0.7:
+        return _check("good", "The topics are stable", text)
+    return _check("watch", "Some topics vary between draws", text)
 
 
-def _bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> dict[str, str] | None:
+def _bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> Check | None:
     reached = [note for note in posterior.notes if "was reached" in note]
     if reached:
-        return _check(
-            "bad", "A bound was reached", f"{'; '.join(reached)}. Raise it, or leave it out."
-        )
+        text = f"{'; '.join(reached)}. Increase or remove it."
+        return _check("bad", "A bound was reached", text)
     if any(diagnostics["bounds"].values()):
-        return _check("good", "No bound was reached", "The bounds on clusters or topics had room.")
+        text = "The numbers of clusters and topics stayed below their bounds."
+        return _check("good", "No bound was reached", text)
     return None
 
 
-def _missing(posterior: Posterior) -> dict[str, str] | None:
+def _missing(posterior: Posterior) -> Check | None:
     parts = []
     for name, column in posterior.contexts.items():
-        without = int((~column.observed).sum())
-        if without:
-            share = without / len(column)
-            parts.append(
-                f"{clipped(name, 80)} in {without:,} of the groups"
-                + (f" ({share:.0%})" if share > 0.005 else "")
-            )
+        missing = int((~column.observed).sum())
+        if missing:
+            share = missing / len(column)
+            percent = f" ({share:.0%})" if share > 0.005 else ""
+            parts.append(f"{shorten(name, 80)} in {_count(missing, 'group')}{percent}")
     if not parts:
         return None
-    return _check(
-        "good",
-        "Some contexts are missing",
-        f"{'; '.join(parts)}. That is no problem for the model: what is missing is left open.",
-    )
+    text = f"{'; '.join(parts)}. The model integrates over missing contexts."
+    return _check("good", "Some contexts are missing", text)
 
 
-def _small_clusters(posterior: Posterior) -> dict[str, str] | None:
-    sizes = np.bincount(posterior.labels)
-    small = int((sizes < 3).sum())
+def _small_clusters(posterior: Posterior) -> Check | None:
+    small = int((np.bincount(posterior.labels) < 3).sum())
     if not small or posterior.n_groups < 10:
         return None
     return _check(
         "watch",
-        f"{small} cluster{'s' if small > 1 else ''} of one or two groups",
-        "They may be outliers, or groups that no cluster holds for long: look before naming them.",
+        f"{_count(small, 'cluster')} of one or two groups",
+        "They may be outliers or groups without a stable cluster: check them before naming them.",
     )
 
 
-def _empty(posterior: Posterior) -> dict[str, str] | None:
+def _empty_groups(posterior: Posterior) -> Check | None:
     empty = int((posterior.tokens_per_group == 0).sum())
     if not empty:
         return None
-    return _check(
-        "watch",
-        f"{empty:,} group{'s have' if empty > 1 else ' has'} no content",
-        "Their contexts alone decide their cluster.",
-    )
+    title = f"{_count(empty, 'group')} without content"
+    return _check("watch", title, "Their contexts alone determine their cluster.")
 
 
 def model_sentences(posterior: Posterior) -> list[str]:
-    """Return what the model is, a sentence each."""
+    """Return a description of the model and the run."""
     lam = posterior.priors.lam
     if lam == math.inf:
-        varying = (
+        mixture = (
             "All groups of a cluster share one mixture of topics (lam=inf, the model of the paper)."
         )
     else:
         mean = np.mean([draw.lam for draw in posterior.parameters])
-        learnt = "learnt from the data" if isinstance(lam, Gamma) else "fixed"
-        varying = (
-            "Each group has a mixture of topics of its own, around that of its cluster "
-            f"(λ = {mean:.3g}, {learnt}; the larger, the closer)."
+        learned = "learned" if isinstance(lam, Gamma) else "fixed"
+        mixture = (
+            "Each group has its own mixture of topics, which varies around that of its cluster "
+            f"(λ = {mean:.3g}, {learned}; larger values mean less variation)."
         )
     families = ", ".join(
-        f"{clipped(name, 80)} ({type(family).__name__})"
+        f"{shorten(name, 80)} ({type(family).__name__})"
         for name, family in posterior.priors.contexts.items()
     )
-    contexts = f"Contexts: {families}." if families else "There are no contexts."
     content = f"Content: {type(posterior.priors.content).__name__}."
-    seconds = posterior.trace["seconds"].sum() if "seconds" in posterior.trace else math.nan
-    took = f", {seconds:,.0f} s of sampling" if math.isfinite(seconds) else ""
-    n_sweeps = int(posterior.trace["sweep"].nunique()) if len(posterior.trace) else 0
-    run = f"{n_sweeps:,} sweeps a chain, seed {posterior.seed}{took}."
-    return [varying, f"{content} {contexts}", run]
+    trace = posterior.trace
+    seconds = trace["seconds"].sum() if "seconds" in trace else math.nan
+    time = f", {seconds:,.0f} s of sampling" if math.isfinite(seconds) else ""
+    n_sweeps = int(trace["sweep"].nunique()) if len(trace) else 0
+    return [
+        mixture,
+        f"{content} Contexts: {families or 'none'}.",
+        f"{n_sweeps:,} sweeps per chain, seed {posterior.seed}{time}.",
+    ]

@@ -1,4 +1,4 @@
-"""Numbers and texts as a page holds them: arrays in base64, JSON that no parser of HTML minds."""
+"""Encode the data of a report: arrays in base64, JSON that is safe inside HTML."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Packed", "clipped", "embedded_json", "pack", "pack_shares"]
-
 Packed = dict[str, str]
 
-# Whole numbers up to here survive a float of 32 bits.
+# Integers below it are exact in float32.
 _EXACT_IN_FLOAT32 = 2**24
 
-# Half of a surrogate pair alone cannot be written in UTF-8.
+# UTF-8 cannot encode a lone half of a surrogate pair.
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
-# "</script>", "<!--" and "]]>" would end or confuse the element that holds the JSON; the two
-# separators are ends of lines to JavaScript, though not to JSON.
+# "</script>", "<!--" and "]]>" would end the element that contains the JSON; the two separators end
+# lines in JavaScript, but not in JSON.
 _ESCAPED = "<>&\u2028\u2029"
 
 
 def pack(values: ArrayLike) -> Packed:
-    """Return an array as its type and its bytes in base64, row after row.
+    """Return an array as its type and its bytes in base64, in row-major order.
 
-    Whole numbers take the fewest bytes that hold them, fractions four unless they need eight.
+    Integers use the smallest type that fits, floats four bytes unless large values need eight.
     """
     array = np.ascontiguousarray(values)
     if array.dtype.kind == "b":
@@ -40,14 +38,23 @@ def pack(values: ArrayLike) -> Packed:
         large = np.abs(finite).max(initial=0.0) >= _EXACT_IN_FLOAT32
         array = array.astype(np.float64 if large else np.float32)
     little = array.astype(array.dtype.newbyteorder("<"))
-    name = {"u": "u", "i": "i", "f": "f"}[array.dtype.kind] + str(array.dtype.itemsize)
+    name = f"{array.dtype.kind}{array.dtype.itemsize}"
     return {"type": name, "base64": base64.b64encode(little.tobytes()).decode("ascii")}
 
 
 def pack_shares(values: ArrayLike) -> Packed:
-    """Return shares from 0 to 1 as bytes: 255 is all; NaN counts as nothing."""
+    """Return shares in 0..1 as bytes 0..255; NaN becomes 0."""
     shares = np.nan_to_num(np.asarray(values, np.float64))
     return pack(np.round(np.clip(shares, 0.0, 1.0) * 255.0).astype(np.uint8))
+
+
+def pack_lists(values: list[NDArray[Any]], shares: list[NDArray[Any]]) -> dict[str, Packed]:
+    """Return lists of indices and their shares, concatenated, with the lengths of the lists."""
+    return {
+        "lengths": pack(np.array([len(one) for one in values], np.int64)),
+        "values": pack(np.concatenate([np.zeros(0, np.int64), *values])),
+        "shares": pack(np.concatenate([np.zeros(0), *shares])),
+    }
 
 
 def _smallest(array: NDArray[Any]) -> type[np.integer[Any]]:
@@ -57,17 +64,17 @@ def _smallest(array: NDArray[Any]) -> type[np.integer[Any]]:
     for kind in (np.uint8, np.uint16, np.uint32):
         if high <= np.iinfo(kind).max:
             return kind
-    raise OverflowError(f"{high} is too large for a page")
+    raise OverflowError(f"{high} does not fit in 32 bits")
 
 
-def clipped(text: Any, most: int) -> str:
-    """Return a text of at most so many characters, the last an ellipsis where some are left out."""
+def shorten(text: Any, limit: int) -> str:
+    """Return a text of at most ``limit`` characters; a longer one ends with an ellipsis."""
     words = str(text)
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
+    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
 
 
 def embedded_json(data: Any) -> str:
-    """Return JSON that may stand between the tags of a script element."""
+    """Return JSON that can be embedded in a script element."""
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     text = _LONE_SURROGATES.sub("\ufffd", text)
     for character in _ESCAPED:
@@ -76,7 +83,7 @@ def embedded_json(data: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return the same in JSON's own types; a number that is none becomes null."""
+    """Convert to JSON types; NaN and infinity become null."""
     if isinstance(value, dict):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, np.ndarray):

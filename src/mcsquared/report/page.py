@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing else: template, style, script and data in it."""
+"""Render a report as one HTML file that contains its template, style, script and data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from mcsquared.errors import InputError
-from mcsquared.report.gather import report_data
+from mcsquared.report.data import report_data
 from mcsquared.report.packing import embedded_json
 from mcsquared.storage import check_target, write_text
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from mcsquared.estimator import MC2
     from mcsquared.posterior import Posterior
 
-__all__ = ["render", "write_report"]
-
-# In the order in which one needs another; together they are one script.
+# In order of dependence; they are concatenated to one script.
 _SCRIPTS = (
     "data.js",
     "elements.js",
@@ -49,24 +47,24 @@ def write_report(
     image_shape: tuple[int, int] | None = None,
     dimension_names: Sequence[str] | None = None,
 ) -> None:
-    """Write a report of a fitted model: one HTML file that opens in any browser, without network.
+    """Write a report of a fitted model: one HTML file for any browser, without network access.
 
     Parameters
     ----------
     model : MC2 or Posterior
-        Fitted, or read from a file; the file alone is enough.
+        Fitted, or loaded from a file.
     path : path
-        Written whole or not at all.
+        The file is written atomically.
     corpus : Corpus, texts, matrix or list of arrays, optional
-        What the model was fitted to. A model does not keep the groups' content; with it, the page
-        shows each group's own topics and a map of the groups by topics.
+        The training data. A model does not store the content of its groups; with it, the report
+        has the topics of each group and a map of the groups by topics.
     title : str, optional
-        What stands at the head of the page.
+        Title of the page.
     image_shape : (height, width), optional
-        Draw topics as images, the words or dimensions being pixels row after row. Words named
-        r0c0, r0c1, ... are drawn so unasked.
+        Draw topics as images whose pixels are the words or dimensions in row-major order. Words
+        named r0c0, r0c1, ... are drawn as images by default.
     dimension_names : sequence of str, optional
-        What the numbers of a vector are, where content is vectors.
+        Names of the dimensions if the content is vectors.
 
     Examples
     --------
@@ -88,7 +86,7 @@ def write_report(
     data = report_data(
         posterior,
         corpus,
-        title=str(title) if title is not None else "What the groups have in common",
+        title=str(title) if title is not None else "Clusters and topics",
         image_shape=image_shape,
         dimension_names=dimension_names,
         bounds=bounds,
@@ -97,16 +95,14 @@ def write_report(
 
 
 def _posterior_of(model: Any) -> tuple[Posterior, dict[str, int | None]]:
-    """Return the posterior, and the user's bounds where they are known."""
+    """Return the posterior, and the bounds of the estimator if they are known."""
     from mcsquared.posterior import Posterior
 
     if isinstance(model, Posterior):
         return model, {}
     posterior = getattr(model, "posterior_", None)
     if not isinstance(posterior, Posterior):
-        raise InputError(
-            f"model is {type(model).__name__} without a posterior, but a fitted MC2 is wanted"
-        )
+        raise InputError(f"model must be a fitted MC2 or a Posterior, got {type(model).__name__}")
     bounds = {name: getattr(model, f"max_{name}", None) for name in ("clusters", "topics")}
     return posterior, bounds
 
@@ -123,10 +119,10 @@ def _as_corpus(model: Any, posterior: Posterior, corpus: Any) -> Any:
 
 
 def render(data: dict[str, Any]) -> str:
-    """Return the page as a text.
+    """Return the page as a string.
 
-    Its policy lets it run its own script and style, known by their digests, and nothing else: it
-    can load nothing, and markup that came with the data could do nothing if it ever got in.
+    Its content security policy allows its own script and style, by their digests, and nothing
+    else: the page loads nothing, and markup injected by the data would have no effect.
     """
     from mcsquared import __version__
 
@@ -135,7 +131,7 @@ def render(data: dict[str, Any]) -> str:
         from markupsafe import Markup
     except ImportError as error:
         raise InputError(
-            "a report needs jinja2, which is not installed: pip install 'mcsquared[report]'"
+            "jinja2 is not installed; pip install 'mcsquared[report]' provides it"
         ) from error
     style = "\n".join(_asset(name) for name in _STYLES)
     script = "\n".join(["'use strict';", "(() => {", *map(_asset, _SCRIPTS), "})();"])
@@ -151,7 +147,7 @@ def render(data: dict[str, Any]) -> str:
         script_digest=_digest(script),
         data=Markup(embedded_json(data)),
     )
-    # A title may hold half of a surrogate pair, which no file can.
+    # A title may contain lone surrogates, which UTF-8 cannot encode.
     return page.encode("utf-8", "replace").decode("utf-8")
 
 

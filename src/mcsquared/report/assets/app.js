@@ -1,4 +1,4 @@
-// Which section is shown, keys, dark and light.
+// Navigation between sections, keyboard shortcuts, dark and light theme.
 
 const TABS = [
   ['overview', 'Overview', overviewView], ['map', 'Map', mapView], ['clusters', 'Clusters', clustersView],
@@ -8,7 +8,7 @@ const VIEWS = { ...Object.fromEntries(TABS.map(([name, , view]) => [name, view])
 const TAB_OF = { words: 'topics', values: 'groups', search: '' };
 
 const main = document.getElementById('main');
-let shown = { name: null, view: null };
+let current = { name: null, view: null };
 
 function parts() {
   return window.location.hash.replace(/^#\/?/, '').split('/').map((part) => {
@@ -19,12 +19,12 @@ function parts() {
 function route(focus = true) {
   const [name, ...args] = parts();
   const known = Object.hasOwn(VIEWS, name) ? name : 'overview';
-  const inside = shown.name === known && shown.view.update;
+  const inside = current.name === known && current.view.update;
   hideTip();
-  if (inside) shown.view.update(args);
+  if (inside) current.view.update(args);
   else {
-    shown = { name: known, view: VIEWS[known](args) };
-    main.replaceChildren(shown.view.element);
+    current = { name: known, view: VIEWS[known](args) };
+    main.replaceChildren(current.view.element);
   }
   for (const link of document.querySelectorAll('#tabs a')) {
     if (link.dataset.tab === (TAB_OF[known] ?? known)) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
@@ -48,9 +48,9 @@ function setUpTabs() {
 
 function setUpTheme() {
   const root = document.documentElement;
-  try { const kept = localStorage.getItem('mc2-theme'); if (kept === 'dark' || kept === 'light') root.dataset.theme = kept; } catch { /* a page from a file may not be allowed to keep anything */ }
+  try { const stored = localStorage.getItem('mc2-theme'); if (stored === 'dark' || stored === 'light') root.dataset.theme = stored; } catch { /* local storage may be disabled for files */ }
   const dark = () => (root.dataset.theme || (window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
-  const redraw = () => { const { name } = shown; if (!name) return; if (shown.view.recolour) shown.view.recolour(); else { shown.name = null; route(false); } };
+  const redraw = () => { const { name } = current; if (!name) return; if (current.view.recolour) current.view.recolour(); else { current.name = null; route(false); } };
   const toggle = () => {
     root.dataset.theme = dark() ? 'light' : 'dark';
     try { localStorage.setItem('mc2-theme', root.dataset.theme); } catch { /* as above */ }
@@ -63,10 +63,10 @@ function setUpTheme() {
 
 function setUpKeys(toggleTheme) {
   const dialog = document.getElementById('keys');
-  const keys = [['/', 'search'], ['1 to 6', 'sections'], ['[  ]', 'previous and next cluster or topic'], ['↑ ↓ Enter', 'move in a list, open'], ['arrows, + − 0', 'on the map: move, zoom, all'], ['d', 'dark or light'], ['?', 'these keys'], ['Esc', 'close']];
-  dialog.append(h('h3', {}, 'Keys'), h('dl', { class: 'values' }, keys.map(([key, text]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, text)])),
+  const keys = [['/', 'search'], ['1 to 6', 'sections'], ['[  ]', 'previous and next cluster or topic'], ['↑ ↓ Enter', 'select and open list entries'], ['arrows, + − 0', 'map: select groups, zoom, reset'], ['d', 'dark or light theme'], ['?', 'keyboard shortcuts'], ['Esc', 'close']];
+  dialog.append(h('h3', {}, 'Keyboard shortcuts'), h('dl', { class: 'values' }, keys.map(([key, text]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, text)])),
     h('form', { method: 'dialog' }, h('button', { type: 'submit' }, 'Close')));
-  // The policy of the page forbids forms to be sent, so the button closes by hand.
+  // The content security policy forbids form submission, so the button closes the dialog itself.
   dialog.querySelector('form').addEventListener('submit', (event) => { event.preventDefault(); dialog.close(); });
   const help = () => { if (!dialog.open) dialog.showModal(); };
   document.getElementById('help').addEventListener('click', help);

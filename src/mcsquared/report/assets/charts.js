@@ -1,6 +1,6 @@
-// Charts: bars, curves, traces, images, profiles and a matrix. All redraw for the width they get.
+// Charts: bars, curves, traces, images, profiles and a matrix. All adapt to the width.
 
-// A box that draws itself anew whenever its width changes.
+// A box that is redrawn when its width changes.
 function responsive(draw, className) {
   const box = h('div', { class: `chart ${className || ''}` });
   let width = 0;
@@ -17,9 +17,9 @@ function responsive(draw, className) {
 }
 
 // Bars: rows of {label (node), value, low, high, mark, text, colour, title}.
-function bars(rows, { most = null, empty = 'Nothing to show.', unit = percent, spreadNote = '' } = {}) {
+function bars(rows, { largest: limit = null, empty = 'No data.', unit = percent, spreadNote = '' } = {}) {
   if (!rows.length) return h('p', { class: 'note' }, empty);
-  const largest = most || Math.max(...rows.map((row) => Math.max(row.value, row.high || 0, row.mark || 0)), 1e-12);
+  const largest = limit || Math.max(...rows.map((row) => Math.max(row.value, row.high || 0, row.mark || 0)), 1e-12);
   const at = (x) => `${(100 * Math.max(0, Math.min(1, x / largest))).toFixed(2)}%`;
   return h('ul', { class: 'bars' }, rows.map((row) => h('li', { title: row.title },
     h('span', { class: 'bar-label' }, row.label),
@@ -99,24 +99,24 @@ function curves(points, series, { label, format = figure, height = 150, steps = 
   });
 }
 
-// Traces of several chains; what came before the first kept draw is shaded.
+// Traces of several chains, with burn-in shaded.
 function traceChart(trace, bound, height = 150) {
   return responsive((width) => {
     const [left, right, top, bottom] = [54, 8, 8, 22];
     let lowX = Infinity; let highX = -Infinity; let lowY = Infinity; let highY = -Infinity;
-    const settledFrom = Math.max(...trace.chains.map((chain) => chain.first_kept || 0));
+    const firstKept = Math.max(...trace.chains.map((chain) => chain.first_kept || 0));
     for (const chain of trace.chains) {
       chain.sweeps.forEach((sweep, i) => {
         lowX = Math.min(lowX, sweep); highX = Math.max(highX, sweep);
-        // The first few sweeps would squeeze all others into a line.
+        // The first few sweeps would dominate the scale.
         if (sweep < 0.04 * chain.sweeps[chain.sweeps.length - 1] && chain.sweeps.length > 40) return;
         if (Number.isFinite(chain.values[i])) { lowY = Math.min(lowY, chain.values[i]); highY = Math.max(highY, chain.values[i]); }
       });
     }
-    const settled = trace.chains.flatMap((chain) => chain.values.filter((v, i) => Number.isFinite(v) && chain.sweeps[i] >= settledFrom)).sort((a, b) => a - b);
-    if (settled.length > 50) {
-      // One wild sweep must not flatten all others: the middle of the kept ones sets the scale.
-      const [q1, q3] = [settled[Math.floor(settled.length / 4)], settled[Math.floor((3 * settled.length) / 4)]];
+    const keptValues = trace.chains.flatMap((chain) => chain.values.filter((v, i) => Number.isFinite(v) && chain.sweeps[i] >= firstKept)).sort((a, b) => a - b);
+    if (keptValues.length > 50) {
+      // Outliers must not dominate the scale, which is set by the quartiles of the kept sweeps.
+      const [q1, q3] = [keptValues[Math.floor(keptValues.length / 4)], keptValues[Math.floor((3 * keptValues.length) / 4)]];
       const reach = 8 * (q3 - q1) || Infinity;
       lowY = Math.max(lowY, q1 - reach); highY = Math.min(highY, q3 + reach);
     }
@@ -125,7 +125,7 @@ function traceChart(trace, bound, height = 150) {
     const x = (v) => left + ((v - lowX) / (highX - lowX || 1)) * (width - left - right);
     const y = (v) => Math.max(top - 4, Math.min(height - bottom + 4, height - bottom - ((v - lowY) / (highY - lowY)) * (height - top - bottom)));
     return s('svg', { width, height, role: 'img', 'aria-label': `trace of ${trace.label}` },
-      settledFrom > lowX && s('rect', { class: 'burnin', x: left, y: top, width: Math.max(0, x(settledFrom) - left), height: height - top - bottom }),
+      firstKept > lowX && s('rect', { class: 'burnin', x: left, y: top, width: Math.max(0, x(firstKept) - left), height: height - top - bottom }),
       ticks(lowY, highY, 3).map((t) => s('g', {},
         s('line', { class: 'grid', x1: left, x2: width - right, y1: y(t), y2: y(t) }),
         s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, figure(t, 3)))),
@@ -138,7 +138,7 @@ function traceChart(trace, bound, height = 150) {
   });
 }
 
-// Images: one number per pixel, dark where there is much.
+// Images: one number per pixel, dark for large values.
 function pixels(values, from, shape, size, label) {
   const [rows, columns] = shape;
   const scale = Math.max(1, Math.floor(size / Math.max(rows, columns)));
@@ -159,7 +159,7 @@ function pixels(values, from, shape, size, label) {
   return canvas;
 }
 
-// A row per dimension: a dot at the mean, a line of one sd each way, over the band of everything.
+// One row per dimension: mean and standard deviation, over the band of the overall distribution.
 function profile(names, mean, sd, allMean, allSd, colour, label) {
   const order = names.map((_, d) => d);
   const apart = (d) => Math.abs(mean[d] - allMean[d]) / ((allSd && allSd[d]) || 1);
@@ -169,14 +169,14 @@ function profile(names, mean, sd, allMean, allSd, colour, label) {
     const row = 26;
     const left = Math.min(130, Math.round(width * 0.34));
     const height = chosen.length * row + 22;
-    // Every dimension in units of its own spread, so that all fit one axis.
+    // Dimensions are standardised to share one axis.
     const unit = (x, d) => (x - allMean[d]) / ((allSd && allSd[d]) || 1);
     const reach = Math.max(2, ...chosen.map((d) => Math.abs(unit(mean[d], d)) + (sd ? sd[d] / ((allSd && allSd[d]) || 1) : 0)));
     const x = (t) => left + ((t + reach) / (2 * reach)) * (width - left - 60);
     return s('svg', { width, height, role: 'img', 'aria-label': label },
       s('rect', { class: 'band', x: x(-1), width: x(1) - x(-1), y: 0, height: height - 20 }),
       s('line', { class: 'axis', x1: x(0), x2: x(0), y1: 0, y2: height - 20 }),
-      s('text', { class: 'tick', x: x(0), y: height - 5, 'text-anchor': 'middle' }, 'average of all'),
+      s('text', { class: 'tick', x: x(0), y: height - 5, 'text-anchor': 'middle' }, 'overall mean'),
       chosen.map((d, i) => {
         const y = i * row + row / 2;
         const t = unit(mean[d], d);
@@ -188,17 +188,17 @@ function profile(names, mean, sd, allMean, allSd, colour, label) {
           s('text', { class: 'tick', x: width, y: y + 4, 'text-anchor': 'end' }, figure(mean[d])));
       }));
   });
-  const note = order.length > most ? `The ${most} of ${order.length} dimensions that differ most. ` : '';
+  const note = order.length > most ? `The ${most} of ${order.length} dimensions that differ most from the overall mean. ` : '';
   return h('div', {}, body, h('p', { class: 'note' },
-    `${note}Dot: mean${sd ? '; line: one standard deviation each way' : ''}. Shaded: where most of everything lies.`));
+    `${note}Dot: mean${sd ? '; line: ± one standard deviation' : ''}. Shaded: overall mean ± one standard deviation.`));
 }
 
-// A square of shares; a cell says its figures when pointed at.
+// A square matrix of shares with tooltips.
 function matrixChart(values, n, cellLabel, rowLink) {
   return responsive((width) => {
     const left = 34;
     const size = Math.max(4, Math.min(26, Math.floor((width - left - 4) / n)));
-    const canvas = h('canvas', { width: left + n * size + 1, height: left + n * size + 1, class: 'matrix', role: 'img', 'aria-label': 'How often groups of two clusters are together', tabindex: '0' });
+    const canvas = h('canvas', { width: left + n * size + 1, height: left + n * size + 1, class: 'matrix', role: 'img', 'aria-label': 'Overlap of clusters', tabindex: '0' });
     const pen = canvas.getContext('2d');
     pen.font = '11px system-ui, sans-serif';
     pen.fillStyle = css('--soft');
@@ -229,7 +229,7 @@ function matrixChart(values, n, cellLabel, rowLink) {
   });
 }
 
-// A scale from little to much that reads the same to all kinds of eyes (blue to yellow).
+// A blue to yellow scale, safe for colour-blind readers.
 function scaleStops() {
   const dark = document.documentElement.dataset.theme === 'dark'
     || (!document.documentElement.dataset.theme && window.matchMedia('(prefers-color-scheme: dark)').matches);
@@ -240,8 +240,8 @@ function scaleStops() {
 
 function scaleColour(t) {
   const stops = scaleStops();
-  const place = Math.max(0, Math.min(1, Number.isFinite(t) ? t : 0)) * (stops.length - 1);
-  const i = Math.min(stops.length - 2, Math.floor(place));
-  const part = place - i;
+  const position = Math.max(0, Math.min(1, Number.isFinite(t) ? t : 0)) * (stops.length - 1);
+  const i = Math.min(stops.length - 2, Math.floor(position));
+  const part = position - i;
   return `rgb(${stops[i].map((c, d) => Math.round(c + part * (stops[i + 1][d] - c))).join(',')})`;
 }

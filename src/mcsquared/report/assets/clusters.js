@@ -1,6 +1,6 @@
-// Clusters: a list, and beside it the one that was chosen.
+// Clusters: a list, and the selected cluster.
 
-// A picture of a topic or a cluster where the content has one: an image, or a row of means.
+// A picture of a topic or a cluster: an image, or bars of the means of vectors.
 function glyph(images, means, id, size, label) {
   if (images && page.content.image) {
     const each = page.content.image[0] * page.content.image[1];
@@ -20,7 +20,7 @@ function glyph(images, means, id, size, label) {
 
 function topicGlyph(m, size) { return glyph(topics.images, vectors && vectors.topicMean, m, size, `topic ${m}`); }
 
-// List on the left, detail on the right; on a narrow page one at a time.
+// List on the left, detail on the right; on narrow screens one at a time.
 function masterDetail({ name, title, intro, items, sorts, row, rowHeight, detail }) {
   let chosen = null;
   const list = virtualList({
@@ -28,14 +28,14 @@ function masterDetail({ name, title, intro, items, sorts, row, rowHeight, detail
     open: (id) => { window.location.hash = address(name, id); },
   });
   let sortKey = sorts[0][0];
-  let wanted = '';
+  let query = '';
   const apply = () => {
     const order = sorts.find((one) => one[0] === sortKey)[2];
-    const found = items.filter((id) => !wanted || (name === 'clusters' ? clusterName(id) : topicName(id)).toLowerCase().includes(wanted));
+    const found = items.filter((id) => !query || (name === 'clusters' ? clusterName(id) : topicName(id)).toLowerCase().includes(query));
     list.set([...found].sort((a, b) => order(a, b) || a - b));
     if (chosen !== null) list.show(chosen);
   };
-  const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${title.toLowerCase()}`, oninput: () => { wanted = filter.value.trim().toLowerCase(); apply(); } });
+  const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${title.toLowerCase()}`, oninput: () => { query = filter.value.trim().toLowerCase(); apply(); } });
   const side = h('div', { class: 'side' },
     h('div', { class: 'toolbar' }, choice('Order', sorts.map(([key, text]) => [key, text]), sortKey, (key) => { sortKey = key; apply(); }), items.length > 12 && filter),
     list.element);
@@ -45,10 +45,10 @@ function masterDetail({ name, title, intro, items, sorts, row, rowHeight, detail
     const given = args[0] === undefined ? null : Number(args[0]);
     chosen = given !== null && items.includes(given) ? given : null;
     element.classList.toggle('has-detail', chosen !== null);
-    const shown = chosen === null ? list.items[0] ?? items[0] : chosen;
+    const visible = chosen === null ? list.items[0] ?? items[0] : chosen;
     body.replaceChildren(
       h('a', { class: 'back', href: address(name) }, `‹ All ${title.toLowerCase()}`),
-      shown === undefined ? h('p', {}, `There are no ${title.toLowerCase()}: the groups have no content.`) : detail(shown));
+      visible === undefined ? h('p', {}, `There are no ${title.toLowerCase()} because the groups have no content.`) : detail(visible));
     if (chosen !== null) list.show(chosen); else list.refresh();
   };
   apply();
@@ -61,24 +61,24 @@ function stepLinks(name, id, n) {
   return h('span', { class: 'steps' }, id > 0 && one(id - 1, 'Previous', '['), id < n - 1 && one(id + 1, 'Next', ']'));
 }
 
-function mixedUpRows(k) {
-  if (k >= clusters.nMixed) return [];
-  const n = clusters.nMixed;
-  return Array.from({ length: n }, (_, other) => [other, clusters.mixedUp[k * n + other]])
+function overlapRows(k) {
+  if (k >= clusters.nOverlap) return [];
+  const n = clusters.nOverlap;
+  return Array.from({ length: n }, (_, other) => [other, clusters.overlap[k * n + other]])
     .filter(([other, share]) => other !== k && share >= 0.02).sort((a, b) => b[1] - a[1]).slice(0, 5);
 }
 
 function contentOfCluster(k) {
   if (vectors) {
     const at = k * vectors.width;
-    return card('What its content is like', null, profile(page.content.dimensions,
+    return card('Content', null, profile(page.content.dimensions,
       vectors.clusterMean.subarray(at, at + vectors.width), vectors.clusterSd && vectors.clusterSd.subarray(at, at + vectors.width),
       vectors.overallMean, vectors.overallSd, clusterColour(k), 'mean of each dimension'));
   }
-  if (clusters.images) return card('What its content looks like', `Share of its ${page.content.unit}; strong is frequent.`, glyph(clusters.images, null, k, 160, `cluster ${k}`));
+  if (clusters.images) return card('Content', `Share of its ${page.content.unit}; strong colours are frequent.`, glyph(clusters.images, null, k, 160, `cluster ${k}`));
   if (!clusters.words) return null;
   const found = clusters.words[k];
-  return card('Characteristic words', 'Frequent here, and more frequent than elsewhere.',
+  return card('Characteristic words', 'Frequent in this cluster, and more frequent than overall.',
     h('div', { class: 'chips' }, found.map(([word, lift]) => {
       const w = words.vocabulary.indexOf(word);
       return h('a', { class: 'chip', href: w >= 0 ? address('words', w) : '#/clusters', title: `${figure(lift)} times as frequent as overall` }, word, h('span', { class: 'soft' }, ` ×${figure(lift, 2)}`));
@@ -86,30 +86,30 @@ function contentOfCluster(k) {
 }
 
 function clusterDetail(k) {
-  const sure = clusters.stability[k] / 255;
-  const mixed = mixedUpRows(k);
+  const stability = clusters.stability[k] / 255;
+  const overlap = overlapRows(k);
   const typical = clusters.typical[k];
-  const all = members(k);
+  const all = groupsOfCluster(k);
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, dot(k), `Cluster ${k}`), stepLinks('clusters', k, clusters.n),
       clusters.names[k] && h('p', { class: 'lead' }, clusters.names[k])),
     h('div', { class: 'tiles small' },
       figureTile('groups', whole(clusters.size[k]), `${percent(clusters.size[k] / clusters.size.reduce((a, b) => a + b, 0))} of all`),
       figureTile(page.content.unit, whole(clusters.tokens[k]), null),
-      figureTile('how sure', percent(sure), 'two of its groups are together in this share of the draws')),
+      figureTile('stability', percent(stability), 'probability that two of its groups share a cluster')),
     columns(
-      card('Topics', 'Share of its content. Line: from the least to the greatest of the draws.',
+      card('Topics', 'Share of its content. Line: range over the draws.',
         bars(clusters.topics[k].slice(0, 10).map(([m, share, low, high]) => ({
-          label: topicLink(m), value: share, low, high, colour: clusterColour(k), title: `${percent(share)}; ${percent(low)} to ${percent(high)} over the draws`,
+          label: topicLink(m), value: share, low, high, colour: clusterColour(k), title: `${percent(share)}; ${percent(low)} to ${percent(high)} in the draws`,
         })))),
       contentOfCluster(k),
       contexts.map((_, c) => contextBlock(c, 'cluster', k, clusterColour(k))),
-      card('Typical groups', groups.ownShares ? 'Those that stay in it and have its mixture of topics.' : 'Those that stay together in most draws, longest first.', h('ol', { class: 'plain' }, typical.map(([j, score]) => h('li', {}, groupRow(j, percent(score)))))),
-      card('May be mixed up with', mixed.length ? 'How often a group of each is with a group of this.' : null,
-        mixed.length ? bars(mixed.map(([other, share]) => ({ label: clusterLink(other), value: share, colour: clusterColour(other) })), { most: 1 })
-          : h('p', { class: 'note' }, k < clusters.nMixed ? 'No other cluster: the draws keep it apart.' : 'Not computed for clusters as small as this.'))),
+      card('Typical groups', groups.ownShares ? 'Groups with high confidence and the topics of the cluster.' : 'Groups with the highest confidence, longest first.', h('ol', { class: 'plain' }, typical.map(([j, score]) => h('li', {}, groupRow(j, percent(score)))))),
+      card('Overlapping clusters', overlap.length ? 'Probability that a group of each shares a cluster with a group of this one.' : null,
+        overlap.length ? bars(overlap.map(([other, share]) => ({ label: clusterLink(other), value: share, colour: clusterColour(other) })), { largest: 1 })
+          : h('p', { class: 'note' }, k < clusters.nOverlap ? 'None.' : 'Not computed for small clusters.'))),
     all.length > typical.length && h('section', { class: 'card no-print' }, h('h3', {}, `All ${plural(all.length, 'group')}`),
-      h('p', { class: 'note' }, 'With the probability of being with the rest of the cluster.'), groupList(all, `Groups of cluster ${k}`)));
+      h('p', { class: 'note' }, 'With the probability of sharing a cluster with the other groups.'), groupList(all, `Groups of cluster ${k}`)));
 }
 
 function clustersView(args) {
@@ -120,15 +120,15 @@ function clustersView(args) {
     items: Array.from({ length: clusters.n }, (_, k) => k),
     sorts: [
       ['size', 'largest first', (a, b) => clusters.size[b] - clusters.size[a]],
-      ['sure', 'surest first', (a, b) => clusters.stability[b] - clusters.stability[a]],
-      ['unsure', 'least sure first', (a, b) => clusters.stability[a] - clusters.stability[b]],
+      ['sure', 'most stable first', (a, b) => clusters.stability[b] - clusters.stability[a]],
+      ['unsure', 'least stable first', (a, b) => clusters.stability[a] - clusters.stability[b]],
       ['name', 'by name', byName],
     ],
     rowHeight: 56,
     row: (k) => h('a', { href: address('clusters', k), class: 'item' },
       clusters.images ? glyph(clusters.images, null, k, 36, '') : dot(k),
       h('span', { class: 'grow' }, h('strong', {}, `Cluster ${k}`), h('span', { class: 'line' }, clusters.names[k] || `${whole(clusters.tokens[k])} ${page.content.unit}`)),
-      h('span', { class: 'right' }, whole(clusters.size[k]), meter(clusters.stability[k] / 255, `${percent(clusters.stability[k] / 255)} sure`))),
+      h('span', { class: 'right' }, whole(clusters.size[k]), meter(clusters.stability[k] / 255, `stability ${percent(clusters.stability[k] / 255)}`))),
     detail: clusterDetail,
   });
   view.update(args);

@@ -1,4 +1,4 @@
-// Contexts: their distributions in a cluster or a topic, and the values of one group.
+// Contexts: distributions in a cluster or a topic, and the values of a group.
 
 const AXES = { cluster: 'by_cluster', topic: 'by_topic' };
 
@@ -28,9 +28,9 @@ function categoryBars(c, of, id, colour) {
       value: row.share,
       mark: row.overall,
       colour,
-      title: `${percent(row.share)} here, ${percent(row.overall)} overall`,
+      title: `${percent(row.share)} in this ${of}, ${percent(row.overall)} overall`,
     })),
-    { empty: 'Nothing here differs from the whole.' },
+    { empty: 'No value is more frequent than overall.' },
   ));
   const many = context.categories.length > 5;
   show(many);
@@ -40,11 +40,11 @@ function categoryBars(c, of, id, colour) {
   ];
 }
 
-// Observed values of a cluster's groups as columns of a histogram, on the scale of a density.
+// Histogram of the values of a cluster's groups, scaled to a density.
 function observedColumns(context, k) {
   if (context.table !== 'curve' || !context.range || !context.values) return null;
   const [low, high] = context.range;
-  const found = members(k).map((j) => context.values[j]).filter(Number.isFinite);
+  const found = groupsOfCluster(k).map((j) => context.values[j]).filter(Number.isFinite);
   if (found.length < 2 || !(high > low)) return null;
   const byOne = context.whole && high - low < 40;
   const n = byOne ? Math.round(high - low) + 1 : 20;
@@ -55,7 +55,7 @@ function observedColumns(context, k) {
   return Array.from(counts, (count, i) => ({ from: first + i * wide, to: first + (i + 1) * wide, value: count / (found.length * wide) }));
 }
 
-// How the share of a topic goes up and down along a number.
+// The share of a topic as a function of a number.
 function overChart(context, m) {
   const n = context.over.points.length;
   const values = context.over.byTopic.subarray(m * n, (m + 1) * n);
@@ -64,7 +64,7 @@ function overChart(context, m) {
       { values: new Float32Array(n).fill(topics.share[m]), colour: 'var(--soft)', faint: true },
       { values, colour: 'var(--accent)' },
     ], { label: `share of topic ${m} by ${context.name}`, format: (x) => contextFigure(context, x, 3), dots: true, scale: true, height: 170 }),
-    h('p', { class: 'note' }, `Share of all ${page.content.unit} by ${context.name}. Dashed: its share of everything.`),
+    h('p', { class: 'note' }, `Share of all ${page.content.unit} by ${context.name}. Dashed: share overall.`),
   ];
 }
 
@@ -75,11 +75,11 @@ function contextBlock(c, of, id, colour) {
   const parts = [];
   const block = h('section', { class: 'card context' }, title);
   if (!context.table) {
-    block.append(h('p', { class: 'note' }, context.why || 'This context has no table.'));
+    block.append(h('p', { class: 'note' }, context.why || 'No distribution is available for this context.'));
     return block;
   }
   if (context.table === 'categories') {
-    parts.push(...categoryBars(c, of, id, colour), h('p', { class: 'note' }, 'Line: the share over all clusters.'));
+    parts.push(...categoryBars(c, of, id, colour), h('p', { class: 'note' }, 'Line: share in all clusters.'));
   } else if (context.table === 'vector') {
     const w = context.width;
     const rows = context[AXES[of]];
@@ -102,12 +102,12 @@ function contextBlock(c, of, id, colour) {
       steps,
       columns,
       range: context.range && [context.range[0] - 0.04 * (context.range[1] - context.range[0]), context.range[1] + 0.04 * (context.range[1] - context.range[0])],
-    }), h('p', { class: 'note' }, `${columns ? 'Columns: its groups. Line: the model. ' : ''}${steps ? 'Wide grey: all clusters.' : 'Dashed: all clusters.'}`)];
+    }), h('p', { class: 'note' }, `${columns ? 'Bars: observed values. Line: model. ' : ''}${steps ? 'Grey: all clusters.' : 'Dashed: all clusters.'}`)];
     if (of === 'topic' && context.over) {
       const holder = h('div', {});
       const show = (key) => holder.replaceChildren(...(key === 'share' ? overChart(context, id) : distribution()));
       show('share');
-      parts.push(switcher('What is drawn', [['share', `share by ${context.name}`], ['where', 'where it is']], 'share', show), holder);
+      parts.push(switcher('Chart', [['share', `share by ${context.name}`], ['where', 'distribution']], 'share', show), holder);
     } else parts.push(...distribution());
   }
   if (missing > 0) parts.push(h('p', { class: 'note' }, meter(missing, `missing in ${percent(missing)}`), ` missing in ${percent(missing)} of these groups`));
@@ -115,16 +115,16 @@ function contextBlock(c, of, id, colour) {
   return block;
 }
 
-// How much of every context is missing in every cluster: darker is more.
+// The share of missing values of each context in each cluster.
 function missingnessMap() {
   const partly = contexts.map((context, c) => [context, c]).filter(([context]) => context.missing >= 0.002);
   if (!partly.length) return null;
-  const shown = Math.min(clusters.n, 60);
-  return card('Where contexts are missing',
-    `Share of groups without the context, by cluster${shown < clusters.n ? ` (the ${shown} largest)` : ''}; brighter is more.`,
+  const n = Math.min(clusters.n, 60);
+  return card('Missing contexts',
+    `Share of groups without the context, by cluster${n < clusters.n ? ` (the ${n} largest)` : ''}; brighter colours mean more.`,
     h('div', { class: 'missing-map' }, partly.map(([context]) => h('div', { class: 'missing-row' },
       h('span', { class: 'missing-name' }, `${context.name} `, h('span', { class: 'soft' }, percent(context.missing))),
-      h('span', { class: 'missing-cells' }, Array.from({ length: shown }, (_, k) => {
+      h('span', { class: 'missing-cells' }, Array.from({ length: n }, (_, k) => {
         const share = context.missingInCluster[k];
         return h('a', {
           class: 'missing-cell', href: address('clusters', k), style: { background: scaleColour(share) },
@@ -135,7 +135,7 @@ function missingnessMap() {
 
 function groupValue(c, j) {
   const context = contexts[c];
-  if (context.kind === 'bag' && !context.items) return 'not in this page: too many';
+  if (context.kind === 'bag' && !context.items) return 'too many values for this report';
   if (context.categories) {
     const found = valuesOf(context, j);
     if (!found.length) return h('span', { class: 'soft' }, 'missing');
@@ -150,7 +150,7 @@ function groupValue(c, j) {
   const x = context.values[j];
   if (!Number.isFinite(x)) return h('span', { class: 'soft' }, 'missing');
   const text = contextFigure(context, x);
-  const value = figures(context)?.place.get(text);
+  const value = figures(context)?.index.get(text);
   return value === undefined ? text : h('a', { href: address('values', c, value) }, text);
 }
 

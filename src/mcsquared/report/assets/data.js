@@ -1,4 +1,4 @@
-// The data of the page: arrays come back from base64, lists that were joined are cut again.
+// Decode the data of the report: arrays in base64, concatenated lists.
 
 const page = JSON.parse(document.getElementById('data').textContent);
 
@@ -15,7 +15,7 @@ function unpack(packed) {
   return new ARRAYS[packed.type](bytes.buffer);
 }
 
-// Where each part of a joined list begins; one more than there are parts.
+// Offsets of the parts of a concatenated list.
 function starts(lengths) {
   const first = new Uint32Array(lengths.length + 1);
   for (let i = 0; i < lengths.length; i += 1) first[i + 1] = first[i] + lengths[i];
@@ -48,10 +48,10 @@ const clusters = {
   tokens: unpack(page.clusters.tokens),
   stability: unpack(page.clusters.stability),
   colour: unpack(page.clusters.colour),
-  mixedUp: unpack(page.clusters.mixed_up),
+  overlap: unpack(page.clusters.overlap),
   images: unpack(page.clusters.images),
 };
-clusters.nMixed = Math.round(Math.sqrt(clusters.mixedUp.length));
+clusters.nOverlap = Math.round(Math.sqrt(clusters.overlap.length));
 
 const topics = {
   ...page.topics,
@@ -69,7 +69,7 @@ const words = page.words && {
   topicShare: unpack(page.words.topic_share),
   topicsEach: page.words.n_topics_of_word,
   first: starts(unpack(page.words.lengths)),
-  words: unpack(page.words.words),
+  words: unpack(page.words.values),
   shares: unpack(page.words.shares),
 };
 
@@ -112,7 +112,7 @@ function unpackContext(raw) {
 
 const contexts = page.contexts.map(unpackContext);
 
-// Does group j have value v of a context with categories?
+// The categories of group j.
 function valuesOf(context, j) {
   if (context.kind === 'bag') {
     return context.items ? Array.from(context.items.subarray(context.first[j], context.first[j + 1])) : [];
@@ -120,9 +120,8 @@ function valuesOf(context, j) {
   return context.values[j] > 0 ? [context.values[j] - 1] : [];
 }
 
-// Values of a number or a date, as they are shown, with the groups of each; null where there are
-// too many to choose from.
-const MOST_FIGURES = 3000;
+// Distinct values of a number or a date as text, with their groups; null if there are too many.
+const MAX_FIGURES = 3000;
 const figuresOf = new Map();
 
 function figures(context) {
@@ -132,27 +131,27 @@ function figures(context) {
 
 function sharedValues(context) {
   const byNumber = new Map();
-  for (let j = 0; j < context.values.length && byNumber.size <= MOST_FIGURES; j += 1) {
+  for (let j = 0; j < context.values.length && byNumber.size <= MAX_FIGURES; j += 1) {
     const x = context.values[j];
     if (!Number.isFinite(x)) continue;
     if (!byNumber.has(x)) byNumber.set(x, []);
     byNumber.get(x).push(j);
   }
-  if (!byNumber.size || byNumber.size > MOST_FIGURES) return null;
+  if (!byNumber.size || byNumber.size > MAX_FIGURES) return null;
   const byText = new Map();
   for (const [x, found] of [...byNumber].sort((a, b) => a[0] - b[0])) {
     const text = contextFigure(context, x);
     byText.set(text, [...(byText.get(text) || []), ...found]);
   }
   const names = [...byText.keys()];
-  return { names, members: [...byText.values()], place: new Map(names.map((text, i) => [text, i])) };
+  return { names, groups: [...byText.values()], index: new Map(names.map((text, i) => [text, i])) };
 }
 
-// Names of the values that have a page of their own.
+// Names of the values that have a page.
 function valueNames(context) { return context.categories || figures(context)?.names || null; }
 
 function groupsWithValue(context, value) {
-  if (!context.categories) return figures(context).members[value];
+  if (!context.categories) return figures(context).groups[value];
   const found = [];
   if (context.kind === 'bag') {
     if (!context.items) return found;
@@ -167,17 +166,17 @@ function groupsWithValue(context, value) {
   return found;
 }
 
-// Groups of each cluster, made when first asked for.
-let membersOfCluster = null;
-function members(k) {
-  if (!membersOfCluster) {
-    membersOfCluster = Array.from({ length: clusters.n }, () => []);
-    for (let j = 0; j < groups.n; j += 1) membersOfCluster[groups.cluster[j]].push(j);
+// Groups of each cluster, computed on first use.
+let groupsByCluster = null;
+function groupsOfCluster(k) {
+  if (!groupsByCluster) {
+    groupsByCluster = Array.from({ length: clusters.n }, () => []);
+    for (let j = 0; j < groups.n; j += 1) groupsByCluster[groups.cluster[j]].push(j);
   }
-  return membersOfCluster[k] || [];
+  return groupsByCluster[k] || [];
 }
 
-// The share of a topic in a group, as far as the page knows it.
+// The share of a topic in a group; 0 if it is not among the largest.
 function topicShareOf(j, m) {
   for (let i = j * groups.topicsEach; i < (j + 1) * groups.topicsEach; i += 1) {
     if (groups.topic[i] === m) return groups.topicShare[i] / 255;

@@ -1,4 +1,4 @@
-// Diagnostics: traces of all chains, R-hat and sample sizes, room for clusters and topics.
+// Diagnostics: traces of all chains, R-hat and effective sample sizes, truncation.
 
 function rhatClass(x) { return Number.isFinite(x) ? (x > 1.1 ? 'bad' : x > 1.05 ? 'watch' : 'good') : ''; }
 function essClass(x) { return Number.isFinite(x) ? (x < 50 ? 'bad' : x < 200 ? 'watch' : 'good') : ''; }
@@ -16,8 +16,8 @@ function scalarTable() {
 
 function histogramCard(title, [values, times], consensus) {
   const total = times.reduce((a, b) => a + b, 0);
-  const rows = values.map((value, i) => ({ label: h('span', {}, `${value}`, value === consensus && h('span', { class: 'soft' }, ' shown here')), value: times[i] / total }));
-  return card(title, 'Share of the kept draws with so many.', bars(rows.length > 14 ? binned(values, times, total) : rows));
+  const rows = values.map((value, i) => ({ label: h('span', {}, `${value}`, value === consensus && h('span', { class: 'soft' }, ' in this report')), value: times[i] / total }));
+  return card(title, 'Share of the kept draws.', bars(rows.length > 14 ? binned(values, times, total) : rows));
 }
 
 function binned(values, times, total) {
@@ -43,16 +43,16 @@ function diagnosticsView() {
   const element = h('div', { class: 'view' },
     h('h2', { tabindex: '-1' }, 'Diagnostics'),
     h('ul', { class: 'checks card' }, page.checks.map(checkRow)),
-    card('Figures behind it', 'R-hat compares parts of the run: near 1 is agreement, above 1.1 is not. ESS: how many independent draws the run is worth.', scalarTable()),
-    h('h3', { class: 'section' }, 'Traces'), h('p', { class: 'note' }, 'After the shaded part (not used) lines should wander around one level, and those of several chains around the same one.'), legend,
+    card('Convergence', 'R-hat compares chains and their halves: 1 means agreement, above 1.1 they disagree. ESS is the effective sample size.', scalarTable()),
+    h('h3', { class: 'section' }, 'Traces'), h('p', { class: 'note' }, 'After burn-in (shaded) each line should fluctuate around a constant level, the same for all chains.'), legend,
     columns( found.traces.map((trace) => h('section', { class: 'card' },
       h('h3', {}, trace.label, bounds[trace.name] && h('span', { class: 'soft' }, ` bound ${bounds[trace.name]}`)), traceChart(trace, bounds[trace.name])))),
     columns(
       histogramCard('Clusters in the draws', found.kept.clusters, clusters.n),
       histogramCard('Topics in the draws', found.kept.topics, topics.n),
-      slots.length > 0 && card('Room for clusters and topics', 'The truncation grows by itself; in use at most, of the room made.', bars(slots, { most: 1 }))),
-    clusters.nMixed > 1 && card('Which clusters are mixed up', `How often a group of one is with a group of the other, over the draws${clusters.nMixed < clusters.n ? `; the ${clusters.nMixed} largest clusters` : ''}. A clear clustering is bright on the diagonal alone.`,
-      matrixChart(clusters.mixedUp, clusters.nMixed, (a, b) => `Clusters ${a} and ${b}: together in ${percent(clusters.mixedUp[a * clusters.nMixed + b])}`, (a) => address('clusters', a))),
-    page.notes.length > 0 && card('Notes of the run', null, h('ul', {}, page.notes.map((note) => h('li', {}, note)))));
+      slots.length > 0 && card('Truncation', 'Largest number of occupied clusters and topics, relative to the truncation, which grows automatically.', bars(slots, { largest: 1 }))),
+    clusters.nOverlap > 1 && card('Overlap of clusters', `Probability that groups of two clusters share one in a draw${clusters.nOverlap < clusters.n ? `, for the ${clusters.nOverlap} largest clusters` : ''}. In a stable clustering only the diagonal is bright.`,
+      matrixChart(clusters.overlap, clusters.nOverlap, (a, b) => `Clusters ${a} and ${b}: ${percent(clusters.overlap[a * clusters.nOverlap + b])}`, (a) => address('clusters', a))),
+    page.notes.length > 0 && card('Notes', null, h('ul', {}, page.notes.map((note) => h('li', {}, note)))));
   return { element, title: 'Diagnostics' };
 }

@@ -1,4 +1,4 @@
-// Elements of the page. Text from data enters as text alone: nothing here parses markup.
+// Elements of the page. Text from the data is inserted as text; markup is never parsed.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -24,7 +24,7 @@ function s(tag, options, ...children) {
   return fill(document.createElementNS(SVG, tag), options, children);
 }
 
-// Numbers as people read them -------------------------------------------------------------------
+// Formatting of numbers -------------------------------------------------------------------------
 
 const wholeFormat = new Intl.NumberFormat('en');
 function whole(x) { return wholeFormat.format(Math.round(x)); }
@@ -52,7 +52,7 @@ function dateOf(days) {
   return Number.isNaN(date.getTime()) ? '–' : date.toISOString().slice(0, 10);
 }
 
-// A value on the scale of a context: years without commas, dates as dates.
+// Format a value of a context: years without commas, dates as dates.
 function contextFigure(context, x, digits = 4) {
   if (!Number.isFinite(x)) return 'missing';
   if (context.kind === 'date') return dateOf(x);
@@ -60,7 +60,7 @@ function contextFigure(context, x, digits = 4) {
   return figure(x, digits);
 }
 
-// Links between the parts ------------------------------------------------------------------------
+// Links -----------------------------------------------------------------------------------------
 
 function address(...parts) { return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}`; }
 
@@ -73,13 +73,13 @@ function dot(k) {
 function clusterName(k) { return clusters.names[k] ? `${k} · ${clusters.names[k]}` : `${k}`; }
 function topicName(m) { return topics.names[m] ? `${m} · ${topics.names[m]}` : `${m}`; }
 
-// A bare number says nothing in a list of clusters, words and numbers.
+// A bare number would be ambiguous in a list of clusters, words and numbers.
 function groupName(j) {
   const name = groups.names[j];
   return /^\d{1,9}$/.test(name) ? `Group ${name}` : name || `Group ${j}`;
 }
 
-// In bars and lists the name has little room: "Cluster" and "Topic" only where there is no name.
+// Bars and lists are narrow: "Cluster" and "Topic" only if there is no name.
 function clusterLink(k) {
   return h('a', { class: 'link', href: address('clusters', k), title: `Cluster ${clusterName(k)}` }, dot(k), h('span', {}, clusters.names[k] ? clusterName(k) : `Cluster ${k}`));
 }
@@ -92,14 +92,14 @@ function groupLink(j) {
   return h('a', { class: 'link', href: address('groups', j) }, dot(groups.cluster[j]), h('span', {}, groupName(j)));
 }
 
-// Parts of pages ---------------------------------------------------------------------------------
+// Building blocks -------------------------------------------------------------------------------
 
 function card(title, note, ...children) {
   return h('section', { class: 'card' },
     title && h('h3', {}, title), note && h('p', { class: 'note' }, note), ...children);
 }
 
-// Cards beside and below each other, as many columns as there is room for.
+// Cards in as many columns as fit.
 function columns(...children) {
   return h('div', { class: 'columns' }, children.flat(2).filter(Boolean).map((child) => h('div', { class: 'cell' }, child)));
 }
@@ -132,7 +132,7 @@ function switcher(label, options, value, onchange) {
   return h('div', { class: 'switch', role: 'group', 'aria-label': label }, buttons);
 }
 
-// Tooltips follow the pointer; what they say is said elsewhere for those without one -------------
+// Tooltips follow the pointer; their content is also available elsewhere ------------------------
 
 const tip = document.getElementById('tip');
 

@@ -1,12 +1,12 @@
-// Groups: all of them in one list, and a page for each; pages for words and for context values.
+// Groups: the list of all groups and the selected one; pages of words and of context values.
 
-function groupsLike(j, most) {
-  // Cosine of the topics that the page knows, among groups of the same cluster.
+function similarGroups(j, limit) {
+  // Cosine of the largest topic shares, among groups of the same cluster.
   const each = groups.topicsEach;
   const own = new Map();
   for (let i = j * each; i < (j + 1) * each; i += 1) own.set(groups.topic[i], groups.topicShare[i]);
   const best = [];
-  for (const other of members(groups.cluster[j])) {
+  for (const other of groupsOfCluster(groups.cluster[j])) {
     if (other === j) continue;
     let product = 0; let square = 0;
     for (let i = other * each; i < (other + 1) * each; i += 1) {
@@ -15,10 +15,10 @@ function groupsLike(j, most) {
       if (own.has(groups.topic[i])) product += share * own.get(groups.topic[i]);
     }
     const score = square > 0 ? product / Math.sqrt(square) : 0;
-    if (best.length < most || score > best[best.length - 1][1]) {
+    if (best.length < limit || score > best[best.length - 1][1]) {
       best.push([other, score]);
       best.sort((a, b) => b[1] - a[1]);
-      if (best.length > most) best.pop();
+      if (best.length > limit) best.pop();
     }
   }
   return best;
@@ -26,7 +26,7 @@ function groupsLike(j, most) {
 
 function groupDetail(j) {
   const k = groups.cluster[j];
-  const sure = groups.confidence[j] / 255;
+  const confidence = groups.confidence[j] / 255;
   const choices = [];
   for (let i = j * groups.choicesEach; i < (j + 1) * groups.choicesEach; i += 1) {
     if (groups.choice[i] > 0) choices.push([groups.choice[i] - 1, groups.choiceShare[i] / 255]);
@@ -36,17 +36,17 @@ function groupDetail(j) {
     if (groups.topicShare[i] > 0) topicRows.push({ label: topicLink(groups.topic[i]), value: groups.topicShare[i] / 255 });
   }
   const number = groups.numbers ? groups.numbers[j] : j;
-  const like = groups.ownShares ? groupsLike(j, 8) : [];
+  const similar = groups.ownShares ? similarGroups(j, 8) : [];
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, groupName(j)),
-      h('p', { class: 'note' }, h('span', { title: 'counted from 0' }, `row ${number} of the data`), ` · ${whole(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
+      h('p', { class: 'note' }, h('span', { title: 'starting from 0' }, `row ${number} of the data`), ` · ${whole(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
     columns(
       h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
-        h('p', { class: 'note' }, meter(sure, `${percent(sure)} sure`), ` together with a group of this cluster with probability ${percent(sure)}`),
-        choices.length > 1 && [h('h4', {}, 'Over the draws it was in'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { most: 1 })]),
-      card('Topics', `${groups.ownShares ? 'Share of its content' : 'Of the clusters it was in'}${topicRows.length < topics.n ? `: the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
+        h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` shares a cluster with another group of this cluster with probability ${percent(confidence)}`),
+        choices.length > 1 && [h('h4', {}, 'Share of the draws in'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { largest: 1 })]),
+      card('Topics', `${groups.ownShares ? 'Share of its content' : 'Topics of its clusters'}${topicRows.length < topics.n ? `, the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
       contexts.length > 0 && card('Contexts', null, groupContexts(j)),
-      like.length > 0 && card('Groups like it', 'The same cluster and the same topics.', h('ol', { class: 'plain' }, like.map(([other]) => h('li', {}, groupRow(other, percent(groups.confidence[other] / 255))))))));
+      similar.length > 0 && card('Similar groups', 'Same cluster, similar topics.', h('ol', { class: 'plain' }, similar.map(([other]) => h('li', {}, groupRow(other, percent(groups.confidence[other] / 255))))))));
 }
 
 function groupsView(args) {
@@ -79,7 +79,7 @@ function groupsView(args) {
     h('div', { class: 'split' },
       h('div', { class: 'side' },
         h('div', { class: 'toolbar' },
-          choice('Order', [['order', 'as in the data'], ['name', 'by name'], ['unsure', 'least sure first'], ['sure', 'surest first'], ['long', 'longest first'], ['cluster', 'by cluster']], key, (next) => { key = next; apply(); }), input), count, list.element), body));
+          choice('Order', [['order', 'as in the data'], ['name', 'by name'], ['unsure', 'lowest confidence first'], ['sure', 'highest confidence first'], ['long', 'longest first'], ['cluster', 'by cluster']], key, (next) => { key = next; apply(); }), input), count, list.element), body));
   const update = (next) => {
     const given = next[0] === undefined ? null : Number(next[0]);
     chosen = given !== null && given >= 0 && given < groups.n ? given : null;
@@ -102,9 +102,9 @@ function wordView(args) {
   const word = words.vocabulary[w];
   const using = clusters.words ? clusters.words.map((list, k) => [k, list.find(([other]) => other === word)]).filter((pair) => pair[1]) : [];
   const element = h('div', { class: 'view' }, h('p', { class: 'note' }, 'Word'), h('h2', { tabindex: '-1' }, word),
-    h('p', {}, `${whole(words.frequency[w])} times in the data, ${percent(words.overall[w])} of everything.`),
-    columns( card('Topics it belongs to', 'Where its occurrences go.', bars(rows, { most: 1 })),
-      using.length > 0 && card('Characteristic of', 'Times as frequent as overall.', bars(using.map(([k, pair]) => ({ label: clusterLink(k), value: pair[1], text: `×${figure(pair[1])}`, colour: clusterColour(k) }))))));
+    h('p', {}, `${whole(words.frequency[w])} occurrences, ${percent(words.overall[w])} of the content.`),
+    columns( card('Topics', 'Distribution of its occurrences over topics.', bars(rows, { largest: 1 })),
+      using.length > 0 && card('Characteristic of', 'Frequency relative to the overall frequency.', bars(using.map(([k, pair]) => ({ label: clusterLink(k), value: pair[1], text: `×${figure(pair[1])}`, colour: clusterColour(k) }))))));
   return { element, title: word };
 }
 
@@ -124,14 +124,14 @@ function valueView(args) {
   const element = h('div', { class: 'view' }, h('p', { class: 'note' }, context.name), h('h2', { tabindex: '-1' }, names[value]),
     h('p', {}, `${plural(context.groupsWith ? context.groupsWith[value] : found.length, 'group')} with this value.`),
     columns(
-      card('Clusters', 'Groups with this value in each; in brackets their share of the cluster.', bars(top(counts).map(([k, count]) => ({
+      card('Clusters', 'Groups with this value. In brackets: share of the cluster.', bars(top(counts).map(([k, count]) => ({
         label: clusterLink(k), value: count, text: `${whole(count)} (${percent(count / clusters.size[k])})`, colour: clusterColour(k),
       })))),
-      card('Topics', `Of these groups, on average${groups.topicsEach < topics.n ? `; of each group its ${groups.topicsEach} largest count` : ''}.`, bars(top(shares).map(([m, sum]) => ({ label: topicLink(m), value: sum / found.length }))))),
+      card('Topics', `Average over these groups${groups.topicsEach < topics.n ? `, of the ${groups.topicsEach} largest topics of each group` : ''}.`, bars(top(shares).map(([m, sum]) => ({ label: topicLink(m), value: sum / found.length }))))),
     found.length > 0 && h('section', { class: 'card' }, h('h3', {}, 'Groups'), groupList(found, 'Groups with this value')));
   return { element, title: names[value] };
 }
 
 function missingView(what) {
-  return { element: h('div', { class: 'view' }, h('h2', { tabindex: '-1' }, `There is no such ${what}`), h('p', {}, h('a', { href: '#/overview' }, 'Back to the overview'))), title: 'Not found' };
+  return { element: h('div', { class: 'view' }, h('h2', { tabindex: '-1' }, `This ${what} does not exist`), h('p', {}, h('a', { href: '#/overview' }, 'Back to the overview'))), title: 'Not found' };
 }

@@ -1,4 +1,4 @@
-// Lists of any length: only the rows in sight are in the page. Arrow keys move, Enter opens.
+// Lists of any length: only visible rows are rendered. Arrow keys select, Enter opens.
 
 function virtualList({ rowHeight, label, row, open, current = null, className = '' }) {
   let items = [];
@@ -74,7 +74,7 @@ function groupRow(j, note) {
     note && h('span', { class: 'soft' }, note));
 }
 
-// A list of groups with their confidence, as tall as it needs to be up to a limit.
+// A list of groups with their confidence, up to a maximum height.
 function groupList(found, label, note) {
   const list = virtualList({
     rowHeight: 34,

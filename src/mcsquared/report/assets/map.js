@@ -1,6 +1,6 @@
-// The map: points on a canvas, with pan, zoom, hover, click and keys; quick for 100,000 of them.
+// The map: points on a canvas with pan, zoom, hover, click and keys, fast for 100,000 points.
 
-const CELLS = 96; // of the grid that finds the point under the pointer, each way
+const CELLS = 96; // per side of the grid that finds the point under the pointer
 
 function pointGrid(map) {
   const cell = (x, y) => Math.min(CELLS - 1, Math.floor((x * CELLS) / 65536)) * CELLS + Math.min(CELLS - 1, Math.floor((y * CELLS) / 65536));
@@ -19,12 +19,12 @@ function rgbOf(colour) {
 }
 
 function mapCanvas({ onhover, onopen }) {
-  const canvas = h('canvas', { class: 'map', tabindex: '0', role: 'application', 'aria-label': 'Map of groups. Arrow keys go from group to group, Enter opens one, plus and minus zoom, 0 shows all.' });
+  const canvas = h('canvas', { class: 'map', tabindex: '0', role: 'application', 'aria-label': 'Map of groups. Arrow keys select a group, Enter opens it, plus and minus zoom, 0 resets the view.' });
   let map = groups.maps.clusters;
   let mapName = 'clusters';
   const grids = {};
   let view = { x: 0, y: 0, zoom: 1 };
-  let colours = null; // of the discs; grey where the groups' colours mean something else
+  let colours = null; // of the discs; grey if colours do not mean clusters
   let classOf = (j) => groups.cluster[j];
   let classColour = [];
   let highlight = null; // a cluster
@@ -40,7 +40,7 @@ function mapCanvas({ onhover, onopen }) {
   };
   let [endX, endY] = extent();
 
-  // From map units to pixels of the page.
+  // Map units to pixels.
   const px = (x) => (x - view.x) * scale * view.zoom + width / 2;
   const py = (y) => (y - view.y) * scale * view.zoom + height / 2;
 
@@ -54,7 +54,7 @@ function mapCanvas({ onhover, onopen }) {
     return true;
   }
 
-  function home() { view = { x: endX / 2, y: endY / 2, zoom: 1 }; }
+  function resetView() { view = { x: endX / 2, y: endY / 2, zoom: 1 }; }
 
   function sortByClass() {
     const n = groups.n;
@@ -68,11 +68,11 @@ function mapCanvas({ onhover, onopen }) {
 
   function radius() {
     if (mapName === 'clusters') {
-      // Groups of a disc are 1.77 of its units apart: touching, but not hiding each other.
+      // Groups of a disc are 1.77 units apart: they touch without overlapping.
       return Math.max(0.6, Math.min(9, (0.74 * 65535 * scale * view.zoom) / map.scale));
     }
-    const room = Math.sqrt((width * height) / Math.max(60, groups.n));
-    return Math.max(0.7, Math.min(6, 0.15 * room)) * Math.min(3, view.zoom ** 0.6);
+    const spacing = Math.sqrt((width * height) / Math.max(60, groups.n));
+    return Math.max(0.7, Math.min(6, 0.15 * spacing)) * Math.min(3, view.zoom ** 0.6);
   }
 
   let queued = false;
@@ -90,7 +90,7 @@ function mapCanvas({ onhover, onopen }) {
     pen.clearRect(0, 0, width, height);
     const r = radius();
     if (mapName === 'clusters') paintDiscs(pen);
-    if (r < 1.6) paintDust(pen, r);
+    if (r < 1.6) paintPixels(pen, r);
     else paintDots(pen, r);
     pen.globalAlpha = 1;
     paintLabels(pen);
@@ -115,16 +115,16 @@ function mapCanvas({ onhover, onopen }) {
     }
   }
 
-  // Very many points are a few pixels each, written at once: a tenth of the time of drawing them.
-  let dust = null;
-  function paintDust(pen, r) {
-    if (!dust || dust.canvas.width !== canvas.width || dust.canvas.height !== canvas.height) {
+  // Small points are written as pixels, ten times faster than arcs.
+  let pixelLayer = null;
+  function paintPixels(pen, r) {
+    if (!pixelLayer || pixelLayer.canvas.width !== canvas.width || pixelLayer.canvas.height !== canvas.height) {
       const sheet = document.createElement('canvas');
       sheet.width = canvas.width; sheet.height = canvas.height;
-      dust = { canvas: sheet, pen: sheet.getContext('2d'), image: new ImageData(canvas.width, canvas.height) };
-      dust.pixels = new Uint32Array(dust.image.data.buffer);
+      pixelLayer = { canvas: sheet, pen: sheet.getContext('2d'), image: new ImageData(canvas.width, canvas.height) };
+      pixelLayer.pixels = new Uint32Array(pixelLayer.image.data.buffer);
     }
-    const { pixels: sheet, image } = dust;
+    const { pixels: sheet, image } = pixelLayer;
     sheet.fill(0);
     const side = Math.max(1, Math.round(2 * r * ratio));
     for (let c = 0; c < classColour.length; c += 1) {
@@ -139,11 +139,11 @@ function mapCanvas({ onhover, onopen }) {
         for (let a = 0; a < side; a += 1) for (let b = 0; b < side; b += 1) sheet[(y + a) * image.width + x + b] = dot;
       }
     }
-    dust.pen.putImageData(image, 0, 0);
-    pen.drawImage(dust.canvas, 0, 0, width, height);
+    pixelLayer.pen.putImageData(image, 0, 0);
+    pen.drawImage(pixelLayer.canvas, 0, 0, width, height);
   }
 
-  // A disc's centre and radius in map units.
+  // Centre and radius of a disc in map units.
   function disc(k) {
     const unit = 65535 / map.scale;
     return [(clusters.centre[k][0] - map.low[0]) * unit, (clusters.centre[k][1] - map.low[1]) * unit, clusters.radius[k] * unit];
@@ -158,23 +158,23 @@ function mapCanvas({ onhover, onopen }) {
     pen.globalAlpha = 1;
   }
 
-  function labelPlaces() {
+  function labelPositions() {
     if (mapName === 'clusters') {
       return Array.from({ length: clusters.n }, (_, k) => { const [x, y, r] = disc(k); return [k, x, y, r]; });
     }
     return Array.from({ length: clusters.n }, (_, k) => {
-      const own = members(k).slice(0, 400);
-      const xs = own.map((j) => map.x[j]).sort((a, b) => a - b); const ys = own.map((j) => map.y[j]).sort((a, b) => a - b);
+      const some = groupsOfCluster(k).slice(0, 400);
+      const xs = some.map((j) => map.x[j]).sort((a, b) => a - b); const ys = some.map((j) => map.y[j]).sort((a, b) => a - b);
       return [k, xs[xs.length >> 1] || 0, ys[ys.length >> 1] || 0, 0];
     });
   }
 
-  let places = null;
+  let positions = null;
   function paintLabels(pen) {
-    if (!places) places = labelPlaces();
+    if (!positions) positions = labelPositions();
     const taken = [];
     pen.textAlign = 'center'; pen.lineJoin = 'round';
-    for (const [k, x, y, r] of places) {
+    for (const [k, x, y, r] of positions) {
       if (highlight !== null && highlight !== k) continue;
       const large = clusters.size[k] > 0.02 * groups.n;
       if (!large && view.zoom < 2 && highlight !== k && clusters.n > 12) continue;
@@ -183,11 +183,11 @@ function mapCanvas({ onhover, onopen }) {
       const text = clusters.names[k] && !(few && view.zoom < 1.6) ? `${k} ${clusters.names[k].split(', ').slice(0, 2).join(', ')}` : String(k);
       const reach = r * scale * view.zoom;
       let cut = text.length > 30 ? `${text.slice(0, 29)}…` : text;
-      // A label much wider than its disc would lie over the neighbours.
+      // A label much wider than its disc would cover its neighbours.
       if (reach > 26 && pen.measureText(cut).width > 2.1 * reach) cut = cut.split(', ')[0];
       const wide = pen.measureText(cut).width;
       const cx = Math.min(width - wide / 2 - 4, Math.max(wide / 2 + 4, px(x)));
-      // In the middle of a disc that has room for it, above one that has not.
+      // In the centre of a large disc, above a small one.
       const cy = Math.max(14, reach > 26 || !r ? py(y) + 4 : py(y) - reach - radius() - 5);
       const box = [cx - wide / 2 - 3, cy - 12, cx + wide / 2 + 3, cy + 4];
       if (box[0] > width || box[2] < 0 || box[1] > height || box[3] < 0) continue;
@@ -199,7 +199,7 @@ function mapCanvas({ onhover, onopen }) {
     }
   }
 
-  // The nearest group within so many pixels of a place on the page, or -1.
+  // The closest group within a number of pixels of a position, or -1.
   function nearest(x, y, reach) {
     const grid = grids[mapName] || (grids[mapName] = pointGrid(map));
     const mx = (x - width / 2) / (scale * view.zoom) + view.x;
@@ -227,7 +227,7 @@ function mapCanvas({ onhover, onopen }) {
     draw();
   }
 
-  // The nearest group in one direction from the selected one.
+  // The closest group in one direction from the selected one.
   function step(dx, dy) {
     if (selected < 0) { select(nearest(width / 2, height / 2, Math.max(width, height))); return; }
     let best = Infinity; let found = selected;
@@ -291,7 +291,7 @@ function mapCanvas({ onhover, onopen }) {
   canvas.addEventListener('pointercancel', release);
   canvas.addEventListener('pointerleave', () => { if (hovered >= 0) { hovered = -1; draw(); } onhover(-1); });
   canvas.addEventListener('wheel', (event) => {
-    // Without a key the wheel scrolls the page, unless one has begun to look closer.
+    // The wheel scrolls the page unless a modifier key is pressed or the map has the focus.
     if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas) return;
     event.preventDefault();
     zoomAt(event.offsetX, event.offsetY, Math.exp(-event.deltaY * 0.0015));
@@ -302,23 +302,23 @@ function mapCanvas({ onhover, onopen }) {
     else if (event.key === 'Enter' && selected >= 0) onopen(selected);
     else if (event.key === '+' || event.key === '=') zoomAt(width / 2, height / 2, 1.4);
     else if (event.key === '-') zoomAt(width / 2, height / 2, 1 / 1.4);
-    else if (event.key === '0') { home(); draw(); } else return;
+    else if (event.key === '0') { resetView(); draw(); } else return;
     event.preventDefault();
   });
   new ResizeObserver(() => { if (fit()) draw(); }).observe(canvas);
-  home();
+  resetView();
 
   return {
     element: canvas,
     draw,
     colourBy(next, palette, base) { classOf = next; classColour = palette; colours = base; order = null; draw(); },
     use(name) {
-      mapName = name; map = groups.maps[name]; places = null; [endX, endY] = extent(); home(); fit(); draw();
+      mapName = name; map = groups.maps[name]; positions = null; [endX, endY] = extent(); resetView(); fit(); draw();
     },
     show(j) { select(j); },
     highlight(k) { highlight = k; draw(); },
     zoom(factor) { zoomAt(width / 2, height / 2, factor); },
-    home() { home(); draw(); },
+    reset() { resetView(); draw(); },
     paint,
     at(j) { return [px(map.x[j]), py(map.y[j])]; },
   };

@@ -1,7 +1,7 @@
-// The section around the map: what colours mean, what is under the pointer.
+// The map section: layout, colours, legend, the group under the pointer.
 
-// Nearly the least and nearly the greatest of some numbers: one far off must not take the colours.
-function nearlyAll(values) {
+// The 2% and 98% quantiles, so that outliers do not determine the colours.
+function colourRange(values) {
   const step = Math.max(1, Math.floor(values.length / 5000));
   const known = [];
   for (let i = 0; i < values.length; i += step) if (Number.isFinite(values[i])) known.push(values[i]);
@@ -10,7 +10,7 @@ function nearlyAll(values) {
 }
 
 function colourChoices() {
-  const options = [['cluster', 'cluster'], ['confidence', 'how sure']];
+  const options = [['cluster', 'cluster'], ['confidence', 'confidence']];
   contexts.forEach((context, c) => {
     if (context.kind === 'vector' || (context.kind === 'bag' && !context.items) || !context.values) return;
     options.push([`context:${c}`, context.name]);
@@ -19,7 +19,7 @@ function colourChoices() {
   return options;
 }
 
-// For a choice: the class of each group, the colours of the classes, and a legend.
+// The class of each group, the colours of the classes, and a legend.
 function colouring(choiceKey) {
   const base = Array.from({ length: 10 }, (_, i) => css(`--c${i}`));
   const ramp = Array.from({ length: 24 }, (_, i) => scaleColour(i / 23));
@@ -32,27 +32,27 @@ function colouring(choiceKey) {
   });
   if (choiceKey === 'confidence') return { base, ...scaled((j) => groups.confidence[j] / 255, 0, 1, percent) };
   if (choiceKey === 'tokens') {
-    return { base, ...scaled((j) => groups.tokens[j], ...nearlyAll(groups.tokens), whole) };
+    return { base, ...scaled((j) => groups.tokens[j], ...colourRange(groups.tokens), whole) };
   }
   if (choiceKey.startsWith('context:')) {
     const c = Number(choiceKey.slice(8));
     const context = contexts[c];
     if (!context.categories) {
-      const [low, high] = nearlyAll(context.values);
+      const [low, high] = colourRange(context.values);
       return { base, ...scaled((j) => context.values[j], low, high, (x) => contextFigure(context, x)) };
     }
     const frequent = Array.from(context.groupsWith, (count, v) => [count, v]).sort((a, b) => b[0] - a[0]).slice(0, 8).map((pair) => pair[1]);
-    const place = new Map(frequent.map((v, i) => [v, i + 1]));
+    const index = new Map(frequent.map((v, i) => [v, i + 1]));
     return {
       base,
       classOf: (j) => {
-        if (context.kind !== 'bag') return place.get(context.values[j] - 1) || 0;
-        for (let i = context.first[j]; i < context.first[j + 1]; i += 1) if (place.has(context.items[i])) return place.get(context.items[i]);
+        if (context.kind !== 'bag') return index.get(context.values[j] - 1) || 0;
+        for (let i = context.first[j]; i < context.first[j + 1]; i += 1) if (index.has(context.items[i])) return index.get(context.items[i]);
         return 0;
       },
       palette: [missing, ...base.slice(0, 8)],
       legend: h('div', { class: 'legend' }, frequent.map((v, i) => h('a', { class: 'chip', href: address('values', c, v) },
-        h('span', { class: 'dot', style: { background: `var(--c${i})` } }), context.categories[v])), h('span', { class: 'soft' }, 'others grey')),
+        h('span', { class: 'dot', style: { background: `var(--c${i})` } }), context.categories[v])), h('span', { class: 'soft' }, 'other values are grey')),
     };
   }
   return { base, classOf: (j) => groups.cluster[j], palette: Array.from(clusters.colour, (c) => base[c]), legend: null };
@@ -61,20 +61,20 @@ function colouring(choiceKey) {
 function groupSummary(j) {
   const k = groups.cluster[j];
   const rows = [h('div', { class: 'tip-title' }, groupName(j)),
-    h('div', {}, dot(k), `Cluster ${clusterName(k)}, ${percent(groups.confidence[j] / 255)} sure`)];
+    h('div', {}, dot(k), `Cluster ${clusterName(k)}, confidence ${percent(groups.confidence[j] / 255)}`)];
   contexts.slice(0, 4).forEach((context, c) => {
     const value = groupValue(c, j);
     const text = value instanceof Node ? value.textContent : Array.isArray(value) ? value.slice(0, 5).map((v) => v.textContent).join(', ') + (value.length > 5 ? ', …' : '') : String(value);
     rows.push(h('div', { class: 'soft' }, `${context.name}: ${text}`));
   });
   const m = groups.topicsEach ? groups.topic[j * groups.topicsEach] : -1;
-  if (m >= 0) rows.push(h('div', { class: 'soft' }, `most of topic ${topicName(m)} (${percent(groups.topicShare[j * groups.topicsEach] / 255)})`));
+  if (m >= 0) rows.push(h('div', { class: 'soft' }, `largest topic: ${topicName(m)} (${percent(groups.topicShare[j * groups.topicsEach] / 255)})`));
   return rows;
 }
 
 function mapView(args) {
   const status = h('div', { class: 'map-status', 'aria-live': 'polite' });
-  const hint = () => [h('span', { class: 'soft' }, 'Point at a group to see it, click to open it. Click the map first to zoom with the wheel.')];
+  const hint = () => [h('span', { class: 'soft' }, 'Hover over a group for details, click to open it. Click the map first to zoom with the wheel.')];
   const say = (j) => status.replaceChildren(...(j >= 0 ? [h('div', {}, groupLink(j)), ...groupSummary(j).slice(1)] : hint()));
   const map = mapCanvas({
     onhover(j, chosen, x, y) {
@@ -98,20 +98,20 @@ function mapView(args) {
     legend.replaceChildren(found.legend || clusterLegend());
   };
   const explain = {
-    clusters: 'Each disc is a cluster, its area the number of groups; clusters with like topics are neighbours. The surest groups are in the middle, a group that leans to another cluster is on that side.',
-    topics: 'Every group by its own topics: neighbours are made of the same ones. Distances across the map mean little.',
+    clusters: 'Each disc is a cluster with an area proportional to its number of groups; clusters with similar topics are neighbours. Groups with high confidence are in the centre; a group that may belong to another cluster is on that side.',
+    topics: 'Groups with similar topics are neighbours. Large distances are not meaningful.',
   };
   const note = h('p', { class: 'note' }, explain.clusters);
   const layouts = Object.keys(groups.maps);
   const element = h('div', { class: 'view' },
     h('h2', { tabindex: '-1' }, 'Map of groups'), note,
     h('div', { class: 'toolbar' },
-      layouts.length > 1 && switcher('Arrangement', [['clusters', 'by cluster'], ['topics', 'by topics']], 'clusters', (name) => { note.textContent = explain[name]; map.use(name); }),
+      layouts.length > 1 && switcher('Layout', [['clusters', 'by cluster'], ['topics', 'by topics']], 'clusters', (name) => { note.textContent = explain[name]; map.use(name); }),
       choice('Colour by', colourChoices(), 'cluster', recolour),
       h('div', { class: 'switch', role: 'group', 'aria-label': 'Zoom' },
         h('button', { type: 'button', 'aria-label': 'Zoom in', onclick: () => map.zoom(1.5) }, '+'),
         h('button', { type: 'button', 'aria-label': 'Zoom out', onclick: () => map.zoom(1 / 1.5) }, '−'),
-        h('button', { type: 'button', onclick: () => map.home() }, 'all'))),
+        h('button', { type: 'button', onclick: () => map.reset() }, 'reset'))),
     h('div', { class: 'map-frame' }, map.element), status, legend);
   say(-1);
   recolour('cluster');

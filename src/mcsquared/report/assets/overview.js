@@ -1,6 +1,6 @@
-// The first page: what was fitted, how well, and what to trust.
+// The overview: key figures, checks, description of the model.
 
-const LEVELS = { good: ['✓', 'Good'], watch: ['!', 'Look closer'], bad: ['✕', 'Beware'] };
+const LEVELS = { good: ['✓', 'Good'], watch: ['!', 'Caution'], bad: ['✕', 'Problem'] };
 
 function checkRow(check) {
   const [sign, word] = LEVELS[check.level];
@@ -12,7 +12,7 @@ function checkRow(check) {
 function clusterBars(n) {
   return bars(Array.from({ length: Math.min(n, clusters.n) }, (_, k) => ({
     label: clusterLink(k), value: clusters.size[k], text: whole(clusters.size[k]), colour: clusterColour(k),
-    title: `${plural(clusters.size[k], 'group')}, ${percent(clusters.stability[k] / 255)} sure`,
+    title: `${plural(clusters.size[k], 'group')}, stability ${percent(clusters.stability[k] / 255)}`,
   })));
 }
 
@@ -29,14 +29,14 @@ function overviewView() {
     h('h2', { tabindex: '-1' }, 'Overview'),
     h('div', { class: 'tiles' }, page.facts.map((fact) => figureTile(fact.label, fact.value, fact.note))),
     columns(
-      h('section', { class: 'card' }, h('h3', {}, 'What to trust'), h('ul', { class: 'checks' }, page.checks.map(checkRow)),
-        h('p', { class: 'note' }, h('a', { href: '#/diagnostics' }, 'Traces and figures behind this'))),
-      h('section', { class: 'card' }, h('h3', {}, 'What was fitted'), page.model.map((sentence) => h('p', {}, sentence)),
-        h('p', {}, 'A ', h('strong', {}, 'cluster'), ' is a set of groups with like contexts and like topics. A ', h('strong', {}, 'topic'),
-          ` is a pattern of ${page.content.unit} that groups share. Both, and how many there are, come from the data.`),
-        notes.length > 0 && h('details', {}, h('summary', {}, 'How the data were read'), h('ul', {}, notes.map((note) => h('li', {}, note)))),
+      h('section', { class: 'card' }, h('h3', {}, 'Reliability'), h('ul', { class: 'checks' }, page.checks.map(checkRow)),
+        h('p', { class: 'note' }, h('a', { href: '#/diagnostics' }, 'Traces and diagnostics'))),
+      h('section', { class: 'card' }, h('h3', {}, 'Model'), page.model.map((sentence) => h('p', {}, sentence)),
+        h('p', {}, 'A ', h('strong', {}, 'cluster'), ' is a set of groups with similar contexts and topics. A ', h('strong', {}, 'topic'),
+          ` is a pattern of ${page.content.unit} shared by groups. Their numbers are inferred from the data.`),
+        notes.length > 0 && h('details', {}, h('summary', {}, 'Notes on the data'), h('ul', {}, notes.map((note) => h('li', {}, note)))),
         page.gaps.map((gap) => h('p', { class: 'note' }, gap))),
-      card('Largest clusters', 'Groups in each.', clusterBars(12), more(clusters.n, 'clusters', '#/clusters')),
+      card('Largest clusters', 'Number of groups.', clusterBars(12), more(clusters.n, 'clusters', '#/clusters')),
       card('Largest topics', `Share of all ${page.content.unit}.`, topicBars(12), more(topics.n, 'topics', '#/topics'))),
     missingnessMap());
   return { element, title: 'Overview' };

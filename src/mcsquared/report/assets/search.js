@@ -1,4 +1,4 @@
-// Search: groups, words, context values, clusters and topics by parts of their names.
+// Search for groups, words, context values, clusters and topics by parts of their names.
 
 let groupNamesLower = null;
 function groupIndex() {
@@ -15,8 +15,8 @@ function lowered(names) {
   return lowerCache.get(names);
 }
 
-// Numbers of the names that hold every part of the query; those that begin with it first.
-function findNames(names, query, most) {
+// Indices of the names that contain every part of the query; those that start with it come first.
+function findNames(names, query, limit) {
   const parts = query.trim().toLowerCase().split(/\s+/).filter(Boolean);
   if (!parts.length) return [];
   const whole = parts.join(' ');
@@ -27,27 +27,27 @@ function findNames(names, query, most) {
     const at = name.indexOf(whole);
     ranks[at === 0 ? 0 : at > 0 && !/[\p{L}\p{N}]/u.test(name[at - 1]) ? 1 : 2].push(i);
   }
-  return ranks.flat().slice(0, most);
+  return ranks.flat().slice(0, limit);
 }
 
-function searchAll(query, most) {
+function searchAll(query, limit) {
   const found = [];
   const add = (title, items, total) => { if (items.length) found.push({ title, items, total }); };
-  const clusterHits = findNames(lowered(clusterTitles), query, most);
+  const clusterHits = findNames(lowered(clusterTitles), query, limit);
   add('Clusters', clusterHits.map((k) => ({ href: address('clusters', k), text: `Cluster ${clusterName(k)}`, mark: dot(k), note: plural(clusters.size[k], 'group') })));
-  const topicHits = findNames(lowered(topicTitles), query, most);
+  const topicHits = findNames(lowered(topicTitles), query, limit);
   add('Topics', topicHits.map((m) => ({ href: address('topics', m), text: `Topic ${topicName(m)}`, mark: topicGlyph(m, 18), note: percent(topics.share[m]) })));
-  const groupHits = findNames(groupIndex(), query, most);
+  const groupHits = findNames(groupIndex(), query, limit);
   add('Groups', groupHits.map((j) => ({ href: address('groups', j), text: groupName(j), mark: dot(groups.cluster[j]), note: `cluster ${groups.cluster[j]}` })));
   if (words) {
-    const wordHits = findNames(lowered(words.vocabulary), query, most * 4).slice(0, most);
+    const wordHits = findNames(lowered(words.vocabulary), query, limit * 4).slice(0, limit);
     add('Words', wordHits.map((w) => ({ href: address('words', w), text: words.vocabulary[w], mark: null, note: `${whole(words.frequency[w])} times` })));
   }
   contexts.forEach((context, c) => {
     const names = valueNames(context);
     if (!names) return;
     const count = (v) => (context.categories ? context.groupsWith?.[v] : groupsWithValue(context, v).length);
-    const hits = findNames(lowered(names), query, most);
+    const hits = findNames(lowered(names), query, limit);
     add(context.name, hits.map((v) => ({ href: address('values', c, v), text: names[v], mark: null, note: count(v) === undefined ? '' : plural(count(v), 'group') })));
   });
   return found;
@@ -61,12 +61,12 @@ function searchView(args) {
   const query = args[0] || '';
   const found = searchAll(query, 2000);
   const element = h('div', { class: 'view' }, h('h2', { tabindex: '-1' }, `Search: ${query}`),
-    !found.length && h('p', {}, 'Nothing has this in its name.'),
+    !found.length && h('p', {}, 'No matches.'),
     found.map((part) => {
       const list = virtualList({ rowHeight: 34, label: part.title, row: (item) => hitRow({ ...item, mark: item.mark && item.mark.cloneNode(true) }), open: (item) => { window.location.hash = item.href; } });
       list.element.style.height = `${Math.min(part.items.length, 12) * 34 + 2}px`;
       list.set(part.items);
-      return h('section', { class: 'card' }, h('h3', {}, `${part.title} `, h('span', { class: 'soft' }, part.items.length >= 2000 ? 'the first 2,000' : whole(part.items.length))), list.element);
+      return h('section', { class: 'card' }, h('h3', {}, `${part.title} `, h('span', { class: 'soft' }, part.items.length >= 2000 ? 'first 2,000' : whole(part.items.length))), list.element);
     }));
   return { element, title: 'Search' };
 }
@@ -91,7 +91,7 @@ function setUpSearch() {
     const row = (item) => { const hit = hitRow(item, { role: 'option', id: `hit${n}`, tabindex: '-1' }); n += 1; return hit; };
     box.replaceChildren(
       ...found.flatMap((part) => [h('div', { class: 'hit-title' }, part.title), ...part.items.map(row)]),
-      found.length ? row({ href: address('search', query), text: `Everything with “${query}”`, mark: null, note: 'Enter' }) : h('div', { class: 'hit-title' }, 'Nothing has this in its name.'));
+      found.length ? row({ href: address('search', query), text: `All matches of “${query}”`, mark: null, note: 'Enter' }) : h('div', { class: 'hit-title' }, 'No matches.'));
     box.hidden = false;
     input.setAttribute('aria-expanded', 'true');
     active = -1;

@@ -1,32 +1,32 @@
-// Topics: words by relevance, over contexts, in clusters; pictures or means where there are no words.
+// Topics: words by relevance, contexts, clusters; images or means if there are no words.
 
-let relevance = 0.6; // of the slider, kept from topic to topic
+let relevance = 0.6; // position of the slider, shared by all topics
 
 // λ ln p(w | topic) + (1 − λ) ln (p(w | topic) / p(w)), after Sievert and Shirley (2014).
-function relevantWords(m, lambda, most) {
+function relevantWords(m, lambda, limit) {
   const rows = [];
   for (let i = words.first[m]; i < words.first[m + 1]; i += 1) {
     const w = words.words[i];
     const share = words.shares[i];
     rows.push({ w, share, overall: words.overall[w], score: Math.log(share) - (1 - lambda) * Math.log(words.overall[w]) });
   }
-  return rows.sort((a, b) => b.score - a.score).slice(0, most);
+  return rows.sort((a, b) => b.score - a.score).slice(0, limit);
 }
 
 function wordCard(m) {
   const holder = h('div', {});
-  const shown = h('output', {}, relevance.toFixed(1));
+  const output = h('output', {}, relevance.toFixed(1));
   const draw = () => holder.replaceChildren(bars(relevantWords(m, relevance, 24).map((row) => ({
     label: h('a', { class: 'link', href: address('words', row.w) }, words.vocabulary[row.w]),
-    value: row.share, mark: row.overall, title: `${percent(row.share)} of this topic, ${percent(row.overall)} of everything: ${figure(row.share / row.overall)} times`,
+    value: row.share, mark: row.overall, title: `${percent(row.share)} of this topic, ${percent(row.overall)} overall: ${figure(row.share / row.overall)} times as frequent`,
   }))));
   const slider = h('input', {
-    type: 'range', min: '0', max: '1', step: '0.1', value: relevance, id: 'relevance', 'aria-label': 'Relevance: 0 its own words, 1 its most frequent words',
-    oninput: () => { relevance = Number(slider.value); shown.textContent = relevance.toFixed(1); draw(); },
+    type: 'range', min: '0', max: '1', step: '0.1', value: relevance, id: 'relevance', 'aria-label': 'Relevance: 0 for distinctive words, 1 for frequent words',
+    oninput: () => { relevance = Number(slider.value); output.textContent = relevance.toFixed(1); draw(); },
   });
   draw();
-  return card('Words', 'Bar: share of the topic. Line: share of everything.',
-    h('label', { class: 'slider' }, h('span', { class: 'soft' }, 'its own'), slider, h('span', { class: 'soft' }, 'most frequent'), h('span', { class: 'soft' }, shown)), holder);
+  return card('Words', 'Bar: share of the topic. Line: share overall.',
+    h('label', { class: 'slider' }, h('span', { class: 'soft' }, 'distinctive'), slider, h('span', { class: 'soft' }, 'frequent'), h('span', { class: 'soft' }, output)), holder);
 }
 
 function ellipse(m, x, y, width, height, chosen) {
@@ -49,11 +49,11 @@ function ellipse(m, x, y, width, height, chosen) {
     s('text', { class: 'tick', x: x(vectors.topicMean[m * vectors.width]), y: y(vectors.topicMean[m * vectors.width + 1]) + 4, 'text-anchor': 'middle', style: { 'font-weight': chosen ? 700 : 400 } }, m));
 }
 
-// All topics in the plane of the first two dimensions, the chosen one marked.
+// All topics in the plane of the first two dimensions, with the selected one highlighted.
 function planeCard(m) {
   const w = vectors.width;
   const names = page.content.dimensions;
-  return card(`Topics by ${names[0]} and ${names[1]}`, 'Each ellipse holds about 40% of a topic. Click one to see it.', responsive((width) => {
+  return card(`Topics by ${names[0]} and ${names[1]}`, 'Each ellipse contains about 40% of a topic. Click one to open it.', responsive((width) => {
     const height = Math.min(360, width);
     const [left, bottom, gap] = [44, 38, 10];
     const range = (d) => {
@@ -79,10 +79,10 @@ function planeCard(m) {
 
 function contentOfTopic(m) {
   const parts = [];
-  if (topics.images) parts.push(card('What it looks like', `Strong: frequent ${page.content.unit}.`, topicGlyph(m, 210)));
+  if (topics.images) parts.push(card('Image', `Strong colours: frequent ${page.content.unit}.`, topicGlyph(m, 210)));
   if (vectors) {
     const at = m * vectors.width;
-    parts.push(card('What it is like', null, profile(page.content.dimensions, vectors.topicMean.subarray(at, at + vectors.width),
+    parts.push(card('Content', null, profile(page.content.dimensions, vectors.topicMean.subarray(at, at + vectors.width),
       vectors.topicSd && vectors.topicSd.subarray(at, at + vectors.width), vectors.overallMean, vectors.overallSd, 'var(--accent)', 'mean of each dimension')));
     if (vectors.topicCovariance && topics.n <= 200) parts.push(planeCard(m));
   } else if (!topics.images) parts.push(wordCard(m));
@@ -95,15 +95,15 @@ function topicDetail(m) {
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, `Topic ${m}`), stepLinks('topics', m, topics.n), topics.names[m] && h('p', { class: 'lead' }, topics.names[m])),
     h('div', { class: 'tiles small' },
-      figureTile('of everything', percent(topics.share[m]), `${whole(topics.tokens[m])} ${page.content.unit}`),
-      Number.isFinite(stable) && figureTile('comes back', percent(stable), 'likeness to its counterparts in other draws'),
-      Number.isFinite(coherent) && figureTile('coherence', figure(coherent, 2), 'whether its words meet in groups (NPMI, −1 to 1)')),
+      figureTile('of the content', percent(topics.share[m]), `${whole(topics.tokens[m])} ${page.content.unit}`),
+      Number.isFinite(stable) && figureTile('stability', percent(stable), 'similarity to its matches in other draws'),
+      Number.isFinite(coherent) && figureTile('coherence', figure(coherent, 2), 'co-occurrence of its words in groups (NPMI, −1 to 1)')),
     columns( contentOfTopic(m),
-      card('Clusters that use it', 'Where its content is. In brackets: its share of the cluster.', bars(topics.clusters[m].slice(0, 10).map(([k, part, share]) => ({
-        label: clusterLink(k), value: part, colour: clusterColour(k), text: `${percent(part)} (${percent(share)})`, title: `${percent(part)} of this topic is in cluster ${k}, of which it is ${percent(share)}`,
+      card('Clusters', 'Distribution of the topic over clusters. In brackets: its share of the cluster.', bars(topics.clusters[m].slice(0, 10).map(([k, part, share]) => ({
+        label: clusterLink(k), value: part, colour: clusterColour(k), text: `${percent(part)} (${percent(share)})`, title: `${percent(part)} of this topic is in cluster ${k}; it makes up ${percent(share)} of the cluster`,
       })))),
       contexts.map((_, c) => contextBlock(c, 'topic', m, 'var(--accent)')),
-      card('Typical groups', groups.ownShares ? 'Those with the largest share of it.' : 'Groups of the clusters that have the largest share of it.',
+      card('Typical groups', groups.ownShares ? 'Groups with the largest share of the topic.' : 'Groups in the clusters with the largest share of the topic.',
         h('ol', { class: 'plain' }, topics.typical[m].map(([j, score]) => h('li', {}, groupRow(j, percent(score))))))));
 }
 
@@ -122,7 +122,7 @@ function topicsView(args) {
     rowHeight: topics.images ? 64 : 56,
     row: (m) => h('a', { href: address('topics', m), class: 'item' }, topicGlyph(m, 44),
       h('span', { class: 'grow' }, h('strong', {}, `Topic ${m}`), h('span', { class: 'line' }, topics.names[m] || `${whole(topics.tokens[m])} ${page.content.unit}`)),
-      h('span', { class: 'right' }, percent(topics.share[m]), meter(topics.share[m] / topics.share[0], `${percent(topics.share[m])} of everything`))),
+      h('span', { class: 'right' }, percent(topics.share[m]), meter(topics.share[m] / topics.share[0], `${percent(topics.share[m])} of the content`))),
     detail: topicDetail,
   });
   view.update(args);

@@ -82,8 +82,8 @@ def test_every_group_is_somewhere_in_all_draws():
     assert (member.share.sum(axis=1) > 0.9).all()
     first = member.choice[:, 0]
     assert (first == posterior.labels).mean() > 0.9
-    leaning = member.leaning(posterior.labels)
-    assert not (leaning == posterior.labels).any()
+    second = member.second_choice(posterior.labels)
+    assert not (second == posterior.labels).any()
 
 
 def test_pixels_are_known_by_their_names():
@@ -122,7 +122,7 @@ def test_a_bound_that_was_reached_and_chains_that_disagree_are_said(made):
 
 def test_a_page_of_a_sample_says_so(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=60)
-    monkeypatch.setattr("mcsquared.report.gather.MOST_GROUPS", 25)
+    monkeypatch.setattr("mcsquared.report.data.MAX_GROUPS", 25)
     data = report_data(posterior, corpus)
     assert data["groups"]["n"] == len(data["groups"]["names"]) == 25
     assert any("25 of 60 groups" in gap for gap in data["gaps"])
@@ -135,9 +135,9 @@ def test_a_page_of_a_sample_says_so(monkeypatch):
 
 def test_what_does_not_fit_is_refused_in_one_sentence(tmp_path):
     posterior, _, _ = make_posterior()
-    with pytest.raises(InputError, match="image_shape is"):
+    with pytest.raises(InputError, match="image_shape must"):
         write_report(posterior, tmp_path / "page.html", image_shape=(5, 5))
-    with pytest.raises(InputError, match="a fitted MC2 is wanted"):
+    with pytest.raises(InputError, match="must be a fitted MC2"):
         write_report("model", tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 
@@ -177,11 +177,11 @@ def test_typical_groups_of_a_topic_are_listed_from_the_most_typical_down():
         assert shares == sorted(shares, reverse=True)
 
 
-@pytest.mark.parametrize(("unsure", "begins"), [(0, "All groups are"), (1, "99% of the groups")])
+@pytest.mark.parametrize(("unsure", "begins"), [(0, "All groups share"), (1, "99% of the groups")])
 def test_all_groups_are_all_of_them(unsure, begins):
     posterior, _, _ = make_posterior()
     confidence = np.ones(1000)
     confidence[:unsure] = 0.5
     found = checks(posterior, confidence, report_data(posterior)["diagnostics"])
-    [text] = [check["text"] for check in found if "companions" in check["text"]]
+    [text] = [check["text"] for check in found if "with the same groups" in check["text"]]
     assert text.startswith(begins)

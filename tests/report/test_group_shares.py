@@ -5,8 +5,7 @@ import pytest
 
 from mcsquared.errors import InputError
 from mcsquared.prediction import topic_proportions
-from mcsquared.report.groups import shares_from_draws
-from mcsquared.report.shares import own_shares
+from mcsquared.report.group_shares import group_topic_shares, shares_from_draws
 from tests.posterior.models import make_posterior
 
 
@@ -14,7 +13,7 @@ from tests.posterior.models import make_posterior
 @pytest.mark.parametrize("vectors", [False, True])
 def test_shares_are_like_those_of_transform(lam, vectors):
     posterior, corpus, _ = make_posterior(n_groups=60, lam=lam, vectors=vectors, noise=0.02)
-    found, wanted = own_shares(posterior, corpus), topic_proportions(posterior, corpus)
+    found, wanted = group_topic_shares(posterior, corpus), topic_proportions(posterior, corpus)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-5)
     apart = 0.5 * np.abs(found - wanted).sum(axis=1)
     assert np.median(apart) < 0.1, "total variation of the middle group"
@@ -22,9 +21,9 @@ def test_shares_are_like_those_of_transform(lam, vectors):
 
 def test_shares_do_not_depend_on_the_parts_they_are_computed_in(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=40, lam=5.0)
-    whole = own_shares(posterior, corpus)
-    monkeypatch.setattr("mcsquared.report.shares._NUMBERS", 60)
-    np.testing.assert_allclose(own_shares(posterior, corpus), whole, rtol=1e-5)
+    whole = group_topic_shares(posterior, corpus)
+    monkeypatch.setattr("mcsquared.report.group_shares._MAX_BATCH", 60)
+    np.testing.assert_allclose(group_topic_shares(posterior, corpus), whole, rtol=1e-5)
 
 
 def test_a_group_without_content_has_the_topics_of_its_cluster():
@@ -33,16 +32,16 @@ def test_a_group_without_content_has_the_topics_of_its_cluster():
     draw = posterior.representative_draw
     cluster = posterior.cluster_of_group[draw.draw, 0]
     alike = np.flatnonzero(posterior.cluster_of_group[draw.draw] == cluster)
-    shares = own_shares(posterior, corpus)
+    shares = group_topic_shares(posterior, corpus)
     assert np.abs(shares[0] - shares[alike].mean(axis=0)).max() < 0.2
 
 
 def test_other_groups_than_those_of_the_fit_are_refused():
     posterior, corpus, _ = make_posterior(n_groups=30)
-    with pytest.raises(InputError, match="29 groups, but the model was fitted to 30"):
-        own_shares(posterior, corpus[np.arange(29)])
-    with pytest.raises(InputError, match="other lengths"):
-        own_shares(posterior, corpus[np.arange(30)[::-1]])
+    with pytest.raises(InputError, match="must have the 30 training groups, got 29"):
+        group_topic_shares(posterior, corpus[np.arange(29)])
+    with pytest.raises(InputError, match="other group lengths"):
+        group_topic_shares(posterior, corpus[np.arange(30)[::-1]])
 
 
 def test_shares_from_draws_are_those_of_the_clusters_a_group_was_in():
