@@ -26,8 +26,8 @@ def roomy():
     return missing_and_bag(bounds=Bounds(clusters=12, topics=14))
 
 
-BLOCKED = {name: make for name, make in CORPORA.items() if make is not bounded} | OWN
-BLOCKED["bounds that do not bind"] = roomy
+TINY_CORPORA = {name: make for name, make in CORPORA.items() if make is not bounded} | OWN
+TINY_CORPORA["bounds that do not bind"] = roomy
 SHORT = [
     ("λ = ∞", "missing Gaussian context and a bag"),
     ("λ = ∞", "Gaussian content"),
@@ -37,7 +37,7 @@ SHORT = [
 
 
 def make(name, lam):
-    tiny = BLOCKED[name]()
+    tiny = TINY_CORPORA[name]()
     return replace(tiny, priors=replace(tiny.priors, lam=LAMS[lam]))
 
 
@@ -79,7 +79,7 @@ def test_long_chains_of_both_sweeps_in_turn_agree_with_enumeration(name, calibra
 
 @pytest.mark.calibrate
 @every_lam
-@pytest.mark.parametrize("name", BLOCKED)
+@pytest.mark.parametrize("name", TINY_CORPORA)
 def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
     """Of so many rows some are beyond three standard errors by chance: those get a second chain."""
     n_sweeps = 6_000 if name in OWN else 20_000
