@@ -123,16 +123,23 @@ class CudaBackend(Backend):
         return rows
 
     def draw_globals(self, state: State, bounds: Bounds, key: Key) -> Globals:
-        """Draw ψ, τ and the categories of bags on the GPU, the few other globals on the host."""
+        """Draw ψ, τ and the categories of bags on the GPU, the few other globals on the host.
+
+        The GPU prepares the sweep while the host draws.
+        """
         self._resize(state)
         self.content.draw(state, key)
         topics = topic_weights_with_tail(state, bounds, key)
-        weights = Weights(
-            topics=topics,
-            log_clusters=draw_log_cluster_weights(state, bounds, key),
-            log_shares=self._draw_shares(state.v * topics, key),
-        )
-        return Globals(key, state.lam, weights, self._draw_contexts(state, key), None)
+        log_shares = self._draw_shares(state.v * topics, key)
+        self.content.prepare()
+        self._tabulate_base(state.lam)
+        log_categories = self._draw_categories(key)
+        log_clusters = draw_log_cluster_weights(state, bounds, key)
+        if self.observations.python_contexts:
+            self.save_labels(state, clusters_only=True)
+        naturals, extra = draw_dense(state, self.observations, key)
+        contexts = ContextParameters(naturals, log_categories, extra)
+        return Globals(key, state.lam, Weights(topics, log_clusters, log_shares), contexts, None)
 
     def _resize(self, state: State) -> None:
         """Give all tables the size of the state's slots."""
@@ -149,25 +156,30 @@ class CudaBackend(Backend):
         draw_log_shares(buffers.n_clusters, buffers.prior, buffers.tables, *key, out)
         return out
 
-    def _draw_contexts(self, state: State, key: Key) -> ContextParameters:
-        """Draw φ_k of every context and cluster slot; those of bags stay on the GPU."""
+    def _tabulate_base(self, lam: float) -> None:
+        """Tabulate λ τ_km and its log rising factorials (λ finite)."""
+        if self.corpus.varies:
+            buffers, (n_clusters, n_topics) = self.buffers, self.buffers.slots
+            log_shares, base, none = buffers.device["log_shares"], buffers.base, buffers.no_sums
+            out = (base, buffers.no_shares)
+            weigh_topics(base.size, n_topics, log_shares, float(lam), SMALLEST_SHARE, none, *out)
+            tabulate_log_rising(base.size, n_clusters, buffers.n_tabulated, base, buffers.rising)
+
+    def _draw_categories(self, key: Key) -> Any:
+        """Draw the log-probabilities of the categories of all bags in every cluster slot."""
         n_clusters, out = self.buffers.n_clusters, self.buffers.log_categories
         for rows, concentration, _ in self.bags:
             shape = max(concentration, SMALLEST_SHAPE)
             cells = (len(rows) * n_clusters, rows.start * n_clusters)
             draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *key, True, out)
             normalise_log_rows(n_clusters, rows.start, rows.stop, out)
-        if self.observations.python_contexts:
-            self.save_labels(state, clusters_only=True)
-        naturals, extra = draw_dense(state, self.observations, key)
-        return ContextParameters(naturals, out, extra)
+        return out
 
     def sweep_groups(self, given: Globals) -> Sums:
         """Draw every group's topics and cluster, and count everything.
 
         All kernels are launched before the host waits for any of them.
         """
-        self.content.prepare()
         self._sweep(given)
         self.content.draw_cell_topics(given.key)
         buffers = self.buffers
@@ -181,6 +193,7 @@ class CudaBackend(Backend):
         """Draw topics and clusters of all groups, shard by shard, and sum them on the GPU."""
         fill_zeros(self.categories)
         self.buffers.clear()
+        self.content.clear()
         self.buffers.load_weights(given.weights.log_clusters, given.contexts.naturals)
         if self.corpus.varies:
             self._sweep_varying_groups(given)
@@ -193,20 +206,16 @@ class CudaBackend(Backend):
     def _sweep_varying_groups(self, given: Globals) -> None:
         """Draw topics of tokens, clusters of groups and their tables (λ finite)."""
         buffers, device = self.buffers, self.buffers.device
-        base, (n_clusters, n_topics) = buffers.base, buffers.slots
-        weights, none = (device["log_shares"], given.lam, SMALLEST_SHARE), buffers.no_sums
-        weigh_topics(base.size, n_topics, *weights, none, base, buffers.no_shares)
-        n_tabulated, rising = buffers.n_tabulated, (base, buffers.rising)
-        tabulate_log_rising(base.size, n_clusters, n_tabulated, *rising)
-        resample = resample_groups(n_topics, buffers.clusters_per_thread)
+        resample = resample_groups(buffers.n_topics, buffers.clusters_per_thread)
+        rising = (buffers.base, buffers.rising, buffers.n_tabulated)
         for shard, (clusters, topics) in self._shards():
             self.content.draw_topics(shard, (clusters, topics), given.lam, given.key)
-            before = (shard.n_groups, shard.first_group, shard.first_token, n_clusters)
+            before = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_clusters)
             tokens = (shard.arrays.group_start, topics)
             contexts = (buffers.log_clusters, *self._contexts_of(shard, given))
             scores = self._of_shard(buffers.log_rising_of_group, shard)
             out = (clusters, device["topics"], device["tables"], scores)
-            resample(*before, *tokens, *rising, n_tabulated, *contexts, *given.key, *out)
+            resample(*before, *tokens, *rising, *contexts, *given.key, *out)
         add_floats(N_PARTS, buffers.log_rising_of_group, device["log_rising"])
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:

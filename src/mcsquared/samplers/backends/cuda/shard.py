@@ -53,6 +53,7 @@ class DeviceShard(CudaBackend):
         log_categories = self.corpus.category_table(given.contexts.log_categories)
         copy_to_device(log_categories, buffers.log_categories)
         self.content.load(given)
+        self._tabulate_base(given.lam)
 
     def _shard_sums(self) -> Sums:
         """Return all sums on the host; floats as the sums of a single chunk."""

@@ -68,15 +68,18 @@ class DeviceVectors(DeviceContent):
         copy_to_device(tokens.natural.reshape(-1), self.natural)
 
     def prepare(self) -> None:
-        """Reset the statistics, and tabulate τ."""
-        fill_zeros(self.statistics)
+        """Tabulate τ."""
         sizes, no_sums = (self.tau.size, self.buffers.n_topics), self.buffers.no_sums
         weigh_topics(*sizes, self.log_tau, 1.0, 0.0, no_sums, self.tau, self.tau_by_topic)
 
     def load(self, given: Globals) -> None:
-        """Do the same with parameters that were drawn on the host."""
+        """Copy parameters that were drawn on the host, instead of `draw` and `prepare`."""
         self._load_parameters(given.content)
         self.prepare()
+
+    def clear(self) -> None:
+        """Set all sums to 0."""
+        fill_zeros(self.statistics)
 
     def draw_topics(self, shard: Shard, labels: tuple[Any, Any], lam: float, key: Key) -> None:
         """Draw the topics of a shard's tokens given each other, and sum them (λ finite)."""
@@ -86,7 +89,7 @@ class DeviceVectors(DeviceContent):
         for first, last in shard.blocks:
             self._fill_rows(shard, first, last)
             before = (last - first, first, shard.first_token)
-            draw(*before, *tokens, self.tau, self.log_tau, lam, *key, *labels)
+            draw(*before, *tokens, self.tau, self.log_tau, float(lam), *key, *labels)
         self._add_statistics(shard, labels[1])
 
     def draw_clusters(

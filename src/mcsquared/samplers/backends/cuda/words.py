@@ -100,8 +100,7 @@ class DeviceWords(DeviceContent):
             copy_to_device(sums, self.sums)
 
     def prepare(self) -> None:
-        """Reset the counts; scale ψ or, where λ = ∞, tabulate the mixtures of the clusters."""
-        fill_zeros(self.words)
+        """Scale ψ or, where λ = ∞, tabulate the mixtures of the clusters."""
         buffers, n_topics = self.buffers, self.buffers.n_topics
         if buffers.varies:
             # ψ times the number of words: most values are near 1, far from the limits of floats.
@@ -109,19 +108,22 @@ class DeviceWords(DeviceContent):
             return
         log_shares, out = buffers.device["log_shares"], (self.shares, self.shares_by_topic)
         weigh_topics(self.shares.size, n_topics, log_shares, 1.0, SMALLEST_SHARE, self.sums, *out)
-        self._mix()
+        self._tabulate_mixtures()
 
     def load(self, given: Globals) -> None:
-        """Do the same with ψ and τ that were drawn on the host."""
-        fill_zeros(self.words)
+        """Copy ψ and τ that were drawn on the host, instead of `draw` and `prepare`."""
         copy_to_device(given.content.reshape(-1), self.variates)
         if given.shares is not None:
             copy_to_device(given.shares.T.reshape(-1), self.shares_by_topic)
-            self._mix()
+            self._tabulate_mixtures()
 
-    def _mix(self) -> None:
-        """Tabulate the mixtures of all clusters, and reset the counts of tokens by cluster."""
-        fill_zeros(self.tokens_of_cell)
+    def clear(self) -> None:
+        """Set all counts to 0."""
+        fill_zeros(self.words)
+        if not self.buffers.varies:
+            fill_zeros(self.tokens_of_cell)
+
+    def _tabulate_mixtures(self) -> None:
         tabulate_log_mixtures(
             self.n_words, self.buffers.slots, self.variates, self.shares_by_topic, self.mixtures
         )
