@@ -129,14 +129,14 @@ def test_topics_given_a_category_follow_bayes_rule(posterior):
 
 
 def test_wrong_names_and_values_are_named(posterior):
-    with pytest.raises(InputError, match="'yeer', but the contexts of this model are: 'year'"):
+    with pytest.raises(InputError, match=r"context of this model \('year'.*got 'yeer'"):
         posterior.context_given_cluster("yeer")
-    with pytest.raises(InputError, match="never seen"):
+    with pytest.raises(InputError, match="must occur in the context"):
         posterior.topic_given_context("place", "nowhere")
     for value in ("soon", [1, 2], np.inf):
-        with pytest.raises(InputError, match=r"^value is .*'year'"):
+        with pytest.raises(InputError, match=r"^value .*'year'"):
             posterior.topic_given_context("year", value)
-    with pytest.raises(InputError, match="never seen"):
+    with pytest.raises(InputError, match="must occur in the context"):
         posterior.topic_given_context("year", None)
 
 
@@ -207,5 +207,5 @@ def test_a_vector_may_be_given_in_whole_numbers():
     whole = posterior.topic_given_context("x", [4, -1])
     pd.testing.assert_frame_equal(whole, posterior.topic_given_context("x", np.array([4.0, -1.0])))
     for value in ([1, 2, 3], 1, "here", [1, None]):
-        with pytest.raises(InputError, match=r"^value is"):
+        with pytest.raises(InputError, match=r"^value"):
             posterior.topic_given_context("x", value)

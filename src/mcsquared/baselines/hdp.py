@@ -21,7 +21,6 @@ from mcsquared.kernels.rng import Step, generator
 from mcsquared.model.parameters import ETA, V
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
-from mcsquared.posterior.means import content_means
 from mcsquared.prediction.parameters import (
     PARAMETERS,
     ModelParameters,
@@ -154,7 +153,7 @@ class DirichletProcessModel(TopicModel):
                 rows.append({"sweep": sweep, "kept": kept} | chain.row() | {"seconds": seconds})
                 progress(SweepDone(sweep, int(rows[-1]["n_topics"])))
         self.trace_ = pd.DataFrame(rows)
-        return content_means(self.draws_[-1], self._priors.content)
+        return self.draws_[-1].content_means(self._priors.content)
 
     def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
         words = self._vocabulary is not None

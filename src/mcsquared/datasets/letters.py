@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.checks import check_whole
 from mcsquared.corpus import Corpus
-from mcsquared.datasets.tokens import sort_tokens
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import count_matrix, draw_categories
 
@@ -233,7 +232,7 @@ def _draw(
     group = np.repeat(np.arange(cluster.size), per_group)
     topic = draw_categories(topic_given_cluster, cluster[group], rng)
     word = draw_categories(word_given_topic, topic, rng)
-    order = sort_tokens(group, word)
+    order = np.lexsort((word, group))
     counts = count_matrix(group, word, (cluster.size, pixels.shape[1]))
     position = rng.normal(means[cluster], sds[cluster])
     return Letters(

@@ -15,8 +15,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus import Column, Corpus
-from mcsquared.datasets.bags import bag_of_lists, merged_bag, title_words
-from mcsquared.datasets.files import Folder, find_file, read_counts, read_integers, read_lines
+from mcsquared.datasets.files import (
+    Folder,
+    bag_of_lists,
+    find_file,
+    merged_bag,
+    read_counts,
+    read_integers,
+    read_lines,
+    title_words,
+)
 from mcsquared.datasets.readers import DataSet
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import count_matrix

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.corpus import Column, Corpus
-from mcsquared.datasets.bags import bag_of_lists, title_words
-from mcsquared.datasets.files import Archive, Folder, find_file
+from mcsquared.datasets.files import Archive, Folder, bag_of_lists, find_file, title_words
 from mcsquared.errors import InputError
 
 

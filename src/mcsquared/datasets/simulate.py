@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from mcsquared.checks import check_whole
 from mcsquared.corpus import Column, Corpus
 from mcsquared.datasets.chinese_restaurant import Assignments, draw_assignments
-from mcsquared.datasets.tokens import as_counts, sort_tokens
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.dirichlet import count_matrix
@@ -115,8 +114,8 @@ def simulate(
     """
     rng = np.random.default_rng(random_state)
     n_groups = check_whole("n_groups", n_groups, 1)
-    lengths = as_counts("tokens_per_group", tokens_per_group, n_groups)
-    items = as_counts("items_per_bag", items_per_bag, n_groups)
+    lengths = _as_counts("tokens_per_group", tokens_per_group, n_groups)
+    items = _as_counts("items_per_bag", items_per_bag, n_groups)
     if content is None:
         content = for_words(check_whole("n_words", n_words, 1))
     content = _filled(content, "content")
@@ -167,7 +166,7 @@ def draw_content(
     values = family.sample_observations(parameters, topic, rng)
     if family.content_kind == "words":
         group = np.repeat(np.arange(tokens_per_group.size), tokens_per_group)
-        order = sort_tokens(group, values)
+        order = np.lexsort((values, group))
         counts = count_matrix(group, values, (tokens_per_group.size, family.n_stats))
         return counts, topic[order], parameters
     rows = values.reshape(topic.size, -1)
@@ -222,6 +221,16 @@ def _filled(family: ConjugateFamily, argument: str) -> ConjugateFamily:
 
 def _codes(n_categories: int) -> NDArray[np.object_]:
     return np.array([str(code) for code in range(n_categories)], dtype=object)
+
+
+def _as_counts(name: str, value: ArrayLike, length: int) -> NDArray[np.int64]:
+    """Return ``length`` integers >= 0, from a scalar or an array."""
+    given = np.asarray(value)
+    if given.dtype.kind not in "iu" or given.ndim > 1 or (given < 0).any():
+        raise InputError(f"{name} must be an integer >= 0 or an array of them, got {value!r:.60}")
+    if given.ndim == 1 and given.size != length:
+        raise InputError(f"{name} must have one entry per group ({length}), got {given.size}")
+    return np.broadcast_to(given.astype(np.int64), (length,)).copy()
 
 
 def _concentration(name: str, value: float | Prior, rng: np.random.Generator) -> float:

@@ -8,7 +8,6 @@ from scipy import sparse
 
 from mcsquared.families import ConjugateFamily
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.posterior.means import content_means
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +49,7 @@ def topic_similarity(
     if sparse.issparse(draw.content_statistics):
         product = _root_shares(draw) @ _root_shares(reference).T
         return np.minimum(product.toarray(), 1.0)
-    means, others = content_means(draw, family), content_means(reference, family)
+    means, others = draw.content_means(family), reference.content_means(family)
     if not len(means) or not len(others):
         return np.zeros((len(means), len(others)))
     spread = np.concatenate([means, others]).std(axis=0)

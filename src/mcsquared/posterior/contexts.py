@@ -1,4 +1,4 @@
-"""Tables of contexts: what a cluster or a topic says about them, and they about topics."""
+"""Distributions of contexts in clusters and topics, and of topics given a context."""
 
 from __future__ import annotations
 
@@ -19,32 +19,23 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-__all__ = [
-    "context_given_cluster",
-    "context_given_topic",
-    "context_of",
-    "context_statistics",
-    "topic_given_context",
-]
-
 Floats = NDArray[np.float64]
 
 _GRID_POINTS = 101
-# Densities are averaged around each point of the grid, or a narrow peak falls between two.
-_POINTS_BETWEEN = 9
-_MOST_COUNTS = 1000
+_POINTS_PER_STEP = 9  # densities are averaged around each grid point to catch narrow peaks
+_MAX_COUNTS = 1000
 
 
 def context_of(posterior: Posterior, name: str) -> tuple[Column, ConjugateFamily]:
-    """Return a context's training column and family, or say which contexts there are."""
+    """Return the training column and the family of a context."""
     if name not in posterior.priors.contexts:
         known = ", ".join(map(repr, posterior.priors.contexts)) or "none"
-        raise InputError(f"name is {name!r}, but the contexts of this model are: {known}")
+        raise InputError(f"name must be a context of this model ({known}), got {name!r}")
     return posterior.contexts[name], posterior.priors.contexts[name]
 
 
 def context_statistics(posterior: Posterior, name: str) -> Floats:
-    """Return the statistics of a context in each consensus cluster, missing ones left out."""
+    """Return the statistics of a context's observed values in each consensus cluster."""
     column, family = context_of(posterior, name)
     return family.statistics_by_cluster(
         column.observations(), posterior.labels[column.observed], posterior.n_clusters
@@ -52,15 +43,14 @@ def context_statistics(posterior: Posterior, name: str) -> Floats:
 
 
 def context_given_cluster(posterior: Posterior, name: str) -> pd.DataFrame:
-    """Return the distribution of a context in each cluster, its parameters integrated out."""
-    weights = np.eye(posterior.n_clusters)
-    return _table(posterior, name, weights, "cluster")
+    """Return the posterior predictive distribution of a context in each cluster."""
+    return _table(posterior, name, np.eye(posterior.n_clusters), "cluster")
 
 
 def context_given_topic(posterior: Posterior, name: str) -> pd.DataFrame:
     """Return the distribution of a context over the tokens of each topic.
 
-    A mixture of the clusters' distributions, each weighted by its tokens in the topic.
+    A mixture of the clusters' distributions, weighted by their tokens in the topic.
     """
     from mcsquared.posterior.tables import cluster_given_topic
 
@@ -68,9 +58,9 @@ def context_given_topic(posterior: Posterior, name: str) -> pd.DataFrame:
 
 
 def topic_given_context(posterior: Posterior, name: str, value: Any) -> pd.DataFrame:
-    """Return the topics of a group of which one context alone is known.
+    """Return the topic probabilities of a group given one context.
 
-    p(m | x)  ∝  Σ_c p(c) p(x | c) τ_cm over the clusters c, p(c) their share of the groups.
+    p(m | x)  ∝  Σ_c p(c) p(x | c) τ_cm over the clusters c, with p(c) their share of the groups.
     """
     import pandas as pd
 
@@ -87,23 +77,23 @@ def topic_given_context(posterior: Posterior, name: str, value: Any) -> pd.DataF
 
 
 def _observation(column: Column, name: str, value: Any) -> Any:
-    """Return one value of a user's as the single observation of a column like training's."""
+    """Return a value as the single observation of a column like the training column."""
     from mcsquared.corpus import Corpus
 
-    # A list of whole numbers would be a bag, but where training has vectors it is one of those.
+    # A list of integers would be inferred as a bag.
     values: Any = np.array([value]) if column.kind == "vector" else [value]
     try:
         single = Corpus(sparse.csr_matrix((1, 1), dtype=np.int32), {name: values})
         found = single.contexts[name].conform(column)
     except InputError as error:
-        raise InputError(f"value is {value!r:.60}: {error}") from error
+        raise InputError(f"value {value!r:.60} is invalid: {error}") from error
     if not found.observed.any():
-        raise InputError(f"value is {value!r}, which was never seen in the context {name!r}")
+        raise InputError(f"value must occur in the context {name!r}, got {value!r}")
     return found.observations()
 
 
 def _table(posterior: Posterior, name: str, weights: Floats, of: str) -> pd.DataFrame:
-    """Return a frame with a column per mixture of clusters: weights (n_clusters, n_columns)."""
+    """Return a frame with one column per mixture of clusters: weights (n_clusters, n_columns)."""
     import pandas as pd
 
     column, family = context_of(posterior, name)
@@ -134,7 +124,7 @@ def _table(posterior: Posterior, name: str, weights: Floats, of: str) -> pd.Data
 
 
 def _number_grid(column: Column) -> Floats:
-    """Return evenly spaced points that cover what was observed and a tenth beyond."""
+    """Return evenly spaced points over the observed range, extended by 10% on both sides."""
     seen = column.observations()
     low, high = (seen.min(), seen.max()) if len(seen) else (0.0, 1.0)
     if low == high:
@@ -144,34 +134,34 @@ def _number_grid(column: Column) -> Floats:
 
 
 def _counts_grid(column: Column) -> Floats:
-    """Return whole numbers from 0 to well above the largest, not more than a thousand of them."""
+    """Return at most 1,000 integers from 0 to about twice the largest observation."""
     seen = column.observations()
     last = np.ceil(2.0 * (seen.max() if len(seen) else 1.0)) + 10.0
-    if last <= _MOST_COUNTS:
+    if last <= _MAX_COUNTS:
         return np.arange(last + 1.0)
     return np.unique(np.round(np.linspace(0.0, last, _GRID_POINTS)))
 
 
 def _densities(family: ConjugateFamily, points: Floats, statistics: Floats) -> Floats:
-    """Return densities (n_points, n_clusters) whose trapezoids add up to 1."""
+    """Return densities (n_points, n_clusters) that integrate to 1 by the trapezoidal rule."""
     step = points[1] - points[0]
-    offsets = (np.arange(_POINTS_BETWEEN) - _POINTS_BETWEEN // 2) / _POINTS_BETWEEN * step
+    offsets = (np.arange(_POINTS_PER_STEP) - _POINTS_PER_STEP // 2) / _POINTS_PER_STEP * step
     around = (points[:, None] + offsets).ravel()
     density = np.exp(family.log_predictive(around, statistics))
-    density = density.reshape(len(points), _POINTS_BETWEEN, -1).mean(axis=1)
+    density = density.reshape(len(points), _POINTS_PER_STEP, -1).mean(axis=1)
     area = np.trapezoid(density, points, axis=0)
-    even = np.full_like(density, 1.0 / (points[-1] - points[0]))
-    return np.divide(density, area, out=even, where=area > 0)
+    uniform = np.full_like(density, 1.0 / (points[-1] - points[0]))
+    return np.divide(density, area, out=uniform, where=area > 0)
 
 
 def _probabilities(family: ConjugateFamily, points: Floats, statistics: Floats) -> Floats:
-    """Return probabilities (n_points, n_clusters) that add up to 1 over the points."""
+    """Return probabilities (n_points, n_clusters); columns sum to 1."""
     logs = family.log_predictive(points, statistics)
     return np.exp(logs - logsumexp(logs, axis=0))
 
 
 def _moments(family: ConjugateFamily, statistics: Floats, weights: Floats, of: str) -> pd.DataFrame:
-    """Return the mean and sd of each dimension: a row per dimension, two columns per mixture."""
+    """Return mean and sd of each dimension: one row per dimension, two columns per mixture."""
     import pandas as pd
 
     dimensions = family.predictive(statistics)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
+from mcsquared.families import ConjugateFamily
 from mcsquared.model.parameters import Concentrations
 
 Floats = NDArray[np.float64]
@@ -100,3 +101,17 @@ class ParameterDraw(Concentrations):
         tokens = self.topics_in_cluster.toarray().astype(np.float64)
         totals = tokens.sum(axis=1, keepdims=True)
         return np.divide(tokens, totals, out=weights, where=totals > 0)
+
+    def content_means(self, family: ConjugateFamily) -> Floats:
+        """Return the mean content of each topic: float64 (n_topics, n_words or width).
+
+        For words the mean probabilities (n_mw + β) / (n_m + V β), for vectors the mean of each
+        dimension. For a family without a known mean, the statistics per token.
+        """
+        statistics = self.content_statistics
+        if isinstance(statistics, np.ndarray) and len(statistics) == 0:
+            return np.zeros((0, family.n_dimensions or 1))
+        means = family.mean_observation(statistics)
+        if means is None:
+            return statistics / np.maximum(self.tokens_of_topic, 1)[:, None]
+        return means

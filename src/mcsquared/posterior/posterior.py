@@ -18,7 +18,6 @@ from mcsquared.posterior.coherence import CoDocuments, count_pairs
 from mcsquared.posterior.consensus import Labels, Loss, consensus, variation_of_information
 from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.posterior.means import content_means
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,7 +257,7 @@ class Posterior:
     @cached_property
     def components(self) -> Floats:
         """Word probabilities (n_topics, n_words), or means of vectors (n_topics, width)."""
-        return content_means(self.representative_draw, self.priors.content)[self.topic_order]
+        return self.representative_draw.content_means(self.priors.content)[self.topic_order]
 
     @cached_property
     def _matches(self) -> list[tuple[Integers, Floats]]:

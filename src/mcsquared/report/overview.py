@@ -215,7 +215,7 @@ def _empty_groups(posterior: Posterior) -> Check | None:
     if not empty:
         return None
     title = f"{_count(empty, 'group')} without content"
-    return _check("watch", title, "Their contexts alone determine their cluster.")
+    return _check("watch", title, "The contexts alone determine the cluster.")
 
 
 def model_sentences(posterior: Posterior) -> list[str]:
