@@ -198,7 +198,7 @@ def test_bounds_hold_and_are_reported(corpus):
     assert free.posterior_.trace["n_clusters"].max() > 3
     assert free.posterior_.trace["n_topics"].max() > 4
     assert not any("max_" in note for note in free.posterior_.notes)
-    with pytest.warns(UserWarning, match="was reached: the data may hold more") as caught:
+    with pytest.warns(UserWarning, match="was reached: the data may support more") as caught:
         bound = model(max_clusters=3, max_topics=4, **lively).fit(corpus)
     assert bound.posterior_.trace["n_clusters"].max() == 3
     assert bound.posterior_.trace["n_topics"].max() == 4

@@ -148,7 +148,7 @@ def test_a_run_that_is_too_short_to_judge_says_so():
 
 
 def test_a_bound_that_was_reached_is_advised_on_where_it_binds():
-    note = "max_topics=7 was reached: the data may hold more topics than that"
+    note = "max_topics=7 was reached: the data may support more topics"
     table = diagnostics(trace_of(autoregressive(0, 4, 500, 0.2)), [note]).set_index("scalar")
     assert "the bound max_topics was reached" in table.loc["n_topics", "advice"]
     assert table.loc["log_joint", "advice"] == ""

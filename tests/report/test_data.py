@@ -113,7 +113,7 @@ def test_words_without_meaning_name_nothing():
 
 def test_a_bound_that_was_reached_and_chains_that_disagree_are_said(made):
     posterior, _ = made
-    posterior.notes.append("max_topics=4 was reached: the data may hold more topics than that")
+    posterior.notes.append("max_topics=4 was reached: the data may support more topics")
     titles = {check["title"]: check["level"] for check in report_data(posterior)["checks"]}
     posterior.notes.pop()
     assert titles["A bound was reached"] == "bad"

@@ -241,9 +241,7 @@ class Fit:
         for name, bound in (("clusters", self.bounds.clusters), ("topics", self.bounds.topics)):
             most = max(max(run.trace[f"n_{name}"], default=0) for run in runs)
             if bound is not None and most >= bound:
-                notes.append(
-                    f"max_{name}={bound} was reached: the data may hold more {name} than that"
-                )
+                notes.append(f"max_{name}={bound} was reached: the data may support more {name}")
                 warnings.warn(notes[-1], stacklevel=5)
         notes += [
             f"chain {run.chain} ended after {run.sweeps_done} of {self.schedule.n_sweeps} sweeps"
@@ -279,12 +277,12 @@ class EarlierFit:
 
 
 def _truncation(run: ChainRun) -> str:
-    """Say how much room a chain has made for clusters and topics, and how much it has used."""
+    """Describe the truncation of a chain and the largest occupied numbers."""
     slots = run.state.counts.topics_in_cluster.shape
     most = [max(run.trace[name], default=0) for name in ("n_clusters", "n_topics")]
     return (
-        f"chain {run.chain} has grown its truncation to {slots[0]} clusters and {slots[1]} topics; "
-        f"in use were {most[0]} and {most[1]} at most"
+        f"chain {run.chain} extended its truncation to {slots[0]} clusters and {slots[1]} topics; "
+        f"at most {most[0]} and {most[1]} were occupied"
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mcsquared.families.registry import display_of
 from mcsquared.plots.canvas import (
     COLOURS,
     GREY,
@@ -18,13 +17,11 @@ from mcsquared.plots.canvas import (
     select,
     topic_names,
 )
-from mcsquared.posterior.contexts import context_of
+from mcsquared.posterior.contexts import context_display
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from mcsquared.posterior import Posterior
 
 ALL = "all groups"
 MIN_INTEGER_RANGE = 6.0  # ticks are integers if the range of numbers is larger
@@ -64,11 +61,9 @@ def topic_over_context(
     """
     posterior = posterior_of(model)
     ids = select("topics", topics, posterior.n_topics, N_SERIES)
-    column, family = context_of(posterior, name)
-    display = display_of(family, column.kind)
+    series = dict(zip(ids.tolist(), topic_names(posterior, ids), strict=True))
     table = posterior.context_given_topic(name)
-    names = topic_names(posterior, ids)
-    return _draw(table, display, ids.tolist(), names, "topic", n_values, ax)
+    return _draw(table, context_display(posterior, name), series, "topic", n_values, ax)
 
 
 def context_of_cluster(
@@ -100,45 +95,37 @@ def context_of_cluster(
     >>> ax = mc2.plots.context_of_cluster(model, "position", clusters=0)
     """
     posterior = posterior_of(model)
-    ids: list[Any] = select("clusters", clusters, posterior.n_clusters, N_SERIES).tolist()
-    column, family = context_of(posterior, name)
-    display = display_of(family, column.kind)
+    ids = select("clusters", clusters, posterior.n_clusters, N_SERIES)
     table = posterior.context_given_cluster(name)
+    display = context_display(posterior, name)
     sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
-    names = [f"{cluster} ({_groups(sizes[cluster])})" for cluster in ids]
+    series: dict[Any, str] = {
+        k: f"{k} ({sizes[k]} group{'s' if sizes[k] != 1 else ''})" for k in ids.tolist()
+    }
     if display != "vector":
-        table = table.copy()
-        table[ALL] = table.to_numpy() @ _observed_shares(posterior, name)
-        ids, names = [*ids, ALL], [*names, ALL]
-    return _draw(table, display, ids, names, "cluster", n_values, ax)
-
-
-def _groups(number: int) -> str:
-    return f"{number} group" if number == 1 else f"{number} groups"
-
-
-def _observed_shares(posterior: Posterior, name: str) -> Any:
-    """Return each cluster's share of the groups in which a context is observed."""
-    observed = posterior.contexts[name].observed
-    seen = np.bincount(posterior.labels[observed], minlength=posterior.n_clusters)
-    return seen / max(seen.sum(), 1)
+        labels = posterior.labels[posterior.contexts[name].observed]
+        observed = np.bincount(labels, minlength=posterior.n_clusters)
+        overall = table.to_numpy() @ (observed / max(observed.sum(), 1))
+        table, series = table.assign(**{ALL: overall}), series | {ALL: ALL}
+    return _draw(table, display, series, "cluster", n_values, ax)
 
 
 def _draw(
     table: pd.DataFrame,
     display: str | None,
-    ids: Sequence[Any],
-    names: Sequence[str],
+    series: Mapping[Any, str],
     of: str,
     n_values: int,
     ax: Axes | None,
 ) -> Axes:
+    """Draw columns of a table, given with their labels, and a legend."""
+    ids, names = list(series), list(series.values())
     if display == "vector":
         ax = _draw_moments(table, ids, names, axes_for(ax, 6.4, 3.2))
     elif display in ("curve", "counts"):
-        ax = _draw_curves(table[list(ids)], display, names, axes_for(ax, 6.4, 3.2))
+        ax = _draw_curves(table[ids], display, names, axes_for(ax, 6.4, 3.2))
     else:
-        rows = _most_probable(table[list(ids)], n_values)
+        rows = _most_probable(table[ids], n_values)
         height = 1.1 + len(rows) * max(0.3, 0.11 * (len(ids) + 1))
         ax = _draw_bars(rows, names, axes_for(ax, 6.4, min(height, 12.0)))
     # Outside the axes, where it hides nothing.

@@ -34,6 +34,12 @@ def context_of(posterior: Posterior, name: str) -> tuple[Column, ConjugateFamily
     return posterior.contexts[name], posterior.priors.contexts[name]
 
 
+def context_display(posterior: Posterior, name: str) -> str | None:
+    """Return how a context is displayed: "curve", "counts", "categories", "vector" or None."""
+    column, family = context_of(posterior, name)
+    return display_of(family, column.kind)
+
+
 def context_statistics(posterior: Posterior, name: str) -> Floats:
     """Return the statistics of a context's observed values in each consensus cluster."""
     column, family = context_of(posterior, name)
@@ -99,7 +105,7 @@ def _table(posterior: Posterior, name: str, weights: Floats, of: str) -> pd.Data
     column, family = context_of(posterior, name)
     statistics = context_statistics(posterior, name)
     columns = pd.RangeIndex(weights.shape[1], name=of)
-    display = display_of(family, column.kind)
+    display = context_display(posterior, name)
     if display == "curve":
         points = _number_grid(column)
         values, index = _densities(family, points, statistics), column.display(points)

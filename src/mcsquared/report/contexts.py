@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
-from mcsquared.families.registry import display_of
-from mcsquared.posterior.contexts import context_of, context_statistics
+from mcsquared.posterior.contexts import context_display, context_of, context_statistics
 from mcsquared.posterior.tables import cluster_given_topic
 from mcsquared.report.packing import pack, pack_lists, shorten
 
@@ -66,7 +65,7 @@ def context_data(
         # A user-defined family may have no table; the groups' values are still listed.
         return {**data, "table": None, "why": str(error)}
     weight = sizes / sizes.sum()
-    display = display_of(posterior.priors.contexts[name], column.kind)
+    display = context_display(posterior, name)
     if display == "categories":
         data |= _categories(column, by_cluster, by_topic, weight)
     elif display == "vector":
