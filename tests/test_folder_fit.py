@@ -47,7 +47,7 @@ def on_disk(monkeypatch):
     """Leave the corpus on disk, in five shards, though it is small."""
     monkeypatch.setattr(disk, "bytes_of", lambda source: 10**18)
     monkeypatch.setattr(disk, "shards_for", lambda observations: 5)
-    monkeypatch.setattr(disk.SampledCorpus, "most_that_fit", staticmethod(lambda source: 10**9))
+    monkeypatch.setattr(disk, "max_in_memory", lambda source: disk.MAX_SAMPLED)
     return monkeypatch
 
 
@@ -110,7 +110,7 @@ def test_the_scratch_folder_is_gone_after_a_fit(folder, on_disk, tmp_path):
 
 def test_a_limit_that_nothing_fits_into_is_refused(folder, monkeypatch, tmp_path):
     monkeypatch.setattr(disk, "bytes_of", lambda source: 10**18)
-    with pytest.raises(InputError, match=r"memory is 10 MB, but .* MB at the least are wanted"):
+    with pytest.raises(InputError, match=r"memory must be at least .* MB, got 10 MB"):
         mc2.MC2(**SCHEDULE).fit(mc2.ParquetFolder(folder, memory="10MB", scratch=tmp_path))
     assert list(tmp_path.iterdir()) == []
 
@@ -118,9 +118,15 @@ def test_a_limit_that_nothing_fits_into_is_refused(folder, monkeypatch, tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"warm_start": True}, "warm_start is given, but X is a folder"),
-        ({"checkpoint": "run.checkpoint"}, "checkpoint is 'run.checkpoint', but a corpus larger"),
-        ({"sampler": "collapsed", "lam": np.inf}, "sampler is 'collapsed', but a corpus larger"),
+        ({"warm_start": True}, "warm_start must be None if X is a folder"),
+        (
+            {"checkpoint": "run.checkpoint"},
+            "checkpoint must be None for a corpus larger than memory",
+        ),
+        (
+            {"sampler": "collapsed", "lam": np.inf},
+            "sampler must be 'blocked' for a corpus larger than memory",
+        ),
     ],
 )
 def test_what_a_corpus_on_disk_does_not_take_is_refused(options, message, folder, on_disk):

@@ -26,7 +26,6 @@ from mcsquared.fitting import (
     seed_from,
 )
 from mcsquared.fitting.disk import (
-    SampledCorpus,
     check_absent,
     folder_batches,
     load_or_sample,
@@ -192,19 +191,18 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             corpus = as_corpus(X, contexts, content=self._content_kind())
             return self._fit_corpus(corpus, schedule, seed, backend)
         check_absent(contexts=contexts, warm_start=self.warm_start or None)
-        with X.open() as stored:
-            return self._fit_corpus(load_or_sample(stored, seed), schedule, seed, backend)
+        with X.open() as source:
+            return self._fit_corpus(load_or_sample(source, seed), schedule, seed, backend)
 
     def _fit_corpus(
         self,
-        corpus: Corpus | SampledCorpus,
+        corpus: Corpus,
         schedule: Schedule,
         seed: int,
         backend: BackendFactory | None,
     ) -> Self:
-        known = corpus.corpus if isinstance(corpus, SampledCorpus) else corpus
         priors = Priors.for_corpus(
-            known,
+            corpus,
             content="auto" if self._content_kind() != "auto" else self.content,
             contexts=self.contexts,
             **values_of(self),
@@ -224,12 +222,12 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             backend=backend,
         )
         earlier = self._earlier if self.warm_start else None
-        result = fit.run(corpus, earlier.states_for(fit, known) if earlier else [])
+        result = fit.run(corpus, earlier.states_for(fit, corpus) if earlier else [])
         self._take(result.posterior, result.labels)
-        if isinstance(known.content, Vectors):
+        if isinstance(corpus.content, Vectors):
             # Components of a user's own family need not be as wide as its data.
-            self.n_features_in_ = known.content.width
-        self._earlier = EarlierFit(fit, known, result.states) if self.warm_start else None
+            self.n_features_in_ = corpus.content.width
+        self._earlier = EarlierFit(fit, corpus, result.states) if self.warm_start else None
         return self
 
     def _take(self, posterior: Posterior, labels: NDArray[np.int32] | None = None) -> None:

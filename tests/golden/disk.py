@@ -12,6 +12,5 @@ def on_disk(n_shards, n_kept):
     with ExitStack() as stack:
         stack.enter_context(patch.object(disk, "bytes_of", lambda source: 10**18))
         stack.enter_context(patch.object(disk, "shards_for", lambda observations: n_shards))
-        most = staticmethod(lambda source: n_kept)
-        stack.enter_context(patch.object(disk.SampledCorpus, "most_that_fit", most))
+        stack.enter_context(patch.object(disk, "max_in_memory", lambda source: n_kept))
         yield

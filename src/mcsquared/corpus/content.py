@@ -31,6 +31,8 @@ class Words:
     >>> words = mc2.Corpus.from_tokens([["ant", "bee", "bee"], ["car"]]).content
     >>> words.n_groups, words.n_words, words.n_tokens, words.tokens_per_group.tolist()
     (2, 3, 4, [3, 1])
+    >>> words.word_frequency.tolist(), words.document_frequency.tolist()
+    ([1, 2, 1], [1, 1, 1])
     """
 
     counts: sparse.csr_matrix
@@ -57,6 +59,17 @@ class Words:
     def n_tokens(self) -> int:
         """Number of tokens in all groups."""
         return int(self.counts.data.sum(dtype=np.int64))
+
+    @property
+    def word_frequency(self) -> NDArray[np.int64]:
+        """How often each word occurs, int64 (n_words,)."""
+        counts = self.counts
+        return np.bincount(counts.indices, counts.data, self.n_words).astype(np.int64)
+
+    @property
+    def document_frequency(self) -> NDArray[np.int64]:
+        """In how many groups each word occurs, int64 (n_words,)."""
+        return np.bincount(self.counts.indices, minlength=self.n_words)
 
     def __getitem__(self, rows: NDArray[np.int64]) -> "Words":
         return Words(self.counts[rows], self.vocabulary)

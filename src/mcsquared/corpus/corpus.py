@@ -66,7 +66,11 @@ class Corpus:
     (2, 6, 3, [3, 3])
     >>> corpus[corpus.contexts["year"].observed].group_names.tolist(), corpus.vocabulary.tolist()
     (['0'], ['ant', 'bee', 'car'])
+    >>> corpus.word_frequency.tolist(), corpus.document_frequency.tolist()
+    ([2, 3, 1], [1, 1, 1])
     """
+
+    source: Any = None  # a `SampledCorpus` has its `DiskCorpus` here
 
     def __init__(
         self,
@@ -303,6 +307,16 @@ class Corpus:
     def vocabulary(self) -> NDArray[np.object_] | None:
         """The words; None where the content is vectors."""
         return self.content.vocabulary if isinstance(self.content, Words) else None
+
+    @property
+    def word_frequency(self) -> NDArray[np.int64] | None:
+        """How often each word occurs, int64 (n_words,); None where the content is vectors."""
+        return self.content.word_frequency if isinstance(self.content, Words) else None
+
+    @property
+    def document_frequency(self) -> NDArray[np.int64] | None:
+        """In how many groups each word occurs, int64 (n_words,); None for vectors."""
+        return self.content.document_frequency if isinstance(self.content, Words) else None
 
     @property
     def tokens_per_group(self) -> NDArray[np.int64]:

@@ -199,6 +199,26 @@ class DiskCorpus:
         return self._fingerprint
 
 
+class SampledCorpus(Corpus):
+    """A corpus on disk with some of its groups in memory: those are its groups here.
+
+    Parameters
+    ----------
+    source : DiskCorpus
+    groups : int64
+        The groups in memory, in increasing order.
+    """
+
+    def __init__(self, source: DiskCorpus, groups: NDArray[np.int64]) -> None:
+        self.__dict__.update(source[groups].__dict__)
+        self.source, self.groups = source, groups
+
+    @property
+    def word_frequency(self) -> NDArray[np.int64]:
+        """How often each word occurs in all groups on disk."""
+        return self.source.word_frequency
+
+
 def _remove(folder: Path, process: int) -> None:
     # A forked process has the object too, but does not own the folder.
     if os.getpid() == process:

@@ -1,14 +1,10 @@
-"""Fits to a corpus on disk: what of it is in memory, and what becomes of the groups that are not.
-
-Chains move all groups. A posterior, which has a row for every group, is of some of them; the labels
-of the others follow from how the draws put them beside these.
-"""
+"""Fits to a corpus on disk: the sample in memory, the shards, and the labels of all groups."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.chain import ChainRun
-from mcsquared.corpus import Corpus
+from mcsquared.corpus import Corpus, SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.observations.disk import DiskObservations, bytes_of_groups
 from mcsquared.posterior.consensus import share_of_consensus
@@ -32,89 +28,54 @@ if TYPE_CHECKING:
     from mcsquared.model.priors import Priors
     from mcsquared.posterior import Posterior
 
-__all__ = [
-    "SampledCorpus",
-    "check_absent",
-    "disk_backend",
-    "drop_unsampled_clusters",
-    "folder_batches",
-    "labels_of_all",
-    "shards_for",
-]
-
 MAX_SAMPLED = 100_000
 SAMPLE_SHARE = 0.25  # of the memory that is free
-BYTES_PER_CELL = 24  # of words and topics: counts, ψ, and those of a shard and of all shards
-BYTES_PER_LABEL = 12  # of all groups, when the fit ends
-VOTES_AT_ONCE = 2_000_000
-RESERVE = 100_000_000  # bytes for kernels, for the start of a chain, and for what is never reused
+BYTES_PER_CELL = 24  # per word and topic: counts, ψ, counts of a shard and of all shards
+BYTES_PER_LABEL = 12  # per group, when the fit ends
+CELLS_AT_ONCE = 2_000_000
+RESERVE = 100_000_000  # bytes for kernels, for the start of a chain, and for fragmentation
 
 
-@dataclass(frozen=True)
-class SampledCorpus:
-    """A corpus on disk, and some of its groups in memory.
-
-    Attributes
-    ----------
-    source : DiskCorpus
-    groups : int64
-        Which ones, in increasing order.
-    corpus : Corpus
-        Those.
-    """
-
-    source: DiskCorpus
-    groups: NDArray[np.int64]
-    corpus: Corpus
-
-    @classmethod
-    def of(cls, source: DiskCorpus, seed: int) -> SampledCorpus:
-        """Choose groups at random: as many as a posterior can show and memory can hold."""
-        most = min(MAX_SAMPLED, cls.most_that_fit(source))
-        groups = np.arange(source.n_groups)
-        if most < source.n_groups:
-            rng = np.random.default_rng(seed)
-            groups = np.sort(rng.choice(source.n_groups, most, replace=False, shuffle=False))
-        return cls(source, groups, source[groups])
-
-    @staticmethod
-    def most_that_fit(source: DiskCorpus) -> int:
-        """Return how many groups a share of the free memory holds, 1 at the least."""
-        free = max(source.memory - memory_in_use(), 0)
-        return max(int(SAMPLE_SHARE * free * source.n_groups / bytes_of(source)), 1)
-
-
-def load_or_sample(source: DiskCorpus, seed: int) -> Corpus | SampledCorpus:
-    """Return the whole corpus where a fit to it stays below the limit, else some of its groups."""
+def load_or_sample(source: DiskCorpus, seed: int) -> Corpus:
+    """Return the whole corpus if a fit to it stays below the limit, else a sample of its groups."""
     if bytes_of(source) < source.memory - memory_in_use():
         return source[0 : source.n_groups]
-    return SampledCorpus.of(source, seed)
+    n_sampled, groups = max_in_memory(source), np.arange(source.n_groups)
+    if n_sampled < source.n_groups:
+        rng = np.random.default_rng(seed)
+        groups = np.sort(rng.choice(source.n_groups, n_sampled, replace=False, shuffle=False))
+    return SampledCorpus(source, groups)
+
+
+def max_in_memory(source: DiskCorpus) -> int:
+    """Return how many groups fit into a share of the free memory, at least 1."""
+    free = max(source.memory - memory_in_use(), 0)
+    n_fitting = int(SAMPLE_SHARE * free * source.n_groups / bytes_of(source))
+    return min(max(n_fitting, 1), MAX_SAMPLED)
 
 
 def check_absent(**given: Any) -> None:
-    """Refuse what makes no sense beside a folder, unless it is None."""
+    """Raise `InputError` unless all arguments are None."""
     for name, value in given.items():
         if value is not None:
-            raise InputError(
-                f"{name} is given, but X is a folder of Parquet files, which takes none"
-            )
+            raise InputError(f"{name} must be None if X is a folder of Parquet files")
 
 
 def folder_batches(folder: ParquetFolder, vocabulary: Any) -> Iterator[Corpus]:
-    """Yield the groups of a folder in the words of a model, as many at a time as fit."""
-    with folder.counted_in(vocabulary).open() as stored:
-        step = min(SampledCorpus.most_that_fit(stored), MAX_SAMPLED)
-        for first in range(0, stored.n_groups, step):
-            yield stored[first : min(first + step, stored.n_groups)]
+    """Yield the groups of a folder, counted in the words of a model, in parts that fit."""
+    with folder.counted_in(vocabulary).open() as corpus:
+        step = max_in_memory(corpus)
+        for first in range(0, corpus.n_groups, step):
+            yield corpus[first : min(first + step, corpus.n_groups)]
 
 
 def bytes_of(source: DiskCorpus) -> int:
-    """Return the memory that a fit to all of a corpus takes, apart from what all groups share."""
+    """Return the memory that the groups of a corpus take during a fit."""
     return int(bytes_of_groups(source.n_groups, source.n_tokens, len(source.contexts)))
 
 
 def memory_in_use() -> int:
-    """Return the bytes of memory that this process has now; 0 where nobody tells."""
+    """Return the memory of this process in bytes; 0 where the system does not report it."""
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text().splitlines():
@@ -124,7 +85,7 @@ def memory_in_use() -> int:
         import resource
     except ImportError:  # Windows
         return 0
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # of all its life
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # the peak
     return most if sys.platform == "darwin" else most * 1024
 
 
@@ -136,7 +97,7 @@ def disk_backend(
 
 
 def shards_for(observations: DiskObservations) -> int:
-    """Return into how many shards a corpus is cut, so that one of them fits."""
+    """Return the number of shards such that one of them fits into memory."""
     shared = RESERVE + BYTES_PER_CELL * observations.n_words * topics_for(observations)
     shared += BYTES_PER_LABEL * observations.n_groups
     of_chunk = observations.bytes_of_chunk()
@@ -145,21 +106,21 @@ def shards_for(observations: DiskObservations) -> int:
     if at_once < 1:
         needed = in_use + shared + of_chunk
         raise InputError(
-            f"memory is {limit / 1e6:,.0f} MB, but {needed / 1e6:,.0f} MB at the least are wanted: "
-            f"{in_use / 1e6:,.0f} that this process has now, {shared / 1e6:,.0f} for what all "
-            f"groups share, {of_chunk / 1e6:,.0f} for a shard"
+            f"memory must be at least {needed / 1e6:,.0f} MB, got {limit / 1e6:,.0f} MB: the "
+            f"process uses {in_use / 1e6:,.0f}, parameters need {shared / 1e6:,.0f} and a shard "
+            f"{of_chunk / 1e6:,.0f}"
         )
     return -(-(len(observations.layout.chunk_start) - 1) // at_once)
 
 
 def drop_unsampled_clusters(run: ChainRun) -> ChainRun:
-    """Return a chain without the clusters of which no group is shown, numbered anew."""
+    """Return a chain without the clusters that no sampled group is in, renumbered."""
     labels, parameters = [], {draw.draw: draw for draw in run.parameters}
     for number, draw in enumerate(run.cluster_of_group):
-        shown, anew = np.unique(draw, return_inverse=True)
-        labels.append(anew.astype(np.int32))
+        clusters, renumbered = np.unique(draw, return_inverse=True)
+        labels.append(renumbered.astype(np.int32))
         if number in parameters:
-            parameters[number] = _of_clusters(parameters[number], shown)
+            parameters[number] = _of_clusters(parameters[number], clusters)
     return replace(run, cluster_of_group=labels, parameters=list(parameters.values()))
 
 
@@ -179,31 +140,32 @@ def _of_clusters(draw: ParameterDraw, clusters: NDArray[np.integer]) -> Paramete
 
 
 def labels_of_all(
-    shown: SampledCorpus, runs: Sequence[ChainRun], posterior: Posterior
+    sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Posterior
 ) -> NDArray[np.int32]:
     """Return the consensus cluster of every group.
 
-    Of the groups that are shown it is known. Any other group has, in each draw, a cluster of
-    shown groups for company; these vote by their consensus clusters.
+    It is known for sampled groups. In each draw, any other group is in a cluster with sampled
+    groups: it gets the consensus cluster that is most frequent among these over all draws.
 
     Parameters
     ----------
     runs : list of ChainRun
-        With the clusters as they were kept on disk.
+        With the clusters as stored on disk.
     """
-    source, n_groups = shown.source, shown.source.n_groups
+    source, n_groups = sample.source, sample.source.n_groups
     draws = [draw for run in runs for draw in run.cluster_of_group]
     shares = [share_of_consensus(draw, posterior.labels) for draw in draws]
     labels = np.empty(n_groups, np.int32)
     sizes = np.bincount(posterior.labels) / len(posterior.labels)
-    step = max(VOTES_AT_ONCE // len(sizes), 1)
+    step = max(CELLS_AT_ONCE // len(sizes), 1)
     for first in range(0, n_groups, step):
         last = min(first + step, n_groups)
-        votes = np.tile(1e-9 * sizes, (last - first, 1))  # for those who never had company
+        # Groups that are never with a sampled one get the largest cluster.
+        score = np.tile(1e-9 * sizes, (last - first, 1))
         for number, share in enumerate(shares):
             cluster = read_draw(source.folder, n_groups, number, first, last)
             known = cluster < len(share)
-            votes[known] += share[cluster[known]]
-        labels[first:last] = votes.argmax(axis=1)
-    labels[shown.groups] = posterior.labels
+            score[known] += share[cluster[known]]
+        labels[first:last] = score.argmax(axis=1)
+    labels[sample.groups] = posterior.labels
     return labels

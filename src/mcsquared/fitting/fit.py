@@ -13,18 +13,13 @@ from numpy.typing import NDArray
 
 from mcsquared.chain import TRACE, Callback, ChainRun, Schedule, run_chains
 from mcsquared.checkpoint import Checkpoint
-from mcsquared.corpus import Corpus, Words
+from mcsquared.corpus import Corpus, SampledCorpus, Words
 from mcsquared.errors import InputError
 from mcsquared.fitting.checks import check_memory, physical_memory
-from mcsquared.fitting.disk import (
-    SampledCorpus,
-    disk_backend,
-    drop_unsampled_clusters,
-    labels_of_all,
-)
+from mcsquared.fitting.disk import disk_backend, drop_unsampled_clusters, labels_of_all
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
-from mcsquared.observations.disk import DiskObservations, observe_disk
+from mcsquared.observations.disk import DiskObservations
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.diagnostics import MAX_RHAT
 from mcsquared.progress import Progress
@@ -70,20 +65,14 @@ class Fit:
     device: str = "cpu"
     backend: BackendFactory | None = None
 
-    def run(self, corpus: Corpus | SampledCorpus, states: Sequence[State] = ()) -> FitResult:
-        """Run the chains, from the ``states`` of an earlier fit if there are any.
-
-        Parameters
-        ----------
-        corpus : Corpus or SampledCorpus
-            In memory, or on disk.
-        """
+    def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
+        """Run the chains, from the ``states`` of an earlier fit if there are any."""
         observations = self._observe(corpus)
         make_backend = self._make_backend(observations)  # first: raises errors at once
         progress = Progress(
             self.schedule.n_sweeps, self.schedule.n_chains, observations.n_tokens, self.progress
         )
-        checkpoint = self._checkpoint(corpus) if isinstance(corpus, Corpus) else None
+        checkpoint = self._checkpoint(corpus)
         runs = self._runs(observations, checkpoint, states)
         with progress:
             interrupted = run_chains(
@@ -117,38 +106,33 @@ class Fit:
             )
         states = [run.state for run in runs]
         del observations, make_backend  # as large as the corpus, and no longer needed
-        if isinstance(corpus, Corpus):
+        if not isinstance(corpus, SampledCorpus):
             return FitResult(self._posterior(corpus, runs), states)
-        posterior = self._posterior(corpus.corpus, [drop_unsampled_clusters(run) for run in runs])
-        self._say_how_many_are_shown(posterior, corpus)
+        posterior = self._posterior(corpus, [drop_unsampled_clusters(run) for run in runs])
+        n_groups = corpus.source.n_groups
+        if corpus.n_groups < n_groups:
+            posterior.n_fitted = n_groups
+            posterior.notes.append(
+                f"fitted to {n_groups:,} groups; what follows is of {corpus.n_groups:,} of them, "
+                "chosen at random"
+            )
         return FitResult(posterior, states, labels_of_all(corpus, runs, posterior))
 
-    def _observe(self, corpus: Corpus | SampledCorpus) -> Observations:
-        if isinstance(corpus, Corpus):
+    def _observe(self, corpus: Corpus) -> Observations:
+        if corpus.source is None:
             check_memory(corpus.n_tokens, physical_memory())
             return observe(corpus, self.priors)
         device = "cpu" if self.backend else self.device  # workers have their own
-        for name, found, wanted in (
+        for name, found, expected in (
             ("checkpoint", self.checkpoint, None),
             ("device", device, "cpu"),
             ("sampler", self.sampler, "blocked"),
         ):
-            if found != wanted:
+            if found != expected:
                 raise InputError(
-                    f"{name} is {found!r}, but a corpus larger than memory takes {wanted!r}"
+                    f"{name} must be {expected!r} for a corpus larger than memory, got {found!r}"
                 )
-        return observe_disk(corpus.source, self.priors, corpus.groups)
-
-    def _say_how_many_are_shown(self, posterior: Posterior, corpus: SampledCorpus) -> None:
-        source, n_shown = corpus.source, len(corpus.groups)
-        posterior.notes = [*source.notes, *posterior.notes]
-        posterior.word_frequency = source.word_frequency
-        if n_shown < source.n_groups:
-            posterior.n_fitted = source.n_groups
-            posterior.notes.append(
-                f"fitted to {source.n_groups:,} groups; what follows is of {n_shown:,} of them, "
-                "chosen at random"
-            )
+        return observe(corpus, self.priors)
 
     def _make_backend(self, observations: Observations) -> Callable[[ThreadPool], Backend] | None:
         """Return a function that makes the backend of a chain; None: the default."""
@@ -212,7 +196,7 @@ class Fit:
         posterior = Posterior(
             priors=self.priors,
             group_names=corpus.group_names,
-            vocabulary=None if counts is None else corpus.vocabulary,
+            vocabulary=corpus.vocabulary,
             contexts=self.priors.columns(corpus),
             tokens_per_group=corpus.tokens_per_group,
             cluster_of_group=np.array([z for run in runs for z in run.cluster_of_group], np.int32),
@@ -223,10 +207,8 @@ class Fit:
             sweep_of_draw=np.array([s for run in runs for s in run.sweep_of_draw], np.int32),
             trace=pd.DataFrame(trace),
             parameters=parameters,
-            word_frequency=None if counts is None else _column_sums(counts.data, counts),
-            document_frequency=None
-            if counts is None
-            else _column_sums(np.ones(counts.nnz, np.int64), counts),
+            word_frequency=corpus.word_frequency,
+            document_frequency=corpus.document_frequency,
             seed=self.seed,
             notes=[*corpus.notes, *self._notes(runs)],
         )
@@ -296,7 +278,3 @@ def _report_disagreement(posterior: Posterior) -> None:
     note = f"the chains disagree: R-hat is above {MAX_RHAT} for {worst}; run more sweeps"
     posterior.notes.append(note)
     warnings.warn(note, stacklevel=5)
-
-
-def _column_sums(values: np.ndarray, counts: Any) -> np.ndarray:
-    return np.bincount(counts.indices, weights=values, minlength=counts.shape[1]).astype(np.int64)

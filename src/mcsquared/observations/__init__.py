@@ -1,4 +1,4 @@
-"""A corpus under its families as plain arrays, in the form that samplers read."""
+"""The observations of a corpus under its families, as the arrays that samplers read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.corpus import Words
+from mcsquared.corpus import SampledCorpus, Words
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.contexts import Bags, Dense
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from mcsquared.families import ConjugateFamily
     from mcsquared.model.priors import Priors
 
-__all__ = ["Observations", "PythonObservations", "bags_of_groups", "observe"]
-
 MAX_TOKENS = 2**31 - 1  # counts per topic are 32-bit
 
 
 @dataclass(frozen=True)
 class PythonObservations:
-    """Observations of a family without a kernel: a user's own.
+    """Observations of a family without a kernel: a user-defined one.
 
     Attributes
     ----------
@@ -37,7 +35,7 @@ class PythonObservations:
         A row of zeros where nothing was observed.
     observed : bool (n,)
     x : array
-        What was observed, in the form that the family reads; nothing stands for what is missing.
+        Observed values alone, in the form that the family reads.
     """
 
     family: ConjugateFamily
@@ -46,13 +44,13 @@ class PythonObservations:
     x: Any
 
     def part(self, rows: slice) -> PythonObservations:
-        """Return some observations in a row."""
+        """Return consecutive observations."""
         seen = np.concatenate([[0], np.cumsum(self.observed)])
         some = self.x[int(seen[rows.start]) : int(seen[rows.stop])]
         return PythonObservations(self.family, self.statistics[rows], self.observed[rows], some)
 
     def take(self, rows: NDArray[np.integer]) -> PythonObservations:
-        """Return some observations, wherever they are."""
+        """Return selected observations."""
         number = np.cumsum(self.observed) - 1
         observed = self.observed[rows]
         some = self.x[number[rows[observed]]]
@@ -60,18 +58,16 @@ class PythonObservations:
 
     @classmethod
     def of(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> PythonObservations:
-        """Return observations with their statistics, after a look at what the family says."""
-        wanted = (int(observed.sum()), family.n_stats)
-        found = np.asarray(family.statistics(x), np.float64) if wanted[0] else np.zeros(wanted)
-        if found.shape != wanted:
+        """Return observations with their statistics, which are checked."""
+        shape = (int(observed.sum()), family.n_stats)
+        found = np.asarray(family.statistics(x), np.float64) if shape[0] else np.zeros(shape)
+        argument = f"statistics of the family {type(family).__name__}"
+        if found.shape != shape:
             raise InputError(
-                f"statistics of the family {type(family).__name__} has shape {found.shape}, "
-                f"but {wanted} is wanted: observations × n_stats"
+                f"{argument} must have shape {shape} (observations, n_stats), got {found.shape}"
             )
         if not np.isfinite(found).all():
-            raise InputError(
-                f"statistics of the family {type(family).__name__} holds infinite values or NaN"
-            )
+            raise InputError(f"{argument} must be finite, got infinite values or NaN")
         statistics = np.zeros((len(observed), family.n_stats))
         statistics[observed] = found
         return cls(family, statistics, observed, x)
@@ -79,7 +75,7 @@ class PythonObservations:
 
 @dataclass(frozen=True)
 class Observations:
-    """What was observed, as arrays. Nothing here ever changes.
+    """Content and contexts of all groups as arrays, which never change.
 
     Attributes
     ----------
@@ -122,37 +118,37 @@ class Observations:
 
     @property
     def sampled(self) -> NDArray[np.int64] | None:
-        """The groups that stand for all others, where not all are in memory; None: all are."""
+        """The groups in memory, if not all are; None: all are."""
         return None
 
     @property
     def n_groups(self) -> int:
-        """Groups, the empty ones included."""
+        """Number of groups, including empty ones."""
         return len(self.group_start) - 1
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of all groups."""
+        """Number of tokens of all groups."""
         return int(self.group_start[-1])
 
     @property
     def n_content_statistics(self) -> int:
-        """Float statistics of a topic: 0 for words, whose counts are whole numbers."""
+        """Float statistics per topic: 0 for words, whose counts are integers."""
         if self.content_kind < 0 and self.python_content is None:
             return 0
         return self.content_family.n_stats
 
     def whole(self) -> Observations:
-        """Return all groups in memory, as they are."""
+        """Return all groups in memory."""
         return self
 
     @cached_property
     def layout(self) -> Layout:
-        """The same tokens in the order that parallel samplers read them."""
+        """The order in which parallel samplers read groups and words."""
         return Layout(self.group_start, self.word, self.n_words)
 
     def without_contexts(self) -> Observations:
-        """Return the same groups and content, of whose contexts nothing is known."""
+        """Return the same groups and content without contexts."""
         bare = replace(
             self,
             dense=_dense([], self.n_groups),
@@ -165,10 +161,10 @@ class Observations:
         return bare
 
     def shard(self, first_chunk: int, last_chunk: int) -> Observations:
-        """Return some chunks of groups as observations of their own.
+        """Return the groups of some chunks.
 
-        What is drawn for a group does not depend on who holds it: random numbers are those of the
-        whole corpus, and sums of floats are by chunk.
+        Draws for a group do not depend on its shard: random numbers are those of the whole corpus,
+        and floats are summed by chunk.
         """
         chunks = self.layout.chunk_start[first_chunk : last_chunk + 1]
         groups = slice(int(chunks[0]), int(chunks[-1]))
@@ -195,7 +191,7 @@ class Observations:
         return part
 
     def take(self, groups: NDArray[np.integer]) -> Observations:
-        """Return some groups, wherever they are, as observations of their own."""
+        """Return selected groups."""
         tokens, start = _rows(self.group_start, groups)
         content = self.python_content
         return replace(
@@ -213,24 +209,26 @@ class Observations:
 
     @property
     def n_categories(self) -> int:
-        """Categories of all bags, numbered in one row."""
+        """Number of categories of all bags."""
         return sum(family.n_stats for family in self.bag_families)
 
 
 def observe(corpus: Corpus, priors: Priors) -> Observations:
-    """Return the corpus as the arrays that samplers read under these priors."""
+    """Return a corpus under its families, with its groups in memory or on disk."""
+    if isinstance(corpus, SampledCorpus):
+        from mcsquared.observations.disk import observe_disk
+
+        return observe_disk(corpus.source, priors, corpus.groups)
     columns = priors.columns(corpus)
     chosen = [(columns[name], family) for name, family in priors.contexts.items()]
     dense = [(c, f) for c, f in chosen if f.kernel in KINDS]
     bags = [(c, f) for c, f in chosen if f.kernel == "dirichlet"]
-    generic = [(c, f) for c, f in chosen if f.kernel is None]
+    python = [(c, f) for c, f in chosen if f.kernel is None]
     return Observations(
         **_content(corpus, priors.content),
         dense=_dense(dense, corpus.n_groups),
         bags=_bags(bags, corpus.n_groups),
-        python_contexts=[
-            PythonObservations.of(f, c.observations(), c.observed) for c, f in generic
-        ],
+        python_contexts=[PythonObservations.of(f, c.observations(), c.observed) for c, f in python],
         content_family=priors.content,
         dense_families=[family for _, family in dense],
         bag_families=[family for _, family in bags],
@@ -249,8 +247,7 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
     }
     if content.n_tokens > MAX_TOKENS:
         raise InputError(
-            f"the corpus has {content.n_tokens} tokens, but a sampler that visits each of them "
-            f"takes {MAX_TOKENS} at most"
+            f"the corpus must have <= {MAX_TOKENS} tokens in memory, got {content.n_tokens}"
         )
     if isinstance(content, Words):
         start = np.zeros(content.n_groups + 1, np.int64)
@@ -302,7 +299,7 @@ def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Den
 
 
 def bags_of_groups(bags: Bags, groups: slice) -> Bags:
-    """Return the bags of some groups in a row."""
+    """Return the bags of consecutive groups."""
     start = bags.start[:, groups.start : groups.stop + 1]
     entries = [slice(int(row[0]), int(row[-1])) for row in start]
     before = np.cumsum([0, *(part.stop - part.start for part in entries)])
@@ -317,25 +314,25 @@ def bags_of_groups(bags: Bags, groups: slice) -> Bags:
 def _rows(
     start: NDArray[np.int64], chosen: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the entries of some rows, one row after another, and where each row then begins."""
+    """Return the entries of selected rows, and the start of each row among them."""
     sizes = np.diff(start)[chosen]
     begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return np.arange(begins[-1]) + np.repeat(start[chosen] - begins[:-1], sizes), begins
 
 
 def _take_bags(bags: Bags, groups: NDArray[np.integer]) -> Bags:
-    """Return the bags of some groups, wherever they are."""
+    """Return the bags of selected groups."""
     entries, starts, before = [np.zeros(0, np.int64)], [], 0
     for row in bags.start:
         chosen, begins = _rows(row, groups)
         entries.append(chosen)
         starts.append(begins + before)
         before += len(chosen)
-    held = np.concatenate(entries)
+    taken = np.concatenate(entries)
     return bags._replace(
         start=np.array(starts, np.int64).reshape(len(bags.start), len(groups) + 1),
-        category=bags.category[held],
-        count=bags.count[held],
+        category=bags.category[taken],
+        count=bags.count[taken],
     )
 
 

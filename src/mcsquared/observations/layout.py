@@ -1,7 +1,7 @@
-"""Groups and words in the order that parallel samplers read them: chunks, and words by group.
+"""The order in which parallel samplers read groups and words: chunks, and words by group.
 
-Chunks depend on the corpus alone. Threads and machines take whole chunks, so that sums of floats
-inside chunks, added in the order of chunks, are the same on any number of them.
+Chunks depend on the corpus alone. Threads and workers process whole chunks, so that sums of floats
+within chunks, added in chunk order, are the same on any number of them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from scipy import sparse
 
 from mcsquared.kernels.cpu.tables import sort_by_word
 
-__all__ = ["Entries", "Layout", "Survey", "split_evenly"]
-
 N_CHUNKS = 64  # of a corpus that is not large
-N_SHARES = 256  # of steps whose sums are of whole numbers: small ones, so that no thread waits long
+N_PARTS = 256  # for steps that sum integers: small parts, so that no thread waits long
 LARGEST_CHUNK = 2**22  # in tokens, groups at their cost
 GROUP_COST, WORD_COST = 50, 20  # of a group or a word without tokens, in tokens
 WORDS_AT_A_TIME = 8  # a chunk of words begins at a multiple of it
@@ -48,7 +46,7 @@ class Entries:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the tokens of a corpus lie in groups and, where they are words, in words.
+    """The tokens of a corpus by group and, if they are words, by word.
 
     Parameters
     ----------
@@ -83,7 +81,7 @@ class Layout:
     @cached_property
     def order_start(self) -> NDArray[np.int64]:
         """Bounds of parts of `order` with about as many tokens, int64 (n_parts + 1,)."""
-        return split_evenly(np.diff(self.group_start)[self.order] + GROUP_COST, N_SHARES)
+        return split_evenly(np.diff(self.group_start)[self.order] + GROUP_COST, N_PARTS)
 
     @cached_property
     def longest(self) -> int:
@@ -92,7 +90,7 @@ class Layout:
 
     @cached_property
     def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Tokens that a group may have, without 0, and how many groups have so many."""
+        """Distinct lengths of groups except 0, and the number of groups of each."""
         lengths, times = np.unique(np.diff(self.group_start), return_counts=True)
         return lengths[lengths > 0], times[lengths > 0]
 
@@ -105,7 +103,7 @@ class Layout:
     @cached_property
     def word_chunk_start(self) -> NDArray[np.int64]:
         """Bounds of chunks of words with about as many tokens, int64 (n_chunks + 1,)."""
-        return split_evenly(np.diff(self.word_start) + WORD_COST, N_SHARES, WORDS_AT_A_TIME)
+        return split_evenly(np.diff(self.word_start) + WORD_COST, N_PARTS, WORDS_AT_A_TIME)
 
     @cached_property
     def row_chunk_start(self) -> NDArray[np.int64]:
@@ -133,20 +131,20 @@ class Layout:
     def _counts(self) -> sparse.csr_matrix:
         shape = (len(self.group_start) - 1, self.n_words)
         ones = np.ones(len(self.word), np.int32)
-        # Copies: duplicates are summed in place, and the tokens are not ours to reorder.
+        # Copies: duplicates are summed in place.
         counts = sparse.csr_matrix((ones, self.word.copy(), self.group_start.copy()), shape=shape)
         counts.sum_duplicates()
         return counts
 
 
 def n_chunks_for(n_groups: int, n_tokens: int) -> int:
-    """Return into how many chunks a corpus is cut: more where it is large, so that one fits."""
+    """Return the number of chunks: more if the corpus is large, so that a chunk fits."""
     return max(N_CHUNKS, (n_tokens + GROUP_COST * n_groups) // LARGEST_CHUNK)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What must be known of a corpus that is not in memory, from one look at its lengths.
+    """The layout of a corpus on disk, from one pass over the lengths of its groups.
 
     Attributes
     ----------
@@ -164,25 +162,22 @@ class Survey:
 
     @classmethod
     def of(cls, blocks: Iterable[NDArray[np.integer]], n_groups: int, n_tokens: int) -> Survey:
-        """Return the survey of a corpus whose groups' lengths come block by block.
-
-        Its chunks are those that `Layout` makes of the same corpus in memory.
-        """
+        """Return the survey of a corpus from blocks of lengths; chunks are those of `Layout`."""
         n_chunks = n_chunks_for(n_groups, n_tokens)
-        wanted = np.linspace(0, n_tokens + GROUP_COST * n_groups, n_chunks + 1)[1:-1]
+        targets = np.linspace(0, n_tokens + GROUP_COST * n_groups, n_chunks + 1)[1:-1]
         chunks: list[int] = []
         tokens: list[int] = []
         times = np.zeros(1, np.int64)
         groups_before = tokens_before = 0
         for block in blocks:
-            held = tokens_before + np.cumsum(block, dtype=np.int64)
-            cost = held + GROUP_COST * (groups_before + np.arange(1, len(block) + 1))
-            passed = wanted[len(chunks) : np.searchsorted(wanted, cost[-1], side="right")]
+            total = tokens_before + np.cumsum(block, dtype=np.int64)
+            cost = total + GROUP_COST * (groups_before + np.arange(1, len(block) + 1))
+            passed = targets[len(chunks) : np.searchsorted(targets, cost[-1], side="right")]
             at = np.searchsorted(cost, passed)
             chunks += (groups_before + at + 1).tolist()
-            tokens += held[at].tolist()
+            tokens += total[at].tolist()
             times = _added(times, np.bincount(block))
-            groups_before, tokens_before = groups_before + len(block), int(held[-1])
+            groups_before, tokens_before = groups_before + len(block), int(total[-1])
         lengths = np.flatnonzero(times)
         lengths = lengths[lengths > 0].astype(np.int64)
         return cls(
@@ -205,8 +200,8 @@ def _added(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64
 def split_evenly(cost: NDArray[np.integer], n_parts: int, step: int = 1) -> NDArray[np.int64]:
     """Return bounds of parts of about equal cost, multiples of ``step`` but for the last."""
     total = np.concatenate([[0], np.cumsum(cost, dtype=np.int64)])
-    wanted = np.linspace(0, total[-1], n_parts + 1)
-    bounds = np.searchsorted(total, wanted).astype(np.int64)
+    targets = np.linspace(0, total[-1], n_parts + 1)
+    bounds = np.searchsorted(total, targets).astype(np.int64)
     bounds = (bounds + step - 1) // step * step
     bounds[0], bounds[-1] = 0, len(cost)
     return np.minimum(bounds, len(cost))
