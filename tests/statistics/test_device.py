@@ -1,4 +1,4 @@
-"""Chains on a GPU draw from the exact posterior, and have the joint prior. Skipped without one."""
+"""Chains on a GPU sample the exact posterior and have the joint prior; skipped without a GPU."""
 
 import math
 
@@ -30,15 +30,16 @@ class OnDevice:
     start = staticmethod(BLOCKED.start)
 
     def __init__(self):
-        self.given = None
+        self.observations = None
 
     def sweep(self, state, observations, priors, seed, chain, bounds=NO_BOUNDS):
         from mcsquared.samplers.backends.cuda.backend import CudaBackend
         from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 
-        if self.given is not observations:
+        if self.observations is not observations:
             corpus = DeviceCorpus(observations, varies=not math.isinf(state.lam))
-            self.backend, self.given = CudaBackend(observations, priors, corpus), observations
+            self.backend = CudaBackend(observations, priors, corpus)
+            self.observations = observations
             self.backend.load_labels(state, Key(0, 0, state.sweep))
         BLOCKED.sweep(state, observations, priors, seed, chain, bounds, self.backend)
         self.backend.save_labels(state)
@@ -51,7 +52,7 @@ def on_device():
     from mcsquared.kernels.cuda.launch import SIMULATED
 
     if SIMULATED or memory.unavailable_reason():
-        pytest.skip(f"chains are run on a GPU alone: {memory.unavailable_reason()}")
+        pytest.skip(f"requires a GPU: {memory.unavailable_reason() or 'simulated'}")
     return OnDevice()
 
 

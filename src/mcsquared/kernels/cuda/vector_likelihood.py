@@ -35,6 +35,16 @@ def factors_of(kind: int, width: int) -> np.ndarray:
     return np.array([left, right], np.int32)
 
 
+def unfold_statistics(kind: int, width: int, folded: np.ndarray) -> np.ndarray:
+    """Return statistics with both of each pair of equal products: rows (n, n_stats)."""
+    if kind != MULTIVARIATE_GAUSSIAN:
+        return folded
+    position = np.zeros((width, width), np.int64)
+    below = np.tril_indices(width)
+    position[below] = position.T[below] = 1 + width + np.arange(len(below[0]))
+    return np.hstack([folded[:, : 1 + width], folded[:, position.reshape(-1)]])
+
+
 @cuda.jit(device=True)
 def statistic(values, at, left, right):
     """Return a statistic of the token whose coordinates begin at ``at``."""

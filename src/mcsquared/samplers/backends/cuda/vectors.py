@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.predictive import MULTIVARIATE_GAUSSIAN
 from mcsquared.kernels.cpu.vector_likelihood import natural_tokens
 from mcsquared.kernels.cuda.clusters import draw_clusters_by_scores
 from mcsquared.kernels.cuda.memory import copy_to_device, empty, fill_zeros
 from mcsquared.kernels.cuda.shares import weigh_topics
 from mcsquared.kernels.cuda.sums import add_chunks
 from mcsquared.kernels.cuda.vector_groups import score_vector_groups
-from mcsquared.kernels.cuda.vector_likelihood import factors_of, log_likelihood_rows
+from mcsquared.kernels.cuda.vector_likelihood import (
+    factors_of,
+    log_likelihood_rows,
+    unfold_statistics,
+)
 from mcsquared.kernels.cuda.vector_sums import N_SEGMENTS, add_statistics, sort_by_topic
 from mcsquared.kernels.cuda.vector_tokens import draw_vector_topics, sweep_vector_groups
 from mcsquared.model.priors import Priors
@@ -136,14 +139,10 @@ class DeviceVectors(DeviceContent):
         add_chunks(out.size, self.statistics, out)
 
     def host_sums(self, all_of_them: bool) -> dict[str, NDArray[Any] | None]:
-        """Return the topics' statistics; a product of coordinates is summed once and used twice."""
-        found = self.buffers.host["topic_statistics"]
-        if self.observations.content_kind == MULTIVARIATE_GAUSSIAN:
-            place = np.zeros((self.width, self.width), np.int64)
-            below = np.tril_indices(self.width)
-            place[below] = place.T[below] = 1 + self.width + np.arange(len(below[0]))
-            found = np.hstack([found[:, : 1 + self.width], found[:, place.reshape(-1)]])
-        return {"topic_statistics": found[None]}
+        """Return the topics' statistics, as the sums of a single chunk."""
+        folded = self.buffers.host["topic_statistics"]
+        statistics = unfold_statistics(self.observations.content_kind, self.width, folded)
+        return {"topic_statistics": statistics[None]}
 
     def log_density(self, state: State) -> float:
         """Return the log-density of the tokens given their topics, without base measure."""
