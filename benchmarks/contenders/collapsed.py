@@ -51,7 +51,7 @@ class Collapsed:
         state, given = self.state, (self.observations, self.priors)
         state.sweep += 1
         key, backend = Key(self.seed, 0, state.sweep), LocalBackend(*given)
-        sweep = Sweep(state, *given, self.bounds, backend, key)
+        sweep = Sweep(state, *given, self.bounds, key, backend)
         seconds = [cpu_seconds(lambda step=step: step(sweep)) for step in COLLAPSED_STEPS]
         clusters, topics, tables, concentrations, log_joint = seconds
         return {

@@ -143,12 +143,13 @@ def test_a_start_takes_no_number_of_a_sweep(record, monkeypatch):
     case = cases.CASES["words_all_contexts"]
     chains = []
 
-    def sweep_clusters(state, observations, key, bounds):
-        chains.append((key.chain, key.sweep))
+    def resample_clusters(sweep):
+        state = sweep.state
+        chains.append((sweep.key.chain, sweep.key.sweep))
         state.cluster_of_group[:] = state.sweep % 2  # never at rest
 
     monkeypatch.setattr(types, "generator", record.generator)
-    monkeypatch.setattr(mixture, "sweep_clusters", sweep_clusters)
+    monkeypatch.setattr(mixture, "resample_clusters_in_turn", resample_clusters)
     BLOCKED.start(case.observations, case.priors, SEED, 3, "auto")
     # Sweeps of a chain begin at 1; the mixture and the HDP of a start have chains that no fit has.
     of_hdp = {stream for stream in record.streams if stream[1] == 2**29 + 3}

@@ -57,7 +57,7 @@ def test_compiled_and_plain_sampler_draw_the_same_labels(case):
         plain = plain_state(state)
         before = state.cluster_of_group.copy(), state.topic_of_token.copy()
         state.sweep += 1
-        sweep = Sweep(state, observations, case.priors, NO_BOUNDS, None, Key(5, 2, state.sweep))
+        sweep = Sweep(state, observations, case.priors, NO_BOUNDS, Key(5, 2, state.sweep))
         for move in COLLAPSED_MOVES[:2]:  # clusters and topics
             move(sweep)
         plain_collapsed.sweep(plain, data, 5, 2)

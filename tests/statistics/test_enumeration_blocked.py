@@ -128,9 +128,10 @@ def customers_for_tables(draw_tables):
 def tokens_for_tables(draw_tables):
     """Group tables as if every token had a table to itself."""
 
-    def draw(self, state, *arguments):
+    def draw(self, sweep):
+        state = sweep.state
         state.tables_in_cluster = state.counts.topics_in_cluster.copy()
-        return draw_tables(self, state, *arguments)
+        return draw_tables(self, sweep)
 
     return draw
 

@@ -20,13 +20,14 @@ def walk_with(whole_prior):
     """Draw the clusters group by group with another weight of the whole prior in that factor."""
     lengths = missing_and_bag().corpus.content.tokens_per_group
 
-    def walk(first, state, observations, slots, *given):
+    def walk(first, sweep, slots, contexts):
+        state = sweep.state
         for j in range(first, len(lengths)):
             held = state.counts.tokens_in_cluster.astype(float)
             held[state.cluster_of_group[j]] -= lengths[j]
             extra = log_ratio(whole_prior(state), held, lengths[j])
             extra -= log_ratio(state.v, held, lengths[j])
-            if clusters._draw(j, j + 1, extra, state, observations, *given) == j:
+            if clusters._draw(j, j + 1, extra, sweep, contexts) == j:
                 return j
         return len(lengths)
 

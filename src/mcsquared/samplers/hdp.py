@@ -22,12 +22,12 @@ from mcsquared.samplers.steps.concentrations import resample_lam, resample_root
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.globals import begin_content
 from mcsquared.samplers.steps.groups import update_counts
-from mcsquared.samplers.steps.slots import grow_slots
+from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.tables import draw_tables
-from mcsquared.samplers.steps.topics import sweep_topics
+from mcsquared.samplers.steps.topics import resample_topics_in_turn
 from mcsquared.samplers.steps.weights import topic_weights_with_tail
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Key, Labels, Weights
+from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Weights
 from mcsquared.state import Bounds, State, count
 
 
@@ -43,22 +43,23 @@ def sweep(
     """Draw ψ, then the topics of all groups independently, then tables, v, η and ε."""
     state.sweep += 1
     key = Key(seed, chain, state.sweep)
-    grow_slots(state, bounds)
-    finish_content = begin_content(state, observations, priors, key, threads)
-    weights = _weights(state, bounds, key)
-    contexts = draw_contexts(state, observations, key, threads)
+    sweep = Sweep(state, observations, priors, bounds, key, threads=threads)
+    add_empty_slots(sweep)
+    finish_content = begin_content(sweep)
+    weights = _weights(sweep)
+    contexts = draw_contexts(sweep)
     content, _ = finish_content(weights, state.lam)
     given = Globals(key, state.lam, weights, contexts, content)
     labels = Labels(state.cluster_of_group, state.topic_of_token)
-    words = state.counts.words_in_topic
-    update_counts(state, sweep_groups(observations, labels, given, threads, words))
-    _resample_concentrations(state, observations, priors, key)
+    task = GroupTask(observations, labels, given, threads)
+    update_counts(state, sweep_groups(task, state.counts.words_in_topic))
+    _resample_concentrations(sweep)
 
 
-def _weights(state: State, bounds: Bounds, key: Key) -> Weights:
+def _weights(sweep: Sweep) -> Weights:
     """Return weights with one cluster that has those of the root."""
-    topics = topic_weights_with_tail(state, bounds, key)
-    n_clusters = len(state.counts.groups_in_cluster)
+    topics = topic_weights_with_tail(sweep)
+    n_clusters = len(sweep.state.counts.groups_in_cluster)
     log_clusters = np.full(n_clusters, -np.inf)
     log_clusters[0] = 0.0
     with np.errstate(divide="ignore"):
@@ -91,7 +92,7 @@ def sweep_in_turn(
         counts=count(observations, groups, topics, len(groups), n_slots),
         tables_in_cluster=None,
     )
-    sweep_topics(by_group, observations, priors, key, bounds)
+    resample_topics_in_turn(Sweep(by_group, observations, priors, bounds, key))
     n_clusters, n_slots = len(state.counts.groups_in_cluster), len(by_group.topic_weights)
     state.topic_of_token = topics.astype(np.uint16)
     state.topic_weights, state.log_unused = by_group.topic_weights, by_group.log_unused
@@ -100,12 +101,11 @@ def sweep_in_turn(
     tables = draw_tables(by_group.counts.topics_in_cluster, prior, key)
     state.tables_in_cluster = np.zeros((n_clusters, n_slots), np.int32)
     state.tables_in_cluster[0] = tables.sum(axis=0)
-    _resample_concentrations(state, observations, priors, key)
+    _resample_concentrations(Sweep(state, observations, priors, bounds, key))
 
 
-def _resample_concentrations(
-    state: State, observations: Observations, priors: Priors, key: Key
-) -> None:
+def _resample_concentrations(sweep: Sweep) -> None:
     """Draw v, η and ε, given the groups' tables."""
-    resample_lam(state, observations, priors, key)
-    resample_root(state, state.tables[0].astype(np.int64), priors, key)
+    resample_lam(sweep)
+    tables = sweep.state.tables[0].astype(np.int64)
+    resample_root(sweep.state, tables, sweep.priors, sweep.key)

@@ -88,7 +88,7 @@ class Sampler:
         if backend is None:
             backend = LocalBackend(observations, priors, threads)
             backend.load_labels(state, key)
-        sweep = Sweep(state, observations, priors, bounds, backend, key)
+        sweep = Sweep(state, observations, priors, bounds, key, backend, backend.threads)
         for step in self.steps:
             step(sweep)
 

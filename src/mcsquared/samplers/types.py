@@ -14,6 +14,7 @@ from scipy import sparse
 from mcsquared.kernels.cpu.given_contexts import ContextParameters
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations.layout import Entries
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 
 if TYPE_CHECKING:
     from mcsquared.model.priors import Priors
@@ -99,6 +100,15 @@ class Globals:
         return self.weights.log_shares.shape
 
 
+class GroupTask(NamedTuple):
+    """Groups to sweep: their observations and labels, the globals, and threads to use."""
+
+    observations: Observations
+    labels: Labels
+    given: Globals
+    threads: ThreadPool = SINGLE_THREAD
+
+
 class Cells(NamedTuple):
     """Tokens by (word, column), and the cluster of each column."""
 
@@ -178,6 +188,10 @@ class Sweep:
 
     Attributes
     ----------
+    backend : Backend
+        Where the groups are; not needed by steps that only use the counts of the state.
+    threads : ThreadPool
+        For steps that run in this process.
     globals, sums : Globals, Sums
         Drawn at the start of a blocked sweep; counted after its groups have moved.
     cluster_tables : int32 (cluster slots, topic slots)
@@ -191,8 +205,9 @@ class Sweep:
     observations: Observations
     priors: Priors
     bounds: Bounds
-    backend: Backend
     key: Key
+    backend: Backend = field(default=None)  # type: ignore[assignment]
+    threads: ThreadPool = SINGLE_THREAD
     globals: Globals = field(init=False)
     sums: Sums = field(init=False)
     cluster_tables: Integers = field(init=False)

@@ -14,8 +14,8 @@ from mcsquared.samplers.steps.globals import draw_on_host
 from mcsquared.samplers.steps.log_joint import begin_log_density_on_host
 from mcsquared.samplers.steps.tables import draw_tables
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Key, Sums
-from mcsquared.state import Bounds, State
+from mcsquared.samplers.types import Globals, Key, Sums, Sweep
+from mcsquared.state import State
 
 
 class Backend(ABC):
@@ -63,18 +63,18 @@ class Backend(ABC):
             Number of each cluster in the draw.
         """
 
-    def draw_globals(self, state: State, bounds: Bounds, key: Key) -> Globals:
+    def draw_globals(self, sweep: Sweep) -> Globals:
         """Draw ψ, the weights and φ, given the counts."""
-        given = (self.observations, self.priors, bounds, key, self.threads)
-        return draw_on_host(state, *given)
+        return draw_on_host(sweep)
 
     def log_shares(self, given: Globals) -> NDArray[np.float64]:
         """Return log τ on the host."""
         return given.weights.log_shares
 
-    def draw_tables(self, state: State, prior: NDArray[np.float64], key: Key) -> NDArray[np.int32]:
-        """Draw q_km ~ CRT(O_km, v ε_m), where ``prior`` is v ε."""
-        return draw_tables(state.tables, prior, key, self.threads)
+    def draw_tables(self, sweep: Sweep) -> NDArray[np.int32]:
+        """Draw q_km ~ CRT(O_km, v ε_m), by the v and ε of the sweep."""
+        prior = sweep.state.v * sweep.globals.weights.topics
+        return draw_tables(sweep.state.tables, prior, sweep.key, self.threads)
 
     def begin_log_density(self, state: State) -> Callable[[], float]:
         """Start computing the log-density of content and bags; return a function that finishes."""

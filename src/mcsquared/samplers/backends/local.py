@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.content.groups import sweep_groups
-from mcsquared.samplers.types import Cells, Globals, Key, Labels, Sums
+from mcsquared.samplers.types import Cells, Globals, GroupTask, Key, Labels, Sums
 from mcsquared.state import State
 
 
@@ -32,7 +32,8 @@ class LocalBackend(Backend):
         shape = (self.observations.n_words, given.slots[1])
         if given.varies and self._words.shape != shape:
             self._words = np.empty(shape, np.int32)
-        sums = sweep_groups(self.observations, self._labels, given, self.threads, self._words)
+        task = GroupTask(self.observations, self._labels, given, self.threads)
+        sums = sweep_groups(task, self._words)
         if not self.observations.n_words or given.varies:
             return sums
         # Cells by group instead of by cluster give the same draws, and need not be summed.

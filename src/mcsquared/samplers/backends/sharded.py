@@ -25,7 +25,7 @@ from mcsquared.samplers.content.groups import sweep_groups
 from mcsquared.samplers.content.python_families import is_integrated
 from mcsquared.samplers.init.extend_start import StartExtension
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Key, Labels, Sums, add_sums
+from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sums, add_sums
 from mcsquared.state import State
 
 
@@ -40,7 +40,7 @@ def sweep_shard(
         Returned by `Observations.shard`.
     """
     labels = Labels(labels.clusters.copy(), labels.topics.copy())
-    sums = sweep_groups(observations, labels, given, threads)
+    sums = sweep_groups(GroupTask(observations, labels, given, threads))
     if not observations.n_words or given.varies:
         return labels, sums
     table = np.zeros((observations.n_words, given.slots[0]), np.int32)

@@ -14,21 +14,14 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.content import python_families, vectors, words
 from mcsquared.samplers.content.python_families import GroupOrder, is_integrated
 from mcsquared.samplers.content.shares import as_floats
-from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Labels, Sums
+from mcsquared.samplers.types import GroupTask, Sums
 
 TABULATED = 128  # largest count of a group in a topic whose log rising factorial is tabulated
 TABLE_SIZE = 1 << 22  # largest size of that table: 16 MB
 FEW_GROUPS = 20_000
 
 
-def sweep_groups(
-    observations: Observations,
-    labels: Labels,
-    given: Globals,
-    threads: ThreadPool = SINGLE_THREAD,
-    words_in_topic: NDArray[np.int32] | None = None,
-) -> Sums:
+def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> Sums:
     """Draw the topics and clusters of all groups in place, and return their sums.
 
     The function that every CPU backend runs, on the whole corpus or on a shard of it. Words with
@@ -36,21 +29,19 @@ def sweep_groups(
 
     Parameters
     ----------
-    labels : Labels
-        Overwritten.
+    task : GroupTask
+        Its labels are overwritten.
     words_in_topic : int32 (n_words, topic slots), optional
         Where to count words, if λ is finite.
     """
-    content = content_of(observations)
-    given_all = (observations, labels, given, threads)
+    content = content_of(task.observations)
     found: dict[str, Any]
-    if given.varies:
-        found = content.draw_topics(*given_all, words_in_topic)
-        found |= resample_varying_groups(*given_all)
+    if task.given.varies:
+        found = content.draw_topics(task, words_in_topic)
+        found |= resample_varying_groups(task)
     else:
-        found = content.draw_clusters_and_topics(*given_all)
-    found |= sum_groups(observations, labels, given.slots[0], threads)
-    return Sums(**found)
+        found = content.draw_clusters_and_topics(task)
+    return Sums(**found, **sum_groups(task))
 
 
 def content_of(observations: Observations) -> ModuleType:
@@ -60,21 +51,20 @@ def content_of(observations: Observations) -> ModuleType:
     return python_families if is_integrated(observations.python_content) else vectors
 
 
-def resample_varying_groups(
-    observations: Observations, labels: Labels, given: Globals, threads: ThreadPool
-) -> dict[str, NDArray[Any]]:
+def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     """Draw z_j and o_jm of every group given its tokens' topics; return topics, tables, log_rising.
 
     Notes
     -----
     ``log_rising`` is Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters drawn.
     """
+    observations, labels, given, threads = task
     layout = observations.layout
     base = as_floats(given.lam * np.exp(given.weights.log_shares))
     n_clusters, n_slots = base.shape
     most = max(min(TABULATED, TABLE_SIZE // base.size - 1, layout.longest), 1)
     rising = np.empty((n_slots, most + 1, n_clusters), np.float32)
-    order = GroupOrder(observations, labels.clusters, given.contexts, n_clusters, threads)
+    order = GroupOrder(task)
     log_rising = np.zeros(len(order.bounds) - 1)
 
     def tabulate(first: int, last: int) -> None:
@@ -114,11 +104,10 @@ def resample_varying_groups(
     }
 
 
-def sum_groups(
-    observations: Observations, labels: Labels, n_slots: int, threads: ThreadPool
-) -> dict[str, NDArray[Any]]:
+def sum_groups(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts, as `Sums` names them."""
-    chunk_start = observations.layout.chunk_start
+    observations, labels, given, threads = task
+    chunk_start, n_slots = observations.layout.chunk_start, given.slots[0]
     n_chunks, n_statistics = len(chunk_start) - 1, int(observations.dense.stat_start[-1])
     statistics = np.zeros((n_chunks, n_slots, n_statistics))
 

@@ -23,13 +23,13 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.kernels.cpu.given_contexts import ContextParameters, draw_clusters_by_scores
+from mcsquared.kernels.cpu.given_contexts import draw_clusters_by_scores
 from mcsquared.kernels.cpu.vector_likelihood import VectorTokens, given_tokens
 from mcsquared.kernels.cpu.vector_tokens import Workspace, pick_topic
 from mcsquared.kernels.rng import Step, uniform
-from mcsquared.observations import Observations, PythonObservations
-from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Labels
+from mcsquared.observations import PythonObservations
+from mcsquared.samplers.threads import SINGLE_THREAD
+from mcsquared.samplers.types import GroupTask
 
 MAX_LIKELIHOODS = 1 << 22  # token × topic, computed at a time: 32 MiB
 
@@ -64,9 +64,7 @@ def log_likelihood_of_groups(
     return total
 
 
-def token_blocks(
-    observations: Observations, given: Globals
-) -> Iterator[tuple[int, int, VectorTokens]]:
+def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
     """Yield chunks of groups with the likelihoods of their tokens.
 
     Blocks are whole chunks, so that draws do not depend on how they are shared.
@@ -77,9 +75,9 @@ def token_blocks(
         Chunks of groups.
     tokens : VectorTokens
     """
-    content = observations.python_content
+    observations, given = task.observations, task.given
+    content, n_slots = observations.python_content, given.slots[1]
     assert content is not None
-    n_slots = given.slots[1]
     start = observations.group_start[observations.layout.chunk_start]
     first, n_chunks = 0, len(start) - 1
     while first < n_chunks:
@@ -199,19 +197,13 @@ class GroupOrder:
     threads : ThreadPool
     """
 
-    def __init__(
-        self,
-        observations: Observations,
-        cluster_of_group: NDArray[np.int32],
-        contexts: ContextParameters,
-        n_slots: int,
-        threads: ThreadPool,
-    ) -> None:
-        self._cluster_of_group = cluster_of_group
+    def __init__(self, task: GroupTask) -> None:
+        observations, labels, given, threads = task
+        self._cluster_of_group = labels.clusters
         self._chunk_start = observations.layout.chunk_start
-        self._scores = contexts.extra
+        self._scores = given.contexts.extra
         self._slots = [
-            Slots(context, cluster_of_group, n_slots)
+            Slots(context, labels.clusters, given.slots[0])
             for context in observations.python_contexts
             if is_integrated(context)
         ]
@@ -237,9 +229,7 @@ class GroupOrder:
 
 
 def draw_clusters_by_chunk(
-    observations: Observations,
-    labels: Labels,
-    given: Globals,
+    task: GroupTask,
     order: GroupOrder,
     score: Callable[[int, int], Floats],
     first_chunk: int,
@@ -253,6 +243,7 @@ def draw_clusters_by_chunk(
         Returns how well each cluster explains the content of groups ``first:last``, float64
         (last − first, cluster slots).
     """
+    observations, labels, given, _ = task
     chunk_start = observations.layout.chunk_start
 
     def place(first: int, last: int) -> None:
@@ -279,13 +270,11 @@ def draw_clusters_by_chunk(
     order.threads.map(last_chunk - first_chunk, place, first_chunk)
 
 
-def draw_clusters_and_topics(
-    observations: Observations, labels: Labels, given: Globals, threads: ThreadPool
-) -> dict[str, Any]:
+def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw topics token by token, then clusters given topics: λ = ∞, parameters integrated out."""
-    found = draw_topics(observations, labels, given, threads)
+    found = draw_topics(task)
+    observations, labels, given, _ = task
     log_shares, starts = given.weights.log_shares, observations.group_start
-    order = GroupOrder(observations, labels.clusters, given.contexts, len(log_shares), threads)
 
     def score(first: int, last: int) -> Floats:
         """Return Σ_m n_jm log τ_km."""
@@ -297,21 +286,16 @@ def draw_clusters_and_topics(
         return np.ascontiguousarray(counts @ log_shares.T)
 
     n_chunks = len(observations.layout.chunk_start) - 1
-    draw_clusters_by_chunk(observations, labels, given, order, score, 0, n_chunks)
+    draw_clusters_by_chunk(task, GroupOrder(task), score, 0, n_chunks)
     topics = np.zeros(given.slots, np.int32)
     cluster_of_token = np.repeat(labels.clusters, np.diff(starts))
     np.add.at(topics, (cluster_of_token, labels.topics), 1)
     return found | {"topics": topics}
 
 
-def draw_topics(
-    observations: Observations,
-    labels: Labels,
-    given: Globals,
-    threads: ThreadPool,
-    words_in_topic: Any = None,
-) -> dict[str, Any]:
+def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     """Draw the topic of every token in turn, the topics' parameters integrated out."""
+    observations, labels, given, _ = task
     content = observations.python_content
     assert content is not None
     topic_of_token, n_slots = labels.topics, given.slots[1]

@@ -16,36 +16,32 @@ from mcsquared.kernels.cpu.vector_tokens import (
     sweep_vector_groups,
 )
 from mcsquared.kernels.rng import Step
-from mcsquared.observations import Observations
 from mcsquared.samplers.content import python_families
 from mcsquared.samplers.content.python_families import GroupOrder, draw_clusters_by_chunk
-from mcsquared.samplers.threads import ThreadPool
-from mcsquared.samplers.types import Globals, Labels
+from mcsquared.samplers.types import GroupTask
 
 TOPICS = int(Step.TOPICS)
 
 
-def token_blocks(
-    observations: Observations, given: Globals
-) -> Iterator[tuple[int, int, VectorTokens]]:
+def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
     """Yield chunks of groups with the likelihoods of their tokens.
 
     All chunks at once where a kernel computes the likelihoods.
     """
+    observations, given = task.observations, task.given
     if observations.python_content is not None:
-        yield from python_families.token_blocks(observations, given)
+        yield from python_families.token_blocks(task)
         return
     natural = observations.content_family.natural_parameters(given.content)
     tokens = natural_tokens(observations.content_kind, observations.values, natural)
     yield 0, len(observations.layout.chunk_start) - 1, tokens
 
 
-def draw_clusters_and_topics(
-    observations: Observations, labels: Labels, given: Globals, threads: ThreadPool
-) -> dict[str, Any]:
+def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw clusters with topics summed out, then the topic of every token: λ = ∞."""
+    observations, labels, given, threads = task
     bounds, log_shares = observations.layout.chunk_start, given.weights.log_shares
-    order = GroupOrder(observations, labels.clusters, given.contexts, len(log_shares), threads)
+    order = GroupOrder(task)
 
     def score(tokens: VectorTokens, first: int, last: int) -> NDArray[np.float64]:
         scores = np.zeros((last - first, len(log_shares)))
@@ -55,7 +51,7 @@ def draw_clusters_and_topics(
     def draw(
         tokens: VectorTokens, first: int, last: int
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        topics, statistics = _empty_sums(observations, given, last - first)
+        topics, statistics = _empty_sums(task, last - first)
         draw_vector_topics(
             first,
             last,
@@ -73,10 +69,8 @@ def draw_clusters_and_topics(
         return topics, statistics
 
     parts: list[Any] = []
-    for first, last, tokens in token_blocks(observations, given):
-        draw_clusters_by_chunk(
-            observations, labels, given, order, partial(score, tokens), first, last
-        )
+    for first, last, tokens in token_blocks(task):
+        draw_clusters_by_chunk(task, order, partial(score, tokens), first, last)
         parts += threads.map(last - first, partial(draw, tokens), first)
     return {
         "topics": sum(topics for topics, _ in parts),
@@ -84,17 +78,12 @@ def draw_clusters_and_topics(
     }
 
 
-def draw_topics(
-    observations: Observations,
-    labels: Labels,
-    given: Globals,
-    threads: ThreadPool,
-    words_in_topic: Any = None,
-) -> dict[str, Any]:
+def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     """Draw the topic of every token in turn and sum their statistics: λ finite."""
+    observations, labels, given, threads = task
 
     def visit(tokens: VectorTokens, first: int, last: int) -> NDArray[np.float64]:
-        topics, statistics = _empty_sums(observations, given, last - first)
+        topics, statistics = _empty_sums(task, last - first)
         sweep_vector_groups(
             first,
             last,
@@ -113,14 +102,13 @@ def draw_topics(
         return statistics
 
     parts: list[NDArray[np.float64]] = []
-    for first, last, tokens in token_blocks(observations, given):
+    for first, last, tokens in token_blocks(task):
         parts += threads.map(last - first, partial(visit, tokens), first)
     return {"topic_statistics": np.concatenate(parts)}
 
 
-def _empty_sums(
-    observations: Observations, given: Globals, n_chunks: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def _empty_sums(task: GroupTask, n_chunks: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return zeros for counts by cluster and topic, and for statistics by chunk and topic."""
-    shape = (n_chunks, given.slots[1], observations.n_content_statistics)
-    return np.zeros(given.slots, np.int32), np.zeros(shape)
+    slots = task.given.slots
+    shape = (n_chunks, slots[1], task.observations.n_content_statistics)
+    return np.zeros(slots, np.int32), np.zeros(shape)

@@ -11,25 +11,22 @@ from mcsquared.kernels.cpu.lanes import N_LANES, aligned
 from mcsquared.kernels.cpu.members import count_words_in_topics, sweep_tokens
 from mcsquared.kernels.cpu.mixtures import draw_clusters_of_words, tabulate_log_mixtures
 from mcsquared.kernels.cpu.sparse_members import sweep_tokens_by_own_topics, tabulate_mixtures
-from mcsquared.observations import Observations
 from mcsquared.samplers.content.python_families import GroupOrder
 from mcsquared.samplers.content.shares import as_floats
-from mcsquared.samplers.threads import ThreadPool
-from mcsquared.samplers.types import Globals, Key, Labels
+from mcsquared.samplers.types import GroupTask
 
 MANY_SLOTS = 512  # from here on, weighing a group's own topics first is faster
 
 Floats = NDArray[np.float32]
 
 
-def draw_clusters_and_topics(
-    observations: Observations, labels: Labels, given: Globals, threads: ThreadPool
-) -> dict[str, Any]:
+def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw the cluster of every group, topics summed out: λ = ∞. Topics are drawn by cell later."""
+    observations, labels, given, threads = task
     variates, shares = given.content, given.shares
     layout, row_bounds = observations.layout, observations.layout.row_chunk_start
     n_words, n_slots = len(variates), len(shares)
-    order = GroupOrder(observations, labels.clusters, given.contexts, n_slots, threads)
+    order = GroupOrder(task)
     table, means = aligned(n_words, n_slots), np.empty(n_words, np.float32)
     by_topic = np.ascontiguousarray(shares.T)
 
@@ -66,14 +63,9 @@ def draw_clusters_and_topics(
     return {}
 
 
-def draw_topics(
-    observations: Observations,
-    labels: Labels,
-    given: Globals,
-    threads: ThreadPool,
-    words_in_topic: NDArray[np.int32] | None = None,
-) -> dict[str, Any]:
+def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> dict[str, Any]:
     """Draw the topic of every token and count its word: λ finite."""
+    observations, labels, given, threads = task
     layout, word_bounds = observations.layout, observations.layout.word_chunk_start
     base = as_floats(given.lam * np.exp(given.weights.log_shares))
     if words_in_topic is None:
@@ -90,21 +82,15 @@ def draw_topics(
         )
 
     draw = draw_from_all_topics if base.shape[1] <= MANY_SLOTS else draw_group_topics_first
-    draw(observations, labels, base, given.content, given.key, threads)
+    draw(task, base)
     threads.map(len(word_bounds) - 1, count)
     return {"words": words_in_topic}
 
 
-def draw_from_all_topics(
-    observations: Observations,
-    labels: Labels,
-    base: Floats,
-    psi: Any,
-    key: Key,
-    threads: ThreadPool,
-) -> None:
+def draw_from_all_topics(task: GroupTask, base: Floats) -> None:
     """Draw the topic of every token, all topics weighed at once."""
-    layout = observations.layout
+    observations, labels, given, threads = task
+    layout, psi = observations.layout, given.content
     blocks = (0,) * (base.shape[1] // N_LANES)
 
     def visit(first: int, last: int) -> None:
@@ -119,7 +105,7 @@ def draw_from_all_topics(
             psi.reshape(-1),
             layout.longest,
             blocks,
-            *key,
+            *given.key,
             observations.first_group,
             observations.first_token,
             labels.clusters,
@@ -129,16 +115,10 @@ def draw_from_all_topics(
     threads.map(len(layout.order_start) - 1, visit)
 
 
-def draw_group_topics_first(
-    observations: Observations,
-    labels: Labels,
-    base: Floats,
-    psi: Any,
-    key: Key,
-    threads: ThreadPool,
-) -> None:
+def draw_group_topics_first(task: GroupTask, base: Floats) -> None:
     """Draw the topic of every token, the topics of its group weighed first."""
-    layout, by_topic = observations.layout, np.ascontiguousarray(base.T)
+    observations, labels, given, threads = task
+    layout, psi, by_topic = observations.layout, given.content, np.ascontiguousarray(base.T)
     table, row_bounds = aligned(len(psi), len(base)), observations.layout.row_chunk_start
 
     def tabulate(first: int, last: int) -> None:
@@ -158,7 +138,7 @@ def draw_group_topics_first(
             psi.reshape(-1),
             table,
             layout.longest,
-            *key,
+            *given.key,
             observations.first_group,
             observations.first_token,
             labels.clusters,

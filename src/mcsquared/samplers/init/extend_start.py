@@ -22,8 +22,8 @@ from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.globals import begin_content
 from mcsquared.samplers.steps.weights import draw_shares
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Key, Labels, Weights
-from mcsquared.state import State
+from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Weights
+from mcsquared.state import NO_BOUNDS, State
 
 MAX_TOKENS, MAX_GROUPS = 20_000_000, 20_000  # larger corpora are started from a sample
 SAMPLED_GROUPS = 10_000
@@ -57,11 +57,11 @@ class StartExtension:
         groups = state.counts.groups_in_cluster
         with np.errstate(divide="ignore"):
             log_clusters = np.log(groups) - np.log(groups.sum())
-        log_shares = draw_shares(state, state.topic_weights, key)
+        sweep = Sweep(state, observations, priors, NO_BOUNDS, key)
+        log_shares = draw_shares(sweep, state.topic_weights)
         weights = Weights(state.topic_weights, log_clusters, log_shares)
-        contexts = draw_contexts(state, observations, key, SINGLE_THREAD)
-        finish_content = begin_content(state, observations, priors, key)
-        content, shares = finish_content(weights, math.inf)
+        contexts = draw_contexts(sweep)
+        content, shares = begin_content(sweep)(weights, math.inf)
         self._has_topics = not (observations.n_words and math.isinf(state.lam))
         self._given = Globals(key, math.inf, weights, contexts, content, shares)
 
@@ -69,7 +69,8 @@ class StartExtension:
         """Draw the first labels of a shard."""
         n_topics = shard.n_tokens if self._has_topics else 0
         labels = Labels(np.zeros(shard.n_groups, np.int32), np.zeros(n_topics, np.uint16))
-        content_of(shard).draw_clusters_and_topics(shard, labels, self._given, threads)
+        task = GroupTask(shard, labels, self._given, threads)
+        content_of(shard).draw_clusters_and_topics(task)
         if shard.n_words and self._has_topics:
             self._draw_topics(shard, labels, threads)
         return labels

@@ -12,8 +12,8 @@ from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.init.assignments import at_most, state_from_assignments
-from mcsquared.samplers.steps.clusters import sweep_clusters
-from mcsquared.samplers.types import Key
+from mcsquared.samplers.steps.clusters import resample_clusters_in_turn
+from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import Bounds
 
 MAX_SWEEPS = 20
@@ -44,7 +44,8 @@ def cluster_whole_groups(
     for _ in range(MAX_SWEEPS):
         before = state.cluster_of_group.copy()
         state.sweep += 1
-        sweep_clusters(state, mixture, key._replace(sweep=state.sweep), enough)
+        now = key._replace(sweep=state.sweep)
+        resample_clusters_in_turn(Sweep(state, mixture, priors, enough, now))
         if (state.cluster_of_group != before).mean() < TOLERANCE:
             break
     return state.cluster_of_group

@@ -8,25 +8,21 @@ from mcsquared.kernels.cpu.clusters import ClusterCounts, resample_clusters
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.python_families import Slots
-from mcsquared.samplers.types import Key, Sweep
-from mcsquared.state import Bounds, State, context_counts
+from mcsquared.samplers.types import Sweep
+from mcsquared.state import State, context_counts
 
 NO_SCORES = np.zeros(0)
 
 
 def resample_clusters_in_turn(sweep: Sweep) -> None:
-    """Draw z_j for every group in turn, parameters integrated out."""
-    sweep_clusters(sweep.state, sweep.observations, sweep.key, sweep.bounds)
-
-
-def sweep_clusters(state: State, observations: Observations, key: Key, bounds: Bounds) -> None:
-    """Draw z_j for every group in turn; add cluster slots when they run out."""
+    """Draw z_j for every group in turn, parameters integrated out; add slots when they run out."""
+    state, observations = sweep.state, sweep.observations
     n_slots = len(state.counts.groups_in_cluster)
     slots = [Slots(c, state.cluster_of_group, n_slots) for c in observations.python_contexts]
     first = 0
     while True:
         contexts = _sum_contexts(state, observations)
-        first = _draw_from(first, state, observations, slots, contexts, key, bounds)
+        first = _draw_from(first, sweep, slots, contexts)
         if first == observations.n_groups:
             break
         state.grow_clusters()
@@ -49,40 +45,24 @@ def _sum_contexts(state: State, observations: Observations) -> ContextCounts:
     return contexts
 
 
-def _draw_from(
-    first: int,
-    state: State,
-    observations: Observations,
-    slots: list[Slots],
-    contexts: ContextCounts,
-    key: Key,
-    bounds: Bounds,
-) -> int:
+def _draw_from(first: int, sweep: Sweep, slots: list[Slots], contexts: ContextCounts) -> int:
     """Draw the clusters from group ``first`` on; return the group at which slots ran out."""
-    n_groups, clusters = observations.n_groups, state.cluster_of_group
+    n_groups, clusters = sweep.observations.n_groups, sweep.state.cluster_of_group
     if not slots:
-        return _draw(first, n_groups, NO_SCORES, state, observations, contexts, key, bounds)
+        return _draw(first, n_groups, NO_SCORES, sweep, contexts)
     for j in range(first, n_groups):
         old = int(clusters[j])
         scores = np.sum([context.log_predictive(j, old) for context in slots], axis=0)
-        if _draw(j, j + 1, scores, state, observations, contexts, key, bounds) == j:
+        if _draw(j, j + 1, scores, sweep, contexts) == j:
             return j
         for context in slots:
             context.move(j, old, int(clusters[j]))
     return n_groups
 
 
-def _draw(
-    first: int,
-    last: int,
-    scores: np.ndarray,
-    state: State,
-    observations: Observations,
-    contexts: ContextCounts,
-    key: Key,
-    bounds: Bounds,
-) -> int:
+def _draw(first: int, last: int, scores: np.ndarray, sweep: Sweep, contexts: ContextCounts) -> int:
     """Draw the clusters of groups ``first:last``; return where slots ran out, or ``last``."""
+    state, observations, bound = sweep.state, sweep.observations, sweep.bounds.clusters
     counts = state.counts
     return resample_clusters(
         first,
@@ -91,7 +71,7 @@ def _draw(
         state.topic_of_token,
         state.alpha,
         state.v,
-        -1 if bounds.clusters is None else bounds.clusters,
+        -1 if bound is None else bound,
         state.topic_weights,
         state.cluster_of_group,
         ClusterCounts(
@@ -104,5 +84,5 @@ def _draw(
         observations.bags,
         contexts,
         scores,
-        *key,
+        *sweep.key,
     )

@@ -15,17 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.rng import Step
-from mcsquared.model.priors import Priors
-from mcsquared.observations import Observations
 from mcsquared.samplers.steps.clusters import resample_clusters_in_turn
 from mcsquared.samplers.steps.concentrations import resample_collapsed_concentrations
 from mcsquared.samplers.steps.psi import begin_psi
-from mcsquared.samplers.steps.slots import grow_slots
+from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.tables import draw_collapsed_tables
 from mcsquared.samplers.steps.topics import resample_topics_in_turn
 from mcsquared.samplers.steps.weights import draw_weights
-from mcsquared.samplers.types import Key, Sweep, Weights
-from mcsquared.state import State, count
+from mcsquared.samplers.types import Sweep, Weights
+from mcsquared.state import count
 
 COLLAPSED_MOVES = (
     resample_clusters_in_turn,
@@ -62,9 +60,10 @@ def run_collapsed_moves(sweep: Sweep) -> None:
     """Draw a topic for every token, then run the moves of the collapsed sampler once."""
     state, observations = sweep.state, sweep.observations.whole()
     key = sweep.key._replace(chain=OTHER_CHAIN + sweep.key.chain)
-    grow_slots(state, sweep.bounds)
-    weights = draw_weights(state, sweep.bounds, key)
-    topics = draw_token_topics(state, observations, sweep.priors, weights, key)
+    collapsed = Sweep(state, observations, sweep.priors, sweep.bounds, key)
+    add_empty_slots(collapsed)
+    weights = draw_weights(collapsed)
+    topics = draw_token_topics(collapsed, weights)
     slots = state.counts.topics_in_cluster.shape
     state.topic_of_token = topics
     state.counts = count(observations, state.cluster_of_group, topics, *slots)
@@ -74,21 +73,19 @@ def run_collapsed_moves(sweep: Sweep) -> None:
         rest = float(weights.topics[~occupied].sum())
         state.log_unused[0] = math.log(max(rest, SMALLEST_WEIGHT))
     state.topic_weights = np.where(occupied, weights.topics, 0.0)
-    collapsed = Sweep(state, observations, sweep.priors, sweep.bounds, sweep.backend, key)
     for move in COLLAPSED_MOVES:
         move(collapsed)
     state.topic_of_token = np.zeros(0, np.uint16)
 
 
-def draw_token_topics(
-    state: State, observations: Observations, priors: Priors, weights: Weights, key: Key
-) -> NDArray[np.int32]:
+def draw_token_topics(sweep: Sweep, weights: Weights) -> NDArray[np.int32]:
     """Draw l_ji ∝ τ_km ψ_mw with ψ_m ~ Dir(β + n_m), empty topics included."""
-    variates, sums = begin_psi(state, observations, priors, key)()
+    observations = sweep.observations
+    variates, sums = begin_psi(sweep)()
     word_given_topic = variates / sums
     share = np.exp(weights.log_shares)
-    rng = key.generator(Step.TOPICS)
-    cluster = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
+    rng = sweep.key.generator(Step.TOPICS)
+    cluster = np.repeat(sweep.state.cluster_of_group, np.diff(observations.group_start))
     topics = np.empty(observations.n_tokens, np.int32)
     for first in range(0, observations.n_tokens, TOKENS_AT_ONCE):
         part = slice(first, min(first + TOKENS_AT_ONCE, observations.n_tokens))

@@ -19,7 +19,6 @@ from mcsquared.kernels.cpu.tables import log_rising_of_lengths
 from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import Concentration, Gamma
 from mcsquared.model.priors import Priors
-from mcsquared.observations import Observations
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import State
 
@@ -42,7 +41,7 @@ def resample_collapsed_concentrations(sweep: Sweep) -> None:
 def _resample(sweep: Sweep, draw_eta: DrawEta) -> None:
     state, priors, key, tables = sweep.state, sweep.priors, sweep.key, sweep.cluster_tables
     if not math.isinf(state.lam):
-        resample_lam(state, sweep.observations, priors, key)
+        resample_lam(sweep)
     state.v = resample_concentration(
         state.v,
         priors.v,
@@ -60,15 +59,11 @@ def _resample(sweep: Sweep, draw_eta: DrawEta) -> None:
     )
 
 
-def resample_lam(state: State, observations: Observations, priors: Priors, key: Key) -> None:
+def resample_lam(sweep: Sweep) -> None:
     """Draw λ given the number of group tables."""
-    state.lam = resample_given_lengths(
-        state.lam,
-        priors.lam,
-        *observations.layout.lengths,
-        int(state.tables.sum(dtype=np.int64)),
-        key.generator(Step.LAM),
-    )
+    state, rng = sweep.state, sweep.key.generator(Step.LAM)
+    n_tables, lengths = int(state.tables.sum(dtype=np.int64)), sweep.observations.layout.lengths
+    state.lam = resample_given_lengths(state.lam, sweep.priors.lam, *lengths, n_tables, rng)
 
 
 def eta_given_tables(

@@ -13,8 +13,7 @@ from mcsquared.kernels.cpu.given_contexts import ContextParameters, sum_exponent
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.python_families import log_likelihood_of_groups
-from mcsquared.samplers.threads import ThreadPool
-from mcsquared.samplers.types import Key
+from mcsquared.samplers.types import Sweep
 from mcsquared.state import State
 
 ROWS_OF_CHUNK = 8 * ROWS  # categories per chunk; sums are by chunk
@@ -22,23 +21,16 @@ FEW_CELLS = 20_000
 SMALLEST_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
 
 
-def draw_contexts(
-    state: State, observations: Observations, key: Key, threads: ThreadPool
-) -> ContextParameters:
+def draw_contexts(sweep: Sweep) -> ContextParameters:
     """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior."""
-    naturals, extra = draw_dense(state, observations, key)
-    return ContextParameters(
-        naturals=naturals,
-        log_categories=_log_categories(state, observations, key, threads),
-        extra=extra,
-    )
+    naturals, extra = draw_dense(sweep)
+    return ContextParameters(naturals, _log_categories(sweep), extra)
 
 
-def draw_dense(
-    state: State, observations: Observations, key: Key
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Draw φ_k of all contexts but bags: ``naturals`` and ``extra`` of the parameters."""
-    rng = key.generator(Step.CONTEXTS)
+    state, observations = sweep.state, sweep.observations
+    rng = sweep.key.generator(Step.CONTEXTS)
     statistics, start = state.counts.context_statistics, observations.dense.stat_start
     naturals = np.zeros((int(start[-1]), len(statistics)))
     for c, family in enumerate(observations.dense_families):
@@ -48,15 +40,14 @@ def draw_dense(
     return naturals, _extra(state, observations, rng)
 
 
-def _log_categories(
-    state: State, observations: Observations, key: Key, threads: ThreadPool
-) -> NDArray[np.float32]:
+def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
     """Draw the log-probabilities of the categories of all bags: (categories, cluster slots).
 
     The bags share one step: the random numbers of each follow those of the previous one, from a
     row at which the kernel can start.
     """
-    counts = np.ascontiguousarray(state.counts.category_counts.T)
+    observations, key = sweep.observations, sweep.key
+    counts = np.ascontiguousarray(sweep.state.counts.category_counts.T)
     logs = np.empty(counts.shape, np.float32)
     sizes = [family.n_stats for family in observations.bag_families]
     first_row = _offsets(sizes)
@@ -84,7 +75,7 @@ def _log_categories(
             sums = (largest[of_bag], total[of_bag])
             sum_exponentials(part.start, part.stop, ROWS_OF_CHUNK, logs[rows], *sums)
 
-    threads.map(first_chunk[-1], draw, is_small=counts.size < FEW_CELLS)
+    sweep.threads.map(first_chunk[-1], draw, is_small=counts.size < FEW_CELLS)
     for bag in range(len(sizes)):
         of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
         highest = largest[of_bag].max(axis=0)

@@ -10,69 +10,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.rng import Step
-from mcsquared.model.priors import Priors
-from mcsquared.observations import Observations
 from mcsquared.samplers.content.python_families import is_integrated
 from mcsquared.samplers.content.shares import divided_shares
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.psi import begin_psi, scale_psi
 from mcsquared.samplers.steps.weights import draw_weights
-from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Key, Sweep, Weights
-from mcsquared.state import Bounds, State
+from mcsquared.samplers.types import Globals, Sweep, Weights
 
 
 def draw_globals(sweep: Sweep) -> None:
     """Draw the globals, where the backend keeps the counts."""
-    sweep.globals = sweep.backend.draw_globals(sweep.state, sweep.bounds, sweep.key)
+    sweep.globals = sweep.backend.draw_globals(sweep)
 
 
-def draw_on_host(
-    state: State,
-    observations: Observations,
-    priors: Priors,
-    bounds: Bounds,
-    key: Key,
-    threads: ThreadPool,
-) -> Globals:
-    """Draw the globals from counts in the memory of this process."""
-    finish_content = begin_content(state, observations, priors, key, threads)
-    weights = draw_weights(state, bounds, key, threads)
-    contexts = draw_contexts(state, observations, key, threads)
-    content, shares = finish_content(weights, state.lam)
-    return Globals(key, state.lam, weights, contexts, content, shares)
+def draw_on_host(sweep: Sweep) -> Globals:
+    """Draw the globals from the counts of the state."""
+    lam = sweep.state.lam
+    finish_content = begin_content(sweep)
+    weights = draw_weights(sweep)
+    contexts = draw_contexts(sweep)
+    return Globals(sweep.key, lam, weights, contexts, *finish_content(weights, lam))
 
 
-def begin_content(
-    state: State,
-    observations: Observations,
-    priors: Priors,
-    key: Key,
-    threads: ThreadPool = SINGLE_THREAD,
-) -> Callable[[Weights, float], tuple[Any, Any]]:
+def begin_content(sweep: Sweep) -> Callable[[Weights, float], tuple[Any, Any]]:
     """Start drawing the parameters of topics; return a function that finishes.
 
     That function takes the weights and λ and returns ``content`` and ``shares`` of the `Globals`.
     """
-    if not observations.n_words:
-        parameters = draw_parameters(state, observations, key)
+    if not sweep.observations.n_words:
+        parameters = draw_parameters(sweep)
         return lambda weights, lam: (parameters, None)
-    finish_psi = begin_psi(state, observations, priors, key, threads)
+    finish_psi = begin_psi(sweep)
 
     def finish(weights: Weights, lam: float) -> tuple[Any, Any]:
         variates, sums = finish_psi()
         if math.isinf(lam):
             return variates, divided_shares(weights, sums)
-        return scale_psi(variates, sums, observations, threads), None
+        return scale_psi(variates, sums, sweep), None
 
     return finish
 
 
-def draw_parameters(
-    state: State, observations: Observations, key: Key
-) -> NDArray[np.float64] | None:
+def draw_parameters(sweep: Sweep) -> NDArray[np.float64] | None:
     """Draw the parameters of every topic slot; None if the family keeps them integrated out."""
-    if is_integrated(observations.python_content):
+    if is_integrated(sweep.observations.python_content):
         return None
-    rng = key.generator(Step.CONTENT)
-    return observations.content_family.sample_parameters(state.counts.topic_statistics, rng)
+    statistics, rng = sweep.state.counts.topic_statistics, sweep.key.generator(Step.CONTENT)
+    return sweep.observations.content_family.sample_parameters(statistics, rng)

@@ -15,31 +15,23 @@ from scipy.special import logsumexp
 from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
 from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.rng import Step
-from mcsquared.model.priors import Priors
-from mcsquared.observations import Observations
-from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool, add_in_order
-from mcsquared.samplers.types import Key
-from mcsquared.state import State
+from mcsquared.samplers.threads import add_in_order
+from mcsquared.samplers.types import Key, Sweep
 
 SMALL_SUM = 1e-10  # topics whose variates sum to less are drawn in logs
 
 Floats = NDArray[np.float32]
 
 
-def begin_psi(
-    state: State,
-    observations: Observations,
-    priors: Priors,
-    key: Key,
-    threads: ThreadPool = SINGLE_THREAD,
-) -> Callable[[], tuple[Floats, NDArray[np.float64]]]:
+def begin_psi(sweep: Sweep) -> Callable[[], tuple[Floats, NDArray[np.float64]]]:
     """Start drawing ψ ~ Dir(β + n_m) for every topic slot; return a function that finishes it.
 
     That function returns ψ as variates (n_words, topic slots) with the sum of each topic to divide
     them by. Counts must not change before.
     """
-    words, bounds = state.counts.words_in_topic, observations.layout.row_chunk_start
-    beta = float(priors.content.concentration)  # type: ignore[attr-defined]
+    words, key = sweep.state.counts.words_in_topic, sweep.key
+    bounds = sweep.observations.layout.row_chunk_start
+    beta = float(sweep.priors.content.concentration)  # type: ignore[attr-defined]
     variates, n_slots = aligned(*words.shape), words.shape[1]
     sums_of_chunk = np.zeros((len(bounds) - 1, n_slots))
 
@@ -57,7 +49,7 @@ def begin_psi(
         )
         add_columns(first, last, bounds, variates, sums_of_chunk)
 
-    finish_drawing = threads.begin(len(bounds) - 1, draw)
+    finish_drawing = sweep.threads.begin(len(bounds) - 1, draw)
 
     def finish() -> tuple[Floats, NDArray[np.float64]]:
         finish_drawing()
@@ -68,20 +60,15 @@ def begin_psi(
     return finish
 
 
-def scale_psi(
-    variates: Floats,
-    sums: NDArray[np.float64],
-    observations: Observations,
-    threads: ThreadPool = SINGLE_THREAD,
-) -> Floats:
+def scale_psi(variates: Floats, sums: NDArray[np.float64], sweep: Sweep) -> Floats:
     """Return ψ times n_words, in place: most values are near 1, far from underflow."""
-    bounds = observations.layout.row_chunk_start
+    bounds = sweep.observations.layout.row_chunk_start
     scale = (len(variates) / sums).astype(np.float32)
 
     def divide(first: int, last: int) -> None:
         variates[bounds[first] : bounds[last]] *= scale
 
-    threads.map(len(bounds) - 1, divide)
+    sweep.threads.map(len(bounds) - 1, divide)
     return variates
 
 

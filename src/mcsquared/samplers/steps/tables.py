@@ -12,8 +12,7 @@ from mcsquared.samplers.types import Key, Sweep
 
 def draw_cluster_tables(sweep: Sweep) -> None:
     """Draw the tables of clusters by the v and ε of the sweep, where the backend keeps counts."""
-    prior = sweep.state.v * sweep.globals.weights.topics
-    sweep.cluster_tables = sweep.backend.draw_tables(sweep.state, prior, sweep.key)
+    sweep.cluster_tables = sweep.backend.draw_tables(sweep)
 
 
 def draw_collapsed_tables(sweep: Sweep) -> None:

@@ -12,25 +12,18 @@ from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.cpu.tokens import resample_word_topics
 from mcsquared.kernels.cpu.vectors import rebuild_topics, resample_vector_topics
 from mcsquared.kernels.rng import Step, uniform
-from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.python_families import Slots
 from mcsquared.samplers.types import Key, Sweep
-from mcsquared.state import Bounds, State
+from mcsquared.state import State
 
 
 def resample_topics_in_turn(sweep: Sweep) -> None:
-    """Draw l_ji for every token in turn, parameters integrated out."""
-    sweep_topics(sweep.state, sweep.observations, sweep.priors, sweep.key, sweep.bounds)
-
-
-def sweep_topics(
-    state: State, observations: Observations, priors: Priors, key: Key, bounds: Bounds
-) -> None:
-    """Draw l_ji for every token in turn; add topic slots when they run out."""
+    """Draw l_ji for every token in turn, parameters integrated out; add slots when they run out."""
+    state, observations, key = sweep.state, sweep.observations, sweep.key
     if observations.n_tokens == 0:
         return
-    max_topics = -1 if bounds.topics is None else bounds.topics
+    max_topics = -1 if sweep.bounds.topics is None else sweep.bounds.topics
     if observations.python_content is not None:
         _resample_python_topics(state, observations, key, max_topics)
         return
@@ -44,7 +37,7 @@ def sweep_topics(
                 observations.group_start,
                 observations.word,
                 state.cluster_of_group,
-                priors.content.concentration,  # type: ignore[attr-defined]
+                sweep.priors.content.concentration,  # type: ignore[attr-defined]
                 state.v,
                 state.eta,
                 max_topics,

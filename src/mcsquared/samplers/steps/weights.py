@@ -14,36 +14,30 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.shares import draw_log_shares
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.steps.concentrations import draw_topic_weights
-from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Key, Weights
-from mcsquared.state import Bounds, State
+from mcsquared.samplers.types import Sweep, Weights
 
 FEW_CELLS = 10_000  # clusters × topics
 
 
-def draw_weights(
-    state: State, bounds: Bounds, key: Key, threads: ThreadPool = SINGLE_THREAD
-) -> Weights:
+def draw_weights(sweep: Sweep) -> Weights:
     """Draw π, τ and the tails, given counts, ε and the concentrations."""
-    topics = topic_weights_with_tail(state, bounds, key)
-    return Weights(
-        topics=topics,
-        log_clusters=draw_log_cluster_weights(state, bounds, key),
-        log_shares=draw_shares(state, topics, key, threads),
-    )
+    topics = topic_weights_with_tail(sweep)
+    return Weights(topics, draw_log_cluster_weights(sweep), draw_shares(sweep, topics))
 
 
-def topic_weights_with_tail(state: State, bounds: Bounds, key: Key) -> NDArray[np.float64]:
+def topic_weights_with_tail(sweep: Sweep) -> NDArray[np.float64]:
     """Return ε over all slots, ε_new divided over the empty ones."""
+    state = sweep.state
     weights = state.topic_weights.copy()
-    empty = open_slots(state.counts.tokens_in_topic > 0, bounds.topics)
-    sticks = log_sticks(len(empty), state.eta, key.generator(Step.TOPIC_TAIL))
+    empty = open_slots(state.counts.tokens_in_topic > 0, sweep.bounds.topics)
+    sticks = log_sticks(len(empty), state.eta, sweep.key.generator(Step.TOPIC_TAIL))
     weights[empty] = np.exp(sticks + float(state.log_unused[0]))
     return weights
 
 
-def draw_log_cluster_weights(state: State, bounds: Bounds, key: Key) -> NDArray[np.float64]:
+def draw_log_cluster_weights(sweep: Sweep) -> NDArray[np.float64]:
     """Draw log π ~ Dir(n_1, ..., n_K, α), the last part divided over the empty slots."""
+    state, key = sweep.state, sweep.key
     groups = state.counts.groups_in_cluster
     occupied = groups > 0
     log_weights = np.full(len(groups), -np.inf)
@@ -52,7 +46,7 @@ def draw_log_cluster_weights(state: State, bounds: Bounds, key: Key) -> NDArray[
     )
     with np.errstate(divide="ignore"):
         log_weights[occupied] = np.log(weights)
-    empty = open_slots(occupied, bounds.clusters)
+    empty = open_slots(occupied, sweep.bounds.clusters)
     sticks = log_sticks(len(empty), state.alpha, key.generator(Step.CLUSTER_TAIL))
     log_weights[empty] = sticks + log_unused
     return log_weights
@@ -78,16 +72,13 @@ def log_sticks(n: int, concentration: float, rng: np.random.Generator) -> NDArra
     return log_taken + log_rest
 
 
-def draw_shares(
-    state: State, topics: NDArray[np.float64], key: Key, threads: ThreadPool = SINGLE_THREAD
-) -> NDArray[np.float64]:
-    """Draw log τ_k ~ Dir(v ε + O_k) for every cluster slot."""
-    tables = state.tables
+def draw_shares(sweep: Sweep, topics: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Draw log τ_k ~ Dir(v ε + O_k) for every cluster slot; ``topics`` is ε."""
+    tables, prior, step = sweep.state.tables, sweep.state.v * topics, int(Step.TOPIC_SHARES)
     log_shares = np.empty(tables.shape)
-    prior = state.v * topics
 
     def draw(first: int, last: int) -> None:
-        draw_log_shares(first, last, prior, tables, *key, int(Step.TOPIC_SHARES), log_shares)
+        draw_log_shares(first, last, prior, tables, *sweep.key, step, log_shares)
 
-    threads.map(len(tables), draw, is_small=tables.size < FEW_CELLS)
+    sweep.threads.map(len(tables), draw, is_small=tables.size < FEW_CELLS)
     return log_shares
