@@ -123,7 +123,7 @@ class Case:
         backend.load_labels(state, Key(0, 0, state.sweep))
         state.sweep += 1
         key = Key(0, 0, state.sweep)
-        sweep = Sweep(state, self.observations, self.priors, self.bounds, backend, key)
+        sweep = Sweep(state, self.observations, self.priors, self.bounds, key, backend)
         for step in (add_empty_slots, draw_globals, sweep_groups, draw_cell_topics):
             step(sweep)
         log_rising = 0.0 if sweep.sums.log_rising is None else float(sweep.sums.log_rising.sum())
@@ -299,7 +299,8 @@ def test_a_shard_on_a_gpu_draws_what_it_draws_on_the_cpu(case, memory):
     backend = ShardedBackend(case.observations, case.priors, 2)
     backend.load_labels(state, key)
     grow_slots(state, case.bounds)
-    given = backend.draw_globals(state, case.bounds, key)
+    sweep = Sweep(state, case.observations, case.priors, case.bounds, key, backend)
+    given = backend.draw_globals(sweep)
     shard, labels = backend.shard(1), backend.labels[1]
     assert shard.first_group > 0
     corpus = DeviceCorpus(shard, varies=not math.isinf(state.lam), max_bytes=10**9)

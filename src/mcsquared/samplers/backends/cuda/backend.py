@@ -35,8 +35,8 @@ from mcsquared.samplers.steps.contexts import SMALLEST_SHAPE, draw_dense
 from mcsquared.samplers.steps.log_joint import N_KNOWN, log_without_probabilities
 from mcsquared.samplers.steps.weights import draw_log_cluster_weights, topic_weights_with_tail
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Key, Labels, Sums, Weights
-from mcsquared.state import Bounds, State
+from mcsquared.samplers.types import Globals, Key, Labels, Sums, Sweep, Weights
+from mcsquared.state import State
 
 CATEGORIES = int(Step.CATEGORIES)
 
@@ -122,22 +122,23 @@ class CudaBackend(Backend):
         rows: NDArray[np.int32] = table[self.corpus.row_of_category]
         return rows
 
-    def draw_globals(self, state: State, bounds: Bounds, key: Key) -> Globals:
+    def draw_globals(self, sweep: Sweep) -> Globals:
         """Draw ψ, τ and the categories of bags on the GPU, the few other globals on the host.
 
         The GPU prepares the sweep while the host draws.
         """
+        state, key = sweep.state, sweep.key
         self._resize(state)
-        self.content.draw(state, key)
-        topics = topic_weights_with_tail(state, bounds, key)
+        self.content.draw(sweep)
+        topics = topic_weights_with_tail(sweep)
         log_shares = self._draw_shares(state.v * topics, key)
         self.content.prepare()
         self._tabulate_base(state.lam)
         log_categories = self._draw_categories(key)
-        log_clusters = draw_log_cluster_weights(state, bounds, key)
+        log_clusters = draw_log_cluster_weights(sweep)
         if self.observations.python_contexts:
             self.save_labels(state, clusters_only=True)
-        naturals, extra = draw_dense(state, self.observations, key)
+        naturals, extra = draw_dense(sweep)
         contexts = ContextParameters(naturals, log_categories, extra)
         return Globals(key, state.lam, Weights(topics, log_clusters, log_shares), contexts, None)
 
@@ -171,7 +172,7 @@ class CudaBackend(Backend):
         for rows, concentration, _ in self.bags:
             shape = max(concentration, SMALLEST_SHAPE)
             cells = (len(rows) * n_clusters, rows.start * n_clusters)
-            draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *key, True, out)
+            draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *sweep.key, True, out)
             normalise_log_rows(n_clusters, rows.start, rows.stop, out)
         return out
 
@@ -267,7 +268,7 @@ class CudaBackend(Backend):
         """Return log τ, which was copied with the sums."""
         return self.buffers.host["log_shares"]
 
-    def draw_tables(self, state: State, prior: NDArray[np.float64], key: Key) -> NDArray[np.int32]:
+    def draw_tables(self, sweep: Sweep) -> NDArray[np.int32]:
         """Return q_km ~ CRT(O_km, v ε_m), drawn on the GPU after the groups had moved."""
         return self.buffers.host["cluster_tables"]
 

@@ -26,7 +26,7 @@ from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes
 from mcsquared.samplers.backends.cuda.content import DeviceContent
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.steps.globals import draw_parameters
-from mcsquared.samplers.types import Globals, Key
+from mcsquared.samplers.types import Globals, Key, Sweep
 from mcsquared.state import State
 
 
@@ -60,9 +60,9 @@ class DeviceVectors(DeviceContent):
         self.starts = empty(n_chunks * n_topics * N_SEGMENTS, np.int32)
         self.statistics = empty(n_chunks * n_topics * self.n_statistics, np.float64)
 
-    def draw(self, state: State, key: Key) -> None:
+    def draw(self, sweep: Sweep) -> None:
         """Draw the parameters of all topics on the host, and copy them to the GPU."""
-        self._load_parameters(draw_parameters(state, self.observations, key))
+        self._load_parameters(draw_parameters(sweep))
 
     def _load_parameters(self, parameters: Any) -> None:
         observations = self.observations

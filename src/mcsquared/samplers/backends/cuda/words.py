@@ -25,7 +25,7 @@ from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard, longest
 from mcsquared.samplers.content.shares import SMALLEST_SHARE
 from mcsquared.samplers.steps.log_joint import N_KNOWN, log_without_probabilities
 from mcsquared.samplers.steps.psi import SMALL_SUM, draw_small_topics
-from mcsquared.samplers.types import Globals, Key
+from mcsquared.samplers.types import Globals, Key, Sweep
 from mcsquared.state import State
 
 CONTENT = int(Step.CONTENT)
@@ -82,10 +82,12 @@ class DeviceWords(DeviceContent):
             self.mixtures = empty(self.n_words * n_clusters, np.float32)
             self.tokens_of_cell = empty(self.n_words * n_clusters, np.int32)
 
-    def draw(self, state: State, key: Key) -> None:
+    def draw(self, sweep: Sweep) -> None:
         """Draw ψ as variates (n_words, topic slots), with each topic's sum."""
-        variates = self.variates
-        draw_gamma_rows(variates.size, 0, self.words, self.beta, CONTENT, *key, False, variates)
+        variates, key = self.variates, sweep.key
+        draw_gamma_rows(
+            variates.size, 0, self.words, self.beta, CONTENT, *sweep.key, False, variates
+        )
         add_columns(self.buffers.n_topics, variates, self.parts, self.sums)
         if self.beta * self.n_words < MAY_BE_SMALL:
             self._draw_small_topics(key)
