@@ -172,7 +172,7 @@ class CudaBackend(Backend):
         for rows, concentration, _ in self.bags:
             shape = max(concentration, SMALLEST_SHAPE)
             cells = (len(rows) * n_clusters, rows.start * n_clusters)
-            draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *sweep.key, True, out)
+            draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *key, True, out)
             normalise_log_rows(n_clusters, rows.start, rows.stop, out)
         return out
 
