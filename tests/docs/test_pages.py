@@ -55,6 +55,24 @@ def test_links_between_pages_and_to_files_lead_somewhere():
     assert dead == []
 
 
+def test_architecture_lists_the_steps_of_the_sweep_in_their_order():
+    from mcsquared.samplers.sweep import BLOCKED_STEPS
+
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \| `\w+\.py`", text, re.MULTILINE)
+    assert listed == [step.__name__ for step in BLOCKED_STEPS]
+
+
+def test_files_that_architecture_names_exist():
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8").split("## Recipe")[0]
+    text = text.split("## The sweep")[0]
+    paths = set(re.findall(r"`([\w/]+\.py)`", text))
+    assert len(paths) > 15
+    assert [
+        path for path in sorted(paths) if not (ROOT / "src" / "mcsquared" / path).exists()
+    ] == []
+
+
 def test_every_figure_is_used():
     pages = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "mkdocs.yml"]
     text = "".join(path.read_text(encoding="utf-8") for path in pages)
