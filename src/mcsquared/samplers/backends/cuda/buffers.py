@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,20 +38,20 @@ class PackedArrays:
         self._slices, end, n_counts = {}, 0, 0
         for name, (shape, dtype) in self._shapes.items():
             first = end
-            end += -(-int(np.prod(shape)) * np.dtype(dtype).itemsize // 8)
+            end += -(-math.prod(shape) * np.dtype(dtype).itemsize // 8)
             self._slices[name] = slice(first, end)
             n_counts = end if name in counts else n_counts
-        self._array = empty(max(end, 1), np.int64)
-        self._counts = self._array[: max(n_counts, 1)]
+        self._array = empty(end, np.int64)
+        self._counts = self._array[:n_counts]
         self.device = {
-            name: self._view(self._array, name) if np.prod(shape) else empty(0, dtype)
+            name: self._view(self._array, name) if math.prod(shape) else empty(0, dtype)
             for name, (shape, dtype) in self._shapes.items()
         }
         self.host: dict[str, NDArray[Any]] = {}
 
     def _view(self, array: Any, name: str) -> Any:
         shape, dtype = self._shapes[name]
-        return array[self._slices[name]].view(dtype)[: int(np.prod(shape))]
+        return array[self._slices[name]].view(dtype)[: math.prod(shape)]
 
     def clear(self) -> None:
         """Fill the counts with zeros."""

@@ -64,16 +64,13 @@ class DeviceWords(DeviceContent):
 
     def host_shapes(self, n_topics: int) -> Shapes:
         """Return shapes and dtypes of what is copied to the host after a sweep."""
-        return {
-            "sums_of_topics": ((n_topics,), np.float64),
-            "log_counts": ((N_PARTS,), np.float64),
-        }
+        return {"log_counts": ((N_PARTS,), np.float64)}
 
     def allocate(self, buffers: Buffers) -> None:
         """Allocate what is drawn and counted, for the slots of ``buffers``."""
         n_clusters, n_topics = buffers.slots
         self.buffers = buffers
-        self.sums = buffers.device["sums_of_topics"]
+        self.sums = empty(n_topics, np.float64)
         self.variates = empty(self.n_words * n_topics, np.float32)
         self.parts = empty(N_PARTS * n_topics, np.float64)
         if not buffers.varies:
