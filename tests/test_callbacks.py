@@ -107,11 +107,11 @@ def test_chains_and_fits_are_kept_apart():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"min_sweeps": 3}, "min_sweeps is 3, but a whole number from 4"),
-        ({"max_rhat": 1}, "max_rhat is 1, but a number above 1"),
-        ({"min_ess": float("nan")}, "min_ess is nan"),
-        ({"scalars": ["seconds"]}, "but some of n_clusters"),
-        ({"scalars": "v"}, "scalars is 'v'"),
+        ({"min_sweeps": 3}, "min_sweeps must be an integer >= 4, got 3"),
+        ({"max_rhat": 1}, "max_rhat must be a number > 1, got 1"),
+        ({"min_ess": float("nan")}, "min_ess must be a number >= 0, got nan"),
+        ({"scalars": ["seconds"]}, "must be some of n_clusters"),
+        ({"scalars": "v"}, "got 'v'"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(parameters, message):

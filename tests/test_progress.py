@@ -103,7 +103,7 @@ def test_the_bar_is_closed_when_the_run_fails():
 
 
 def test_another_mode_is_refused():
-    with pytest.raises(InputError, match="progress is 'loud', but 'auto', True or False is wanted"):
+    with pytest.raises(InputError, match="progress must be 'auto', True or False, got 'loud'"):
         Progress(10, mode="loud")
 
 

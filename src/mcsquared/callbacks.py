@@ -1,4 +1,4 @@
-"""Ready-made callbacks of a fit: what to do after a sweep."""
+"""Callbacks of a fit, called after every sweep."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.checks import check_whole
 from mcsquared.errors import InputError
 from mcsquared.model.parameters import NAMES
 
@@ -18,24 +19,23 @@ __all__ = ["STOP_CHAIN", "StopWhenFlat"]
 
 Floats = NDArray[np.float64]
 
-# What a callback returns to end the chain it was called for, and no other.
+# Returned by a callback to stop the chain of the sweep, and no other.
 STOP_CHAIN = "stop chain"
 
 SCALARS = ("n_clusters", "n_topics", "log_joint")
 
 
 class StopWhenFlat:
-    """End a chain when its traces after burn-in are flat: more sweeps would say little new.
+    """Stop a chain when its traces after burn-in are flat.
 
-    A trace is flat when its two halves agree (split R-hat) and it is worth enough independent
-    draws (effective sample size); one that never changes is flat. Each chain is judged by itself,
-    so that what is drawn does not depend on threads. `Posterior.diagnostics` then says whether the
-    chains agree with each other.
+    A trace is flat if its two halves agree (split R-hat) and its effective sample size is large
+    enough; a constant trace is flat. Each chain is assessed separately, so that draws do not depend
+    on threads. `Posterior.diagnostics` shows whether the chains agree with each other.
 
     Parameters
     ----------
     min_sweeps : int
-        Sweeps after burn-in that a chain makes in any case.
+        Least number of sweeps after burn-in.
     max_rhat : float
         The largest split R-hat of a flat trace; above 1.
     min_ess : float
@@ -46,12 +46,12 @@ class StopWhenFlat:
     Attributes
     ----------
     ended : set of int
-        The chains of the last fit that were ended.
+        The chains of the last fit that were stopped.
 
     Notes
     -----
-    A chain is looked at when a draw is kept. One that ends early keeps fewer draws, and with them
-    fewer that store topics: ``keep_parameters`` are spread over all ``n_sweeps``.
+    Chains are assessed whenever a draw is kept. A chain that stops early keeps fewer draws, and
+    fewer that store topics: ``keep_parameters`` are spaced over all ``n_sweeps``.
 
     Examples
     --------
@@ -70,18 +70,14 @@ class StopWhenFlat:
         min_ess: float = 50.0,
         scalars: Sequence[str] = SCALARS,
     ) -> None:
-        if isinstance(min_sweeps, bool) or not isinstance(min_sweeps, int) or min_sweeps < 4:
-            raise InputError(
-                f"min_sweeps is {min_sweeps!r}, but a whole number from 4 on is wanted"
-            )
         if not isinstance(max_rhat, int | float) or not max_rhat > 1.0:
-            raise InputError(f"max_rhat is {max_rhat!r}, but a number above 1 is wanted")
+            raise InputError(f"max_rhat must be a number > 1, got {max_rhat!r}")
         if not isinstance(min_ess, int | float) or not min_ess >= 0.0:
-            raise InputError(f"min_ess is {min_ess!r}, but a number of at least 0 is wanted")
+            raise InputError(f"min_ess must be a number >= 0, got {min_ess!r}")
         known = (*SCALARS, *NAMES)
         if isinstance(scalars, str) or not scalars or not set(scalars) <= set(known):
-            raise InputError(f"scalars is {scalars!r}, but some of {', '.join(known)} are wanted")
-        self.min_sweeps = min_sweeps
+            raise InputError(f"scalars must be some of {', '.join(known)}, got {scalars!r}")
+        self.min_sweeps = check_whole("min_sweeps", min_sweeps, 4)
         self.max_rhat = float(max_rhat)
         self.min_ess = float(min_ess)
         self.scalars = tuple(scalars)
@@ -95,7 +91,7 @@ class StopWhenFlat:
         )
 
     def __call__(self, info: SweepInfo) -> str | None:
-        """Note a sweep; return STOP_CHAIN when the chain is flat."""
+        """Record a sweep; return STOP_CHAIN if the chain is flat."""
         if info.sweep == 1:
             self._seen[info.chain] = []  # a new fit
             self.ended.discard(info.chain)
@@ -107,7 +103,7 @@ class StopWhenFlat:
     def resume_chain(
         self, chain: int, trace: Mapping[str, Sequence[Any]], burn_in: int
     ) -> str | None:
-        """Take what a chain did before it was interrupted; answer as after its last sweep.
+        """Restore the trace of a resumed chain; return the result of its last sweep.
 
         Examples
         --------
@@ -136,7 +132,7 @@ class StopWhenFlat:
             if (values == values[0]).all():
                 continue
             series = values[None, :]
-            # Written so that what is no number is not flat.
+            # NaN is not flat.
             if not split_rhat(series) <= self.max_rhat:
                 return False
             if not effective_sample_size(series) >= self.min_ess:

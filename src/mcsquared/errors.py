@@ -1,10 +1,10 @@
-"""The errors a user may meet: one sentence each, naming the argument and what is wanted."""
+"""Errors that users see: one sentence with the argument, the requirement and what was found."""
 
 __all__ = ["InputError", "ModelFileError"]
 
 
 class InputError(ValueError):
-    """Data or an argument that cannot be used; the message says which, and what is wanted.
+    """Invalid data or an invalid argument.
 
     Examples
     --------
@@ -12,12 +12,12 @@ class InputError(ValueError):
     ...     mc2.MC2(n_sweeps=0).fit([["ant", "bee"]])
     ... except mc2.InputError as error:
     ...     print(error)
-    n_sweeps is 0, but a whole number of at least 1 is wanted
+    n_sweeps must be an integer >= 1, got 0
     """
 
 
 class ModelFileError(ValueError):
-    """A model file or checkpoint that cannot be read, or does not fit what it is used with.
+    """A model file or checkpoint that cannot be read, written or used.
 
     Examples
     --------

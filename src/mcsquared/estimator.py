@@ -1,4 +1,4 @@
-"""MC2: the scikit-learn face; validates, delegates, exposes results."""
+"""The scikit-learn estimator: parameters, fit, predictions, files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mcsquared import prediction
 from mcsquared.chain import Callback, Schedule
 from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
 from mcsquared.errors import InputError
@@ -33,7 +34,9 @@ from mcsquared.fitting.disk import (
 from mcsquared.model.parameters import ALPHA, ETA, LAM, Concentration, V, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
+from mcsquared.prediction.alignment import check_names, check_width
 from mcsquared.state import Bounds
+from mcsquared.storage.models import load_model, save_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,13 +72,12 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     device : {"cpu", "cuda"}
         "cuda": words or vectors on a GPU (extra "gpu").
     n_sweeps, burn_in, thin : int
-        All sweeps; those discarded at the beginning; every ``thin``-th after that is kept.
+        All sweeps; sweeps discarded at the beginning; every ``thin``-th later one is kept.
     n_chains : int
     n_jobs : int, optional
-        Cores in all, divided among chains and their threads; -1 for every core. The draws do not
-        depend on it.
+        Cores, divided among chains and their threads; -1 for all. Draws do not depend on it.
     max_clusters, max_topics : int, optional
-        Hard upper bounds, reported when they bind.
+        Hard upper bounds, reported when reached.
     init : {"auto", "random"}
     keep_parameters : int
         Kept draws, evenly spaced over all chains, that store topics; prediction averages over
@@ -83,12 +85,12 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     random_state : int, RandomState or None
     progress : {"auto", True, False}
     callbacks : sequence of callables
-        Each is called with a `SweepInfo` after every sweep; one that returns True stops the run.
-        ``mc2.callbacks.StopWhenFlat()`` ends chains whose traces are flat.
+        Called with a `SweepInfo` after every sweep; a result of True stops the run.
+        ``mc2.callbacks.StopWhenFlat()`` stops chains whose traces are flat.
     checkpoint : path, optional
-        Saved every so often while fitting; a fit that finds it goes on from it.
+        Written regularly while fitting; a fit resumes from an existing one.
     warm_start : bool
-        Whether a further ``fit`` begins where the last one ended.
+        Whether another ``fit`` continues the chains of the last one.
 
     Attributes
     ----------
@@ -180,7 +182,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         4
         """
         if isinstance(y, Mapping):
-            raise InputError("y is a dict, but it is not used: contexts=... is where contexts go")
+            raise InputError("y must be None: pass contexts as contexts=...")
         return self._fit(X, contexts)
 
     def _fit(self, X: Any, contexts: Any, backend: BackendFactory | None = None) -> Self:
@@ -212,7 +214,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             schedule=schedule,
             n_threads=max(1, effective_n_jobs(self.n_jobs)),
             seed=seed,
-            bounds=Bounds(_bound(self.max_clusters), _bound(self.max_topics)),
+            bounds=Bounds(self.max_clusters, self.max_topics),
             init=self.init,
             sampler=check_sampler(self.sampler, self.device, self.lam),
             callbacks=tuple(self.callbacks),
@@ -225,13 +227,13 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         result = fit.run(corpus, earlier.states_for(fit, corpus) if earlier else [])
         self._take(result.posterior, result.labels)
         if isinstance(corpus.content, Vectors):
-            # Components of a user's own family need not be as wide as its data.
+            # Components of a user-defined family may have another width than the data.
             self.n_features_in_ = corpus.content.width
         self._earlier = EarlierFit(fit, corpus, result.states) if self.warm_start else None
         return self
 
     def _take(self, posterior: Posterior, labels: NDArray[np.int32] | None = None) -> None:
-        """Expose a posterior's results under scikit-learn's names; labels may be of more groups."""
+        """Set the fitted attributes; ``labels`` may be of more groups than the posterior has."""
         self.posterior_ = posterior
         self.labels_ = (posterior.labels if labels is None else labels).astype(np.int64)
         self.n_clusters_ = posterior.n_clusters
@@ -271,60 +273,50 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         >>> model.transform(new).shape == (4, model.n_topics_)
         True
         """
-        from mcsquared.prediction import topic_proportions
-
-        return self._in_parts(topic_proportions, X, contexts)
+        return self._in_parts(prediction.topic_proportions, X, contexts)
 
     def predict(self, X: Any, *, contexts: Any = None) -> NDArray[np.int64]:
-        """Return the most likely cluster of each group.
+        """Return the most probable cluster of each group.
 
         Examples
         --------
-        >>> model.predict(new).shape  # their contexts are used as well, as far as they are known
+        >>> model.predict(new).shape  # uses the contexts that are observed
         (4,)
         """
-        from mcsquared.prediction import most_probable_cluster
-
-        return self._in_parts(most_probable_cluster, X, contexts)
+        return self._in_parts(prediction.most_probable_cluster, X, contexts)
 
     def predict_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
-        """Return the probability of each cluster, given that it is not a new one.
+        """Return the probability of each cluster, given that the cluster is not new.
 
         Examples
         --------
         >>> model.predict_proba(new).sum(axis=1).round(6)
         array([1., 1., 1., 1.])
         """
-        from mcsquared.prediction import cluster_probabilities
-
-        return self._in_parts(lambda *known: cluster_probabilities(*known)[0], X, contexts)
+        return self._in_parts(lambda *pair: prediction.cluster_probabilities(*pair)[0], X, contexts)
 
     def predict_new_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
-        """Return the probability that a group belongs to a cluster that training did not have.
+        """Return the probability that a group belongs to a cluster not seen in training.
 
         Examples
         --------
         >>> bool((model.predict_new_proba(new) < 1).all())
         True
         """
-        from mcsquared.prediction import cluster_probabilities
-
-        return self._in_parts(lambda *known: cluster_probabilities(*known)[1], X, contexts)
+        return self._in_parts(lambda *pair: prediction.cluster_probabilities(*pair)[1], X, contexts)
 
     def predict_context(
         self, X: Any, name: str, top: int | None = None, *, contexts: Any = None
     ) -> pd.DataFrame:
-        """Return what the context ``name`` of each group most likely is.
+        """Predict the context ``name`` of each group.
 
         Examples
         --------
         >>> model.predict_context(new, "position").columns.tolist()
         ['group', 'mean', 'sd', 'lower', 'upper']
         """
-        from mcsquared.prediction import context_distribution
-
         posterior, corpus = self._known(X, contexts)
-        return context_distribution(posterior, corpus, name, top=top)
+        return prediction.context_distribution(posterior, corpus, name, top=top)
 
     def perplexity(
         self,
@@ -334,7 +326,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         *,
         contexts: Any = None,
     ) -> float:
-        """Return the perplexity of groups that were not in training, lower is better.
+        """Return the perplexity of held-out groups; lower is better.
 
         Parameters
         ----------
@@ -342,11 +334,11 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             "exact" is for ``lam=inf``, "left_to_right" for a finite one. See
             `mcsquared.evaluation.perplexity`, which also returns it group by group.
         given_contexts : bool
-            Whether the groups' contexts may be used.
+            Whether to use the contexts of the groups.
 
         Examples
         --------
-        >>> 1 < model.perplexity(new, "completion") < 35  # 35 pixels: a guess has 35
+        >>> 1 < model.perplexity(new, "completion") < 35  # uniform over 35 pixels: 35
         True
         """
         from mcsquared.evaluation.perplexity import perplexity
@@ -355,7 +347,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return float(perplexity(posterior, corpus, method, given_contexts))
 
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
-        """Return the mean log-likelihood per token, by "exact" or, λ finite, by "left_to_right".
+        """Return the mean log-likelihood per token, by "exact" or, for finite λ, "left_to_right".
 
         Examples
         --------
@@ -368,7 +360,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return -math.log(self.perplexity(X, method, contexts=contexts))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that `transform` gives: topic0, topic1, ...
+        """Return the names of the columns of `transform`: topic0, topic1, ...
 
         Examples
         --------
@@ -379,20 +371,18 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, complete or not at all.
+        """Write the fitted model to one file, completely or not at all.
 
         Examples
         --------
         >>> model.save("letters.mc2")
         """
-        from mcsquared.storage.models import save_model
-
         check_is_fitted(self)
         save_model(path, self.posterior_, self.get_params(deep=False), self.labels_)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MC2:
-        """Read a model that `save` wrote; a `ModelFileError` says what is wrong with the file.
+        """Read a model that `save` wrote; raise `ModelFileError` for an invalid file.
 
         Examples
         --------
@@ -400,15 +390,13 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         >>> bool((mc2.MC2.load("letters.mc2").labels_ == model.labels_).all())
         True
         """
-        from mcsquared.storage.models import load_model
-
         saved = load_model(path, set(cls().get_params(deep=False)))
         model = cls(**saved.parameters)
         model._take(saved.posterior, saved.labels)
         return model
 
     def _in_parts(self, ask: Callable[[Posterior, Corpus], Any], X: Any, contexts: Any) -> Any:
-        """Return what is found for all groups of ``X``, part by part where it is a folder."""
+        """Return the result of ``ask`` for all groups of ``X``, in parts if it is a folder."""
         if not isinstance(X, ParquetFolder):
             return ask(*self._known(X, contexts))
         check_is_fitted(self)
@@ -417,9 +405,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return np.concatenate([ask(*self._known(part, None)) for part in parts])
 
     def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
-        """Return the posterior, and ``X`` as a corpus in the words of training."""
-        from mcsquared.prediction.alignment import check_names, check_width
-
+        """Return the posterior, and ``X`` as a corpus with the vocabulary of training."""
         check_is_fitted(self)
         words: Any = self.posterior_.vocabulary
         corpus = as_corpus(X, contexts, content=self._content_kind(), vocabulary=words)
@@ -433,7 +419,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         return str(self.content) if known else "auto"
 
     def _html_repr(self) -> str:
-        """Return what scikit-learn's mixin shows in a notebook: what was found, once it was."""
+        """Return the summary of a fitted model for notebooks."""
         if not hasattr(self, "posterior_"):
             return str(super()._html_repr())
         from mcsquared.posterior.summary import model_html
@@ -444,7 +430,3 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _bound(value: int | None) -> int | None:
-    return None if value is None else int(value)

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a few plain lines elsewhere, or nothing."""
+"""Progress of a run: bars on a terminal, a few plain lines elsewhere, or nothing."""
 
 from __future__ import annotations
 
@@ -7,36 +7,21 @@ import threading
 import time
 from collections import deque
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from mcsquared.errors import InputError
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-__all__ = ["Progress"]
-
 N_LINES = 10  # plain lines per run
 QUIET_SECONDS = 2.0  # a run shorter than this prints no plain line unless asked to
-FIRST_SILENCE = 10.0  # seconds without a line before one more is due; doubles each time
+FIRST_PAUSE = 10.0  # seconds without a line before an extra one; doubles each time
 WINDOW = 50  # sweeps over which the speed is measured
 
 
-class Sweep(Protocol):
-    """What is read of a sweep's report."""
-
-    @property
-    def chain(self) -> int: ...
-    @property
-    def sweep(self) -> int: ...
-    @property
-    def n_clusters(self) -> int: ...
-    @property
-    def n_topics(self) -> int: ...
-
-
 class Progress:
-    """Callback of a run that shows how far it is, how fast, and how long it will take.
+    """Callback that displays progress, speed and remaining time.
 
     Parameters
     ----------
@@ -46,8 +31,8 @@ class Progress:
     n_tokens : int
         Tokens visited by one sweep of one chain; the speed is in tokens per second.
     mode : "auto", True or False
-        "auto" draws a bar on a terminal and prints a few lines elsewhere if the run is not over
-        at once; True prints them however short the run is; False shows nothing.
+        "auto" draws a bar on a terminal and prints a few lines elsewhere unless the run is short;
+        True prints them for short runs too; False displays nothing.
     stream : text file, optional
         Where to write; standard error unless given.
 
@@ -66,7 +51,7 @@ class Progress:
         stream: TextIO | None = None,
     ) -> None:
         if mode not in ("auto", True, False):
-            raise InputError(f"progress is {mode!r}, but 'auto', True or False is wanted")
+            raise InputError(f"progress must be 'auto', True or False, got {mode!r}")
         self.n_sweeps = n_sweeps
         self.n_chains = n_chains
         self.n_tokens = n_tokens
@@ -75,7 +60,7 @@ class Progress:
         self._display: _Bars | _Lines | None = None
         self._done: dict[int, int] = {}
         self._times: deque[float] = deque(maxlen=WINDOW + 1)
-        self._lock = threading.Lock()  # chains may report from threads of their own
+        self._lock = threading.Lock()  # chains may report from several threads
 
     def __enter__(self) -> Progress:
         if self.mode is False:
@@ -98,19 +83,18 @@ class Progress:
         if display is not None:
             display.close()
 
-    def __call__(self, info: Sweep) -> None:
-        """Show one sweep; returns None, so that the run goes on."""
+    def __call__(self, info: Any) -> None:
+        """Display one sweep, given as a `SweepInfo` or an object with the same attributes."""
         with self._lock:
             if self._display is None:
                 return
-            # A resumed chain starts in the middle: what it did before is done, but says nothing
-            # about the speed of this run.
+            # Earlier sweeps of a resumed chain count as done, but not towards the speed.
             self._done[info.chain] = info.sweep
             self._times.append(time.monotonic())
             done = sum(self._done.values())
             self._display.show(info, done, self._times[-1], self._summary(info, done))
 
-    def _summary(self, info: Sweep, done: int) -> str:
+    def _summary(self, info: Any, done: int) -> str:
         parts = [f"{info.n_clusters} clusters", f"{info.n_topics} topics"]
         elapsed = self._times[-1] - self._times[0]
         if elapsed > 0:
@@ -142,7 +126,7 @@ class _Bars:
         )
         self.bars.start()
 
-    def show(self, info: Sweep, done: int, now: float, summary: str) -> None:
+    def show(self, info: Any, done: int, now: float, summary: str) -> None:
         if info.chain not in self.tasks:
             label = "sweeps" if self.n_chains == 1 else f"chain {info.chain + 1}"
             self.tasks[info.chain] = self.bars.add_task(label, total=self.n_sweeps, summary="")
@@ -153,7 +137,7 @@ class _Bars:
 
 
 class _Lines:
-    """A plain line for every tenth of the run, and a sign of life when a tenth takes long."""
+    """A plain line for every tenth of the run, and extra ones if a tenth takes long."""
 
     def __init__(self, stream: TextIO, n_total: int, patience: float) -> None:
         self.stream = stream
@@ -161,13 +145,13 @@ class _Lines:
         self.patience = patience
         self.last_time = time.monotonic()
         self.last_tenth = 0
-        self.silence = FIRST_SILENCE
+        self.pause = FIRST_PAUSE
 
-    def show(self, info: Sweep, done: int, now: float, summary: str) -> None:
+    def show(self, info: Any, done: int, now: float, summary: str) -> None:
         tenth = done * N_LINES // max(self.n_total, 1)
         waited = now - self.last_time
-        if waited >= self.silence:
-            self.silence *= 2
+        if waited >= self.pause:
+            self.pause *= 2
         elif tenth == self.last_tenth or waited < self.patience:
             return
         self.last_tenth, self.last_time = tenth, now

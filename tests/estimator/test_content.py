@@ -104,14 +104,26 @@ def test_answers_per_token_are_bernoulli(content):
 @pytest.mark.parametrize(
     ("X", "content", "sentence"),
     [
-        (arrays(1), "poisson", "content is 'poisson', but some values are negative or fractional"),
-        (arrays(1), "bernoulli", "content is 'bernoulli', but some values are neither 0 nor 1"),
-        (arrays(2), "gaussian", "wants one number per token, but the tokens have 2"),
-        (arrays(1), "categorical", "the corpus holds vectors; give whole counts instead"),
-        (COUNTS, "gaussian", "the corpus holds words, which are 'categorical'"),
-        (COUNTS, "bag", "the corpus holds words, which are 'categorical'"),
+        (
+            arrays(1),
+            "poisson",
+            r"observations of Poisson must be integers >= 0, got -0\.11076426184894644",
+        ),
+        (
+            arrays(1),
+            "bernoulli",
+            r"observations of Bernoulli must be 0 or 1, got 0\.22452922152930568",
+        ),
+        (
+            arrays(2),
+            "gaussian",
+            "requires one number per token, got 2: use 'multivariate_gaussian'",
+        ),
+        (arrays(1), "categorical", "content='categorical' requires integer counts, got vectors"),
+        (COUNTS, "gaussian", "content must be 'categorical' for words, got '"),
+        (COUNTS, "bag", "content must be 'categorical' for words, got '"),
         (COUNTS, "normal", "content: .*'normal'"),
-        (COUNTS, 3, "content is 3, but a family or the name of one is wanted"),
+        (COUNTS, 3, "content must be a family or the name of one, got 3"),
         (arrays(1), "counts", "a matrix of counts is wanted"),
         (COUNTS - 0.5, "counts", "fractional count"),
         (COUNTS - 1, "auto", "negative count"),

@@ -181,13 +181,37 @@ def test_duplicate_columns_are_refused():
         (pd.DataFrame({"x": np.zeros(N + 1)}), {}, "13 rows, but the corpus has 12 groups"),
         ({"x": [np.inf] * N}, {}, "'x'.*infinite"),
         ({"x": [object()] * N}, {}, "'x'"),
-        ({"x": np.zeros(N)}, {"contexts": {"y": "auto"}}, "column 'y', but the corpus has 'x'"),
+        (
+            {"x": np.zeros(N)},
+            {"contexts": {"y": "auto"}},
+            r"contexts must name columns of the corpus \('x'\), got 'y'",
+        ),
         ({"x": np.zeros(N)}, {"contexts": {"x": "normal"}}, r"contexts\['x'\].*'normal'"),
-        ({"x": np.zeros(N)}, {"contexts": {"x": "bag"}, "n_sweeps": 0}, "n_sweeps is 0"),
-        ({"x": -np.ones(N)}, {"contexts": {"x": "poisson"}}, "'x' holds -1"),
-        ({"x": ["a"] * N}, {"contexts": {"x": "gaussian"}}, "'x' is a category.*wants numbers"),
-        ({"x": np.zeros(N)}, {"contexts": ["x"]}, "contexts is a list"),
-        ({"x": np.zeros(N)}, {"contexts": "all"}, "contexts is 'all'"),
+        (
+            {"x": np.zeros(N)},
+            {"contexts": {"x": "bag"}, "n_sweeps": 0},
+            "n_sweeps must be an integer >= 1, got 0",
+        ),
+        (
+            {"x": -np.ones(N)},
+            {"contexts": {"x": "poisson"}},
+            "context 'x' must be integers >= 0, got -1",
+        ),
+        (
+            {"x": ["a"] * N},
+            {"contexts": {"x": "gaussian"}},
+            "context 'x' must be numbers or dates for the family 'gaussian', got a category",
+        ),
+        (
+            {"x": np.zeros(N)},
+            {"contexts": ["x"]},
+            r"contexts must be 'auto' or a mapping from column to family, got \['x'\]",
+        ),
+        (
+            {"x": np.zeros(N)},
+            {"contexts": "all"},
+            "contexts must be 'auto' or a mapping from column to family, got 'all'",
+        ),
         (3, {}, "contexts"),
     ],
 )

@@ -56,9 +56,9 @@ def checked_schedule(model: Any) -> Schedule:
             check_whole(name, getattr(model, name), 1)
     check_jobs(model.n_jobs)
     if not isinstance(model.callbacks, Iterable) or not all(map(callable, model.callbacks)):
-        raise InputError(f"callbacks is {model.callbacks!r}, but a list of callables is wanted")
+        raise InputError(f"callbacks must be a list of callables, got {model.callbacks!r}")
     if not isinstance(model.checkpoint, str | os.PathLike | None):
-        raise InputError(f"checkpoint is {model.checkpoint!r}, but a path is wanted")
+        raise InputError(f"checkpoint must be a path, got {model.checkpoint!r}")
     check_init(model.init)
     schedule = Schedule(
         int(model.n_sweeps),
