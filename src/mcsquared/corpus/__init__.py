@@ -4,7 +4,7 @@ from mcsquared.corpus.accept import as_corpus
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.corpus import Corpus
-from mcsquared.corpus.disk import DiskCorpus, SampledCorpus
+from mcsquared.corpus.disk import DiskCorpus
 from mcsquared.corpus.folder import ParquetFolder
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Corpus",
     "DiskCorpus",
     "ParquetFolder",
-    "SampledCorpus",
     "Vectors",
     "Words",
     "as_corpus",

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.chain import ChainRun
-from mcsquared.corpus import Corpus, SampledCorpus
+from mcsquared.corpus import Corpus
+from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.observations.disk import DiskObservations, bytes_of_groups
 from mcsquared.posterior.consensus import share_of_consensus

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from mcsquared.chain import TRACE, Callback, ChainRun, Schedule, run_chains
 from mcsquared.checkpoint import Checkpoint
-from mcsquared.corpus import Corpus, SampledCorpus, Words
+from mcsquared.corpus import Corpus, Words
+from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.fitting.checks import check_memory, physical_memory
 from mcsquared.fitting.disk import disk_backend, drop_unsampled_clusters, labels_of_all

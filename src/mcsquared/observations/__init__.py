@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.corpus import SampledCorpus, Words
+from mcsquared.corpus import Words
+from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.contexts import Bags, Dense
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
