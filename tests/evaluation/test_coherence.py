@@ -66,7 +66,7 @@ def test_top_words_must_be_indices_topic_by_topic(top_words):
 
 
 def test_words_outside_the_vocabulary_are_refused():
-    with pytest.raises(InputError, match="counts has 5 words"):
+    with pytest.raises(InputError, match="top_words must be between 0 and 4"):
         count_codocuments(COUNTS, [[0, 5]])
 
 

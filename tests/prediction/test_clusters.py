@@ -104,7 +104,7 @@ def test_content_of_another_kind_is_refused():
         cluster_probabilities(posterior, Corpus([np.zeros((2, 2))]))
     family = MultivariateGaussian(mean=[0.0, 0.0], degrees=4.0, scale=np.eye(2))
     vectors = make_posterior([Counts([0], [[1]], np.zeros((1, 7)), [0.5])], content=family)
-    with pytest.raises(InputError, match="vectors of 3"):
+    with pytest.raises(InputError, match="width 2 as in training, got 3"):
         cluster_probabilities(vectors, Corpus([np.zeros((2, 3))]))
 
 

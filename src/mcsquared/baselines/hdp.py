@@ -284,7 +284,6 @@ def initial_topics(
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
     """Return the initial topics of all tokens, as in the sampler of MC2."""
-    starts.check_init(init)
     n_topics = at_most(starts.topics_for(observations), max_topics)
     return starts.first_topics(observations, priors, n_topics, Key(seed, CHAIN, 0), init, rng)
 

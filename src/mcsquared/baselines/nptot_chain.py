@@ -25,57 +25,10 @@ from mcsquared.samplers.init.assignments import state_from_assignments
 from mcsquared.samplers.steps.concentrations import resample_concentration, resample_root
 from mcsquared.samplers.steps.tables import draw_tables
 from mcsquared.samplers.types import Key
-from mcsquared.state import State
 
 Floats = NDArray[np.float64]
 
 FIRST_COMPONENTS = 8  # initial component slots of each topic
-
-
-@dataclass
-class TimeComponents:
-    """The components of every topic over time.
-
-    Attributes
-    ----------
-    time : float64 (n_groups,)
-        Relative to the family's origin; NaN where missing.
-    parameters : float64 (4,)
-        Normal-Gamma prior: mean, strength, shape, rate.
-    prior : float or Gamma
-        Prior of ``alpha``.
-    alpha : float
-        Concentration of components in a topic.
-    component_of_token : int32 (n_tokens,)
-        A component slot of the token's topic; -1 without a time.
-    statistics : float64 (topic slots, component slots, 3)
-        n, Σt, Σt².
-    """
-
-    time: Floats
-    parameters: Floats
-    prior: Concentration
-    alpha: float
-    component_of_token: NDArray[np.int32]
-    statistics: Floats
-
-    def grow(self, n_topic_slots: int, n_component_slots: int) -> None:
-        """Add empty slots; existing components keep theirs."""
-        old = self.statistics
-        self.statistics = np.zeros((n_topic_slots, n_component_slots, 3))
-        self.statistics[: old.shape[0], : old.shape[1]] = old
-
-    @property
-    def n_components(self) -> NDArray[np.int64]:
-        """Number of components in every topic slot."""
-        return (self.statistics[:, :, 0] > 0).sum(axis=1)
-
-    def of_topics(self, state: State) -> tuple[NDArray[np.int64], Floats]:
-        """Return the offsets of the topics' components, and the components' statistics."""
-        rows = self.statistics[occupied_slots(state)]
-        occupied = rows[:, :, 0] > 0
-        start = np.concatenate([[0], np.cumsum(occupied.sum(axis=1))]).astype(np.int64)
-        return start, rows[occupied]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +91,12 @@ class NPTOTChain:
 
     Parameters
     ----------
-    time, parameters, alpha
-        See `TimeComponents`; ``alpha`` is a value or a prior. Each topic starts with one component.
+    time : float64 (n_groups,)
+        Relative to the family's origin; NaN where missing.
+    parameters : float64 (4,)
+        Normal-Gamma prior of a component: mean, strength, shape, rate.
+    alpha : float or Gamma
+        Concentration of components in a topic, which starts with one, or its prior.
     """
 
     def __init__(
@@ -154,25 +111,27 @@ class NPTOTChain:
         max_topics: int | None = None,
     ) -> None:
         self._observations, self._priors, self._seed = observations, priors, seed
-        self.max_topics = max_topics
+        self._alpha_prior, self.max_topics = alpha, max_topics
         rng = generator(seed, CHAIN, 0, int(Step.START))
         topics = initial_topics(observations, priors, seed, init, max_topics, rng)
         groups = np.arange(observations.n_groups)
         self.state = state_from_assignments(observations, priors, groups, topics, rng)
         timed = np.repeat(~np.isnan(time), np.diff(observations.group_start))
-        self.times = TimeComponents(
-            time=time,
-            parameters=parameters,
-            prior=alpha,
-            alpha=initial_value(alpha),
-            component_of_token=np.where(timed, 0, -1).astype(np.int32),
-            statistics=np.zeros((len(self.state.topic_weights), FIRST_COMPONENTS, 3)),
+        component_of_token = np.where(timed, 0, -1).astype(np.int32)
+        statistics = np.zeros((len(self.state.topic_weights), FIRST_COMPONENTS, 3))
+        self.times = make_times(
+            time, component_of_token, initial_value(alpha), parameters, statistics
         )
         self._sum_times()
 
+    @property
+    def n_components(self) -> NDArray[np.int64]:
+        """Number of components in every topic slot."""
+        return (self.times.statistics[:, :, 0] > 0).sum(axis=1)
+
     def sweep(self) -> None:
         """Draw topics and components of all tokens sequentially, then tables, v, η, ε and α."""
-        state, times, priors = self.state, self.times, self._priors
+        state, priors = self.state, self._priors
         state.sweep += 1
         key = Key(self._seed, CHAIN, state.sweep)
         self._sweep_tokens(key)
@@ -183,22 +142,23 @@ class NPTOTChain:
             state.v, priors.v, tokens, tables.sum(axis=1), key.generator(Step.V)
         )
         resample_root(state, tables.sum(axis=0, dtype=np.int64), priors, key)
-        times.alpha = resample_concentration(
-            times.alpha,
-            times.prior,
-            times.statistics[:, :, 0].sum(axis=1),
-            times.n_components,
+        alpha = resample_concentration(
+            self.times.alpha,
+            self._alpha_prior,
+            self.times.statistics[:, :, 0].sum(axis=1),
+            self.n_components,
             key.generator(Step.ALPHA),
         )
+        self.times = self.times._replace(alpha=alpha)
 
     def _sweep_tokens(self, key: Key) -> None:
         """Visit all tokens; add slots whenever they run out, and continue."""
-        state, times, observations = self.state, self.times, self._observations
+        state, observations = self.state, self._observations
         group = token = 0
         while token < observations.n_tokens:
             # Recomputed, because rounding errors of updated sums accumulate.
             self._sum_times()
-            counts, (n_topics, n_components, _) = state.counts, times.statistics.shape
+            counts, (n_topics, n_components, _) = state.counts, self.times.statistics.shape
             group, token = resample_word_topics(
                 group,
                 token,
@@ -216,18 +176,21 @@ class NPTOTChain:
                 state.topic_weights,
                 state.log_unused,
                 *key,
-                make_times(
-                    times.time,
-                    times.component_of_token,
-                    times.alpha,
-                    times.parameters,
-                    times.statistics,
-                ),
+                self.times,
             )
             if state.n_topics == n_topics:
                 state.grow_topics()
-            full = times.n_components.max(initial=0) == n_components
-            times.grow(len(state.topic_weights), n_components * 2 if full else n_components)
+            full = self.n_components.max(initial=0) == n_components
+            self._grow(len(state.topic_weights), n_components * 2 if full else n_components)
+
+    def _grow(self, n_topic_slots: int, n_component_slots: int) -> None:
+        """Add empty slots for components, with new scratch arrays."""
+        times, old = self.times, self.times.statistics
+        statistics = np.zeros((n_topic_slots, n_component_slots, 3))
+        statistics[: old.shape[0], : old.shape[1]] = old
+        self.times = make_times(
+            times.time, times.component_of_token, times.alpha, times.parameters, statistics
+        )
 
     def _sum_times(self) -> None:
         sum_times(
@@ -245,16 +208,17 @@ class NPTOTChain:
             "v": self.state.v,
             "eta": self.state.eta,
             "alpha": self.times.alpha,
-            "n_components": int(self.times.n_components.sum()),
+            "n_components": int(self.n_components.sum()),
         }
 
     def draw(self) -> NPTOTDraw:
         """Return the topics of the current state."""
-        start, statistics = self.times.of_topics(self.state)
+        components = self.times.statistics[occupied_slots(self.state)]
+        occupied = components[:, :, 0] > 0
         return NPTOTDraw(
             **topics_of_state(self.state, self._observations),
             v=self.state.v,
-            component_start=start,
-            component_statistics=statistics,
+            component_start=np.concatenate([[0], np.cumsum(occupied.sum(axis=1))]),
+            component_statistics=components[occupied],
             alpha=self.times.alpha,
         )

@@ -1,7 +1,6 @@
-"""How good a result is: perplexity of held-out content, agreement of clusters, coherent topics.
+"""Evaluation of results: agreement of clusterings, coherence of topics, perplexity.
 
-Perplexity needs a posterior and all that belongs to it; it stays in its own module,
-`mcsquared.evaluation.perplexity`, so that the scores below cost nothing to import.
+Perplexity is in the module `mcsquared.evaluation.perplexity`, which takes longer to import.
 """
 
 from mcsquared.evaluation.clustering import (

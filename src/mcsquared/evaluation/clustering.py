@@ -1,7 +1,6 @@
-"""Agreement of two clusterings of the same groups: a known one and a found one.
+"""Agreement of two clusterings of the same groups, the truth and the found one.
 
-Labels may be of any kind that can be compared for equality, and only the partitions matter:
-every score is the same under any renaming of the labels.
+Labels can be of any type. All scores depend on the partitions only, not on the labels' names.
 """
 
 from typing import NamedTuple
@@ -25,7 +24,7 @@ __all__ = [
 
 
 class PairwiseScores(NamedTuple):
-    """Precision, recall and F-score of the pairs of groups that are put together.
+    """Precision, recall and F-score of pairs of groups in the same cluster.
 
     Examples
     --------
@@ -39,9 +38,9 @@ class PairwiseScores(NamedTuple):
 
 
 def purity(truth: ArrayLike, found: ArrayLike) -> float:
-    """Return the share of groups whose known class is the commonest one of their found cluster.
+    """Return the share of groups whose true class is the most frequent one of their cluster.
 
-    It grows with the number of clusters, and is 1 when each group is a cluster of its own.
+    It grows with the number of clusters, and is 1 if each group is its own cluster.
 
     Examples
     --------
@@ -59,7 +58,7 @@ def nmi(truth: ArrayLike, found: ArrayLike, average: str = "arithmetic") -> floa
     ----------
     truth, found : array-like of shape (n_groups,)
     average : "arithmetic", "geometric", "min" or "max"
-        The mean of the two entropies that the mutual information is divided by.
+        Mean of the two entropies by which the mutual information is divided.
 
     Examples
     --------
@@ -70,12 +69,12 @@ def nmi(truth: ArrayLike, found: ArrayLike, average: str = "arithmetic") -> floa
 
     kinds = ("arithmetic", "geometric", "min", "max")
     if average not in kinds:
-        raise InputError(f"average is {average!r}; one of {', '.join(kinds)} is wanted")
+        raise InputError(f"average must be one of {', '.join(map(repr, kinds))}, got {average!r}")
     return float(normalized_mutual_info_score(*_labels(truth, found), average_method=average))
 
 
 def rand_index(truth: ArrayLike, found: ArrayLike) -> float:
-    """Return the share of pairs of groups that both clusterings treat alike.
+    """Return the share of pairs of groups on which both clusterings agree.
 
     Examples
     --------
@@ -103,9 +102,8 @@ def adjusted_rand_index(truth: ArrayLike, found: ArrayLike) -> float:
 def pairwise_scores(truth: ArrayLike, found: ArrayLike) -> PairwiseScores:
     """Return precision, recall and F-score over pairs of groups.
 
-    A pair is found when both groups are in one found cluster, and true when both are in one
-    known class. Where there is no pair to find or none was found, the share that would be 0/0
-    is 1: nothing was missed, or nothing was claimed in vain.
+    A pair is found if both groups are in one found cluster, and true if both are in one true
+    class. A share of 0/0, without any true or any found pair, is defined as 1.
 
     Examples
     --------
@@ -113,12 +111,11 @@ def pairwise_scores(truth: ArrayLike, found: ArrayLike) -> PairwiseScores:
     >>> round(precision, 2), recall, f_score
     (0.33, 1.0, 0.5)
     """
-    table = _contingency(truth, found)
-    both = _pairs(table.data)
-    claimed = _pairs(np.asarray(table.sum(axis=0)).ravel())
-    true = _pairs(np.asarray(table.sum(axis=1)).ravel())
-    precision = both / claimed if claimed else 1.0
-    recall = both / true if true else 1.0
+    from sklearn.metrics import pair_confusion_matrix
+
+    (_, only_found), (only_true, both) = pair_confusion_matrix(*_labels(truth, found)).tolist()
+    precision = both / (both + only_found) if both + only_found else 1.0
+    recall = both / (both + only_true) if both + only_true else 1.0
     if precision + recall == 0.0:
         return PairwiseScores(precision, recall, 0.0)
     return PairwiseScores(precision, recall, 2.0 * precision * recall / (precision + recall))
@@ -136,7 +133,7 @@ def pairwise_f_score(truth: ArrayLike, found: ArrayLike) -> float:
 
 
 def variation_of_information(truth: ArrayLike, found: ArrayLike) -> float:
-    """Return H(truth | found) + H(found | truth) in nats: 0 for equal partitions, a metric.
+    """Return H(truth | found) + H(found | truth) in nats, a metric; 0 for equal partitions.
 
     Examples
     --------
@@ -146,37 +143,33 @@ def variation_of_information(truth: ArrayLike, found: ArrayLike) -> float:
     table = _contingency(truth, found).tocoo()
     rows = np.asarray(table.sum(axis=1)).ravel()
     columns = np.asarray(table.sum(axis=0)).ravel()
-    # Cell by cell, log(row/cell) and log(column/cell) are each at least 0, so that the sum has
-    # no cancellation and equal partitions give exactly 0.
-    spread = np.log(rows[table.row] / table.data) + np.log(columns[table.col] / table.data)
-    return float((table.data * spread).sum() / table.data.sum())
+    # Both logarithms are non-negative in every cell: there is no cancellation, and equal
+    # partitions give exactly 0.
+    distance = np.log(rows[table.row] / table.data) + np.log(columns[table.col] / table.data)
+    return float((table.data * distance).sum() / table.data.sum())
 
 
 def _labels(truth: ArrayLike, found: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return both labellings as whole numbers, checked."""
+    """Return both labellings as integers, after validation."""
     coded = []
     for name, labels in (("truth", truth), ("found", found)):
         array = np.asarray(labels)
         if array.ndim != 1:
-            raise InputError(f"{name} has shape {array.shape}; one label per group is wanted")
+            raise InputError(f"{name} must be one-dimensional, got shape {array.shape}")
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise InputError(f"{name} holds NaN; leave groups without a label out of both")
+            raise InputError(f"{name} must not have missing labels, got NaN")
         if array.dtype.kind == "O":
             array = np.array([str(label) for label in array], dtype=str)
         coded.append(np.unique(array, return_inverse=True)[1].reshape(-1))
     if coded[0].size != coded[1].size:
-        raise InputError(f"found has {coded[1].size} labels, but truth has {coded[0].size}")
+        raise InputError(f"found must have {coded[0].size} labels as truth, got {coded[1].size}")
     if coded[0].size == 0:
-        raise InputError("truth and found are empty; at least one label is wanted")
+        raise InputError("truth and found must have at least one label, got none")
     return coded[0], coded[1]
 
 
 def _contingency(truth: ArrayLike, found: ArrayLike) -> sparse.csr_matrix:
-    """Count groups by known class (rows) and found cluster (columns): int64."""
+    """Count groups by true class (rows) and found cluster (columns): int64."""
     rows, columns = _labels(truth, found)
     ones = np.ones(rows.size, dtype=np.int64)
     return sparse.csr_matrix((ones, (rows, columns)))
-
-
-def _pairs(sizes: NDArray[np.int64]) -> int:
-    return int((sizes * (sizes - 1) // 2).sum())

@@ -1,4 +1,4 @@
-"""Whether the top words of topics occur together (NPMI), and whether topics differ (diversity)."""
+"""Quality of topics by their top words: coherence (NPMI) and diversity."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,19 +11,19 @@ __all__ = ["count_codocuments", "diversity", "npmi_coherence"]
 
 
 def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> NDArray[np.int32]:
-    """Count the groups that hold both of two top words of a topic.
+    """Count the groups that contain both of two top words of a topic.
 
     Parameters
     ----------
     counts : sparse (n_groups, n_words)
-        Words of each group; only zero or not zero matters.
+        Word counts of each group; only whether they are zero matters.
     top_words : int (n_topics, n_top)
         Indices of the words of each topic.
 
     Returns
     -------
     int32 (n_topics, n_top, n_top)
-        The diagonal holds the number of groups with the word itself.
+        The diagonal is the number of groups that contain the word.
 
     Examples
     --------
@@ -37,8 +37,8 @@ def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> NDArray[
     matrix.eliminate_zeros()
     if words.size and (words.min() < 0 or words.max() >= matrix.shape[1]):
         raise InputError(
-            f"top_words holds {words.min()} to {words.max()},"
-            f" but counts has {matrix.shape[1]} words"
+            f"top_words must be between 0 and {matrix.shape[1] - 1}, "
+            f"got {words.min()} to {words.max()}"
         )
     return count_pairs(matrix, words.astype(np.int32)).counts
 
@@ -49,14 +49,14 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> NDArray[np.float64]
         NPMI(a, b) = log[ p(a, b) / (p(a) p(b)) ] / −log p(a, b),
 
     with probabilities as shares of groups, over the pairs of a topic's top words. It is 1 for
-    words that occur only together, 0 for independent ones and −1 for words that never meet.
+    words that occur only together, 0 for independent words and −1 for words that never co-occur.
 
     Parameters
     ----------
     codocuments : int (n_topics, n_top, n_top)
         From `count_codocuments`.
     n_groups : int
-        Groups that were counted.
+        Number of counted groups.
 
     Returns
     -------
@@ -73,18 +73,18 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> NDArray[np.float64]
     together = np.asarray(codocuments)
     if together.ndim != 3 or together.shape[1] != together.shape[2]:
         raise InputError(
-            f"codocuments has shape {together.shape}; (n_topics, n_top, n_top) is wanted"
+            f"codocuments must have shape (n_topics, n_top, n_top), got {together.shape}"
         )
     if n_groups < 1 or together.max(initial=0) > n_groups or together.min(initial=0) < 0:
-        raise InputError(f"codocuments must lie between 0 and n_groups, which is {n_groups}")
+        raise InputError(f"codocuments must be between 0 and n_groups ({n_groups})")
     words = np.zeros(together.shape[:2], np.int32)
     return coherence(CoDocuments(words, together), n_groups, together.shape[1])
 
 
 def diversity(top_words: ArrayLike) -> float:
-    """Return the share of different words among the top words of all topics, between 0 and 1.
+    """Return the share of distinct words among the top words of all topics, between 0 and 1.
 
-    1 when no two topics share a top word; 1 / n_topics when all have the same ones.
+    1 if no two topics share a top word; 1 / n_topics if all topics have the same top words.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def _top_words(top_words: ArrayLike) -> NDArray[np.int64]:
     words = np.asarray(top_words)
     if words.ndim != 2 or (words.size and words.dtype.kind not in "iu"):
         raise InputError(
-            f"top_words has shape {words.shape} and type {words.dtype};"
-            " word indices of shape (n_topics, n_top) are wanted"
+            "top_words must be word indices of shape (n_topics, n_top), "
+            f"got shape {words.shape} and dtype {words.dtype}"
         )
     return words.astype(np.int64)

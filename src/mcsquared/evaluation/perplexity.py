@@ -298,13 +298,11 @@ def whole_group_method(posterior: Posterior) -> str:
 def _check_method(method: str, finite: bool) -> None:
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    if finite and method == "exact":
+    if finite and method in ("exact", "printed"):
         raise InputError(
-            "method 'exact' requires lam=inf, got a finite lam: "
-            "'left_to_right' estimates the same probability"
+            f"method {method!r} requires lam=inf, got a finite lam: "
+            "'left_to_right' estimates the probability of whole groups"
         )
-    if finite and method == "printed":
-        raise InputError("method 'printed' requires the paper's model, lam=inf, got a finite lam")
     if not finite and method == "left_to_right":
         raise InputError(
             "method 'left_to_right' requires a finite lam, got lam=inf: "

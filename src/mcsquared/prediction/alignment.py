@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mcsquared.corpus import Vectors, Words
+from mcsquared.corpus import Vectors
 from mcsquared.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,23 +19,10 @@ def align(posterior: Posterior, corpus: Corpus) -> Corpus:
     """Return the corpus with the vocabulary and the context categories of training.
 
     Words unseen in training are dropped, categories unseen in training become missing values, and
-    contexts unknown to the model are ignored. A corpus that already matches is returned unchanged.
+    contexts unknown to the model are ignored.
     """
-    found, required = (
-        "words" if words else "vectors"
-        for words in (isinstance(corpus.content, Words), posterior.vocabulary is not None)
-    )
-    if found != required:
-        raise InputError(f"content must be {required}, as in training, got {found}")
     width = posterior.priors.content.n_dimensions
-    if isinstance(corpus.content, Vectors) and width not in (None, corpus.content.width):
-        raise InputError(
-            f"content must be vectors of {width} numbers, as in training, "
-            f"got vectors of {corpus.content.width}"
-        )
-    if _matches(posterior, corpus):
-        return corpus
-    return corpus.aligned_to(posterior.vocabulary, posterior.contexts)
+    return corpus.aligned_to(posterior.vocabulary, posterior.contexts, width)
 
 
 def check_names(posterior: Posterior, corpus: Corpus) -> None:
@@ -66,23 +50,3 @@ def check_width(posterior: Posterior, corpus: Corpus, n_features: int) -> None:
         raise InputError(
             f"X has {width} features, but MC2 is expecting {n_features} features as input"
         )
-
-
-def _matches(posterior: Posterior, corpus: Corpus) -> bool:
-    if not _same_names(posterior.vocabulary, corpus.vocabulary):
-        return False
-    pairs = [
-        (reference, corpus.contexts[name])
-        for name, reference in posterior.contexts.items()
-        if name in corpus.contexts
-    ]
-    return all(
-        column.kind == reference.kind and _same_names(reference.categories, column.categories)
-        for reference, column in pairs
-    )
-
-
-def _same_names(expected: NDArray[Any] | None, found: NDArray[Any] | None) -> bool:
-    if expected is None or found is None:
-        return expected is None
-    return np.array_equal(expected, found)
