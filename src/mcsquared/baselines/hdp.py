@@ -21,6 +21,7 @@ from mcsquared.kernels.rng import Step, generator
 from mcsquared.model.parameters import ETA, V
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
+from mcsquared.posterior.draws import content_means
 from mcsquared.prediction.parameters import (
     PARAMETERS,
     ModelParameters,
@@ -153,7 +154,8 @@ class DirichletProcessModel(TopicModel):
                 rows.append({"sweep": sweep, "kept": kept} | chain.row() | {"seconds": seconds})
                 progress(SweepDone(sweep, int(rows[-1]["n_topics"])))
         self.trace_ = pd.DataFrame(rows)
-        return self.draws_[-1].content_means(self._priors.content)
+        last = self.draws_[-1]
+        return content_means(last.content_statistics, last.tokens_of_topic, self._priors.content)
 
     def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
         words = self._vocabulary is not None

@@ -54,7 +54,6 @@ def standard_library(folder: str | Path | None = None) -> Corpus:
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.standard_library()
     >>> list(corpus.contexts)
     ['imports', 'size', 'package']

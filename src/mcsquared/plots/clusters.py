@@ -51,7 +51,6 @@ def cluster_topics(
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
     >>> ax = mc2.plots.cluster_topics(model)
@@ -85,7 +84,6 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
     >>> ax = mc2.plots.coclustering(model, groups=range(20))
@@ -139,7 +137,6 @@ def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> ax = mc2.plots.compare(["sea", "sea", "wood", "wood"], [1, 1, 0, 2])
     >>> ax.get_title(loc="left")
     'VI 0.35, NMI 0.80'

@@ -54,7 +54,6 @@ def topic_over_context(
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
     >>> ax = mc2.plots.topic_over_context(model, "position", topics=[0, 1])
@@ -89,7 +88,6 @@ def context_of_cluster(
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
     >>> ax = mc2.plots.context_of_cluster(model, "position", clusters=0)

@@ -43,7 +43,6 @@ def topic_words(
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.Corpus.from_tokens([["ant", "bee", "bee"], ["car", "van"]] * 5)
     >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
     >>> ax = mc2.plots.topic_words(model, n_words=2)
@@ -100,7 +99,6 @@ def topic_images(
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
     >>> ax = mc2.plots.topic_images(model, shape=(7, 5))

@@ -33,7 +33,6 @@ def trace(model: Any, scalar: str = "log_joint", *, ax: Axes | None = None) -> A
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
     >>> ax = mc2.plots.trace(model, "n_clusters")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -76,8 +74,9 @@ class CoClustering:
             raise InputError(f"minimum must be in (0, 1], got {minimum!r}")
         blocks: list[sparse.csr_matrix] = []
         n_entries = 0
-        for block in self._blocks():
-            share = self.rows(block)
+        step = max(1, _BLOCK_ENTRIES // max(self.n_groups, 1))
+        for start in range(0, self.n_groups, step):
+            share = self.rows(np.arange(start, min(start + step, self.n_groups)))
             share[share < minimum - 1e-12] = 0.0
             blocks.append(sparse.csr_matrix(share))
             n_entries += blocks[-1].nnz
@@ -87,11 +86,6 @@ class CoClustering:
                     f"{minimum} or more; alternatively use rows"
                 )
         return sparse.vstack(blocks, format="csr")
-
-    def _blocks(self) -> Iterator[NDArray[np.int64]]:
-        step = max(1, _BLOCK_ENTRIES // max(self.n_groups, 1))
-        for start in range(0, self.n_groups, step):
-            yield np.arange(start, min(start + step, self.n_groups))
 
     def _indices(self, groups: ArrayLike, argument: str) -> NDArray[np.int64]:
         indices = np.asarray(groups)

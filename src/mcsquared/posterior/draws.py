@@ -77,6 +77,10 @@ class ParameterDraw(Concentrations):
         """Number of tokens of each topic: int64 (n_topics,)."""
         return np.asarray(self.topics_in_cluster.sum(axis=0, dtype=np.int64)).ravel()
 
+    def content_means(self, family: ConjugateFamily) -> Floats:
+        """Return the mean content of each topic; see `content_means`."""
+        return content_means(self.content_statistics, self.tokens_of_topic, family)
+
     def topic_given_cluster(self) -> Floats:
         """Return E[τ_km] ∝ O_km + v ε_m, float64 (n_clusters, n_topics); rows sum to 1.
 
@@ -102,16 +106,22 @@ class ParameterDraw(Concentrations):
         totals = tokens.sum(axis=1, keepdims=True)
         return np.divide(tokens, totals, out=weights, where=totals > 0)
 
-    def content_means(self, family: ConjugateFamily) -> Floats:
-        """Return the mean content of each topic: float64 (n_topics, n_words or width).
 
-        For words the mean probabilities (n_mw + β) / (n_m + V β), for vectors the mean of each
-        dimension. For a family without a known mean, the statistics per token.
-        """
-        statistics = self.content_statistics
-        if isinstance(statistics, np.ndarray) and len(statistics) == 0:
-            return np.zeros((0, family.n_dimensions or 1))
-        means = family.mean_observation(statistics)
-        if means is None:
-            return statistics / np.maximum(self.tokens_of_topic, 1)[:, None]
-        return means
+def content_means(
+    statistics: sparse.csr_matrix | Floats, n_tokens: NDArray[np.int64], family: ConjugateFamily
+) -> Floats:
+    """Return the mean content of each topic: float64 (n_topics, n_words or width).
+
+    For words the mean probabilities (n_mw + β) / (n_m + V β), for vectors the mean of each
+    dimension. For a family without a known mean, the statistics per token.
+
+    Parameters
+    ----------
+    statistics : csr_matrix of int32 (n_topics, n_words), or float64 (n_topics, n_stats)
+    n_tokens : int64 (n_topics,)
+    family : ConjugateFamily
+    """
+    if isinstance(statistics, np.ndarray) and len(statistics) == 0:
+        return np.zeros((0, family.n_dimensions or 1))
+    means = family.mean_observation(statistics)
+    return statistics / np.maximum(n_tokens, 1)[:, None] if means is None else means

@@ -68,7 +68,6 @@ def write_report(
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.MC2(n_sweeps=50, burn_in=20, random_state=0, progress=False).fit(corpus)
     >>> import tempfile, pathlib
