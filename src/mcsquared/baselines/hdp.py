@@ -78,6 +78,12 @@ class HDPDraw:
         """Number of topics with tokens."""
         return len(self.topic_weights)
 
+    def content_means(self, family: ConjugateFamily) -> Floats:
+        """Return the mean content of each topic: float64 (n_topics, n_words or width)."""
+        statistics = dense_statistics(self)
+        means = family.mean_observation(statistics)
+        return statistics / self.tokens_of_topic[:, None] if means is None else means
+
     def draw_parameters(self, family: ConjugateFamily, rng: np.random.Generator) -> ModelParameters:
         """Draw ψ given the counts, and split ε_new among unused topics."""
         unused = split_unused_weight(self.unused_weight, self.eta, rng)
