@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.corpus.columns.column import Column
-from mcsquared.corpus.columns.convert import aligned_content, all_missing
+from mcsquared.corpus.columns.convert import aligned_content, aligned_contexts
 from mcsquared.corpus.content import Vectors, Words, names_array
 from mcsquared.corpus.fingerprint import fingerprint
-from mcsquared.corpus.rows import check_same_order, generator, number_of_test_groups, row_index
+from mcsquared.corpus.rows import check_same_order, random_test_mask, row_index
 from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.frames import (
     context_columns,
@@ -80,8 +80,7 @@ class Corpus:
         vocabulary: Sequence[str] | None = None,
     ) -> None:
         notes: list[str] = []
-        self.dropped_words = 0
-        self.dropped_tokens = 0
+        self.dropped_words = self.dropped_tokens = 0
         if isinstance(content, CountedWords):
             self.dropped_words, self.dropped_tokens = content.dropped_words, content.dropped_tokens
             notes, content = list(content.notes), content.words
@@ -99,12 +98,9 @@ class Corpus:
         names = default_names if group_names is None else group_names
         names = range(self.n_groups) if names is None else names
         self.group_names = names_array(names, self.n_groups, "group_names", "group")
-        notes += _column_notes(self.contexts)
-        self.notes = notes
-        for note in notes:
+        self.notes = notes + _column_notes(self.contexts)
+        for note in self.notes:
             _logger.info("%s", note)
-
-    # ------------------------------------------------------------------ constructors
 
     @classmethod
     def from_texts(
@@ -286,8 +282,6 @@ class Corpus:
         columns = context_columns(table, list(table.columns), bags, found.n_groups)
         return cls(found, columns, group_names)
 
-    # ------------------------------------------------------------------ properties
-
     @property
     def n_groups(self) -> int:
         """Number of groups."""
@@ -365,8 +359,6 @@ class Corpus:
         columns = ((column, column.values) for column in self.contexts.values())
         return fingerprint(parts, self.vocabulary, columns, [self.group_names])
 
-    # ------------------------------------------------------------------ parts
-
     def __getitem__(self, rows: Any) -> "Corpus":
         """Return the corpus of some groups: a slice, a mask, or an array of indices."""
         index = row_index(rows, self.n_groups)
@@ -388,9 +380,7 @@ class Corpus:
         >>> len(train), len(test)
         (1, 1)
         """
-        n_test = number_of_test_groups(test_size, self.n_groups)
-        in_test = np.zeros(self.n_groups, dtype=bool)
-        in_test[generator(random_state).permutation(self.n_groups)[:n_test]] = True
+        in_test = random_test_mask(test_size, random_state, self.n_groups)
         return self[~in_test], self[in_test]
 
     def with_contexts(self, contexts: Any) -> "Corpus":
@@ -430,22 +420,12 @@ class Corpus:
         >>> corpus.aligned_to(["bee", "car", "dog"]).content.counts.toarray().tolist()
         [[0, 1, 0], [3, 0, 0]]
         """
-        content, dropped_words, dropped_tokens = aligned_content(self.content, vocabulary, width)
-        notes = []
-        if dropped_words:
-            notes.append(
-                f"{dropped_words} words unseen in training were dropped ({dropped_tokens} tokens)"
-            )
-        columns = {}
-        for name, reference in (contexts or {}).items():
-            if name in self.contexts:
-                columns[name] = self.contexts[name].conform(reference)
-            else:
-                columns[name] = all_missing(name, reference, self.n_groups)
-                notes.append(f"context {name} is not in the data: missing in every group")
+        notes: list[str] = []
+        content, *dropped = aligned_content(self.content, vocabulary, width, notes)
+        columns = aligned_contexts(self.contexts, contexts or {}, self.n_groups, notes)
         aligned = self._with(content, columns, self.group_names)
         aligned.notes += notes
-        aligned.dropped_words, aligned.dropped_tokens = dropped_words, dropped_tokens
+        aligned.dropped_words, aligned.dropped_tokens = dropped
         return aligned
 
     def _with(self, content: Words | Vectors, contexts: dict[str, Column], names: Any) -> "Corpus":

@@ -55,8 +55,15 @@ def _checked_index(rows: Any, n_groups: int) -> NDArray[Any]:
     return index.astype(np.int64) % n_groups
 
 
-def number_of_test_groups(test_size: Any, n_groups: int) -> int:
-    """Return how many groups go to the test set; train and test must both have one at least."""
+def random_test_mask(test_size: Any, random_state: Any, n_groups: int) -> NDArray[np.bool_]:
+    """Return which groups are in a test set drawn at random, bool (n_groups,)."""
+    n_test = _n_test_groups(test_size, n_groups)
+    mask = np.zeros(n_groups, dtype=bool)
+    mask[_generator(random_state).permutation(n_groups)[:n_test]] = True
+    return mask
+
+
+def _n_test_groups(test_size: Any, n_groups: int) -> int:
     n_test = None
     if isinstance(test_size, bool | np.bool_):
         n_test = None
@@ -77,8 +84,7 @@ def number_of_test_groups(test_size: Any, n_groups: int) -> int:
     return n_test
 
 
-def generator(random_state: Any) -> np.random.Generator:
-    """Return NumPy's generator of a seed, a generator, or the legacy RandomState."""
+def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
     try:

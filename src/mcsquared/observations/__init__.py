@@ -181,7 +181,7 @@ class Observations:
             dense=self.dense._replace(
                 values=self.dense.values[groups], observed=self.dense.observed[groups]
             ),
-            bags=bags_of_groups(self.bags, groups),
+            bags=take_bags(self.bags, np.arange(groups.start, groups.stop)),
             python_contexts=[context.part(groups) for context in self.python_contexts],
             first_group=self.first_group + groups.start,
             first_token=self.first_token + tokens.start,
@@ -204,7 +204,7 @@ class Observations:
             dense=self.dense._replace(
                 values=self.dense.values[groups], observed=self.dense.observed[groups]
             ),
-            bags=_take_bags(self.bags, groups),
+            bags=take_bags(self.bags, groups),
             python_contexts=[context.take(groups) for context in self.python_contexts],
         )
 
@@ -299,19 +299,6 @@ def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Den
     )
 
 
-def bags_of_groups(bags: Bags, groups: slice) -> Bags:
-    """Return the bags of consecutive groups."""
-    start = bags.start[:, groups.start : groups.stop + 1]
-    entries = [slice(int(row[0]), int(row[-1])) for row in start]
-    before = np.cumsum([0, *(part.stop - part.start for part in entries)])
-    none = np.zeros(0, np.int32)
-    return bags._replace(
-        start=start - start[:, :1] + before[: len(start), None],
-        category=np.concatenate([none, *(bags.category[part] for part in entries)]),
-        count=np.concatenate([none, *(bags.count[part] for part in entries)]),
-    )
-
-
 def _rows(
     start: NDArray[np.int64], chosen: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -321,7 +308,7 @@ def _rows(
     return np.arange(begins[-1]) + np.repeat(start[chosen] - begins[:-1], sizes), begins
 
 
-def _take_bags(bags: Bags, groups: NDArray[np.integer]) -> Bags:
+def take_bags(bags: Bags, groups: NDArray[np.integer]) -> Bags:
     """Return the bags of selected groups."""
     entries, starts, before = [np.zeros(0, np.int64)], [], 0
     for row in bags.start:

@@ -1,5 +1,6 @@
 """Convert a column: to the kind that a family takes, or to that of the training data."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -217,10 +218,24 @@ def _split_like(column: Column, reference: Column) -> Column:
     return column_from(column.name, [parts[code] if code >= 0 else None for code in column.values])
 
 
+def aligned_contexts(
+    columns: Mapping[str, Column], references: Mapping[str, Column], n_groups: int, notes: list[str]
+) -> dict[str, Column]:
+    """Return columns that conform to those of training; notes are appended."""
+    aligned = {}
+    for name, reference in references.items():
+        if name in columns:
+            aligned[name] = conform(columns[name], reference)
+        else:
+            aligned[name] = all_missing(name, reference, n_groups)
+            notes.append(f"context {name} is not in the data: missing in every group")
+    return aligned
+
+
 def aligned_content(
-    content: Words | Vectors, vocabulary: Any, width: int | None
+    content: Words | Vectors, vocabulary: Any, width: int | None, notes: list[str]
 ) -> tuple[Words | Vectors, int, int]:
-    """Return content in the words of training, and how many words and tokens that leaves out."""
+    """Return content in the words of training, and the number of dropped words and tokens."""
     if isinstance(content, Vectors):
         if vocabulary is not None:
             raise InputError("content must hold words as in training, got vectors")
@@ -242,4 +257,7 @@ def aligned_content(
     known = np.array([word in trained for word in content.vocabulary], dtype=bool)
     occurring = np.zeros(content.n_words, dtype=bool)
     occurring[content.counts.indices] = True
-    return words, int((occurring & ~known).sum()), content.n_tokens - words.n_tokens
+    n_dropped, n_tokens = int((occurring & ~known).sum()), content.n_tokens - words.n_tokens
+    if n_dropped:
+        notes.append(f"{n_dropped} words unseen in training were dropped ({n_tokens} tokens)")
+    return words, n_dropped, n_tokens

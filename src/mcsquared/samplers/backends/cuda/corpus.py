@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.gammas import ROWS
 from mcsquared.kernels.cuda.memory import copy_to_device, free_bytes
-from mcsquared.observations import Observations, bags_of_groups
+from mcsquared.observations import Observations, take_bags
 
 MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for tables
 SHARD_SHARE = 0.2  # of that: a shard is copied before the memory of the last one is free
@@ -134,7 +134,7 @@ class DeviceCorpus:
         observations = self.observations
         start = observations.group_start[first : last + 1]
         tokens = slice(int(start[0]), int(start[-1]))
-        bags = bags_of_groups(observations.bags, slice(first, last))
+        bags = take_bags(observations.bags, np.arange(first, last))
         arrays = {
             "statistics": self.statistics[first:last],
             "bag_start": bags.start,
