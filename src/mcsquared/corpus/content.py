@@ -123,7 +123,7 @@ class Vectors:
 
 
 def words_from_counts(matrix: Any, vocabulary: Iterable[str] | None = None) -> Words:
-    """Return `Words` from a sparse or dense matrix of whole numbers that are not negative."""
+    """Return `Words` from a sparse or dense matrix of integers >= 0."""
     counts = count_matrix(matrix, "content")
     if counts.shape[0] == 0:
         raise InputError("content must have at least one group (row), got none")

@@ -70,7 +70,7 @@ class Corpus:
     ([2, 3, 1], [1, 1, 1])
     """
 
-    source: Any = None  # a `SampledCorpus` has its `DiskCorpus` here
+    source: Any = None  # the `DiskCorpus` of a `SampledCorpus`
 
     def __init__(
         self,
@@ -410,7 +410,7 @@ class Corpus:
         vocabulary : sequence of str, or None
             The words of training; others are dropped and counted in `dropped_words`. None: vectors.
         contexts : dict from str to Column, optional
-            The columns of training. The result has exactly these; a category unseen there is
+            The columns of training. The result has exactly these; an unseen category is
             missing, and a context that the corpus does not have is missing in every group.
         width : int, optional
             Width of the vectors of training.

@@ -200,7 +200,7 @@ class DiskCorpus:
 
 
 class SampledCorpus(Corpus):
-    """A corpus on disk with some of its groups in memory: those are its groups here.
+    """A corpus on disk, of which some groups are in memory; it has these groups.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class ParquetFolder:
     path : path
         The folder, or a single Parquet file.
     text : str or pair of str, optional
-        The column of the content: texts, lists of words, lists of codes (whole numbers: indices
+        The column of the content: texts, lists of words, lists of codes (integers: indices
         into ``vocabulary``, or else names themselves), maps from word to count; or a pair, a column
         of lists of words and one of lists of their counts. By default the first of these that
         exists: "tokens", "text", "words" with "counts", "counts".

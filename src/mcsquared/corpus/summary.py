@@ -1,4 +1,4 @@
-"""A corpus in one look, for notebooks."""
+"""HTML summary of a corpus, for notebooks."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def _contexts(columns: list[Column]) -> Part:
         )
         for column in columns[:N_CONTEXTS]
     ]
-    shown = table(["context", "kind", "family", "observed", "values"], rows)
+    rows_html = table(["context", "kind", "family", "observed", "values"], rows)
     if len(columns) > N_CONTEXTS:
-        return Part(shown + facts(f"and {len(columns) - N_CONTEXTS} more"))
-    return shown
+        return Part(rows_html + facts(f"and {len(columns) - N_CONTEXTS} more"))
+    return rows_html
 
 
 def _values(column: Column) -> str:

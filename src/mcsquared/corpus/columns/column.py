@@ -27,7 +27,7 @@ class Column:
     name : str
     kind : {"number", "date", "boolean", "count", "category", "bag", "vector"}
     values : ndarray or csr_matrix
-        Numbers, dates (days since 1970-01-01 UTC), truth values and counts: float64 (n_groups,),
+        Numbers, dates (days since 1970-01-01 UTC), booleans and counts: float64 (n_groups,),
         NaN where missing. Categories: int32 codes (n_groups,), -1 where missing. Bags: csr_matrix
         of int32 (n_groups, n_categories), an empty row where missing. Vectors: float64 (n_groups,
         width), a row of NaN where missing.
@@ -132,7 +132,7 @@ class Column:
         return family if self.categories is None else replace(family, size=self.width)  # type: ignore[type-var]
 
     def accepts(self, family: Any) -> bool:
-        """Say whether the family takes this column as it is.
+        """Return whether the family takes this column without conversion.
 
         Examples
         --------
@@ -155,7 +155,7 @@ class Column:
         return self if self.accepts(family) else convert(self, family)
 
     def fill(self, family: ConjugateFamily) -> ConjugateFamily:
-        """Return the family with every open field filled from what is observed here.
+        """Return the family with every open field filled from the observed values.
 
         Examples
         --------

@@ -36,7 +36,7 @@ def column_from(name: str, values: Any) -> Column:
     ----------
     name : str
     values : array, list, sparse matrix, pandas, polars or pyarrow series, or Column
-        Numbers become "number", dates "date", truth values "boolean", strings and categories
+        Numbers become "number", dates "date", booleans "boolean", strings and categories
         "category", lists and sparse rows "bag", 2-D numbers (and lists of floating numbers, all of
         one length) "vector". A column without any observation becomes "number".
     """

@@ -163,7 +163,7 @@ def check_unique(path: Path, names: list[str]) -> None:
 
 
 def _read_json_lines(path: Path, text: str) -> Table:
-    """Return the table of one JSON object per line; a key that a line lacks is missing there."""
+    """Return the table of one JSON object per line; an absent key is missing."""
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():

@@ -300,7 +300,7 @@ def numbers_of(
 
 
 def _numeric_column(name: str, values: Any) -> NDArray[Any] | None:
-    """Return integers if the type says so, floats otherwise, None if there are no numbers."""
+    """Return integers or floats by the type of the values; None if they are not numbers."""
     array = np.asarray(values) if not isinstance(values, list) else np.array(values, dtype=object)
     if array.dtype.kind in "biuf":
         return array

@@ -133,5 +133,6 @@ def _add_context(
         reason = str(error).splitlines()[0]
         raise InputError(f"context {name!r} cannot be read from {path.name}: {reason}") from error
     except InputError as error:
-        said = str(error) if "context" in str(error) else f"context {name!r} {error}"
-        raise InputError(said if path.name in said else f"{said} ({path.name})") from error
+        message = str(error) if "context" in str(error) else f"context {name!r} {error}"
+        suffix = "" if path.name in message else f" ({path.name})"
+        raise InputError(message + suffix) from error
