@@ -1,16 +1,16 @@
-"""Parameters that share a line of a docstring each keep their own default in the reference."""
+"""Correct the defaults of parameters that share a line of a docstring in the reference."""
 
 from typing import Any
 
 import griffe
 
 
-class OwnDefaults(griffe.Extension):
-    """Set right what the parser of numpydoc takes from the first name of the line for all."""
+class DefaultsOfParameters(griffe.Extension):
+    """Set the default of each parameter; the parser of numpydoc uses that of the first name."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Go through everything that has parameters."""
-        for item in _members(pkg):
+        """Correct all objects with parameters."""
+        for item in _descendants(pkg):
             if item.docstring is None or not hasattr(item, "parameters"):
                 continue
             item.docstring.parser = "numpy"
@@ -21,6 +21,6 @@ class OwnDefaults(griffe.Extension):
                         parameter.value = item.parameters[parameter.name].default if known else None
 
 
-def _members(item: griffe.Object) -> list[griffe.Object]:
-    inside = [member for member in item.members.values() if not member.is_alias]
-    return [item, *(found for member in inside for found in _members(member))]
+def _descendants(item: griffe.Object) -> list[griffe.Object]:
+    children = [child for child in item.members.values() if not child.is_alias]
+    return [item, *(found for child in children for found in _descendants(child))]

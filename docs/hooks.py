@@ -1,4 +1,4 @@
-"""What the site needs beyond its pages: links out of docs/, the examples' code, no network."""
+"""Hooks of the site: links out of docs/, the code of examples, a check for network access."""
 
 import re
 from pathlib import Path
@@ -7,32 +7,34 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 
 ROOT = Path(__file__).resolve().parents[1]
-LEAVING = re.compile(r"\[([^\]]+)\]\(\.\./(?!how-to|reference)([^)\s#]+)[^)\s]*\)")
+OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./(?!how-to|reference)([^)\s#]+)[^)\s]*\)")
 EXAMPLE = re.compile(r"^\[`(examples/\w+\.py)`\]\(\.\./\1\)$", re.MULTILINE)
-LOADED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//")
+EXTERNAL = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Show an example where a line links to it alone; write out links to other files of ours."""
+    """Insert the code of a linked example; replace links to files outside docs/ by their names."""
     if "/" not in page.file.src_uri:
-        markdown = LEAVING.sub(_named, EXAMPLE.sub(_code, markdown))
+        markdown = OUTSIDE.sub(_named, EXAMPLE.sub(_code, markdown))
     return markdown
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Refuse a page that would load something from elsewhere."""
-    if found := LOADED.search(output):
-        raise PluginError(f"{page.file.src_uri} loads something by network: {found.group()}")
+    """Raise an error if a page loads anything over the network."""
+    if found := EXTERNAL.search(output):
+        raise PluginError(
+            f"{page.file.src_uri} must not load anything over the network, got {found.group()}"
+        )
     return output
 
 
 def _named(link: re.Match[str]) -> str:
-    """Return a link that leaves docs/ as its text and the file's name."""
+    """Return the text of a link that leaves docs/, with the name of the file."""
     text, path = link.groups()
     return text if path in text else f"{text} (`{path}`)"
 
 
 def _code(link: re.Match[str]) -> str:
-    """Return an example's code under its name."""
+    """Return the code of an example with its name as the title."""
     code = (ROOT / link[1]).read_text(encoding="utf-8")
     return f'```python title="{link[1]}"\n{code}```'

@@ -1,4 +1,4 @@
-"""What holds for the package as a whole: light to import, small modules, true README."""
+"""The package as a whole: fast to import, small modules, a README whose code runs."""
 
 import ast
 import importlib.metadata
@@ -18,11 +18,11 @@ from tests.cli.commands import papers
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "mcsquared"
 HEAVY = {"numba", "sklearn", "pandas", "polars", "pyarrow", "scipy", "matplotlib", "anndata"}
-LONGEST_MODULE = 450
+MAX_LINES = 450
 
 
 def modules_loaded_by(code: str) -> set[str]:
-    """Return the top-level modules that a fresh interpreter holds after running ``code``."""
+    """Return the top-level modules that a new interpreter has loaded after running ``code``."""
     report = (
         "import json, sys; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
     )
@@ -36,7 +36,7 @@ def test_importing_the_package_loads_nothing_heavy():
     assert not modules_loaded_by("import mcsquared") & HEAVY
 
 
-def test_help_is_shown_without_loading_anything_heavy():
+def test_help_loads_nothing_heavy():
     code = (
         "import sys; sys.argv = ['mc2', '--help']\n"
         "from mcsquared.cli import main\n"
@@ -49,7 +49,7 @@ def test_help_is_shown_without_loading_anything_heavy():
 
 
 @pytest.mark.parametrize("name", sorted(set(mcsquared.__all__) - {"__version__"}))
-def test_every_public_name_can_be_had(name):
+def test_every_public_name_can_be_imported(name):
     assert getattr(mcsquared, name) is not None
     assert name in dir(mcsquared)
 
@@ -59,26 +59,26 @@ def test_an_unknown_name_is_an_attribute_error():
         mcsquared.nothing  # noqa: B018
 
 
-def test_no_module_is_longer_than_a_reader_can_hold():
+def test_no_module_is_too_long():
     lengths = {
         str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
         for folder in ("src", "tests", "benchmarks", "examples", "experiments")
         for path in (ROOT / folder).rglob("*.py")
     }
     assert lengths
-    assert {path: n for path, n in lengths.items() if n > LONGEST_MODULE} == {}
+    assert {path: n for path, n in lengths.items() if n > MAX_LINES} == {}
 
 
-def test_every_module_says_what_it_is():
-    silent = [
+def test_every_module_has_a_docstring():
+    missing = [
         str(path.relative_to(ROOT))
         for path in SOURCE.rglob("*.py")
         if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    assert silent == []
+    assert missing == []
 
 
-def test_readme_shows_both_commands_and_says_which_model_is_the_default():
+def test_readme_has_both_commands_and_the_default_model():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in ("demo", "test"):
@@ -91,7 +91,7 @@ def test_readme_shows_both_commands_and_says_which_model_is_the_default():
     assert "the paper's original model, which does not allow this, is `lam=inf`" in first_lines
 
 
-def test_pictures_and_files_that_readme_points_to_exist():
+def test_figures_and_files_linked_by_the_readme_exist():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", readme)
     named = re.findall(r"`(\w+\.(?:md|cff))`", readme)
@@ -117,7 +117,7 @@ def test_version_is_the_same_everywhere():
     assert importlib.metadata.version("mcsquared") == mcsquared.__version__
 
 
-def test_all_holds_every_extra_that_needs_no_gpu():
+def test_all_includes_every_extra_that_needs_no_gpu():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     assert set(extras) >= {"plot", "report", "diagnostics", "baselines", "gpu", "cluster", "dev"}

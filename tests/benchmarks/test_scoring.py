@@ -26,13 +26,13 @@ def mean_theta(words: list[int]) -> np.ndarray:
     """Return E[θ | words] of an LDA model by summing over every assignment of topics."""
     total, mean = 0.0, np.zeros(2)
     for topics in product((0, 1), repeat=len(words)):
-        held = np.bincount(topics, minlength=2)
-        weight = math.exp((gammaln(ALPHA + held) - gammaln(ALPHA)).sum())
+        counts = np.bincount(topics, minlength=2)
+        weight = math.exp((gammaln(ALPHA + counts) - gammaln(ALPHA)).sum())
         weight *= math.prod(
             float(WORDS[topic, word]) for topic, word in zip(topics, words, strict=True)
         )
         total += weight
-        mean += weight * (ALPHA + held) / (ALPHA.sum() + len(words))
+        mean += weight * (ALPHA + counts) / (ALPHA.sum() + len(words))
     return mean / total
 
 

@@ -11,7 +11,7 @@ FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Block:
-    """Code of one kind, and where it stands."""
+    """A block of code of one language, with its line in the page."""
 
     kind: str
     code: str

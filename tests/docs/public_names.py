@@ -11,11 +11,11 @@ from typing import Any
 
 import mcsquared
 
-OURS = "mcsquared."
+PACKAGE = "mcsquared."
 
 
 def public_modules() -> list[ModuleType]:
-    """Return the package, its public modules, and perplexity, which is slow to import."""
+    """Return the package, its public modules, and perplexity, which is imported lazily."""
     inside = [getattr(mcsquared, name) for name in mcsquared.__all__]
     modules = [module for module in inside if isinstance(module, ModuleType)]
     return [mcsquared, *modules, importlib.import_module("mcsquared.evaluation.perplexity")]
@@ -33,7 +33,7 @@ def public_objects() -> dict[str, Any]:
 
 
 def own_members(cls: type) -> Iterator[tuple[str, list[tuple[type, Any]]]]:
-    """Yield each public method and property of ours: as it has it, and each class above."""
+    """Yield each public method and property with its versions in the class and its bases."""
     for name in sorted(set(dir(cls))):
         if name.startswith("_"):
             continue
@@ -44,7 +44,7 @@ def own_members(cls: type) -> Iterator[tuple[str, list[tuple[type, Any]]]]:
 
 
 def _ancestors(cls: type) -> list[type]:
-    return [base for base in cls.__mro__ if base.__module__.startswith(OURS)]
+    return [base for base in cls.__mro__ if base.__module__.startswith(PACKAGE)]
 
 
 def _function(attribute: Any) -> Any:
@@ -55,24 +55,24 @@ def _function(attribute: Any) -> Any:
         attribute = attribute.fget
     elif isinstance(attribute, cached_property):
         attribute = attribute.func
-    here = (getattr(attribute, "__module__", None) or "").startswith(OURS)
-    return attribute if inspect.isfunction(attribute) and here else None
+    is_ours = (getattr(attribute, "__module__", None) or "").startswith(PACKAGE)
+    return attribute if inspect.isfunction(attribute) and is_ours else None
 
 
 def examples(item: Any, name: str) -> doctest.DocTest | None:
-    """Return the examples of a docstring; None where it has none."""
+    """Return the examples of a docstring, or None."""
     text = inspect.cleandoc(item.__doc__ or "")
     test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
     return test if test.examples else None
 
 
 def without_example(item: Any) -> list[str]:
-    """Return the methods and properties of a class that no example shows.
+    """Return the methods and properties of a class without an example.
 
-    One is shown by an example of its own, of the method it overrides, or of its class.
+    The example can be its own, that of the method it overrides, or that of its class.
     """
-    shown = [examples(base, base.__name__) for base in _ancestors(item)]
-    code = "".join(example.source for test in shown if test for example in test.examples)
+    found = [examples(base, base.__name__) for base in _ancestors(item)]
+    code = "".join(example.source for test in found if test for example in test.examples)
     return [
         name
         for name, versions in own_members(item)

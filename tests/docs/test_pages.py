@@ -1,4 +1,4 @@
-"""The tutorial and the how-to pages run as they are written; the site has all pages and names."""
+"""The code of the tutorial and the how-to pages runs; the site has all pages and names."""
 
 import re
 from pathlib import Path
@@ -23,8 +23,8 @@ def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
     ran = 0
     for block in blocks(page):
         if block.kind == "python":
-            place = "\n" * (block.line - 1)  # so that a traceback names the line of the page
-            exec(compile(place + block.code, str(DOCS / page), "exec"), names)
+            offset = "\n" * (block.line - 1)  # a traceback then has the line of the page
+            exec(compile(offset + block.code, str(DOCS / page), "exec"), names)
             ran += 1
         for command in block.commands() if block.kind == "sh" else ():
             result = CliRunner().invoke(app, command)
@@ -40,19 +40,19 @@ def test_every_page_is_in_the_navigation():
 
 def test_every_public_name_is_in_the_reference():
     text = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md"))
-    shown = set(re.findall(r"^::: ([\w.]+)", text, re.MULTILINE))
+    listed = set(re.findall(r"^::: ([\w.]+)", text, re.MULTILINE))
     names = {item.__name__ for item in public_objects().values()}
-    assert {name.rpartition(".")[2] for name in shown} >= names
+    assert {name.rpartition(".")[2] for name in listed} >= names
 
 
-def test_links_between_pages_and_to_files_lead_somewhere():
-    dead = []
+def test_links_to_pages_and_files_exist():
+    broken = []
     for page in DOCS.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text):
             if not (page.parent / target).exists():
-                dead.append(f"{page.relative_to(DOCS)}: {target}")
-    assert dead == []
+                broken.append(f"{page.relative_to(DOCS)}: {target}")
+    assert broken == []
 
 
 def test_architecture_lists_the_steps_of_the_sweep_in_their_order():

@@ -12,21 +12,21 @@ HEAD = """\
 
 `make calibrate` runs the long exactness tests and writes this table. Each row is one test:
 
-- **enumeration**: all labels of a tiny corpus are listed, so that the posterior is a table. *TV* is
-  the total variation between the chain's frequencies of the partitions of the groups and that
-  table; the remark has the same for all labels (counts per cluster, word and topic), beside
-  what chance alone puts there. max|z| is over the probabilities of each number of clusters and of
-  topics.
+- **enumeration**: all labels of a tiny corpus are enumerated, which gives the exact posterior. *TV*
+  is the total variation between the frequencies of the partitions of the groups in the chain and
+  the exact posterior; the remark has the same for all labels (counts per cluster, word and topic),
+  and the value expected by chance. max|z| is over the probabilities of each number of clusters and
+  of topics.
 - **theorem 4**: without contents a DP mixture, without contexts a nested DP mixture with shared
   atoms, each computed in a second way.
-- **negative control**: the cluster step as the paper prints it, which must fail.
-- **blocked** is the blocked sampler, the others are the collapsed one. Groups share their cluster's
-  mixture (λ = ∞), or vary around it (λ fixed, or resampled with the other concentrations); the
-  exact posterior is that of the infinite model, so that the truncation is in the distance.
-- **joint test** (Geweke 2004): data and labels drawn from the prior, against a chain that
+- **negative control**: the cluster step as printed in the paper, which must fail.
+- **blocked** is the blocked sampler, the others are the collapsed one. Groups share the mixture of
+  their cluster (λ = ∞), or vary around it (λ fixed, or resampled with the other concentrations);
+  the exact posterior is that of the infinite model, so the distance includes the truncation.
+- **joint test** (Geweke 2004): draws of data and labels from the prior, compared with a chain that
   alternates sweeps and new data given the labels. max|z| is over all statistics.
 - **ranks** (simulation-based calibration, Talts et al. 2018): the rank of a true value among its
-  posterior draws is uniform. p is the smallest of the quantities' chi-square p-values.
+  posterior draws is uniform. p is the smallest chi-square p-value of all quantities.
 
 | test | `make calibrate TESTS=` | n | max\\|z\\| | TV | p | remark |
 | --- | --- | ---: | ---: | ---: | ---: | --- |
