@@ -43,6 +43,8 @@ class Column:
     >>> tag, year = corpus.contexts["tag"], corpus.contexts["year"]
     >>> tag.kind, tag.n_categories, tag.observed.tolist(), tag.values.tolist()
     ('category', 2, [True, False, True], [0, -1, 1])
+    >>> tag.width, year.width
+    (2, 1)
     """
 
     name: str
