@@ -296,7 +296,7 @@ def test_without_warm_start_a_fit_begins_anew(corpus):
 
 def test_a_warm_start_with_other_data_or_priors_is_refused(corpus):
     warm = model(warm_start=True).fit(corpus)
-    with pytest.raises(InputError, match="warm_start=True goes on with the corpus and priors"):
+    with pytest.raises(InputError, match="corpus and priors must be those of the last fit"):
         warm.fit(corpus[:8])
     with pytest.raises(InputError, match="warm_start=True"):
         warm.set_params(alpha=0.5).fit(corpus)

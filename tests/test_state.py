@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from mcsquared.state import LANES, Counts, differences, recount, slots_for
+from mcsquared.state import SLOT_STEP, Counts, differences, recount, slots_for
 from tests.samplers.cases import CASES, every_case
 
 
@@ -79,8 +79,8 @@ def test_growing_moves_nothing(case):
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 100, 12345])
 def test_slots_have_room_and_come_in_lanes(n):
     assert slots_for(n) > n
-    assert slots_for(n) % LANES == 0
-    assert slots_for(n) <= max(2 * LANES, 1.25 * n + LANES)
+    assert slots_for(n) % SLOT_STEP == 0
+    assert slots_for(n) <= max(2 * SLOT_STEP, 1.25 * n + SLOT_STEP)
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in fields(Counts)])

@@ -1,4 +1,4 @@
-"""Where a chain stands: assignments and their counts."""
+"""The state of a chain: assignments, weights and counts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
 from mcsquared.kernels.cpu.tables import count_pairs
 from mcsquared.observations import Observations
 
-__all__ = ["LANES", "NO_BOUNDS", "Bounds", "Counts", "State", "recount", "slots_for"]
+TopicLabels = NDArray[np.int32] | NDArray[np.uint16]
 
-Labels = NDArray[np.int32] | NDArray[np.uint16]
-
-LANES = 8  # slots come in multiples of what the token kernel takes at a time
+SLOT_STEP = 8  # numbers of slots are multiples of it
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Hard upper bounds that a user set; None where there is none."""
+    """Hard upper bounds set by the user; None: no bound."""
 
     clusters: int | None = None
     topics: int | None = None
@@ -74,7 +72,7 @@ class State:
     """
 
     cluster_of_group: NDArray[np.int32]
-    topic_of_token: Labels
+    topic_of_token: TopicLabels
     topic_weights: NDArray[np.float64]
     log_unused: NDArray[np.float64]
     alpha: float
@@ -89,8 +87,8 @@ class State:
     @property
     def tables(self) -> NDArray[np.int32]:
         """Tables O_km of every cluster slot and topic slot: tokens, where λ = ∞."""
-        held = self.tables_in_cluster
-        return self.counts.topics_in_cluster if held is None else held
+        tables = self.tables_in_cluster
+        return self.counts.topics_in_cluster if tables is None else tables
 
     @property
     def n_clusters(self) -> int:
@@ -103,18 +101,18 @@ class State:
         return int((self.counts.tokens_in_topic > 0).sum())
 
     def take_topics(self, topics_in_cluster: NDArray[np.int32]) -> None:
-        """Take over new counts c_km, and what follows from them."""
+        """Set new counts c_km and their sums."""
         counts = self.counts
         counts.topics_in_cluster = topics_in_cluster
         counts.tokens_in_cluster = topics_in_cluster.sum(axis=1, dtype=np.int64)
         counts.tokens_in_topic = topics_in_cluster.sum(axis=0, dtype=np.int64)
 
     def grow_clusters(self) -> None:
-        """Double the cluster slots; what is there keeps its slot."""
+        """Double the cluster slots; existing clusters keep theirs."""
         self.add_cluster_slots(len(self.counts.groups_in_cluster))
 
     def grow_topics(self) -> None:
-        """Double the topic slots; what is there keeps its slot."""
+        """Double the topic slots; existing topics keep theirs."""
         self.add_topic_slots(len(self.topic_weights))
 
     def add_cluster_slots(self, extra: int) -> None:
@@ -146,8 +144,8 @@ class State:
 
 
 def slots_for(n: int) -> int:
-    """Return a roomy number of slots for ``n`` occupied ones."""
-    return max(2 * LANES, (n + n // 4 + LANES) // LANES * LANES)
+    """Return a number of slots for ``n`` occupied ones, with room for more."""
+    return max(2 * SLOT_STEP, (n + n // 4 + SLOT_STEP) // SLOT_STEP * SLOT_STEP)
 
 
 def recount(state: State, observations: Observations) -> Counts:
@@ -165,13 +163,13 @@ def recount(state: State, observations: Observations) -> Counts:
 def count(
     observations: Observations,
     cluster_of_group: NDArray[np.int32],
-    topic_of_token: Labels,
+    topic_of_token: TopicLabels,
     n_cluster_slots: int,
     n_topic_slots: int,
 ) -> Counts:
     """Count groups, tokens, words and contexts per cluster and topic slot.
 
-    A sampler that keeps no topic of each token knows what they would tell: these counts are 0 then.
+    Without topics of tokens, the counts of topics are 0.
     """
     tokens_of_group = np.diff(observations.group_start)
     cluster_of_token = np.repeat(cluster_of_group, tokens_of_group)[: len(topic_of_token)]
@@ -200,7 +198,7 @@ def count(
 
 
 def context_counts(counts: Counts, observations: Observations) -> ContextCounts:
-    """Return the counts of contexts as kernels take them, with room for prepared rows."""
+    """Return the counts of contexts as kernels read them, with empty prepared rows."""
     n_prepared = int(observations.dense.prepared_start[-1])
     return ContextCounts(
         statistics=counts.context_statistics,
@@ -211,7 +209,7 @@ def context_counts(counts: Counts, observations: Observations) -> ContextCounts:
 
 
 def _topic_statistics(
-    observations: Observations, topic_of_token: Labels, n_slots: int
+    observations: Observations, topic_of_token: TopicLabels, n_slots: int
 ) -> NDArray[np.float64]:
     statistics = np.zeros((n_slots, observations.n_content_statistics))
     if observations.python_content is not None:
@@ -224,7 +222,7 @@ def _topic_statistics(
 
 
 def _cross(
-    rows: NDArray[np.int32], columns: Labels, n_rows: int, n_columns: int
+    rows: NDArray[np.int32], columns: TopicLabels, n_rows: int, n_columns: int
 ) -> NDArray[np.int32]:
     table = np.zeros((n_rows, n_columns), np.int32)
     count_pairs(rows, columns, table)
@@ -238,7 +236,7 @@ def _padded(array: NDArray, axis: int, extra: int) -> NDArray:
 
 
 def differences(left: Counts, right: Counts) -> list[str]:
-    """Return the names of the counts in which two differ: whole numbers exactly, floats to 1e-9."""
+    """Return the names of the counts that differ: integers exactly, floats by more than 1e-9."""
     found = []
     for entry in fields(Counts):
         a, b = getattr(left, entry.name), getattr(right, entry.name)

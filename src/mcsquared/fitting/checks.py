@@ -1,4 +1,4 @@
-"""What a fit asks of an estimator's parameters and of the machine, before anything is done."""
+"""Checks of an estimator's parameters and of the machine, before a fit starts."""
 
 from __future__ import annotations
 
@@ -13,35 +13,33 @@ from mcsquared.checks import as_seed, check_jobs, check_whole
 from mcsquared.errors import InputError
 from mcsquared.samplers.init.starts import check_init
 
-__all__ = ["check_memory", "check_sampler", "checked_schedule", "physical_memory", "seed_from"]
-
 SAMPLERS = ("auto", "collapsed", "blocked")
 DEVICES = ("cpu", "cuda")
-BYTES_PER_TOKEN = 32  # at the least, as measured: a run that needs more than all memory is killed
+BYTES_PER_TOKEN = 32  # lower bound, measured
 
 
 def check_sampler(sampler: object, device: object, lam: object) -> str:
-    """Return the sampler that a fit will use; refuse what does not exist."""
+    """Return the sampler that a fit will use; raise an error if it does not exist."""
     if sampler not in SAMPLERS:
         raise InputError(
-            f"sampler is {sampler!r}, but one of {', '.join(map(repr, SAMPLERS))} is wanted"
+            f"sampler must be one of {', '.join(map(repr, SAMPLERS))}, got {sampler!r}"
         )
     if device not in DEVICES:
-        raise InputError(f"device is {device!r}, but 'cpu' or 'cuda' is wanted")
+        raise InputError(f"device must be 'cpu' or 'cuda', got {device!r}")
     if sampler != "collapsed":
         return "blocked"
     if device != "cpu":
-        raise InputError("device is 'cuda', but the collapsed sampler is for device='cpu' alone")
+        raise InputError("device must be 'cpu' for the collapsed sampler, got 'cuda'")
     if not (isinstance(lam, float | int) and lam == math.inf):
         raise InputError(
-            f"lam is {lam!r}, but the collapsed sampler is for lam=inf, the paper's model; "
-            "sampler='blocked' takes any lam"
+            "lam must be inf, the paper's model, for the collapsed sampler "
+            f"(sampler='blocked' takes any lam), got {lam!r}"
         )
     return "collapsed"
 
 
 def checked_schedule(model: Any) -> Schedule:
-    """Check every parameter of an estimator that is not a prior, before anything is done."""
+    """Check every parameter of an estimator that is not a prior; return the schedule."""
     check_sampler(model.sampler, model.device, model.lam)
     for name, least in (
         ("n_sweeps", 1),
@@ -60,25 +58,20 @@ def checked_schedule(model: Any) -> Schedule:
     if not isinstance(model.checkpoint, str | os.PathLike | None):
         raise InputError(f"checkpoint must be a path, got {model.checkpoint!r}")
     check_init(model.init)
-    schedule = Schedule(
-        int(model.n_sweeps),
-        int(model.burn_in),
-        int(model.thin),
-        int(model.keep_parameters),
-        int(model.n_chains),
-    )
+    names = ("n_sweeps", "burn_in", "thin", "keep_parameters", "n_chains")
+    schedule = Schedule(*(int(getattr(model, name)) for name in names))
     if schedule.n_kept < 1:
         raise InputError(
             f"n_sweeps={model.n_sweeps} with burn_in={model.burn_in} and thin={model.thin} keeps "
-            "no draw, but at least one is wanted: raise n_sweeps or lower burn_in"
+            "no draw: raise n_sweeps or lower burn_in"
         )
     return schedule
 
 
 def seed_from(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> int:
-    """Return a seed of 32 bits: the same for the same ``random_state``.
+    """Return a seed of 32 bits that depends on ``random_state`` alone.
 
-    Without one, a run that finds its checkpoint goes on with the seed it has begun with.
+    If that is None and there is a checkpoint, its seed is used.
     """
     if random_state is None and checkpoint is not None:
         random_state = saved_seed(checkpoint)
@@ -86,18 +79,18 @@ def seed_from(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> i
 
 
 def check_memory(n_tokens: int, memory: float) -> None:
-    """Refuse a corpus whose tokens, one by one, do not fit into so many bytes."""
+    """Raise an error if the tokens of a corpus do not fit into ``memory`` bytes."""
     needed = BYTES_PER_TOKEN * n_tokens
     if needed > memory:
         raise InputError(
-            f"content holds {n_tokens:,} tokens, which need some {needed / 1e9:.0f} GB, but this "
-            f"machine has {memory / 1e9:.0f} GB: counts are numbers of tokens, so scale down what "
-            "was measured rather than counted, or take fewer groups"
+            f"content must fit into memory ({memory / 1e9:.0f} GB), got {n_tokens:,} tokens, which "
+            f"need about {needed / 1e9:.0f} GB: counts are numbers of tokens, so scale down values "
+            "that are measurements, or use fewer groups"
         )
 
 
 def physical_memory() -> float:
-    """Return the bytes of this machine's memory; infinite where the system does not tell."""
+    """Return the bytes of this machine's memory; infinite if unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):

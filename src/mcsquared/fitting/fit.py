@@ -165,7 +165,7 @@ class Fit:
     ) -> list[ChainRun]:
         saved = checkpoint.load(observations, self.priors, self.sampler) if checkpoint else {}
         if checkpoint and states:
-            # A warm start goes on from where it stands in memory, also past what the file holds.
+            # A warm start continues from the states in memory, not from the file.
             saved = {}
             checkpoint.forget()
         runs = []
@@ -190,7 +190,7 @@ class Fit:
                 dataclasses.replace(draw, draw=draw.draw + first) for draw in run.parameters
             ]
             first += len(run.cluster_of_group)
-        # By lists: frames of chains that never began would spoil the types of the columns.
+        # As lists: empty frames of chains that never started would change the column types.
         trace = {name: [value for run in runs for value in run.trace[name]] for name in TRACE}
         content = corpus.content
         counts = content.counts if isinstance(content, Words) else None
@@ -237,24 +237,23 @@ class Fit:
 
 
 class EarlierFit:
-    """A fit that a further one may go on from."""
+    """A fit that a warm start may continue."""
 
     def __init__(self, fit: Fit, corpus: Corpus, states: list[State]) -> None:
         self._fit = dataclasses.replace(fit, backend=None)  # which may hold a client
         self._fingerprint, self._states = corpus.fingerprint(), states
 
     def states_for(self, fit: Fit, corpus: Corpus) -> list[State]:
-        """Return where the chains stand, if this fit is of the same kind to the same corpus."""
+        """Return the states of the chains if corpus, priors and sampler are the same."""
         same = self._fit.priors.to_dict() == fit.priors.to_dict()
         if self._fingerprint != corpus.fingerprint() or not same:
             raise InputError(
-                "warm_start=True goes on with the corpus and priors of the last fit, "
-                "but these are others"
+                "corpus and priors must be those of the last fit with warm_start=True, got others"
             )
         if fit.sampler != self._fit.sampler:
             raise InputError(
-                f"warm_start=True goes on with the sampler of the last fit, {self._fit.sampler!r}, "
-                f"but this is {fit.sampler!r}"
+                "sampler must be that of the last fit with warm_start=True "
+                f"({self._fit.sampler!r}), got {fit.sampler!r}"
             )
         return self._states
 
@@ -270,7 +269,7 @@ def _truncation(run: ChainRun) -> str:
 
 
 def _report_disagreement(posterior: Posterior) -> None:
-    """Note and warn when chains differ more among themselves than chance allows."""
+    """Warn, and add a note, if the chains disagree."""
     table = posterior.diagnostics()
     apart = table[table["rhat"] > MAX_RHAT]
     if apart.empty:

@@ -17,7 +17,7 @@ from mcsquared.model.parameters import CONCENTRATIONS, NAMES, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.state import LANES, State, count
+from mcsquared.state import SLOT_STEP, State, count
 from mcsquared.storage.arrays import LARGEST, Reader, pack_csr
 from mcsquared.storage.files import Tensors
 
@@ -75,7 +75,7 @@ def unpack_state(
     weights = reader.array("topic_weights", np.float64, (None,), 0.0, 1.0 + ROUNDING)
     log_unused = reader.array("log_unused", np.float64, (1,), -LARGEST, 0.0)
     n_clusters, n_topics = int(meta["cluster_slots"]), len(weights)
-    lanes = LANES if sampler == "collapsed" else N_LANES
+    lanes = SLOT_STEP if sampler == "collapsed" else N_LANES
     _check_slots(n_clusters, lanes, observations.n_groups)
     _check_slots(n_topics, lanes, observations.n_tokens)
     varies = not math.isinf(concentrations["lam"])
