@@ -89,7 +89,7 @@ def test_a_gpu_takes_no_family_of_ones_own_as_content_and_says_so(monkeypatch):
 
 @pytest.mark.parametrize("lam", [-math.inf, math.nan, "inf", None])
 def test_only_a_positive_infinity_is_the_papers_model(lam):
-    with pytest.raises(InputError, match="lam is"):
+    with pytest.raises(InputError, match="lam must be inf"):
         check_sampler("collapsed", "cpu", lam)
 
 
