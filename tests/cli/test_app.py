@@ -22,7 +22,7 @@ def test_every_command_has_its_help(command):
 
 def test_fit_help_says_which_model_is_fitted():
     text = " ".join(invoke("fit", "--help").stdout.split())
-    assert "Groups may vary inside their cluster" in text
+    assert "Groups may vary within their cluster" in text
     assert "--paper" in text
     assert "the paper's" in text
     assert "--lam inf" in text

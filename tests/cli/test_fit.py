@@ -69,7 +69,7 @@ def test_groups_vary_by_default_and_lam_fixes_how_much(papers_file, tmp_path, op
 
 def test_paper_and_a_finite_lam_are_refused_together(papers_file, tmp_path):
     result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--paper", "--lam", 10))
-    assert "--paper means --lam inf" in refused(result)
+    assert "--paper requires --lam inf" in refused(result)
 
 
 @pytest.mark.parametrize("lam", [0, -1, "nan"])
@@ -119,7 +119,7 @@ def test_a_folder_as_target_is_refused(papers_file, tmp_path):
 @pytest.mark.usefixtures("never_fitted")
 def test_the_file_of_data_is_not_overwritten(papers_file):
     before = papers_file.read_bytes()
-    assert "the file of data itself" in refused(invoke(*fit_command(papers_file, papers_file)))
+    assert "must differ from the input files" in refused(invoke(*fit_command(papers_file, papers_file)))
     assert papers_file.read_bytes() == before
 
 
@@ -301,7 +301,7 @@ def test_ctrl_c_ends_a_real_process_with_130_and_its_own_advice_works(papers_fil
     message = process.stderr.read()
     assert process.wait(timeout=60) == 130
     assert "Traceback" not in message
-    advice = shlex.split(message.splitlines()[-1].partition("go on with: ")[2])
+    advice = shlex.split(message.splitlines()[-1].partition("continue with: ")[2])
     assert advice == ["mc2", *arguments, "--resume"]
     assert files_in(tmp_path) == {"papers.csv", "m.mc2", "m.mc2.checkpoint"}
 
@@ -352,8 +352,8 @@ def test_results_have_names_by_default(papers_file, tmp_path, monkeypatch):
 def test_fit_ends_with_advice_and_the_command_to_go_on_with(papers_file, tmp_path):
     out = tmp_path / "papers.mc2"
     result = invoke(*fit_command(papers_file, out, "--names", "subject"))
-    assert "raise --sweeps" in result.stderr
-    command = result.stdout.splitlines()[-1].removeprefix("look at it: mc2 ")
+    assert "increase --sweeps" in result.stderr
+    command = result.stdout.splitlines()[-1].removeprefix("next: mc2 ")
     page = tmp_path / "papers.html"
     assert invoke(*shlex.split(command), "--out", page).exit_code == 0
     assert page.exists()

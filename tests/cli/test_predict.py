@@ -97,8 +97,12 @@ def test_a_missing_model_or_file_is_refused(fitted, new_file, tmp_path):
 
 
 def test_what_is_read_is_not_overwritten(fitted, new_file):
-    assert "read as well" in refused(invoke("predict", fitted, new_file, "--out", fitted))
-    assert "read as well" in refused(invoke("predict", fitted, new_file, "--out", new_file))
+    assert "must differ from the input files" in refused(
+        invoke("predict", fitted, new_file, "--out", fitted)
+    )
+    assert "must differ from the input files" in refused(
+        invoke("predict", fitted, new_file, "--out", new_file)
+    )
 
 
 def test_a_target_folder_that_does_not_exist_is_refused(fitted, new_file, tmp_path):
@@ -114,7 +118,7 @@ def test_a_full_disk_leaves_the_old_table(fitted, new_file, tmp_path, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    assert "no room is left" in refused(invoke("predict", fitted, new_file, "--out", out))
+    assert "no space left" in refused(invoke("predict", fitted, new_file, "--out", out))
     assert out.read_text() == "old"
     assert set(os.listdir(tmp_path)) == {"new.csv", "out.csv"}
 

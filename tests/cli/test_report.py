@@ -46,6 +46,6 @@ def test_other_data_than_those_of_the_fit_are_refused(fitted, tmp_path):
 
 def test_what_is_read_is_never_written_over(fitted):
     before = fitted.read_bytes()
-    assert "read as well" in refused(invoke("report", fitted, "--out", fitted))
+    assert "must differ from the input files" in refused(invoke("report", fitted, "--out", fitted))
     assert fitted.read_bytes() == before
     assert "does not exist" in refused(invoke("report", fitted, "--out", "nowhere/page.html"))

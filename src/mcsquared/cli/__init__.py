@@ -1,7 +1,7 @@
-"""The command line: mc2 demo | fit | predict | evaluate.
+"""The command line ``mc2``.
 
-What a command takes stands in `app`; what it does stands in the module of its name, which is
-loaded when the command runs, so that ``mc2 --help`` answers at once.
+Options are declared in `app`; each command is implemented in the module of its name, which is
+imported when the command runs, so that ``mc2 --help`` stays fast.
 """
 
 from mcsquared.cli.app import app, main

@@ -1,4 +1,4 @@
-"""What each command takes: names, options and their help."""
+"""Commands, their options and help texts."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from mcsquared.cli.guard import clear_errors
-
-__all__ = ["app", "main"]
+from mcsquared.model.parameters import LAM
 
 app = typer.Typer(
     name="mc2",
@@ -35,8 +34,8 @@ def main() -> None:
     app()
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from mcsquared import __version__
 
         typer.echo(f"mcsquared {__version__}")
@@ -78,9 +77,9 @@ def demo(
 
 @app.command(
     help="Fit a model to a file and save it.\n\n"
-    "Groups may vary inside their cluster, because real ones do; how much is learnt from the "
-    "data. --paper (--lam inf) is the paper's model, in which they may not.\n\n"
-    "Ctrl-C keeps what is done; the same command with --resume goes on."
+    "Groups may vary within their cluster; how much is learned from the data. --paper (--lam inf) "
+    "is the paper's model, in which they may not.\n\n"
+    "After Ctrl-C, the same command with --resume continues the run."
 )
 def fit(
     file: Annotated[
@@ -108,7 +107,7 @@ def fit(
     paper: Annotated[bool, typer.Option("--paper", help="The paper's model: --lam inf.")] = False,
     lam: Annotated[
         float | None,
-        typer.Option(metavar="X", help="How close groups stay to their cluster; inf: the paper."),
+        typer.Option(metavar="X", help=f"{LAM.meaning.capitalize()}; inf: the paper's model."),
     ] = None,
     sweeps: Annotated[int, typer.Option(min=1, help="Sweeps in all.")] = 600,
     burn_in: Annotated[
@@ -120,24 +119,20 @@ def fit(
     ] = None,
     thin: Annotated[
         int | None,
-        typer.Option(min=1, help="Keep every so many-th draw; the fifth, in a short run more."),
+        typer.Option(min=1, help="Keep every THIN-th draw; 5, or less in a short run."),
     ] = None,
     seed: Seed = 0,
     chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 1,
     jobs: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Cores to use in all."),
+        typer.Option(metavar="N", help="Number of cores."),
     ] = None,
-    device: Annotated[
-        str, typer.Option(metavar="cpu|cuda", help="Where groups are moved: cuda is a GPU.")
-    ] = "cpu",
+    device: Annotated[str, typer.Option(metavar="cpu|cuda", help="Device of the sampler.")] = "cpu",
     cluster: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Of a Dask scheduler whose workers hold the groups."),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that stopped.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     stop_when_flat: Annotated[
         bool,
         typer.Option("--stop-when-flat", help="End a chain early when its traces are flat."),
@@ -205,7 +200,7 @@ def evaluate(
         ),
     ] = None,
     given_contexts: Annotated[
-        bool, typer.Option("--given-contexts", help="Let the groups' contexts tell their cluster.")
+        bool, typer.Option("--given-contexts", help="Use the contexts of the groups.")
     ] = False,
     labels: Annotated[
         str | None,
@@ -250,13 +245,13 @@ def reproduce(
         "reproduction"
     ),
     redraw: Annotated[
-        bool, typer.Option("--redraw", help="Tables and figures of results that are there.")
+        bool, typer.Option("--redraw", help="Draw tables and figures of existing results again.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Take over the seeds that an interrupted run did.")
+        bool, typer.Option("--resume", help="Reuse the finished seeds of an interrupted run.")
     ] = False,
 ) -> None:
-    """Run the paper's experiments; write tables and figures with the paper's numbers beside."""
+    """Run the paper's experiments; write tables and figures next to the paper's numbers."""
     with clear_errors():
         from mcsquared.cli import reproduce as command
 
@@ -275,15 +270,15 @@ def report(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The file that the model was fitted to; with it each group has topics of its own.",
+            help="The file that the model was fitted to; adds the topics of each group.",
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="What the page is called.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     text: TextColumn = None,
     names: Names = None,
     encoding: Encoding = "utf-8",
 ) -> None:
-    """Write one HTML page to look at a model with: overview, map, clusters, topics, groups."""
+    """Write an HTML report: overview, map, clusters, topics, groups."""
     with clear_errors():
         from mcsquared.cli import report as command
         from mcsquared.cli.reading import FileOptions

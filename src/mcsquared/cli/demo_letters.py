@@ -1,4 +1,4 @@
-"""mc2 demo letters: the paper's synthetic study, found again."""
+"""mc2 demo letters: the paper's simulation study."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.table import Table
 
-__all__ = ["letter_shares", "run"]
-
 N_SWEEPS, BURN_IN = 800, 400
 SMALLEST_SHARE = 0.04  # a letter below this share of a cluster is noise of the decomposition
 
 
 def run(seed: int) -> tuple[MC2, Corpus]:
-    """Fit the letters and print what was found beside what is true."""
+    """Fit the letters and print the clusters next to the truth."""
     from rich.console import Console
 
     data = letters(random_state=seed)
@@ -48,10 +46,10 @@ def run(seed: int) -> tuple[MC2, Corpus]:
 
 
 def cluster_table(model: MC2, data: Letters) -> Table:
-    """Return a table with a row per cluster: its size, the context it has, the letters it shows."""
+    """Return a table with a row per cluster: size, mean of the context, letters."""
     from rich.table import Table
 
-    table = Table(title="What was found")
+    table = Table(title="Clusters")
     for title in ("cluster", "groups", "context mean", "letters"):
         table.add_column(title, justify="left" if title == "letters" else "right")
     position = data.corpus.contexts["position"].values
@@ -59,14 +57,14 @@ def cluster_table(model: MC2, data: Letters) -> Table:
     for cluster in range(model.n_clusters_):
         members = model.labels_ == cluster
         order = np.argsort(-shares[cluster], kind="stable")
-        shown = [data.names[m] for m in order if shares[cluster, m] >= SMALLEST_SHARE]
+        names = [data.names[m] for m in order if shares[cluster, m] >= SMALLEST_SHARE]
         mean = np.nanmean(position[members])
-        table.add_row(str(cluster), str(members.sum()), f"{mean:.2f}", " ".join(shown))
+        table.add_row(str(cluster), str(members.sum()), f"{mean:.2f}", " ".join(names))
     return table
 
 
 def letter_shares(model: MC2, data: Letters) -> NDArray[np.float64]:
-    """Return how much of each letter a cluster's pixels show.
+    """Return the share of each letter in the pixels of a cluster.
 
     Topics need not be letters: given the clusters the data determine no more than each
     cluster's distribution of pixels (docs/errata.md, line 13). So that distribution is what is

@@ -14,15 +14,13 @@ from mcsquared.estimator import MC2
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["cluster_table", "run"]
-
 N_SWEEPS, BURN_IN = 200, 100
 N_SHOWN = 5  # modules of a cluster, words of a topic
 CLUSTERS_SHOWN = 12
 
 
 def run(seed: int) -> tuple[MC2, Corpus]:
-    """Cluster the modules by their words and print what was found."""
+    """Cluster the modules by their words and print the clusters."""
     from rich.console import Console
 
     corpus = standard_library()
@@ -41,12 +39,12 @@ def run(seed: int) -> tuple[MC2, Corpus]:
 
 
 def cluster_table(model: MC2) -> Table:
-    """Return a table with a row per cluster: its size, modules typical of it, its main topics."""
+    """Return a table with a row per cluster: size, representative modules, main topics."""
     from rich.table import Table
 
     posterior = model.posterior_
     words = posterior.topics(N_SHOWN)["words"]
-    table = Table(title="What was found")
+    table = Table(title="Clusters")
     table.add_column("cluster", justify="right")
     table.add_column("modules", justify="right")
     table.add_column("such as", overflow="fold")

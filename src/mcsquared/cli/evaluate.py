@@ -12,19 +12,18 @@ import typer
 from mcsquared.cli.reading import FileOptions, read_for_model
 from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
+from mcsquared.families.registry import for_kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mcsquared.corpus import Corpus
 
-__all__ = ["METHODS", "run"]
-
 METHODS = {
     "completion": "one half of each group's words given the other",
     "exact": "all words of each group, clusters and topics summed out; for --paper",
     "left_to_right": "all words of each group, estimated word by word; for groups that vary",
-    "printed": "the paper's formula; not a probability, only to be put beside its table",
+    "printed": "the paper's formula; not a probability, for comparison with its table only",
 }
 
 
@@ -35,11 +34,11 @@ def run(
     given_contexts: bool,
     labels: str | None,
 ) -> None:
-    """Print each perplexity with its name, and the clustering scores where labels are given."""
+    """Print each perplexity, and clustering scores if labels are given."""
     for method in methods:
         if method not in METHODS:
             known = ", ".join(METHODS)
-            raise InputError(f"--method is {method!r}, but one of {known} is wanted")
+            raise InputError(f"--method must be one of {known}, got {method!r}")
     model = MC2.load(model_file)
     if not methods:
         paper = model.posterior_.priors.lam == math.inf
@@ -47,7 +46,7 @@ def run(
     corpus = read_for_model(model, file, labels)
     truth = None if labels is None else class_labels(corpus, labels)
     if corpus.n_tokens == 0:
-        raise InputError(f"{file.path} has no word that the model knows, so nothing can be scored")
+        raise InputError(f"{file.path} has no word of the vocabulary of the model")
     typer.echo(f"{corpus.n_groups} groups, {corpus.n_tokens} tokens")
     for method in dict.fromkeys(methods):
         value = model.perplexity(corpus, method=method, given_contexts=given_contexts)
@@ -60,16 +59,14 @@ def run(
 def class_labels(corpus: Corpus, name: str) -> NDArray[Any]:
     """Return the class of each group as a code, -1 where it is missing."""
     column = corpus.contexts[name]
-    if column.kind == "bag":
-        raise InputError(f"--labels names {name!r}, a bag, but one class per group is wanted")
-    codes = np.asarray(column.as_family("categorical").values)
+    codes = np.asarray(column.as_family(for_kind("category")).values)
     if not (codes >= 0).any():
-        raise InputError(f"--labels names {name!r}, a column without a single value")
+        raise InputError(f"--labels must be a column with values, got {name!r}")
     return codes
 
 
 def show_scores(truth: NDArray[Any], found: NDArray[Any]) -> None:
-    """Print how far clusters and classes agree, over the groups whose class is known."""
+    """Print how well clusters and classes agree, over the groups with a class."""
     from mcsquared import evaluation
 
     known = truth >= 0

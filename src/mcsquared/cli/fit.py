@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
 import sys
 import warnings
@@ -14,7 +13,7 @@ import typer
 
 from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.columns import parse_contexts
-from mcsquared.cli.guard import INTERRUPTED, complain
+from mcsquared.cli.guard import INTERRUPTED, check_output, complain
 from mcsquared.cli.reading import FileOptions, read_for_fit, remember_reading
 from mcsquared.corpus import Corpus, ParquetFolder
 from mcsquared.errors import InputError, ModelFileError
@@ -22,8 +21,6 @@ from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM, Concentration
 from mcsquared.posterior import Posterior
 from mcsquared.storage import check_target
-
-__all__ = ["Settings", "chosen_lam", "run"]
 
 N_TOPICS_SHOWN = 10
 OPTION_OF_PARAMETER = {"n_sweeps": "--sweeps", "burn_in": "--burn-in", "n_chains": "--chains"}
@@ -44,16 +41,16 @@ class Settings:
     callbacks: tuple[StopWhenFlat, ...] = ()
 
     def cut_short(self, posterior: Posterior) -> bool:
-        """Say whether a chain is shorter than it should be, and not because it was flat."""
+        """Whether a chain ended before its last sweep without being flat."""
         lengths = posterior.trace.groupby("chain").size()
         short = {chain for chain in range(self.n_chains) if lengths.get(chain, 0) < self.n_sweeps}
         return not short <= {chain for flat in self.callbacks for chain in flat.ended}
 
 
 def chosen_lam(paper: bool, lam: float | None) -> Concentration:
-    """Return λ as ``--paper`` and ``--lam`` give it; with neither, the prior that `MC2` has."""
+    """Return λ of ``--paper`` or ``--lam``, by default the prior of `MC2`."""
     if paper and lam is not None and not math.isinf(lam):
-        raise InputError(f"--paper means --lam inf, but --lam is {lam:g}: give one of the two")
+        raise InputError(f"--paper requires --lam inf, got --lam {lam:g}")
     if paper:
         return math.inf
     return LAM.default if lam is None else lam
@@ -67,10 +64,10 @@ def run(
     resume: bool,
     cluster: str | None = None,
 ) -> None:
-    """Read, fit and save; everything that can be refused is refused before the long part."""
+    """Read, fit and save; options are validated before the fit."""
     check_target(out)  # before a name is derived from it: a folder has none to derive from
     checkpoint = checkpoint_of(out)
-    check_places(file.path, out, checkpoint, resume)
+    check_outputs(file.path, out, checkpoint, resume)
     options = parse_contexts(contexts)
     corpus = read_for_fit(file, options)
     if isinstance(corpus, Corpus):
@@ -82,32 +79,32 @@ def run(
     )
     warnings.filterwarnings("ignore", "interrupted after")  # said below, with what to do next
     try:
-        fit_somewhere(model, corpus, cluster)
+        fit_with_backend(model, corpus, cluster)
     except KeyboardInterrupt:
         complain(f"interrupted before there was a model; {how_to_resume(checkpoint)}")
         raise typer.Exit(INTERRUPTED) from None
     remember_reading(model, file.text, options)
     try:
         model.set_params(checkpoint=None).save(out)
-    except ModelFileError as error:  # the disk is full, say: hours of work are in the checkpoint
+    except ModelFileError as error:  # e.g. a full disk; the checkpoint has the draws
         raise ModelFileError(f"{error}; {how_to_resume(checkpoint)}") from None
-    done, wanted = len(model.posterior_.trace), settings.n_sweeps * settings.n_chains
+    done, total = len(model.posterior_.trace), settings.n_sweeps * settings.n_chains
     if settings.cut_short(model.posterior_):
         kept = len(model.posterior_.cluster_of_group)
         complain(
-            f"interrupted after {done} of {wanted} sweeps; {out} holds the {kept} draws "
+            f"interrupted after {done} of {total} sweeps; {out} contains the {kept} draws "
             f"kept so far; {how_to_resume(checkpoint)}"
         )
         raise typer.Exit(INTERRUPTED)
     checkpoint.unlink(missing_ok=True)
-    if done < wanted:
-        typer.echo(f"the traces are flat after {done} of {wanted} sweeps", err=True)
+    if done < total:
+        typer.echo(f"the traces are flat after {done} of {total} sweeps", err=True)
     show(model, out)
-    tell_what_next(model, file, out)
+    print_advice(model, file, out)
 
 
-def fit_somewhere(model: MC2, corpus: Corpus | ParquetFolder, cluster: str | None) -> None:
-    """Fit here, or with the groups on the workers of a cluster."""
+def fit_with_backend(model: MC2, corpus: Corpus | ParquetFolder, cluster: str | None) -> None:
+    """Fit in this process, or on the workers of a Dask cluster."""
     if cluster is None:
         model.fit(corpus)
         return
@@ -117,8 +114,8 @@ def fit_somewhere(model: MC2, corpus: Corpus | ParquetFolder, cluster: str | Non
         distributed.fit(model, corpus, client=client)
 
 
-def tell_what_next(model: MC2, file: FileOptions, out: Path) -> None:
-    """Print what is off, in the words of the options, and the command that makes the page."""
+def print_advice(model: MC2, file: FileOptions, out: Path) -> None:
+    """Print the advice of the diagnostics and the command that writes the report."""
     for line in model.posterior_.diagnostics().attrs["advice"]:
         for parameter, option in OPTION_OF_PARAMETER.items():
             line = line.replace(parameter, option)
@@ -127,40 +124,39 @@ def tell_what_next(model: MC2, file: FileOptions, out: Path) -> None:
     more += [] if file.encoding == "utf-8" else ["--encoding", file.encoding]
     data = [] if file.is_folder else ["--data", str(file.path), *more]
     command = ["mc2", "report", str(out), *data]
-    typer.echo(f"look at it: {shlex.join(command)}")
+    typer.echo(f"next: {shlex.join(command)}")
 
 
 def checkpoint_of(out: Path) -> Path:
-    """Return where a run saves its state while it goes on."""
+    """Return the path of the checkpoint of a run."""
     return out.with_name(f"{out.name}.checkpoint")
 
 
-def check_places(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
-    """Refuse a run whose result could not be written, or would overwrite what is dear."""
+def check_outputs(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
+    """Refuse a run whose result cannot be written or would overwrite data or a checkpoint."""
     check_target(checkpoint)
     if resume and file.is_dir():
-        raise InputError("--resume is given, but a fit to a folder cannot be resumed")
-    if out.exists() and file.exists() and os.path.samefile(file, out):
-        raise InputError(f"--out is {str(out)!r}, the file of data itself; another name is wanted")
+        raise InputError("--resume requires a file: a fit to a folder cannot be resumed")
+    check_output(out, file)
     if resume and not checkpoint.exists():
-        raise InputError(f"--resume: {checkpoint} does not exist; leave --resume out to start anew")
+        raise InputError(f"--resume: {checkpoint} does not exist; omit --resume to start over")
     if checkpoint.exists() and not resume:
         raise InputError(
-            f"{checkpoint} is left from a run that stopped: add --resume to go on with it, "
-            "or delete it to start anew"
+            f"{checkpoint} is the checkpoint of an interrupted run: add --resume to continue it, "
+            "or delete it to start over"
         )
 
 
 def how_to_resume(checkpoint: Path) -> str:
-    """Say which command goes on with this run."""
+    """Return advice on how to continue this run."""
     if not checkpoint.exists():
-        return "no checkpoint was written yet, so start it again"
+        return "no checkpoint was written yet: start it again"
     arguments = [argument for argument in sys.argv[1:] if argument != "--resume"]
-    return f"go on with: {shlex.join(['mc2', *arguments, '--resume'])}"
+    return f"continue with: {shlex.join(['mc2', *arguments, '--resume'])}"
 
 
 def show(model: MC2, out: Path) -> None:
-    """Print what was found: how many of each, and the topics by weight."""
+    """Print the numbers of clusters and topics, and the largest topics."""
     typer.echo(f"{model.n_clusters_} clusters, {model.n_topics_} topics, saved in {out}")
     trace = model.posterior_.trace
     in_draws = trace.loc[trace["kept"], "n_clusters"]

@@ -1,4 +1,4 @@
-"""What a user sees when something goes wrong: one sentence, an exit code, no traceback."""
+"""Errors of the command line: one sentence and an exit code instead of a traceback."""
 
 import errno
 import os
@@ -6,22 +6,21 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
 from mcsquared.errors import InputError, ModelFileError
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "clear_errors", "complain"]
-
 BAD_INPUT = 2
-INTERRUPTED = 130  # what shells report for a command ended by Ctrl-C
+INTERRUPTED = 130  # exit code of commands ended by Ctrl-C
 
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Turn errors that a user can mend into one sentence on standard error.
+    """Print errors that a user can correct as one sentence on standard error.
 
-    An error of any other kind is a fault of this package and keeps its traceback.
+    Any other error is a bug of this package and keeps its traceback.
     """
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
@@ -31,14 +30,14 @@ def clear_errors() -> Iterator[None]:
             complain(str(error))
             raise typer.Exit(BAD_INPUT) from None
         except BrokenPipeError:
-            # The reader (`head`, say) has seen enough; nothing more may be flushed to it.
+            # The reader, e.g. `head`, has closed the pipe: discard further output.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except OSError as error:
             complain(_system_sentence(error))
             raise typer.Exit(BAD_INPUT) from None
         except MemoryError:
-            complain("there is not enough memory for this run")
+            complain("not enough memory")
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             complain("interrupted; nothing was written")
@@ -50,6 +49,16 @@ def complain(sentence: str) -> None:
     typer.echo(f"mc2: {' '.join(sentence.split())}", err=True)
 
 
+def check_output(out: Path, *inputs: Path) -> None:
+    """Refuse an output file that cannot be written or is an input as well."""
+    from mcsquared.storage import check_target
+
+    check_target(out)
+    for path in inputs:
+        if out.exists() and path.exists() and os.path.samefile(path, out):
+            raise InputError(f"--out must differ from the input files, got {str(out)!r}")
+
+
 def _show_warning(
     message: Warning | str,
     category: type[Warning],
@@ -58,13 +67,13 @@ def _show_warning(
     file: object = None,
     line: str | None = None,
 ) -> None:
-    """Show a warning as a note: where in the package it arose is of no use here."""
+    """Print a warning as a note, without its location in the package."""
     complain(f"note: {message}")
 
 
 def _system_sentence(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
-        reason = "no room is left on the disk"
+        reason = "no space left on the disk"
     else:
         reason = (error.strerror or str(error) or type(error).__name__).lower()
     return f"{error.filename}: {reason}" if error.filename else reason

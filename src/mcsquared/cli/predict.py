@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
 
-from mcsquared.cli.output import write_text
+from mcsquared.cli.guard import check_output
 from mcsquared.cli.reading import FileOptions, corpora_for_model
-from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
-from mcsquared.storage import check_target
+from mcsquared.storage import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,25 +20,18 @@ if TYPE_CHECKING:
 
     from mcsquared.corpus import Corpus
 
-__all__ = ["prediction_table", "run"]
-
 
 def run(model_file: Path, file: FileOptions, out: Path) -> None:
-    """Read, predict, and write the table whole or not at all."""
-    check_target(out)
-    for path in (model_file, file.path):
-        if out.exists() and path.exists() and os.path.samefile(path, out):
-            raise InputError(
-                f"--out is {str(out)!r}, which is read as well; another name is wanted"
-            )
+    """Read, predict, and write the table completely or not at all."""
+    check_output(out, model_file, file.path)
     model = MC2.load(model_file)
-    written = Written()
-    write_text(out, written.texts(model, file))
-    typer.echo(f"{written.n_groups} groups in {len(written.clusters)} clusters, written to {out}")
+    writer = TableWriter()
+    write_text(out, writer.texts(model, file))
+    typer.echo(f"{writer.n_groups} groups in {len(writer.clusters)} clusters, written to {out}")
 
 
-class Written:
-    """What a table holds of which a part is in memory at a time."""
+class TableWriter:
+    """Writes a table part by part, and counts its groups and clusters."""
 
     def __init__(self) -> None:
         self.n_groups = 0

@@ -1,4 +1,4 @@
-"""mc2 reproduce: run the paper's experiments; tables, figures and all numbers in files."""
+"""mc2 reproduce: run the paper's experiments; write tables, figures and results."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from typing import Any
 import typer
 
 from mcsquared.cli.guard import BAD_INPUT, INTERRUPTED, complain
-from mcsquared.cli.output import write_text
 from mcsquared.errors import InputError
-
-__all__ = ["Options", "experiments", "run"]
+from mcsquared.storage import write_text
 
 ALL = "all"
 WIDTH_OF_A_FILE = 180  # columns of a table that is printed to something without a width
@@ -24,7 +22,7 @@ WIDTH_OF_A_FILE = 180  # columns of a table that is printed to something without
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for, beside the names.
+    """Options of the command.
 
     Attributes
     ----------
@@ -38,9 +36,9 @@ class Options:
     out : path
         Where the folders ``results`` and ``figures`` are.
     redraw : bool
-        Whether to draw tables and figures again from results that are there.
+        Whether to draw tables and figures again from existing results.
     resume : bool
-        Whether to take over the seeds that an interrupted run has done.
+        Whether to reuse the seeds that an interrupted run has finished.
     """
 
     data: Path | None
@@ -53,7 +51,7 @@ class Options:
     resume: bool = False
 
     def command(self, name: str, n_seeds: int) -> str:
-        """Return the command that gives these results, without where the data lie."""
+        """Return the command that reproduces these results, without the folder of the data."""
         parts = ["mc2 reproduce", name, f"--seeds {n_seeds}"]
         if self.scale != "full":
             parts.append(f"--scale {self.scale}")
@@ -62,7 +60,7 @@ class Options:
 
 
 def run(names: list[str], options: Options) -> None:
-    """Run experiments one after the other; what cannot be run is said, and the rest goes on."""
+    """Run experiments one after the other; report those that cannot run and continue."""
     known = experiments().NAMES
     chosen = list(known) if ALL in names else names
     for name in chosen:
@@ -87,7 +85,7 @@ def run(names: list[str], options: Options) -> None:
 
 
 def experiments() -> Any:
-    """Return the package of the experiments: a part of a wheel, a folder of a checkout."""
+    """Return the package of the experiments: in a wheel a subpackage, else a folder."""
     if find_spec("mcsquared.experiments") is not None:
         return import_module("mcsquared.experiments")
     checkout = Path(__file__).resolve().parents[3]
@@ -116,7 +114,7 @@ def _reproduce(name: str, options: Options) -> None:
 
 
 def _run(name: str, options: Options, results: Path) -> dict[str, Any]:
-    """Run an experiment and write its record; seeds are kept as they end."""
+    """Run an experiment and write its record; finished seeds are stored at once."""
     from joblib import effective_n_jobs
 
     running = _part("running")
@@ -173,7 +171,7 @@ def _print_tables(record: dict[str, Any]) -> None:
 
 
 def _draw(name: str, record: dict[str, Any], folder: Path) -> list[Path]:
-    """Draw the figures of a record, where there is something to draw them with."""
+    """Draw the figures of a record, if matplotlib is installed."""
     if find_spec("matplotlib") is None:
         complain(f"note: {name}: no figures without matplotlib; pip install 'mcsquared[plot]'")
         return []

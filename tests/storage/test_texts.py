@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from mcsquared.cli.output import write_text
 from mcsquared.errors import ModelFileError
+from mcsquared.storage import write_text
 
 
 def test_text_is_written_and_replaces_what_was_there(tmp_path):
