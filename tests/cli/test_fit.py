@@ -119,7 +119,9 @@ def test_a_folder_as_target_is_refused(papers_file, tmp_path):
 @pytest.mark.usefixtures("never_fitted")
 def test_the_file_of_data_is_not_overwritten(papers_file):
     before = papers_file.read_bytes()
-    assert "must differ from the input files" in refused(invoke(*fit_command(papers_file, papers_file)))
+    assert "must differ from the input files" in refused(
+        invoke(*fit_command(papers_file, papers_file))
+    )
     assert papers_file.read_bytes() == before
 
 
