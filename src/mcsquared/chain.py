@@ -170,29 +170,61 @@ def parameter_draw(
 
 @dataclass(frozen=True)
 class Runner:
-    """What the chains of one fit share."""
+    """Runs the chains of one fit.
+
+    Parameters
+    ----------
+    n_threads : int
+        Chains run in parallel; threads left over when every chain has one share their sweeps.
+        Draws do not depend on the number of threads.
+    save : callable, optional
+        Called with a chain after every sweep, and once more with True when it ends.
+    make_backend : callable, optional
+        Returns the backend of a chain, given its threads; by default the memory of this process.
+        With another backend, chains run one after another.
+    """
 
     observations: Observations
     priors: Priors
     schedule: Schedule
     seed: int
-    bounds: Bounds
-    sampler: str
-    threads_per_chain: int
-    callbacks: Sequence[Callback]
-    stop: threading.Event
-    save: Callable[[ChainRun, bool], None]
-    make_backend: Callable[[ThreadPool], Backend]
+    bounds: Bounds = NO_BOUNDS
+    callbacks: Sequence[Callback] = ()
+    n_threads: int = 1
+    sampler: str = "blocked"
+    save: Callable[[ChainRun, bool], None] | None = None
+    make_backend: Callable[[ThreadPool], Backend] | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, run: ChainRun) -> None:
+    def run(self, runs: list[ChainRun]) -> bool:
+        """Run every chain to the end of the schedule; return True if Ctrl-C was pressed."""
+        n_parallel = 1 if self.make_backend else min(self.n_threads, len(runs))
+        run_chain = partial(self._run_chain, n_threads=self.n_threads // n_parallel)
+        with stop_on_interrupt(self.stop) as interrupted:
+            if n_parallel == 1:
+                for run in runs:
+                    run_chain(run)
+            else:
+                with ThreadPoolExecutor(max_workers=n_parallel) as pool:
+                    futures = [pool.submit(run_chain, run) for run in runs]
+                    # Without a timeout, Ctrl-C would not reach the main thread.
+                    while wait(futures, timeout=0.2).not_done:
+                        if any(future.done() and future.exception() for future in futures):
+                            self.stop.set()
+                    for future in futures:
+                        future.result()
+        return interrupted.is_set()
+
+    def _run_chain(self, run: ChainRun, n_threads: int) -> None:
         """Sweep until the schedule ends, a callback stops the chain or Ctrl-C is pressed."""
-        with ThreadPool(self.threads_per_chain) as threads:
-            backend = self.make_backend(threads)
+        make_backend = self.make_backend or partial(LocalBackend, self.observations, self.priors)
+        with ThreadPool(n_threads) as threads:
+            backend = make_backend(threads)
             backend.load_labels(run.state, Key(self.seed, run.chain, run.state.sweep))
             run.save_labels = lambda: backend.save_labels(run.state)
             self._sweep_to_the_end(run, backend)
             run.save_labels()
-        self.save(run, True)
+        self._save(run, True)
         run.save_labels = lambda: None  # releases what the backend holds on a GPU or a cluster
 
     def _sweep_to_the_end(self, run: ChainRun, backend: Backend) -> None:
@@ -211,13 +243,17 @@ class Runner:
                 stored = self.schedule.stores_parameters(number, run.chain)
                 backend.save_labels(run.state, clusters_only=not stored)
                 backend.store_draw(run.keep(stored, self.observations))
-            self.save(run, False)
+            self._save(run, False)
             # Every callback is called after every sweep, also after one has asked to stop.
             answers = [callback(info) for callback in self.callbacks]
             if any(answer and answer != STOP_CHAIN for answer in answers):
                 self.stop.set()
             if STOP_CHAIN in answers:
                 return
+
+    def _save(self, run: ChainRun, ended: bool) -> None:
+        if self.save is not None:
+            self.save(run, ended)
 
     def _had_ended(self, run: ChainRun) -> bool:
         """Pass the trace of a resumed chain to callbacks; return True if one had ended it."""
@@ -242,68 +278,6 @@ class Runner:
             seconds=time.perf_counter() - began,
             n_tokens=self.observations.n_tokens,
         )
-
-
-def run_chains(
-    runs: list[ChainRun],
-    observations: Observations,
-    priors: Priors,
-    schedule: Schedule,
-    seed: int,
-    bounds: Bounds = NO_BOUNDS,
-    callbacks: Sequence[Callback] = (),
-    n_threads: int = 1,
-    sampler: str = "blocked",
-    save: Callable[[ChainRun, bool], None] | None = None,
-    make_backend: Callable[[ThreadPool], Backend] | None = None,
-) -> bool:
-    """Run every chain to the end of the schedule, in parallel in up to ``n_threads`` threads.
-
-    Threads left over when every chain has one share the chains' sweeps. Kernels release the GIL,
-    chains share nothing that changes, and draws do not depend on the number of threads.
-
-    Parameters
-    ----------
-    save : callable, optional
-        Called with a chain after every sweep, and once more with True when it ends.
-    make_backend : callable, optional
-        Returns the backend of a chain, given its threads; by default the memory of this process.
-        With another backend, chains run one after another.
-
-    Returns
-    -------
-    bool
-        True if the run was interrupted from the keyboard.
-    """
-    stop = threading.Event()
-    n_parallel = 1 if make_backend else min(n_threads, len(runs))
-    runner = Runner(
-        observations,
-        priors,
-        schedule,
-        seed,
-        bounds,
-        sampler,
-        n_threads // n_parallel,
-        callbacks,
-        stop,
-        save or (lambda *_: None),
-        make_backend or partial(LocalBackend, observations, priors),
-    )
-    with stop_on_interrupt(stop) as interrupted:
-        if n_parallel == 1:
-            for run in runs:
-                runner.run(run)
-        else:
-            with ThreadPoolExecutor(max_workers=n_parallel) as pool:
-                futures = [pool.submit(runner.run, run) for run in runs]
-                # Without a timeout, Ctrl-C would not reach the main thread.
-                while wait(futures, timeout=0.2).not_done:
-                    if any(future.done() and future.exception() for future in futures):
-                        stop.set()
-                for future in futures:
-                    future.result()
-    return interrupted.is_set()
 
 
 @contextmanager

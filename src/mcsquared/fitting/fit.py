@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.chain import TRACE, Callback, ChainRun, Schedule, run_chains
+from mcsquared.chain import TRACE, Callback, ChainRun, Runner, Schedule
 from mcsquared.checkpoint import Checkpoint
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.disk import SampledCorpus
@@ -75,20 +75,20 @@ class Fit:
         )
         checkpoint = self._checkpoint(corpus)
         runs = self._runs(observations, checkpoint, states)
+        runner = Runner(
+            observations,
+            self.priors,
+            self.schedule,
+            self.seed,
+            self.bounds,
+            [*self.callbacks, progress],
+            self.n_threads,
+            self.sampler,
+            checkpoint.save if checkpoint else None,
+            make_backend,
+        )
         with progress:
-            interrupted = run_chains(
-                runs,
-                observations,
-                self.priors,
-                self.schedule,
-                self.seed,
-                self.bounds,
-                [*self.callbacks, progress],
-                self.n_threads,
-                self.sampler,
-                checkpoint.save if checkpoint else None,
-                make_backend,
-            )
+            interrupted = runner.run(runs)
         kept = sum(len(run.cluster_of_group) for run in runs)
         usable = any(run.parameters for run in runs)
         if interrupted and not usable:
@@ -106,7 +106,7 @@ class Fit:
                 stacklevel=4,
             )
         states = [run.state for run in runs]
-        del observations, make_backend  # as large as the corpus, and no longer needed
+        del observations, make_backend, runner  # as large as the corpus, and no longer needed
         if not isinstance(corpus, SampledCorpus):
             return FitResult(self._posterior(corpus, runs), states)
         posterior = self._posterior(corpus, [drop_unsampled_clusters(run) for run in runs])

@@ -33,11 +33,11 @@ def groups_to_start_with(
     observations: Observations, rng: np.random.Generator
 ) -> NDArray[np.int64] | None:
     """Return the groups of a large corpus that a chain starts with; None: all of them."""
-    shown, n_groups, n_tokens = observations.sampled, observations.n_groups, observations.n_tokens
+    sampled, n_groups, n_tokens = observations.sampled, observations.n_groups, observations.n_tokens
     few = n_tokens <= MAX_TOKENS and n_groups <= MAX_GROUPS
-    if shown is None and (few or is_integrated(observations.python_content)):
+    if sampled is None and (few or is_integrated(observations.python_content)):
         return None
-    known = np.arange(n_groups) if shown is None else shown
+    known = np.arange(n_groups) if sampled is None else sampled
     most = min(SAMPLED_GROUPS, math.ceil(n_groups * MAX_TOKENS / max(n_tokens, 1)), len(known))
     return np.sort(rng.choice(known, most, replace=False))
 
