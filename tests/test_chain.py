@@ -304,7 +304,7 @@ def test_a_warm_start_with_other_data_or_priors_is_refused(corpus):
 
 def test_a_warm_start_with_another_sampler_is_refused(corpus):
     warm = model(warm_start=True, lam=math.inf).fit(corpus)
-    with pytest.raises(InputError, match=r"sampler must be that of the last fit .*'blocked'.*, got 'coll"):
+    with pytest.raises(InputError, match=r"sampler must be that of .*'blocked'.*, got 'coll"):
         warm.set_params(sampler="collapsed").fit(corpus)
     warm.set_params(sampler="blocked").fit(corpus)
 
