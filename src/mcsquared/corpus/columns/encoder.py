@@ -38,7 +38,8 @@ class LabelEncoder:
     def sorted(self) -> tuple[NDArray[np.object_], NDArray[np.int32]]:
         """Return the labels in alphabetical order, and the position of each code among them."""
         labels = self.labels()
-        order: NDArray[np.int64] = np.argsort(labels)
+        # Python's sort is faster than NumPy's for strings that are nearly in order.
+        order = np.array(sorted(range(len(labels)), key=labels.__getitem__), np.int64)
         position = np.empty(len(order), np.int32)
         position[order] = np.arange(len(order), dtype=np.int32)
         return labels[order], position
