@@ -117,4 +117,5 @@ def test_an_unknown_column_of_labels_is_refused_before_anything_is_printed(fitte
     papers(6).to_csv(file, index=False)
     result = invoke("evaluate", fitted, file, "--labels", "subjct")
     assert "--labels must name a column of " in refused(result)
+    assert "got 'subjct'" in refused(result)
     assert result.stdout == ""
