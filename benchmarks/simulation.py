@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit, prange, uint64
 
-from mcsquared.kernels.rng import four_words, place_of, unit
+from mcsquared.kernels.rng import four_words, last_word, unit
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
@@ -55,7 +55,7 @@ def _fill(start, clusters, shares, n_words, seed, word, count):
     for j in prange(start.size - 1):
         of_cluster = shares[clusters[j]]
         for e in range(start[j], start[j + 1]):
-            numbers = four_words(uint64(e), uint64(0), place_of(0, 0), uint64(seed), uint64(0))
+            numbers = four_words(uint64(e), uint64(0), last_word(0, 0), uint64(seed), uint64(0))
             topic = min(np.searchsorted(of_cluster, unit(numbers[0])), n_topics - 1)
             # Ranks follow Zipf's law; topics differ in their frequent words.
             rank = np.int64(math.exp(unit(numbers[1]) * math.log(n_words)) - 1.0)

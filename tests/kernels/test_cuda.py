@@ -11,6 +11,7 @@ import pytest
 
 from mcsquared.corpus import Corpus
 from mcsquared.kernels.cpu.gammas import draw_gamma_rows as draw_on_cpu
+from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS
 from mcsquared.kernels.cpu.vector_likelihood import fold_statistics, given_tokens
 from mcsquared.kernels.cpu.vector_tokens import (
@@ -37,7 +38,7 @@ BLOCKED_ALONE = BLOCKED.without(collapsed_step)
 MAX_DIFFERENT = 1e-3  # share of draws
 MAX_DIFFERENT_GROUPS = 0.03  # a different token changes the rest of its group
 KEY = (3, 1, 7)  # seed, chain, sweep
-TOPICS, FIRST_TOKEN = int(Step.TOPICS), 1000
+FIRST_TOKEN = 1000
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +159,8 @@ def test_gamma_variates_are_the_same(memory, size, shape, in_logs):
     counts = np.random.default_rng(1).poisson(0.4, (n_rows, 16)).astype(np.int32)
     expected, found = np.empty(counts.shape, np.float32), memory.empty(counts.size, np.float32)
     step = (int(Step.CONTENT), 3, 1, 9)
-    draw_on_cpu(0, n_rows, 16, counts.reshape(-1), shape, *step, in_logs, expected.reshape(-1))
+    before = (0, n_rows, 16, counts.reshape(-1), shape)
+    draw_on_cpu(*before, step[0], step[1:], in_logs, expected.reshape(-1))
     given = memory.copy_to_device(counts.reshape(-1))
     draw_gamma_rows(counts.size, 0, given, shape, *step, in_logs, found)
     np.testing.assert_allclose(
@@ -192,8 +194,9 @@ class Likelihoods:
         topics = self.topics.copy()
         counts = np.zeros((self.n_clusters, self.n_topics), np.int32)
         chunks, statistics = np.array([0, len(self.clusters)]), np.zeros((1, self.n_topics, 1))
-        before = (0, 1, chunks, self.start, self.tokens, self.log_tau)
-        after = (self.clusters, topics, counts, statistics, *KEY, TOPICS, FIRST_TOKEN)
+        groups = Groups(self.start, chunks, 0, 0, FIRST_TOKEN)
+        before = (0, 1, groups, self.tokens, self.log_tau)
+        after = (self.clusters, topics, counts, statistics, KEY)
         if math.isinf(lam):
             draw_vector_topics(*before, *after)
         else:

@@ -10,13 +10,13 @@ from mcsquared.kernels.cpu.gammas import (
     ROWS,
     add_columns,
     draw_gamma_rows,
+    draw_log_shares,
     log_gamma_draw,
     log_gamma_of_cell,
 )
-from mcsquared.kernels.cpu.shares import draw_log_shares
 from mcsquared.kernels.rng import Step
 
-PLACE = (5, 2, 9)  # seed, chain, sweep
+KEY = (5, 2, 9)  # seed, chain, sweep
 STEP = int(Step.CONTENT)
 SHAPES = [0.003, 0.1, 0.7, 0.999, 1.0, 2.5, 40.0]
 
@@ -33,7 +33,7 @@ def draw(counts, shape, in_logs=False, bounds=None, step=STEP):
             counts.reshape(-1),
             shape,
             step,
-            *PLACE,
+            KEY,
             in_logs,
             out.reshape(-1),
         )
@@ -76,7 +76,7 @@ def test_one_cell_is_drawn_like_its_table(shape):
     counts = some_counts(9, 48)
     logs = draw(counts, shape, in_logs=True)
     flat = counts.reshape(-1)
-    cells = [log_gamma_of_cell(i, flat[i], shape, STEP, *PLACE) for i in range(counts.size)]
+    cells = [log_gamma_of_cell(i, flat[i], shape, STEP, KEY) for i in range(counts.size)]
     np.testing.assert_allclose(logs.reshape(-1), cells, rtol=1e-5, atol=1e-5)
 
 
@@ -99,7 +99,7 @@ def test_any_split_of_the_rows_gives_the_same_table(shape):
 def test_no_row_outside_is_written():
     counts = some_counts(24, 16)
     out = np.full(counts.shape, np.nan, np.float32)
-    arguments = (16, counts.reshape(-1), 0.1, STEP, *PLACE, False, out.reshape(-1))
+    arguments = (16, counts.reshape(-1), 0.1, STEP, KEY, False, out.reshape(-1))
     draw_gamma_rows(8, 13, *arguments)
     assert np.isfinite(out[8:13]).all()
     assert np.isnan(out[:8]).all()
@@ -125,7 +125,7 @@ def test_columns_are_summed_in_doubles_chunk_by_chunk():
 
 @pytest.mark.parametrize("shape", [1e-5, 0.02, 0.6, 1.0, 3.0, 1e4])
 def test_a_single_variate_has_its_distribution(shape):
-    logs = [log_gamma_draw(shape, *PLACE, STEP, i) for i in range(4000)]
+    logs = [log_gamma_draw(shape, *KEY, STEP, i) for i in range(4000)]
     assert stats.kstest(chance_below(logs, shape), "uniform").pvalue > 1e-4
 
 
@@ -133,7 +133,7 @@ def log_shares(prior, held, bounds=None):
     held = np.asarray(held, np.int32)
     out = np.full(held.shape, np.nan)
     for first, last in pairwise(bounds or [0, len(held)]):
-        draw_log_shares(first, last, np.asarray(prior, float), held, *PLACE, STEP, out)
+        draw_log_shares(first, last, np.asarray(prior, float), held, KEY, STEP, out)
     return out
 
 

@@ -7,21 +7,25 @@ import pytest
 from scipy import sparse
 from scipy.special import logsumexp
 
-from mcsquared.kernels.cpu.contexts import Bags, Dense
-from mcsquared.kernels.cpu.given_contexts import (
+from mcsquared.kernels.cpu.contexts import (
+    Bags,
     ContextParameters,
+    Dense,
+    GivenContexts,
     add_context_scores,
     sum_contexts,
     sum_exponentials,
 )
+from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.mixtures import (
     add_word_scores,
     draw_clusters_of_words,
     tabulate_log_mixtures,
+    tabulate_mixtures,
 )
 from mcsquared.kernels.cpu.predictive import KINDS
-from mcsquared.kernels.cpu.sparse_members import tabulate_mixtures
 from mcsquared.kernels.rng import Step, uniform
+from mcsquared.observations.layout import Entries
 
 F = np.float32
 N_GROUPS = 12
@@ -197,19 +201,12 @@ def test_clusters_are_picked_by_words_contexts_and_weights():
             draw_clusters_of_words(
                 first,
                 last,
-                bounds,
-                counts.indptr.astype(np.int64),
-                counts.indices.astype(np.int32),
-                counts.data.astype(np.int32),
+                Groups(np.zeros(N_GROUPS + 1, np.int64), bounds, 0, 0, 0),
+                Entries.of(counts),
                 table.reshape(-1),
                 log_weights,
-                contexts.dense,
-                contexts.bags,
-                contexts.parameters,
-                5,
-                1,
-                7,
-                0,
+                GivenContexts(contexts.dense, contexts.bags, contexts.parameters),
+                (5, 1, 7),
                 clusters,
             )
         return clusters

@@ -21,7 +21,7 @@ def number(word):
 def test_a_block_is_the_words_of_sixteen_counters(place, block):
     seed, chain, sweep = place
     out = np.zeros(2 * BLOCK + 1, F)
-    fill_uniforms(out, 2, seed, chain, sweep, int(Step.TOPICS), block)
+    fill_uniforms(out, 2, (seed, chain, sweep), int(Step.TOPICS), block)
     expected = []
     for b in (block, block + 1):
         indices = range(16 * b, 16 * b + 16)
@@ -39,7 +39,7 @@ def test_single_counters_give_three_numbers(place):
     seed, chain, sweep = place
     indices, first, attempt = np.array([4, 0, 2**33, 77]), 10, 3
     out = np.zeros((3, 6), F)
-    fill_uniforms_at(indices, 4, first, seed, chain, sweep, int(Step.CONTENT), attempt, out)
+    fill_uniforms_at(indices, 4, first, (seed, chain, sweep), int(Step.CONTENT), attempt, out)
     for column, index in enumerate((indices + first).tolist()):
         last = int(Step.CONTENT) << 16 | attempt
         words = philox(index & 0xFFFFFFFF, index >> 32, sweep, last, seed, chain)
@@ -49,14 +49,14 @@ def test_single_counters_give_three_numbers(place):
 
 def test_the_plain_sampler_reads_the_same_block():
     out = np.zeros(2 * BLOCK, F)
-    fill_uniforms(out, 2, 11, 3, 7, int(Step.TOPICS), 9)
+    fill_uniforms(out, 2, (11, 3, 7), int(Step.TOPICS), 9)
     plain = [Numbers(11, 3, 7).in_block(Step.TOPICS, 9, i) for i in range(2 * BLOCK)]
     np.testing.assert_array_equal(out, plain)
 
 
 def test_numbers_of_blocks_are_uniform_and_lie_strictly_between_zero_and_one():
     out = np.zeros(2000 * BLOCK, F)
-    fill_uniforms(out, 2000, 5, 0, 1, int(Step.TOPICS), 0)
+    fill_uniforms(out, 2000, (5, 0, 1), int(Step.TOPICS), 0)
     assert stats.kstest(out.astype(float), "uniform").pvalue > 1e-4
     for step in (1, 16):
         assert abs(np.corrcoef(out[:-step], out[step:])[0, 1]) < 4 / np.sqrt(out.size)

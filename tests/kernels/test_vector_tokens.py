@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from mcsquared.families import Bernoulli, Gaussian, MultivariateGaussian, Poisson
+from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS
 from mcsquared.kernels.cpu.vector_likelihood import (
     given_tokens,
@@ -21,14 +22,16 @@ from mcsquared.kernels.cpu.vector_tokens import (
     score_vector_groups,
     sweep_vector_groups,
 )
-from mcsquared.kernels.rng import uniform
+from mcsquared.kernels.rng import Step, uniform
 
 # Groups of no token, one token and many; chunks of no group, of empty groups alone, of several.
 GROUP_START = np.array([0, 0, 5, 6, 6, 6, 19, 30, 30], np.int64)
 CHUNK_START = np.array([0, 2, 2, 4, 5, 8], np.int64)
 N_GROUPS, N_TOKENS, N_CHUNKS = 8, 30, 5
 N_CLUSTERS, N_TOPICS = 5, 13
-PLACE = (3, 1, 7, 2)  # seed, chain, sweep, step
+KEY = (3, 1, 7)  # seed, chain, sweep
+TOPICS = int(Step.TOPICS)
+GROUPS = Groups(GROUP_START, CHUNK_START, 13, 0, 0)
 
 
 def families():
@@ -134,7 +137,7 @@ def drawn_topics(case, start=None, lam=None):
                     others = np.delete(topics[first:last], i - first)
                     counts = np.bincount(others, minlength=case.n_topics)
                     log_prior = np.logaddexp(np.log(counts), np.log(lam) + log_prior)
-                u = uniform(*PLACE, i, 0)
+                u = uniform(*KEY, TOPICS, i, 0)
                 topics[i] = picked(log_prior, case.log_likelihood[i], u)
     return topics
 
@@ -148,12 +151,13 @@ def scored(case, first=0, last=N_GROUPS):
     return scores
 
 
-def drawn(case, first=0, last=N_CHUNKS, start=None, lam=None, place=PLACE):
+def drawn(case, first=0, last=N_CHUNKS, start=None, lam=None, key=KEY, first_token=0):
     topics = np.full(N_TOKENS, 60_000, np.uint16) if start is None else start.copy()
     counts = np.zeros(case.log_tau.shape, np.int32)
     statistics = np.zeros((last - first, case.n_topics, case.statistics.shape[1]))
-    before = (first, last, CHUNK_START, GROUP_START, case.tokens, case.log_tau)
-    after = (case.clusters, topics, counts, statistics, *place, 0)
+    groups = GROUPS._replace(first_token=first_token)
+    before = (first, last, groups, case.tokens, case.log_tau)
+    after = (case.clusters, topics, counts, statistics, key)
     if start is None:
         draw_vector_topics(*before, *after)
     else:
@@ -296,21 +300,21 @@ def test_scores_counts_and_statistics_are_added_to_what_is_there():
     expected[:, 1] = -np.inf
     np.testing.assert_allclose(scores, expected, rtol=1e-12)
     topics, counts, statistics = drawn(case)
-    before = (0, N_CHUNKS, CHUNK_START, GROUP_START, case.tokens, case.log_tau)
+    before = (0, N_CHUNKS, GROUPS, case.tokens, case.log_tau)
     more, sums = counts.copy(), statistics.copy()
-    draw_vector_topics(*before, case.clusters, topics, more, sums, *PLACE, 0)
+    draw_vector_topics(*before, case.clusters, topics, more, sums, KEY)
     np.testing.assert_array_equal(more, 2 * counts)
     np.testing.assert_allclose(sums, 2 * statistics, rtol=1e-12, atol=1e-12)
 
 
-def test_every_coordinate_of_the_place_changes_the_draws():
+def test_every_part_of_the_key_and_the_first_token_change_the_draws():
     case = make_case(np.zeros((N_TOKENS, 9)))
     usual = drawn(case)[0]
     assert len(set(usual.tolist())) > 2
-    for coordinate in range(4):
-        place = list(PLACE)
-        place[coordinate] += 1
-        assert (drawn(case, place=place)[0] != usual).any()
+    for part in range(3):
+        key = tuple(value + (i == part) for i, value in enumerate(KEY))
+        assert (drawn(case, key=key)[0] != usual).any()
+    assert (drawn(case, first_token=1)[0] != usual).any()
 
 
 @pytest.mark.parametrize("bad", [-np.inf, np.nan])
@@ -418,12 +422,13 @@ def test_sweeps_visit_the_topics_of_a_group_as_often_as_their_probability_says()
             exact[a, b] = prior * np.exp(likelihood[0, a] + likelihood[1, b])
     exact /= exact.sum()
     topics, seen, n_sweeps = np.zeros(2, np.uint16), np.zeros((2, 2)), 40_000
-    bounds, clusters = np.array([0, 2]), np.zeros(1, np.int32)
+    groups = Groups(np.array([0, 2]), np.array([0, 1]), 2, 0, 0)
+    clusters = np.zeros(1, np.int32)
     counts, statistics = np.zeros((1, 2), np.int32), np.zeros((1, 2, 1))
     for sweep in range(n_sweeps):
         sweep_vector_groups(
-            *(0, 1, np.array([0, 1]), bounds, tokens, np.log(tau[None]), lam),
-            *(clusters, topics, counts, statistics, 1, 0, sweep, 2, 0),
+            *(0, 1, groups, tokens, np.log(tau[None]), lam),
+            *(clusters, topics, counts, statistics, (1, 0, sweep)),
         )
         seen[topics[0], topics[1]] += 1
     np.testing.assert_allclose(seen / n_sweeps, exact, atol=0.012)

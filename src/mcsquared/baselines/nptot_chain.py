@@ -175,7 +175,7 @@ class NPTOTChain:
                 counts.tokens_in_topic,
                 state.topic_weights,
                 state.log_unused,
-                *key,
+                key,
                 self.times,
             )
             if state.n_topics == n_topics:

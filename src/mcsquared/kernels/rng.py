@@ -1,8 +1,8 @@
 """Random numbers as a function of (seed, chain, sweep, step, index, attempt): Philox4x32-10.
 
-A chain keeps no generator state. What it draws depends only on where it stands, so the same seed
-gives the same draws on any number of threads, in one go or resumed. Counter-based generators are
-due to Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+A chain has no generator state. Its draws depend only on its position, so the same seed gives the
+same draws on any number of threads, in one run or resumed. Counter-based generators are due to
+Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 """
 
 from enum import IntEnum
@@ -11,13 +11,11 @@ import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 from numpy.random.bit_generator import ISeedSequence
 
-__all__ = ["BLOCK", "Step", "fill_uniforms", "fill_uniforms_at", "generator", "philox", "uniform"]
-
-BLOCK = 64  # numbers that `fill_uniforms` makes at a time
+BLOCK = 64  # numbers that `fill_uniforms` writes at a time
 
 
 class Step(IntEnum):
-    """The steps of a sweep that draw. Each has its own number, so no two share a counter."""
+    """The steps of a sweep that draw: each has its own number, so that no two share a counter."""
 
     START = 0
     CLUSTERS = 1
@@ -79,22 +77,28 @@ def open_unit(a, b):
 
 @njit(cache=True)
 def uniform(seed, chain, sweep, step, index, attempt):
-    """Return the number in (0, 1) that belongs to this place of a chain.
+    """Return the number in (0, 1) of this position of a chain.
 
     ``index`` below 2⁴⁰ and ``attempt`` below 2⁴⁰ never share a counter: the low 16 bits of the
-    attempt stand beside the step, the others above the 8 high bits of the index.
+    attempt are next to the step, the others above the 8 high bits of the index.
     """
     index, attempt = uint64(index), uint64(attempt)
     low = uint32(index)
     high = uint32((index >> uint64(32)) | ((attempt >> uint64(16)) << uint64(8)))
-    place = uint32((uint64(step) << uint64(16)) | (attempt & uint64(0xFFFF)))
-    a, b, _, _ = philox(low, high, sweep, place, seed, chain)
+    last = uint32((uint64(step) << uint64(16)) | (attempt & uint64(0xFFFF)))
+    a, b, _, _ = philox(low, high, sweep, last, seed, chain)
     return open_unit(a, b)
+
+
+@njit(cache=True)
+def uniform_of(key, step, index, attempt):
+    """Return `uniform` of a key, a tuple (seed, chain, sweep)."""
+    return uniform(key[0], key[1], key[2], step, index, attempt)
 
 
 @njit(cache=True, inline="always")
 def unit(word):
-    """Return a float in (0, 1) from a 32-bit word: 31 bits, so that small ones keep their digits.
+    """Return a float in (0, 1) from a 32-bit word: 31 bits, so that small floats are precise.
 
     The largest words would be rounded to 1, which overruns a cumulative sum.
     """
@@ -103,13 +107,13 @@ def unit(word):
 
 
 @njit(cache=True, inline="always")
-def four_words(index, sweep, place, seed, chain):
+def four_words(index, sweep, last, seed, chain):
     """Return what `philox` does, in arithmetic that compilers turn into vectors.
 
-    ``place`` holds step and attempt, see `place_of`; all arguments are uint64.
+    ``last`` is a `last_word`; all arguments are uint64.
     """
     low = uint64(0xFFFFFFFF)
-    c0, c1, c2, c3 = index & low, index >> uint64(32), sweep, place
+    c0, c1, c2, c3 = index & low, index >> uint64(32), sweep, last
     k0, k1 = seed, chain
     for _ in range(10):
         product0 = uint64(0xD2511F53) * c0
@@ -124,23 +128,24 @@ def four_words(index, sweep, place, seed, chain):
 
 
 @njit(cache=True, inline="always")
-def place_of(step, attempt):
-    """Return the counter's last word."""
+def last_word(step, attempt):
+    """Return the last word of the counter."""
     return (uint64(step) << uint64(16)) | uint64(attempt)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_uniforms(out, n_blocks, seed, chain, sweep, step, block):
+def fill_uniforms(out, n_blocks, key, step, block):
     """Fill float32 ``out`` with the numbers of ``n_blocks`` blocks from ``block`` on.
 
     A block is 64 numbers: the four words of sixteen counters, first the first words, then the
     second ones, and so on. Its counters have the indices 16 × block and up, attempt 0.
     """
-    place = place_of(step, 0)
+    seed, chain, sweep = uint64(key[0]), uint64(key[1]), uint64(key[2])
+    last = last_word(step, 0)
     for b in range(n_blocks):
         first = uint64(block + b) * uint64(16)
         for i in range(16):
-            words = four_words(first + uint64(i), uint64(sweep), place, uint64(seed), uint64(chain))
+            words = four_words(first + uint64(i), sweep, last, seed, chain)
             at = b * BLOCK + i
             out[at] = unit(words[0])
             out[at + 16] = unit(words[1])
@@ -149,13 +154,12 @@ def fill_uniforms(out, n_blocks, seed, chain, sweep, step, block):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_uniforms_at(indices, n, first, seed, chain, sweep, step, attempt, out):
+def fill_uniforms_at(indices, n, first, key, step, attempt, out):
     """Fill the rows of float32 ``out`` with three numbers for each index ``first + indices``."""
-    place = place_of(step, attempt)
+    seed, chain, sweep = uint64(key[0]), uint64(key[1]), uint64(key[2])
+    last = last_word(step, attempt)
     for i in range(n):
-        words = four_words(
-            uint64(first + indices[i]), uint64(sweep), place, uint64(seed), uint64(chain)
-        )
+        words = four_words(uint64(first + indices[i]), sweep, last, seed, chain)
         out[0, i] = unit(words[0])
         out[1, i] = unit(words[1])
         out[2, i] = unit(words[2])
@@ -164,7 +168,7 @@ def fill_uniforms_at(indices, n, first, seed, chain, sweep, step, attempt, out):
 def generator(seed: int, chain: int, sweep: int, step: int) -> np.random.Generator:
     """Return a NumPy generator for a step that draws a handful of numbers.
 
-    The same (seed, chain, sweep, step) always gives the same generator, so nothing of it is stored.
+    The same (seed, chain, sweep, step) always gives the same generator, so its state is not stored.
     """
     counter = np.array([0, 0, sweep, step], np.uint64)
     bits = np.random.Philox(_Key(seed, chain), counter=counter)  # type: ignore[arg-type]
@@ -172,10 +176,10 @@ def generator(seed: int, chain: int, sweep: int, step: int) -> np.random.Generat
 
 
 class _Key(ISeedSequence):
-    """The key of a Philox generator, handed over as a seed is.
+    """The key of a Philox generator, passed as a seed.
 
-    ``Philox(key=...)`` asks the system for a seed of its own first, which takes longer than all
-    that a step draws.
+    ``Philox(key=...)`` gathers entropy for a seed first, which takes longer than all draws of a
+    step.
     """
 
     def __init__(self, *words):

@@ -13,6 +13,7 @@ from mcsquared.corpus import Words
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.contexts import Bags, Dense
+from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
 from mcsquared.model.priors import vector_observations
 from mcsquared.observations.layout import Layout
@@ -142,6 +143,17 @@ class Observations:
     def whole(self) -> Observations:
         """Return all groups in memory."""
         return self
+
+    @cached_property
+    def groups(self) -> Groups:
+        """How the tokens of groups lie in flat arrays."""
+        return Groups(
+            start=self.group_start,
+            chunk_start=self.layout.chunk_start,
+            longest=self.layout.longest,
+            first_group=self.first_group,
+            first_token=self.first_token,
+        )
 
     @cached_property
     def layout(self) -> Layout:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,7 @@ GROUP_COST, WORD_COST = 50, 20  # of a group or a word without tokens, in tokens
 WORDS_AT_A_TIME = 8  # a chunk of words begins at a multiple of it
 
 
-@dataclass(frozen=True)
-class Entries:
+class Entries(NamedTuple):
     """Non-zero counts in rows: of groups over words, or of words over groups.
 
     ``start`` int64 (n_rows + 1,), ``column`` int32 and ``count`` int32 (n_entries,).
@@ -32,7 +32,7 @@ class Entries:
 
     start: NDArray[np.int64]
     column: NDArray[np.int32]
-    count: NDArray[np.int32]
+    count: NDArray[np.int32]  # type: ignore[assignment]
 
     @classmethod
     def of(cls, matrix: sparse.csr_matrix | sparse.csc_matrix) -> Entries:

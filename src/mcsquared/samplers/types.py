@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.kernels.cpu.given_contexts import ContextParameters
+from mcsquared.kernels.cpu.contexts import ContextParameters
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool

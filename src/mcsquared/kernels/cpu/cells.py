@@ -41,9 +41,7 @@ from mcsquared.kernels.cpu.thresholds import (
     topic_at,
     topic_in_block,
 )
-from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, uniform
-
-__all__ = ["FEW", "MANY_TOPICS", "blocks_at_once", "draw_cells", "draw_topics_by_word"]
+from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, uniform_of
 
 F = np.float32
 TOPICS = int(Step.TOPICS)
@@ -99,16 +97,12 @@ def draw_cells(
     last_word,
     n,
     at_once,
-    entry_start,
-    group_of_entry,
-    count_of_entry,
+    entries,
     word_start,
     cluster_of_group,
     shares,
     weights,
-    seed,
-    chain,
-    sweep,
+    key,
     topics_in_cluster,
     words_in_topic,
 ):
@@ -120,8 +114,8 @@ def draw_cells(
         Topic slots.
     at_once : tuple
         From `blocks_at_once`: its length is known when this is compiled.
-    entry_start : int64 (n_words + 1,)
-        Entries (group, count) of each word.
+    entries : Entries
+        Groups of each word with their counts.
     word_start : int64 (n_words + 1,)
         Tokens of the words before it.
     shares : float32 (cluster slots × topic slots,)
@@ -133,6 +127,7 @@ def draw_cells(
     words_in_topic : int32 (n_words × topic slots,)
         Rows of these words are overwritten.
     """
+    entry_start, group_of_entry, count_of_entry = entries
     n_clusters = topics_in_cluster.size // n
     tokens_of_cell = np.zeros(n_clusters, np.int32)
     # The last pass may look at blocks behind the last.
@@ -166,7 +161,7 @@ def draw_cells(
                 while n_tokens > 0:
                     if used == NUMBERS:
                         n_blocks = min(NUMBERS, left + BLOCK - 1) // BLOCK
-                        fill_uniforms(numbers, n_blocks, seed, chain, sweep, TOPICS, block)
+                        fill_uniforms(numbers, n_blocks, key, TOPICS, block)
                         block += n_blocks
                         used = 0
                     take = min(n_tokens, NUMBERS - used)
@@ -194,9 +189,7 @@ def draw_topics_by_word(
     word_start,
     token_by_word,
     weights,
-    seed,
-    chain,
-    sweep,
+    key,
     step,
     topic_of_token,
 ):
@@ -209,5 +202,40 @@ def draw_topics_by_word(
     for w in range(first_word, last_word):
         total = running_sums(ones, 0, weights, w * n, n, sums)
         for i in range(word_start[w], word_start[w + 1]):
-            u = np.float32(uniform(seed, chain, sweep, step, i, 0))
+            u = np.float32(uniform_of(key, step, i, 0))
             topic_of_token[token_by_word[i]] = topic_at(sums, n, u * total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_first_topics(
+    first_group,
+    last_group,
+    group_start,
+    words,
+    cluster_of_group,
+    shares,
+    variates,
+    key,
+    step,
+    first_token,
+    topic_of_token,
+):
+    """Draw l_ji ∝ τ_km ψ_mw for every token of some groups, z_j = k.
+
+    ``shares`` and ``variates`` are as in `draw_cells`. The number of a token is that of
+    ``first_token`` plus its place, wherever its shard is.
+    """
+    n_topics = shares.shape[1]
+    sums = np.empty(n_topics, np.float32)
+    for j in range(first_group, last_group):
+        share = shares[cluster_of_group[j]]
+        for i in range(group_start[j], group_start[j + 1]):
+            weight, total = variates[words[i]], np.float32(0.0)
+            for m in range(n_topics):
+                total += share[m] * weight[m]
+                sums[m] = total
+            u = np.float32(uniform_of(key, step, first_token + i, 0))
+            drawn = min(np.searchsorted(sums, u * total, side="right"), n_topics - 1)
+            while drawn > 0 and share[drawn] == 0.0:  # a slot without weight, by rounding
+                drawn -= 1
+            topic_of_token[i] = drawn

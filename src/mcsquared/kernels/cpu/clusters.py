@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.contexts import JOIN, LEAVE, log_contexts, move_contexts, prepare_cluster
+from mcsquared.kernels.cpu.contexts import log_contexts, move_contexts, prepare_cluster
+from mcsquared.kernels.cpu.predictive import JOIN, LEAVE
 from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
 from mcsquared.kernels.cpu.tokens import free_slot
-from mcsquared.kernels.rng import Step, uniform
+from mcsquared.kernels.rng import Step, uniform_of
 
 __all__ = ["ClusterCounts", "resample_clusters"]
 
@@ -127,9 +128,7 @@ def resample_clusters(
     bags,
     contexts,
     extra,
-    seed,
-    chain,
-    sweep,
+    key,
 ):
     """Draw the cluster of every group in ``first:last``, counts kept in step.
 
@@ -178,7 +177,7 @@ def resample_clusters(
                 weight += extra[k]
             log_weights[q] = weight
 
-        k = choices[pick(log_weights, n_choices, uniform(seed, chain, sweep, CLUSTERS, j, 0))]
+        k = choices[pick(log_weights, n_choices, uniform_of(key, CLUSTERS, j, 0))]
         cluster_of_group[j] = k
         move(j, k, JOIN, n_tokens, held, hand, counts, dense, bags, contexts)
         for d in range(held):

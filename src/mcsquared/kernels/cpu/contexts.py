@@ -1,7 +1,10 @@
-"""Contexts of groups seen by a kernel: any number of them, of any family, any of them missing.
+"""Contexts of groups: any number of them, of any family with a kernel, any of them missing.
 
 Contexts with few statistics (`Dense`) lie side by side in one array; contexts that count categories
-(`Bags`) lie one after the other in one list of (category, count) entries.
+(`Bags`) lie one after the other in one list of (category, count) entries. The collapsed sampler
+keeps the parameters integrated out; the blocked sampler draws them. Dense families are exponential:
+log F(x | φ_k) = T(x) · natural_k + log h(x), and the base measure h is the same for all clusters.
+Bags have a table of log-probabilities, one row per category.
 """
 
 import math
@@ -10,18 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.predictive import add_observation, log_predictive, prepare
-from mcsquared.kernels.cpu.special import add_log, log_rising
+from mcsquared.kernels.cpu.fast_math import exp32
+from mcsquared.kernels.cpu.predictive import JOIN, add_observation, log_predictive, prepare
+from mcsquared.kernels.cpu.special import add_log, log_rising, pick
+from mcsquared.kernels.rng import Step, uniform_of
 
-__all__ = ["Bags", "ContextCounts", "Dense"]
-
-
-# Typed: a literal would have every function that takes it compiled once more.
-JOIN, LEAVE = np.int64(1), np.int64(-1)
+CLUSTERS = int(Step.CLUSTERS)
 
 
 class Dense(NamedTuple):
-    """Contexts with few statistics. ``*_start`` bound each context's columns in the flat arrays."""
+    """Contexts with few statistics. ``*_start`` bound the columns of each context."""
 
     kind: np.ndarray  # int64 (n,)
     parameters: np.ndarray  # float64, flat
@@ -34,7 +35,7 @@ class Dense(NamedTuple):
 
 
 class Bags(NamedTuple):
-    """Contexts that count categories; categories of all contexts are numbered in one row."""
+    """Contexts that count categories; those of all contexts are numbered consecutively."""
 
     start: np.ndarray  # int64 (n, n_groups + 1): entries of a context's group
     category: np.ndarray  # int32 (entries,)
@@ -44,12 +45,28 @@ class Bags(NamedTuple):
 
 
 class ContextCounts(NamedTuple):
-    """What each cluster slot holds of the contexts, and the rows prepared from it."""
+    """Contexts of the groups of each cluster slot, and the rows prepared from them."""
 
     statistics: np.ndarray  # float64 (cluster slots, dense statistics)
     prepared: np.ndarray  # float64 (cluster slots, prepared numbers)
     categories: np.ndarray  # int32 (cluster slots, categories of all bags)
     totals: np.ndarray  # int64 (cluster slots, bags)
+
+
+class ContextParameters(NamedTuple):
+    """Parameters of the contexts in every cluster slot, drawn for one sweep."""
+
+    naturals: np.ndarray  # float64 (statistics of dense contexts, cluster slots)
+    log_categories: np.ndarray  # float32 (categories of all bags, cluster slots)
+    extra: np.ndarray  # float64 (n_groups, cluster slots) of Python families; or (0, 0)
+
+
+class GivenContexts(NamedTuple):
+    """Contexts of groups with the parameters drawn for them."""
+
+    dense: Dense
+    bags: Bags
+    parameters: ContextParameters
 
 
 @njit(cache=True, error_model="numpy")
@@ -65,16 +82,22 @@ def prepare_cluster(k, dense, counts):
 
 
 @njit(cache=True, error_model="numpy")
-def move_contexts(j, k, sign, dense, bags, counts):
-    """Add group ``j``'s contexts to cluster ``k`` (sign 1) or take them out (sign -1)."""
+def add_dense(j, sign, dense, statistics):
+    """Add (sign 1) or remove (sign -1) the dense contexts of group ``j``."""
     for c in range(dense.kind.size):
         if dense.observed[j, c]:
             add_observation(
                 dense.kind[c],
-                counts.statistics[k, dense.stat_start[c] : dense.stat_start[c + 1]],
+                statistics[dense.stat_start[c] : dense.stat_start[c + 1]],
                 dense.values[j, dense.value_start[c] : dense.value_start[c + 1]],
                 sign,
             )
+
+
+@njit(cache=True, error_model="numpy")
+def move_contexts(j, k, sign, dense, bags, counts):
+    """Add group ``j``'s contexts to cluster ``k`` (sign 1) or remove them (sign -1)."""
+    add_dense(j, sign, dense, counts.statistics[k])
     for c in range(bags.concentration.size):
         for e in range(bags.start[c, j], bags.start[c, j + 1]):
             counts.categories[k, bags.category[e]] += sign * bags.count[e]
@@ -110,10 +133,10 @@ def log_contexts(j, k, dense, bags, counts):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def rebuild_contexts(cluster_of_group, occupied, dense, bags, counts):
-    """Sum the contexts of every cluster anew, group by group, and prepare every slot.
+    """Sum the contexts of every cluster from scratch, group by group, and prepare every slot.
 
-    Float statistics lose digits when observations come and go; the order here is fixed, so a chain
-    that begins its sweeps with it has the same statistics whatever happened before.
+    Float statistics lose digits when observations are added and removed. The order of the sums is
+    fixed, so that they do not depend on earlier sweeps.
     """
     counts.statistics[:] = 0.0
     counts.categories[:] = 0
@@ -122,3 +145,107 @@ def rebuild_contexts(cluster_of_group, occupied, dense, bags, counts):
         move_contexts(j, np.int64(cluster_of_group[j]), JOIN, dense, bags, counts)
     for k in range(occupied.size):
         prepare_cluster(k, dense, counts)
+
+
+@njit(cache=True, error_model="numpy")
+def add_context_scores(j, dense, bags, parameters, statistics, scores):
+    """Add Σ log F(x_j | φ_k) over the contexts that group ``j`` has to ``scores`` (clusters,).
+
+    ``statistics`` is scratch, as long as one row of dense statistics.
+    """
+    n_clusters = scores.size
+    for c in range(dense.kind.size):
+        if not dense.observed[j, c]:
+            continue
+        first, last = dense.stat_start[c], dense.stat_start[c + 1]
+        statistics[first:last] = 0.0
+        values = dense.values[j, dense.value_start[c] : dense.value_start[c + 1]]
+        add_observation(dense.kind[c], statistics[first:last], values, JOIN)
+        for s in range(first, last):
+            for k in range(n_clusters):
+                scores[k] += statistics[s] * parameters.naturals[s, k]
+    for c in range(bags.concentration.size):
+        for e in range(bags.start[c, j], bags.start[c, j + 1]):
+            row = parameters.log_categories[bags.category[e]]
+            for k in range(n_clusters):
+                scores[k] += bags.count[e] * row[k]
+    if parameters.extra.size > 0:
+        for k in range(n_clusters):
+            scores[k] += parameters.extra[j, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_clusters_by_scores(
+    first_group, last_group, content_scores, log_weights, contexts, key, index, cluster_of_group
+):
+    """Draw z_j of groups given the scores of their content: float64 (groups, cluster slots).
+
+    ``contexts`` is a `GivenContexts`. ``index`` groups of the corpus precede the first of these
+    arrays: random numbers are those of the whole corpus.
+    """
+    n_clusters = log_weights.size
+    dense, bags, parameters = contexts
+    scores, statistics = np.empty(n_clusters), np.empty(dense.stat_start[-1])
+    for j in range(first_group, last_group):
+        for k in range(n_clusters):
+            scores[k] = log_weights[k] + content_scores[j - first_group, k]
+        add_context_scores(j, dense, bags, parameters, statistics, scores)
+        cluster_of_group[j] = pick(scores, n_clusters, uniform_of(key, CLUSTERS, index + j, 0))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def sum_exponentials(first_chunk, last_chunk, rows, table, largest, total):
+    """Sum exp(table) over chunks of ``rows`` rows, column by column.
+
+    Chunk ``c`` is ``table[c * rows : (c + 1) * rows]``, the last one shorter; its sums are
+    ``total[c] * exp(largest[c])``, both float64 (n_chunks, n_columns).
+    """
+    n_columns = table.shape[1]
+    for chunk in range(first_chunk, last_chunk):
+        begin, end = chunk * rows, min((chunk + 1) * rows, len(table))
+        highest, sums = np.full(n_columns, np.float32(-np.inf)), np.zeros(n_columns)
+        for r in range(begin, end):
+            for k in range(n_columns):
+                highest[k] = max(highest[k], table[r, k])
+        for r in range(begin, end):
+            for k in range(n_columns):
+                sums[k] += exp32(table[r, k] - highest[k])
+        for k in range(n_columns):
+            largest[chunk, k] = highest[k]
+            total[chunk, k] = sums[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_contexts(
+    first_chunk,
+    last_chunk,
+    chunk_start,
+    cluster_of_group,
+    dense,
+    bags,
+    groups_in_cluster,
+    statistics,
+    categories,
+    totals,
+):
+    """Count the groups of some chunks and sum their contexts by cluster.
+
+    Parameters
+    ----------
+    groups_in_cluster : int32 (cluster slots,)
+        Added to, like ``categories`` int32 (categories, cluster slots) and ``totals`` int64
+        (cluster slots, bags): integers add up in any order.
+    statistics : float64 (n_chunks, cluster slots, dense statistics)
+        One sum per chunk, so that the total is the same for any number of threads.
+    """
+    for chunk in range(first_chunk, last_chunk):
+        sums = statistics[chunk]
+        sums[:] = 0.0
+        for j in range(chunk_start[chunk], chunk_start[chunk + 1]):
+            k = cluster_of_group[j]
+            groups_in_cluster[k] += 1
+            add_dense(j, JOIN, dense, sums[k])
+            for c in range(bags.concentration.size):
+                for e in range(bags.start[c, j], bags.start[c, j + 1]):
+                    categories[bags.category[e], k] += bags.count[e]
+                    totals[k, c] += bags.count[e]

@@ -24,7 +24,7 @@ from mcsquared.kernels.cpu.group_state import (
     weigh_clusters,
 )
 from mcsquared.kernels.cpu.special import add_log
-from mcsquared.kernels.rng import BLOCK, fill_uniforms, uniform
+from mcsquared.kernels.rng import BLOCK, fill_uniforms, uniform, uniform_of
 
 # Every step of an iteration has its own number, so that no two draws share one.
 START, TOPICS, CLUSTER, PROPOSAL, FILLING, ACCEPTANCE = range(6)
@@ -43,7 +43,7 @@ def add_probabilities(log_cluster, log_total):
 @njit(cache=True, error_model="numpy")
 def fill_numbers(numbers, n, key, step):
     """Write the first ``n`` random numbers of a step; ``key`` is (seed, key, iteration)."""
-    fill_uniforms(numbers, (n + BLOCK - 1) // BLOCK, *key, step, 0)
+    fill_uniforms(numbers, (n + BLOCK - 1) // BLOCK, key, step, 0)
 
 
 @njit(cache=True, error_model="numpy")
@@ -114,12 +114,12 @@ def move_together(
     A cluster from ``log_start`` is proposed, and topics are drawn sequentially. Target over
     proposal is p(z) / start(z) times the product of the sums that the topics were drawn from.
     """
-    other = draw_cluster(log_start, scratch, uniform(*key, PROPOSAL, 0, 0))
+    other = draw_cluster(log_start, scratch, uniform_of(key, PROPOSAL, 0, 0))
     proposed = log_prior[other] - log_start[other]
     proposed += fill_sequentially(spare, other, clusters, tokens, rows, True, numbers, key)
     current = log_prior[k] - log_start[k]
     current += fill_sequentially(state, k, clusters, tokens, rows, False, numbers, key)
-    if math.log(uniform(*key, ACCEPTANCE, 0, 0)) >= proposed - current:
+    if math.log(uniform_of(key, ACCEPTANCE, 0, 0)) >= proposed - current:
         return k
     state.topic[: rows.size] = spare.topic[: rows.size]
     state.counts[:] = spare.counts

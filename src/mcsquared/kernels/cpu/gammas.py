@@ -20,26 +20,17 @@ from mcsquared.kernels.rng import (
     fill_uniforms,
     fill_uniforms_at,
     four_words,
-    place_of,
+    last_word,
     uniform,
     unit,
 )
-
-__all__ = [
-    "CELLS",
-    "ROWS",
-    "add_columns",
-    "draw_gamma_rows",
-    "draw_gamma_rows_at",
-    "log_gamma_draw",
-    "log_gamma_of_cell",
-]
 
 F = np.float32
 CELLS = BLOCK // 2  # cells that take their first two numbers from one block
 ROUNDING = F(1e-6)  # more than a test in floats is off
 NOTHING = F(1e-20)  # less than this is 0: floats so small would multiply to ones that are slow
-ROWS = 8  # of the table at a time: their scratch space stays in the nearest cache
+ROWS = 8  # of the table at a time: their scratch arrays stay in the first-level cache
+SMALLEST_SHAPE = 1e-290  # a smaller one would draw −∞ for a whole row of shares
 
 
 @njit(cache=True, inline="always", fastmath={"contract"})
@@ -138,12 +129,11 @@ def finish(out, first, number, cells, shapes, n, small, step, key, in_logs, scra
     ``small`` says that all shapes are the first of them and below 1, and that ``scratch`` has the
     numbers of attempt 0.
     """
-    seed, chain, sweep = key
     numbers, values, stands = scratch
     attempt = 0
     while n > 0:
         if attempt > 0 or not small:
-            fill_uniforms_at(cells, n, number, seed, chain, sweep, step, attempt, numbers)
+            fill_uniforms_at(cells, n, number, key, step, attempt, numbers)
         if small:
             try_list_small(numbers, n, shapes[0], in_logs, values, stands)
         else:
@@ -161,17 +151,7 @@ def finish(out, first, number, cells, shapes, n, small, step, key, in_logs, scra
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_gamma_rows(
-    first_row, last_row, n_columns, counts, shape, step, seed, chain, sweep, in_logs, out
-):
-    """Draw the rows of a table whose first row has the first numbers, see `draw_gamma_rows_at`."""
-    draw_gamma_rows_at(
-        0, first_row, last_row, n_columns, counts, shape, step, seed, chain, sweep, in_logs, out
-    )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def draw_gamma_rows_at(
-    number, first_row, last_row, n_columns, counts, shape, step, seed, chain, sweep, in_logs, out
+    first_row, last_row, n_columns, counts, shape, step, key, in_logs, out, first_number=0
 ):
     """Draw out[r, c] ~ Gamma(shape + counts[r, c]) for the rows, or the logarithms of such.
 
@@ -180,9 +160,6 @@ def draw_gamma_rows_at(
 
     Parameters
     ----------
-    number : int
-        Rows whose numbers come before those of row 0, a multiple of `ROWS`: tables that are drawn
-        by one step share no numbers.
     first_row : int
         A multiple of `ROWS`.
     n_columns : int
@@ -192,6 +169,9 @@ def draw_gamma_rows_at(
     shape : float
         Above 0.
     out : float32 (n_rows × n_columns,)
+    first_number : int
+        Rows whose random numbers precede those of row 0, a multiple of `ROWS`: tables drawn by the
+        same step share no numbers.
     """
     n_most = ROWS * n_columns + N_LANES
     held, listed = np.zeros(n_most, np.int64), np.zeros(n_most, np.int64)
@@ -203,14 +183,13 @@ def draw_gamma_rows_at(
         np.empty(n_most, np.float32),
         np.empty(n_most, np.int32),
     )
-    key = (seed, chain, sweep)
     small = shape < 1.0
     for row in range(first_row, last_row, ROWS):
-        first, first_number = row * n_columns, (number + row) * n_columns
+        first, number = row * n_columns, (first_number + row) * n_columns
         n = (min(last_row, row + ROWS) - row) * n_columns
         if small:
             n_blocks = (n + CELLS - 1) // CELLS
-            fill_uniforms(numbers, n_blocks, seed, chain, sweep, step, first_number // CELLS)
+            fill_uniforms(numbers, n_blocks, key, step, number // CELLS)
             try_all_low(out, first, n, float32(shape), numbers, in_logs, unsure)
         n_held = n_listed = 0
         for block in range(0, n, N_LANES):
@@ -232,7 +211,7 @@ def draw_gamma_rows_at(
                 held[n_held] = cell
                 shapes[n_held] = float32(shape + counts[first + cell])
                 n_held += 1
-        at = (first, first_number)
+        at = (first, number)
         take_numbers(listed, n_listed, numbers, scratch[0])
         finish(out, *at, listed, same, n_listed, True, step, key, in_logs, scratch)
         finish(out, *at, held, shapes, n_held, False, step + 1, key, in_logs, scratch)
@@ -292,17 +271,17 @@ def log_try_large(u, turns, accept, shape):
 
 
 @njit(cache=True, error_model="numpy")
-def log_gamma_of_cell(cell, count, shape, step, seed, chain, sweep):
+def log_gamma_of_cell(cell, count, shape, step, key):
     """Return the log of what `draw_gamma_rows` draws for a cell, from the same numbers.
 
     For columns whose variates are all so small that floats do not hold their proportions.
     """
-    seed, chain, sweep = uint64(seed), uint64(chain), uint64(sweep)
+    seed, chain, sweep = uint64(key[0]), uint64(key[1]), uint64(key[2])
     if count > 0 or shape >= 1.0:
         attempt = 0
         while True:
-            place = place_of(step + 1, attempt)
-            words = four_words(uint64(cell), sweep, place, seed, chain)
+            last = last_word(step + 1, attempt)
+            words = four_words(uint64(cell), sweep, last, seed, chain)
             value, stands = log_try_large(
                 float(unit(words[0])), float(unit(words[1])), float(unit(words[2])), shape + count
             )
@@ -310,12 +289,44 @@ def log_gamma_of_cell(cell, count, shape, step, seed, chain, sweep):
                 return value
             attempt += 1
     numbers = np.empty(BLOCK, np.float32)
-    fill_uniforms(numbers, 1, seed, chain, sweep, step, cell // CELLS)
+    fill_uniforms(numbers, 1, key, step, cell // CELLS)
     i = cell % CELLS
     value, stands = log_try_small(float(numbers[i]), float(numbers[i + CELLS]), shape)
     attempt = 1
     while not stands:
-        words = four_words(uint64(cell), sweep, place_of(step, attempt), seed, chain)
+        words = four_words(uint64(cell), sweep, last_word(step, attempt), seed, chain)
         value, stands = log_try_small(float(unit(words[0])), float(unit(words[1])), shape)
         attempt += 1
     return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_log_shares(first, last, prior, counts, key, step, out):
+    """Draw log τ_k with τ_k ~ Dir(prior + counts_k) for the rows ``first:last``.
+
+    Parameters
+    ----------
+    prior : float64 (topic slots,)
+        A slot without weight and without counts has no share: −∞.
+    counts : int32 (cluster slots, topic slots)
+    out : float64 (cluster slots, topic slots)
+    """
+    n_slots = prior.size
+    for k in range(first, last):
+        largest = -math.inf
+        for m in range(n_slots):
+            shape = prior[m] + counts[k, m]
+            value = -math.inf
+            if shape > 0.0:
+                # 2²⁰ topics at most: the index of a cell must not change when slots are added
+                index = (np.int64(k) << 20) + m
+                shape = max(shape, SMALLEST_SHAPE)
+                value = log_gamma_draw(shape, key[0], key[1], key[2], step, index)
+            out[k, m] = value
+            largest = max(largest, value)
+        total = 0.0
+        for m in range(n_slots):
+            total += math.exp(out[k, m] - largest)
+        shift = largest + math.log(total)
+        for m in range(n_slots):
+            out[k, m] -= shift

@@ -1,30 +1,28 @@
-"""Clusters of groups when all groups of a cluster share one mixture: topics are summed out.
+"""Clusters of groups of words when all groups of a cluster share one mixture (λ = ∞).
 
-With P = τψ, log p(z_j = k) = log π_k + contexts + Σ_w n_jw log P_kw: one sparse row times a dense
-table, in registers. The table holds log P less its mean over the clusters, because only differences
-between clusters matter and smaller numbers round less.
+Topics are summed out. With P = τψ, log p(z_j = k) = log π_k + contexts + Σ_w n_jw log P_kw: one
+sparse row times a dense table, in registers. The table is log P minus its mean over the clusters,
+because only differences between clusters matter and smaller numbers have smaller rounding errors.
 """
 
 import numpy as np
 from numba import float32, njit
 
+from mcsquared.kernels.cpu.contexts import add_context_scores
 from mcsquared.kernels.cpu.fast_math import log32
-from mcsquared.kernels.cpu.given_contexts import add_context_scores
 from mcsquared.kernels.cpu.lanes import N_LANES, add_product, element, fill, load, store
 from mcsquared.kernels.cpu.special import pick
-from mcsquared.kernels.rng import Step, uniform
-
-__all__ = ["add_word_scores", "draw_clusters_of_words", "tabulate_log_mixtures"]
+from mcsquared.kernels.rng import Step, uniform_of
 
 F = np.float32
 CLUSTERS = int(Step.CLUSTERS)
-SMALLEST = F(1e-37)  # a sum below it is as good as nothing beside the other clusters
-BETWEEN_SUMS = 128  # products added as floats before the sum moves on to doubles
+SMALLEST = F(1e-37)  # added to every sum: the logarithm of 0 stays finite
+BETWEEN_SUMS = 128  # products added as floats before their sum is added as a double
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
-    """Tabulate log Σ_m weights[w, m] shares[m, k], less its mean over k.
+    """Tabulate log Σ_m weights[w, m] shares[m, k], minus its mean over k.
 
     Parameters
     ----------
@@ -46,7 +44,7 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
             for k in range(n_clusters):
                 logs[k] = log32(logs[k] + SMALLEST)
             total = F(0.0)
-            for k in range(n_clusters):  # apart, because sums in order are no vector's
+            for k in range(n_clusters):  # a loop of its own: sums in order are not vectorised
                 total += logs[k]
             mean = total / float32(n_clusters)
             means[w + r] = mean
@@ -54,9 +52,25 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
                 row[k] = logs[k] - mean
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def tabulate_mixtures(first_word, last_word, weights, shares, table):
+    """Tabulate Σ_m weights[w, m] shares[m, k]: float32 (n_words, cluster slots).
+
+    ``weights`` and ``shares`` are flat, as in `tabulate_log_mixtures`.
+    """
+    n_words, n_clusters = table.shape
+    sums = np.empty(4 * n_clusters, np.float32)
+    for w in range(first_word, last_word, 4):
+        n = min(4, last_word - w)
+        multiply_four(w, n, weights, shares, weights.size // n_words, n_clusters, sums)
+        for r in range(n):
+            for k in range(n_clusters):
+                table[w + r, k] = sums[r * n_clusters + k]
+
+
 @njit(cache=True, error_model="numpy")
 def multiply_four(w, n, weights, shares, n_topics, n_clusters, sums):
-    """Write the products of four words' rows (the last again where there are fewer)."""
+    """Write the products of four words' rows; the last is repeated where there are fewer."""
     row0 = w * n_topics
     row1, row2, row3 = (
         row0 + min(1, n - 1) * n_topics,
@@ -112,43 +126,37 @@ def add_word_scores(first, last, word, count, table, part, scores):
 def draw_clusters_of_words(
     first_chunk,
     last_chunk,
-    chunk_start,
-    entry_start,
-    entry_word,
-    entry_count,
+    groups,
+    entries,
     table,
     log_weights,
-    dense,
-    bags,
     contexts,
-    seed,
-    chain,
-    sweep,
-    first_group,
+    key,
     cluster_of_group,
 ):
     """Draw z_j for the groups of some chunks, topics summed out.
 
     Parameters
     ----------
-    entry_start, entry_word, entry_count
-        Rows of the (groups × words) counts.
+    groups : Groups
+    entries : Entries
+        Words of each group with their counts.
     table : float32 (n_words × cluster slots,)
         From `tabulate_log_mixtures`.
     log_weights : float64 (cluster slots,)
         log π_k; −∞ where a slot may not be used.
-    first_group : int
-        Groups of the corpus before these: random numbers are those of the whole.
+    contexts : GivenContexts
+    key : Key
     """
     n_clusters = log_weights.size
+    dense, bags, parameters = contexts
+    start, word, count = entries
     scores, part = np.empty(n_clusters), np.empty(n_clusters, np.float32)
     statistics = np.empty(dense.stat_start[-1])
-    for j in range(chunk_start[first_chunk], chunk_start[last_chunk]):
+    for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         for k in range(n_clusters):
             scores[k] = log_weights[k]
-        add_context_scores(j, dense, bags, contexts, statistics, scores)
-        add_word_scores(
-            entry_start[j], entry_start[j + 1], entry_word, entry_count, table, part, scores
-        )
-        u = uniform(seed, chain, sweep, CLUSTERS, first_group + j, 0)
+        add_context_scores(j, dense, bags, parameters, statistics, scores)
+        add_word_scores(start[j], start[j + 1], word, count, table, part, scores)
+        u = uniform_of(key, CLUSTERS, groups.first_group + j, 0)
         cluster_of_group[j] = pick(scores, n_clusters, u)

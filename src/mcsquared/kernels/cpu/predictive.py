@@ -1,7 +1,7 @@
 """Predictive densities of the families with few statistics, parameters integrated out.
 
 A *row* of statistics belongs to a cluster or a topic. It is prepared once after each change, and
-then asked for the density of many observations. Layouts follow `mcsquared.families`:
+then used for the densities of many observations. Layouts follow `mcsquared.families`:
 
 =====================  ====================  ===============================  ==================
 kind                   statistics            parameters                       prepared
@@ -21,15 +21,8 @@ from numba import njit
 
 from mcsquared.kernels.cpu.special import HALF_LOG_TWO_PI, log_gamma
 
-__all__ = [
-    "KINDS",
-    "add_observation",
-    "add_observations",
-    "log_predictive",
-    "prepare",
-    "prepared_size",
-]
-
+# Typed: functions that take a literal are compiled once more for it.
+JOIN, LEAVE = np.int64(1), np.int64(-1)
 GAUSSIAN, MULTIVARIATE_GAUSSIAN, BERNOULLI, POISSON = 0, 1, 2, 3
 KINDS = {
     "gaussian": GAUSSIAN,
@@ -40,7 +33,7 @@ KINDS = {
 
 
 def prepared_size(kind: int, parameters: np.ndarray) -> int:
-    """Return how many numbers a prepared row takes."""
+    """Return the length of a prepared row."""
     if kind == MULTIVARIATE_GAUSSIAN:
         d = int(parameters[0])
         return 3 + 2 * d + d * d
@@ -49,7 +42,7 @@ def prepared_size(kind: int, parameters: np.ndarray) -> int:
 
 @njit(cache=True, error_model="numpy")
 def add_observation(kind, stats, x, sign):
-    """Add (sign 1) or take out (sign -1) one observation."""
+    """Add (sign 1) or remove (sign -1) one observation."""
     stats[0] += sign
     if kind == GAUSSIAN:
         stats[1] += sign * x[0]
@@ -66,14 +59,14 @@ def add_observation(kind, stats, x, sign):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_observations(kind, values, row_of_value, stats):
-    """Add every observation to its row, one after another."""
+    """Add every observation to its row in their order."""
     for i in range(values.shape[0]):
         add_observation(kind, stats[row_of_value[i]], values[i], 1)
 
 
 @njit(cache=True, error_model="numpy")
 def prepare(kind, parameters, stats, prepared):
-    """Turn statistics into what `log_predictive` reads."""
+    """Write the row that `log_predictive` reads."""
     if kind == GAUSSIAN:
         prepare_gaussian(parameters, stats, prepared)
     elif kind == MULTIVARIATE_GAUSSIAN:
@@ -155,7 +148,7 @@ def cholesky(matrix, d):
             for c in range(b):
                 value -= matrix[a * d + c] * matrix[b * d + c]
             if a == b:
-                # Rounding alone can push a pivot below 0: the prior's scale keeps it positive.
+                # A pivot is below 0 by rounding only: the prior's scale is positive definite.
                 pivot = math.sqrt(max(value, 1e-300))
                 matrix[a * d + a] = pivot
                 log_determinant += 2.0 * math.log(pivot)

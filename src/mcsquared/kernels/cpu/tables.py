@@ -7,23 +7,11 @@ from mcsquared.kernels.cpu.lanes import N_LANES, nonzero, trailing_zeros
 from mcsquared.kernels.cpu.special import crt, log_rising
 from mcsquared.kernels.rng import Step
 
-__all__ = [
-    "count_cells",
-    "count_pairs",
-    "draw_table_counts",
-    "log_joint_of_counts",
-    "log_joint_of_words",
-    "log_rising_of_lengths",
-    "open_first_tables",
-    "sort_by_word",
-    "sparse_columns",
-]
-
 TABLES = int(Step.TABLES)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_table_counts(customers, concentration, seed, chain, sweep, first_row=0):
+def draw_table_counts(customers, concentration, key, first_row=0):
     """Draw q_km ~ CRT(c_km, a_m) for every cell.
 
     Parameters
@@ -44,7 +32,7 @@ def draw_table_counts(customers, concentration, seed, chain, sweep, first_row=0)
                 # 2²⁰ dishes at most: the index of a cell must not change when slots are added
                 index = ((first_row + k) << 20) + m
                 tables[k, m] = crt(
-                    customers[k, m], concentration[m], seed, chain, sweep, TABLES, index
+                    customers[k, m], concentration[m], key[0], key[1], key[2], TABLES, index
                 )
     return tables
 
@@ -57,11 +45,11 @@ def count_pairs(rows, columns, table):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_cells(entry_start, entry_word, entry_count, cluster_of_group, cells):
+def count_cells(entries, cluster_of_group, cells):
     """Add the tokens of all groups to ``cells`` (n_words, cluster slots)."""
     for j in range(cluster_of_group.size):
-        for e in range(entry_start[j], entry_start[j + 1]):
-            cells[entry_word[e], cluster_of_group[j]] += entry_count[e]
+        for e in range(entries.start[j], entries.start[j + 1]):
+            cells[entries.column[e], cluster_of_group[j]] += entries.count[e]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

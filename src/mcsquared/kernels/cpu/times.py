@@ -77,6 +77,7 @@ def density_at(prepared, t):
 def start_times(times):
     """Prepare every occupied component; return whether some topic has no empty slot left."""
     prepare_gaussian(times.parameters, np.zeros(3), times.prior)
+    times.density_time[0] = math.nan
     full = False
     for m in range(times.density.shape[0]):
         full |= is_full(times.statistics[m])

@@ -15,7 +15,7 @@ from numba import njit
 
 from mcsquared.kernels.cpu.lanes import prefetch
 from mcsquared.kernels.cpu.times import begin_group, join_component, leave_component, start_times
-from mcsquared.kernels.rng import Step, uniform
+from mcsquared.kernels.rng import Step, uniform_of
 
 UNROLLED = 8  # slots whose sums run side by side
 AHEAD = 4  # tokens: the row of a word comes from slow memory and takes about as long to arrive
@@ -127,9 +127,9 @@ def close_topic(m, unused, topic_weights, log_unused):
 
 
 @njit(cache=True, error_model="numpy")
-def open_topic(m, i, unused, eta, topic_weights, log_unused, seed, chain, sweep):
+def open_topic(m, i, unused, eta, topic_weights, log_unused, key):
     """Give a new topic a part b ~ Beta(1, η) of the unused weight; return what is left of it."""
-    log_rest = math.log(uniform(seed, chain, sweep, BIRTHS, i, 0)) / eta  # log(1 − b)
+    log_rest = math.log(uniform_of(key, BIRTHS, i, 0)) / eta  # log(1 − b)
     topic_weights[m] = -math.expm1(log_rest) * unused
     log_unused[0] += log_rest
     return math.exp(log_unused[0])
@@ -152,9 +152,7 @@ def resample_word_topics(
     tokens_in_topic,
     topic_weights,
     log_unused,
-    seed,
-    chain,
-    sweep,
+    key,
     times=None,
 ):
     """Draw the topic of every token from ``first_token`` on and update the counts.
@@ -179,6 +177,7 @@ def resample_word_topics(
         ε_m; 0 in an empty slot.
     log_unused : float64 (1,)
         log ε_new.
+    key : Key
     times : Times, optional
         Times of the groups and components of the topics; compiled away where there are none.
 
@@ -237,19 +236,17 @@ def resample_word_topics(
             fresh = v * unused / n_words * new_density
             if max_topics >= 0 and n_active >= max_topics:
                 fresh = 0.0
-            threshold = uniform(seed, chain, sweep, TOPICS, i, 0) * (total + fresh)
+            threshold = uniform_of(key, TOPICS, i, 0) * (total + fresh)
             if threshold >= total and (fresh > 0.0 or total == 0.0):
                 m = free_slot(tokens_in_topic)
                 n_slots = max(n_slots, (m // UNROLLED + 1) * UNROLLED)
-                unused = open_topic(
-                    m, i, unused, eta, topic_weights, log_unused, seed, chain, sweep
-                )
+                unused = open_topic(m, i, unused, eta, topic_weights, log_unused, key)
                 n_active += 1
                 weighed = -1
             else:
                 m = pick_slot(product, n_slots, lanes, threshold)
             if times is not None:
-                u = uniform(seed, chain, sweep, TOPICS, i, 1)
+                u = uniform_of(key, TOPICS, i, 1)
                 full = join_component(i, j, m, new_density, u, times)
             topic_of_token[i] = m
             counts[m] += 1

@@ -17,21 +17,15 @@ import numpy as np
 from numba import njit
 
 from mcsquared.kernels.cpu.fast_math import exponentials
-from mcsquared.kernels.cpu.predictive import add_observation
+from mcsquared.kernels.cpu.predictive import JOIN, add_observation
 from mcsquared.kernels.cpu.special import add_log, pick
 from mcsquared.kernels.cpu.vector_likelihood import fold_statistics, weighted_sum
-from mcsquared.kernels.rng import uniform
+from mcsquared.kernels.rng import Step, uniform_of
 
-__all__ = [
-    "draw_vector_topics",
-    "score_vector_groups",
-    "sweep_vector_groups",
-]
+TOPICS = int(Step.TOPICS)
 
 # Sums of weights below this are computed in logarithms: terms that underflowed may be most of them.
 TINY = 1e-280
-
-JOIN = np.int64(1)
 
 
 class Workspace(NamedTuple):
@@ -200,50 +194,40 @@ def record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics):
 def draw_vector_topics(
     first_chunk,
     last_chunk,
-    chunk_start,
-    group_start,
+    groups,
     tokens,
     log_tau,
     cluster_of_group,
     topic_of_token,
     topics_in_cluster,
     topic_statistics,
-    seed,
-    chain,
-    sweep,
-    step,
-    first_token,
+    key,
 ):
     """Draw the topic of every token given its group's cluster (λ = ∞).
 
     Parameters
     ----------
     first_chunk, last_chunk : int
-    chunk_start : int64 (n_chunks + 1,)
-        Groups of chunk ``c`` are ``chunk_start[c]:chunk_start[c + 1]``.
-    group_start : int64 (n_groups + 1,)
+    groups : Groups
     tokens : VectorTokens
     log_tau : float64 (cluster slots, topic slots)
     cluster_of_group : int32 (n_groups,)
     topic_of_token : uint16 (n_tokens,)
         Output.
     topics_in_cluster : int32 (cluster slots, topic slots)
-        Added to; a table of this call's own.
+        Counts are added to it.
     topic_statistics : float64 (last_chunk − first_chunk, topic slots, n_stats)
-        Added to, each chunk apart, so that sums do not depend on who visited which chunk.
-    seed, chain, sweep, step
-        Of the random numbers; a token takes the one with its number in the corpus.
-    first_token : int
-        Tokens of the corpus before these.
+        Statistics of each chunk are added to it, so that sums do not depend on threads.
+    key : Key
     """
     work = make_workspace(tokens, log_tau)
     tau = np.exp(log_tau)
     for c in range(first_chunk, last_chunk):
         statistics = topic_statistics[c - first_chunk]
-        for j in range(chunk_start[c], chunk_start[c + 1]):
+        for j in range(groups.chunk_start[c], groups.chunk_start[c + 1]):
             k = np.int64(cluster_of_group[j])
-            for i in range(group_start[j], group_start[j + 1]):
-                u = uniform(seed, chain, sweep, step, first_token + i, 0)
+            for i in range(groups.start[j], groups.start[j + 1]):
+                u = uniform_of(key, TOPICS, groups.first_token + i, 0)
                 m = pick_topic(token_row(tokens, i, work), tau[k], log_tau[k], 0.0, work, u)
                 record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics)
 
@@ -252,8 +236,7 @@ def draw_vector_topics(
 def sweep_vector_groups(
     first_chunk,
     last_chunk,
-    chunk_start,
-    group_start,
+    groups,
     tokens,
     log_tau,
     lam,
@@ -261,11 +244,7 @@ def sweep_vector_groups(
     topic_of_token,
     topics_in_cluster,
     topic_statistics,
-    seed,
-    chain,
-    sweep,
-    step,
-    first_token,
+    key,
 ):
     """Draw the topic of every token given the other tokens of its group (λ finite).
 
@@ -278,27 +257,21 @@ def sweep_vector_groups(
     count = np.empty(log_tau.shape[1], np.int64)
     for c in range(first_chunk, last_chunk):
         statistics = topic_statistics[c - first_chunk]
-        for j in range(chunk_start[c], chunk_start[c + 1]):
+        for j in range(groups.chunk_start[c], groups.chunk_start[c + 1]):
             k = np.int64(cluster_of_group[j])
-            begin_group(group_start[j], group_start[j + 1], topic_of_token, count)
+            count[:] = 0
+            for i in range(groups.start[j], groups.start[j + 1]):
+                count[topic_of_token[i]] += 1
             for m in range(share.size):
                 share[m] = lam * tau[k, m]
                 prior[m] = count[m] + share[m]
-            for i in range(group_start[j], group_start[j + 1]):
+            for i in range(groups.start[j], groups.start[j + 1]):
                 old = topic_of_token[i]
                 count[old] -= 1
                 prior[old] = count[old] + share[old]  # not by subtraction, which leaves a residue
-                u = uniform(seed, chain, sweep, step, first_token + i, 0)
+                u = uniform_of(key, TOPICS, groups.first_token + i, 0)
                 row = token_row(tokens, i, work)
                 m = pick_topic(row, prior, log_tau[k], math.log(lam), work, u)
                 count[m] += 1
                 prior[m] = count[m] + share[m]
                 record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics)
-
-
-@njit(cache=True, error_model="numpy")
-def begin_group(first_token, last_token, topic_of_token, count):
-    """Count the topics of one group."""
-    count[:] = 0
-    for i in range(first_token, last_token):
-        count[topic_of_token[i]] += 1

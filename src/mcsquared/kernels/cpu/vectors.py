@@ -17,7 +17,7 @@ from mcsquared.kernels.cpu.predictive import (
 )
 from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.cpu.tokens import TOPICS, close_topic, free_slot, open_topic
-from mcsquared.kernels.rng import uniform
+from mcsquared.kernels.rng import uniform_of
 
 __all__ = ["rebuild_topics", "resample_vector_topics"]
 
@@ -50,9 +50,7 @@ def resample_vector_topics(
     tokens_in_topic,
     topic_weights,
     log_unused,
-    seed,
-    chain,
-    sweep,
+    key,
 ):
     """Draw the topic of every token from ``first_token`` on, counts and statistics kept in step.
 
@@ -105,10 +103,10 @@ def resample_vector_topics(
                 log_weights[n_choices] = weight + log_predictive(kind, prepared[m], values[i])
                 active[n_choices] = m
                 n_choices += 1
-            m = active[pick(log_weights, n_choices, uniform(seed, chain, sweep, TOPICS, i, 0))]
+            m = active[pick(log_weights, n_choices, uniform_of(key, TOPICS, i, 0))]
             if tokens_in_topic[m] == 0:
                 unused = math.exp(log_unused[0])
-                open_topic(m, i, unused, eta, topic_weights, log_unused, seed, chain, sweep)
+                open_topic(m, i, unused, eta, topic_weights, log_unused, key)
                 n_active += 1
             topic_of_token[i] = m
             row[m] += 1

@@ -33,7 +33,7 @@ def add_context_scores(j, n_clusters, contexts, scores):
     contexts : (statistics, bag_start, category, count, naturals, log_categories, extra)
         float64 (n_groups, statistics of dense contexts), 0 where a context is missing; bags as
         int64 (bags, n_groups + 1), int32 and int32 (n_entries,); and the parameters of
-        `mcsquared.kernels.cpu.given_contexts.ContextParameters`, the first two flat.
+        `mcsquared.kernels.cpu.contexts.ContextParameters`, the first two flat.
     scores : float64 (per_thread,)
     """
     statistics, bag_start, category, count, naturals, log_categories, extra = contexts

@@ -15,7 +15,7 @@ def translated(function, **names):
 
 
 four_words = translated(rng.four_words)
-place_of = translated(rng.place_of)
+last_word = translated(rng.last_word)
 unit = translated(rng.unit)
 open_unit = translated(rng.open_unit)
 
@@ -23,7 +23,7 @@ open_unit = translated(rng.open_unit)
 @cuda.jit(device=True)
 def random_words(seed, chain, sweep, step, index, attempt):
     """Return four random 32-bit words; ``attempt`` must be below 2¹⁶."""
-    place = place_of(step, attempt)
+    place = last_word(step, attempt)
     return four_words(uint64(index), uint64(sweep), place, uint64(seed), uint64(chain))
 
 

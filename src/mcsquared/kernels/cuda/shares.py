@@ -4,7 +4,7 @@ import math
 
 from numba import cuda, float32, int64
 
-from mcsquared.kernels.cpu.shares import SMALLEST_SHAPE
+from mcsquared.kernels.cpu.gammas import SMALLEST_SHAPE
 from mcsquared.kernels.cuda.launch import one_thread_each, one_warp_each
 from mcsquared.kernels.cuda.special import crt, log_gamma_draw
 from mcsquared.kernels.cuda.warp import largest, running_sum, shuffle, thread_of_warp, warp_of_grid

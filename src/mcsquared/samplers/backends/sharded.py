@@ -45,7 +45,7 @@ def sweep_shard(
         return labels, sums
     table = np.zeros((observations.n_words, given.slots[0]), np.int32)
     entries = observations.layout.words_of_group
-    count_cells(entries.start, entries.column, entries.count, labels.clusters, table)
+    count_cells(entries, labels.clusters, table)
     return labels, replace(sums, cell_table=table)
 
 

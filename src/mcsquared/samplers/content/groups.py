@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.given_contexts import sum_contexts
-from mcsquared.kernels.cpu.members import place_groups, tabulate_log_rising
+from mcsquared.kernels.cpu.contexts import GivenContexts, sum_contexts
+from mcsquared.kernels.cpu.varying_groups import resample_groups, tabulate_log_rising
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import python_families, vectors, words
 from mcsquared.samplers.content.python_families import GroupOrder, is_integrated
@@ -65,7 +65,8 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     most = max(min(TABULATED, TABLE_SIZE // base.size - 1, layout.longest), 1)
     rising = np.empty((n_slots, most + 1, n_clusters), np.float32)
     order = GroupOrder(task)
-    log_rising = np.zeros(len(order.bounds) - 1)
+    contexts = GivenContexts(observations.dense, observations.bags, given.contexts)
+    log_rising = np.zeros(len(order.groups.chunk_start) - 1)
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_rising(first, last, base, rising)
@@ -73,21 +74,15 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     def place(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
         for part in order.parts(first, last):
-            place_groups(
+            resample_groups(
                 *part,
-                order.bounds,
-                observations.group_start,
+                order.groups,
                 labels.topics,
                 base,
                 rising.reshape(-1),
-                layout.longest,
                 given.weights.log_clusters,
-                observations.dense,
-                observations.bags,
-                given.contexts,
-                *given.key,
-                observations.first_group,
-                observations.first_token,
+                contexts,
+                given.key,
                 labels.clusters,
                 topics,
                 tables,

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.kernels.cpu.given_contexts import draw_clusters_by_scores
+from mcsquared.kernels.cpu.contexts import GivenContexts, draw_clusters_by_scores
 from mcsquared.kernels.cpu.vector_likelihood import VectorTokens, given_tokens
 from mcsquared.kernels.cpu.vector_tokens import Workspace, pick_topic
 from mcsquared.kernels.rng import Step, uniform
@@ -192,8 +192,8 @@ class GroupOrder:
 
     Attributes
     ----------
-    bounds : int64 (n_parts + 1,)
-        Groups of part ``p`` are ``bounds[p]:bounds[p + 1]``.
+    groups : Groups
+        Those of the observations, or with a chunk for each group.
     threads : ThreadPool
     """
 
@@ -207,7 +207,10 @@ class GroupOrder:
             for context in observations.python_contexts
             if is_integrated(context)
         ]
-        self.bounds = np.arange(observations.n_groups + 1) if self._slots else self._chunk_start
+        self.groups = observations.groups
+        if self._slots:
+            single = np.arange(observations.n_groups + 1)
+            self.groups = self.groups._replace(chunk_start=single)
         self.threads = SINGLE_THREAD if self._slots else threads
 
     def parts(self, first_chunk: int, last_chunk: int) -> Iterator[tuple[int, int]]:
@@ -245,6 +248,7 @@ def draw_clusters_by_chunk(
     """
     observations, labels, given, _ = task
     chunk_start = observations.layout.chunk_start
+    contexts = GivenContexts(observations.dense, observations.bags, given.contexts)
 
     def place(first: int, last: int) -> None:
         for chunk in range(first, last):
@@ -253,16 +257,14 @@ def draw_clusters_by_chunk(
                 continue
             scores = score(begin, end)
             for part in order.parts(chunk, chunk + 1):
-                one, other = (order.bounds[bound] for bound in part)
+                one, other = (order.groups.chunk_start[bound] for bound in part)
                 draw_clusters_by_scores(
                     one,
                     other,
                     scores[one - begin : other - begin],
                     given.weights.log_clusters,
-                    observations.dense,
-                    observations.bags,
-                    given.contexts,
-                    *given.key,
+                    contexts,
+                    given.key,
                     observations.first_group,
                     labels.clusters,
                 )

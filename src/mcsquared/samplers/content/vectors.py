@@ -15,12 +15,9 @@ from mcsquared.kernels.cpu.vector_tokens import (
     score_vector_groups,
     sweep_vector_groups,
 )
-from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content import python_families
 from mcsquared.samplers.content.python_families import GroupOrder, draw_clusters_by_chunk
 from mcsquared.samplers.types import GroupTask
-
-TOPICS = int(Step.TOPICS)
 
 
 def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
@@ -40,7 +37,7 @@ def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw clusters with topics summed out, then the topic of every token: λ = ∞."""
     observations, labels, given, threads = task
-    bounds, log_shares = observations.layout.chunk_start, given.weights.log_shares
+    log_shares = given.weights.log_shares
     order = GroupOrder(task)
 
     def score(tokens: VectorTokens, first: int, last: int) -> NDArray[np.float64]:
@@ -55,16 +52,13 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
         draw_vector_topics(
             first,
             last,
-            bounds,
-            observations.group_start,
+            observations.groups,
             tokens,
             log_shares,
             *labels,
             topics,
             statistics,
-            *given.key,
-            TOPICS,
-            observations.first_token,
+            given.key,
         )
         return topics, statistics
 
@@ -87,17 +81,14 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
         sweep_vector_groups(
             first,
             last,
-            observations.layout.chunk_start,
-            observations.group_start,
+            observations.groups,
             tokens,
             given.weights.log_shares,
             given.lam,
             *labels,
             topics,
             statistics,
-            *given.key,
-            TOPICS,
-            observations.first_token,
+            given.key,
         )
         return statistics
 

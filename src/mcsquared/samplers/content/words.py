@@ -7,15 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.kernels.cpu.contexts import GivenContexts
 from mcsquared.kernels.cpu.lanes import N_LANES, aligned
-from mcsquared.kernels.cpu.members import count_words_in_topics, sweep_tokens
-from mcsquared.kernels.cpu.mixtures import draw_clusters_of_words, tabulate_log_mixtures
-from mcsquared.kernels.cpu.sparse_members import sweep_tokens_by_own_topics, tabulate_mixtures
+from mcsquared.kernels.cpu.mixtures import (
+    draw_clusters_of_words,
+    tabulate_log_mixtures,
+    tabulate_mixtures,
+)
+from mcsquared.kernels.cpu.varying_tokens import (
+    count_words_in_topics,
+    sweep_tokens,
+    sweep_tokens_by_group_topics,
+)
 from mcsquared.samplers.content.python_families import GroupOrder
 from mcsquared.samplers.content.shares import as_floats
 from mcsquared.samplers.types import GroupTask
 
-MANY_SLOTS = 512  # from here on, weighing a group's own topics first is faster
+MANY_SLOTS = 512  # from here on, weighing the topics of a group first is faster
 
 Floats = NDArray[np.float32]
 
@@ -29,6 +37,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     order = GroupOrder(task)
     table, means = aligned(n_words, n_slots), np.empty(n_words, np.float32)
     by_topic = np.ascontiguousarray(shares.T)
+    contexts = GivenContexts(observations.dense, observations.bags, given.contexts)
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_mixtures(
@@ -44,17 +53,12 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
         for part in order.parts(first, last):
             draw_clusters_of_words(
                 *part,
-                order.bounds,
-                layout.words_of_group.start,
-                layout.words_of_group.column,
-                layout.words_of_group.count,
+                order.groups,
+                layout.words_of_group,
                 table.reshape(-1),
                 given.weights.log_clusters,
-                observations.dense,
-                observations.bags,
-                given.contexts,
-                *given.key,
-                observations.first_group,
+                contexts,
+                given.key,
                 labels.clusters,
             )
 
@@ -99,17 +103,13 @@ def draw_from_all_topics(task: GroupTask, base: Floats) -> None:
             last,
             layout.order_start,
             layout.order,
-            observations.group_start,
+            observations.groups,
             observations.word,
             base,
             psi.reshape(-1),
-            layout.longest,
             blocks,
-            *given.key,
-            observations.first_group,
-            observations.first_token,
-            labels.clusters,
-            labels.topics,
+            given.key,
+            *labels,
         )
 
     threads.map(len(layout.order_start) - 1, visit)
@@ -127,22 +127,17 @@ def draw_group_topics_first(task: GroupTask, base: Floats) -> None:
         )
 
     def visit(first: int, last: int) -> None:
-        sweep_tokens_by_own_topics(
+        sweep_tokens_by_group_topics(
             first,
             last,
-            layout.chunk_start,
-            observations.group_start,
+            observations.groups,
             observations.word,
             base.shape[1],
             base.reshape(-1),
             psi.reshape(-1),
             table,
-            layout.longest,
-            *given.key,
-            observations.first_group,
-            observations.first_token,
-            labels.clusters,
-            labels.topics,
+            given.key,
+            *labels,
         )
 
     threads.map(len(row_bounds) - 1, tabulate)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.spreading import draw_first_topics
+from mcsquared.kernels.cpu.cells import draw_first_topics
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -87,7 +87,7 @@ class StartExtension:
                 labels.clusters,
                 given.shares,
                 given.content,
-                *given.key,
+                given.key,
                 int(Step.FIRST_TOPICS),
                 shard.first_token,
                 labels.topics,

@@ -206,7 +206,7 @@ def topics_of_seeds(
         layout.word_start,
         layout.token_by_word,
         weights.astype(np.float32).reshape(-1),
-        *key,
+        key,
         int(Step.TOPICS),
         topics,
     )

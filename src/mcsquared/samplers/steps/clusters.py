@@ -84,5 +84,5 @@ def _draw(first: int, last: int, scores: np.ndarray, sweep: Sweep, contexts: Con
         observations.bags,
         contexts,
         scores,
-        *sweep.key,
+        sweep.key,
     )

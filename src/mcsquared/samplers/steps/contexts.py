@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows_at
-from mcsquared.kernels.cpu.given_contexts import ContextParameters, sum_exponentials
+from mcsquared.kernels.cpu.contexts import ContextParameters, sum_exponentials
+from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.python_families import log_likelihood_of_groups
@@ -60,17 +60,17 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
         for bag, part in _chunks_of_bags(first_chunk, first, last):
             rows = slice(first_row[bag], first_row[bag + 1])
             of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
-            draw_gamma_rows_at(
-                first_number[bag] * ROWS,
+            draw_gamma_rows(
                 part.start * ROWS_OF_CHUNK,
                 min(part.stop * ROWS_OF_CHUNK, sizes[bag]),
                 counts.shape[1],
                 counts[rows].reshape(-1),
                 float(shapes[bag]),
                 int(Step.CATEGORIES),
-                *key,
+                key,
                 True,
                 logs[rows].reshape(-1),
+                first_number[bag] * ROWS,
             )
             sums = (largest[of_bag], total[of_bag])
             sum_exponentials(part.start, part.stop, ROWS_OF_CHUNK, logs[rows], *sums)

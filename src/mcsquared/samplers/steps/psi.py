@@ -43,7 +43,7 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Floats, NDArray[np.float64]]]:
             words.reshape(-1),
             beta,
             int(Step.CONTENT),
-            *key,
+            key,
             False,
             variates.reshape(-1),
         )
@@ -80,7 +80,7 @@ def draw_small_topics(
         cells = np.arange(len(words), dtype=np.int64) * words.shape[1] + m
         logs = np.array(
             [
-                log_gamma_of_cell(cell, n, beta, int(Step.CONTENT), *key)
+                log_gamma_of_cell(cell, n, beta, int(Step.CONTENT), key)
                 for cell, n in zip(cells, words[:, m], strict=True)
             ]
         )

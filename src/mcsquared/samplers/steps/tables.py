@@ -33,6 +33,6 @@ def draw_tables(
     concentration = np.ascontiguousarray(concentration, np.float64)
 
     def draw(first: int, last: int) -> NDArray[np.int32]:
-        return draw_table_counts(customers[first:last], concentration, *key, first)
+        return draw_table_counts(customers[first:last], concentration, key, first)
 
     return np.concatenate(threads.map(len(customers), draw))

@@ -47,7 +47,7 @@ def resample_topics_in_turn(sweep: Sweep) -> None:
                 counts.tokens_in_topic,
                 state.topic_weights,
                 state.log_unused,
-                *key,
+                key,
             )
         else:
             group, token = _resample_vector_topics(
@@ -91,7 +91,7 @@ def _resample_vector_topics(
         counts.tokens_in_topic,
         state.topic_weights,
         state.log_unused,
-        *key,
+        key,
     )
     counts.topic_statistics[:] = 0.0
     add_observations(kind, observations.values, state.topic_of_token, counts.topic_statistics)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.shares import draw_log_shares
+from mcsquared.kernels.cpu.gammas import draw_log_shares
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.steps.concentrations import draw_topic_weights
 from mcsquared.samplers.types import Sweep, Weights
@@ -78,7 +78,7 @@ def draw_shares(sweep: Sweep, topics: NDArray[np.float64]) -> NDArray[np.float64
     log_shares = np.empty(tables.shape)
 
     def draw(first: int, last: int) -> None:
-        draw_log_shares(first, last, prior, tables, *sweep.key, step, log_shares)
+        draw_log_shares(first, last, prior, tables, sweep.key, step, log_shares)
 
     sweep.threads.map(len(tables), draw, is_small=tables.size < FEW_CELLS)
     return log_shares

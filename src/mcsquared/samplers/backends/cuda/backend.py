@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.given_contexts import ContextParameters
+from mcsquared.kernels.cpu.contexts import ContextParameters
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
 from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros

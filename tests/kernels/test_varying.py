@@ -7,22 +7,27 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
+from mcsquared.kernels.cpu import groups as kernel_groups
+from mcsquared.kernels.cpu.contexts import GivenContexts
 from mcsquared.kernels.cpu.lanes import N_LANES
-from mcsquared.kernels.cpu.members import (
+from mcsquared.kernels.cpu.mixtures import tabulate_mixtures
+from mcsquared.kernels.cpu.varying_groups import (
     add_tables,
-    count_words_in_topics,
-    place_groups,
+    resample_groups,
     score_topics,
-    sweep_tokens,
     tabulate_log_rising,
 )
-from mcsquared.kernels.cpu.sparse_members import sweep_tokens_by_own_topics, tabulate_mixtures
+from mcsquared.kernels.cpu.varying_tokens import (
+    count_words_in_topics,
+    sweep_tokens,
+    sweep_tokens_by_group_topics,
+)
 from mcsquared.observations.layout import Layout
 from tests.kernels.test_mixtures import N_GROUPS, Contexts
 
 F = np.float32
 N_SLOTS, N_CLUSTERS, N_WORDS = 32, 16, 10
-PLACE = (5, 1, 7)  # seed, chain, sweep
+KEY = (5, 1, 7)  # seed, chain, sweep
 
 
 class Groups:
@@ -42,6 +47,9 @@ class Groups:
     def layout(self):
         return Layout(self.start, self.word, N_WORDS)
 
+    def arrays(self, chunk_start):
+        return kernel_groups.Groups(self.start, chunk_start, self.layout.longest, 0, 0)
+
 
 def visit_all(groups, bounds, order, parts):
     topics = groups.topic.copy()
@@ -51,47 +59,40 @@ def visit_all(groups, bounds, order, parts):
             last,
             bounds,
             order,
-            groups.start,
+            groups.arrays(bounds),
             groups.word,
             groups.base,
             groups.psi.reshape(-1),
-            groups.layout.longest,
             (0,) * (N_SLOTS // N_LANES),
-            *PLACE,
-            0,
-            0,
+            KEY,
             groups.cluster,
             topics,
         )
     return topics
 
 
-def visit_own(groups, bounds, order, parts):
+def visit_group_topics(groups, bounds, order, parts):
     topics = groups.topic.copy()
     table, by_topic = np.zeros((N_WORDS, N_CLUSTERS), F), np.ascontiguousarray(groups.base.T)
     tabulate_mixtures(0, N_WORDS, groups.psi.reshape(-1), by_topic.reshape(-1), table)
     for first, last in pairwise(parts):
-        sweep_tokens_by_own_topics(
+        sweep_tokens_by_group_topics(
             first,
             last,
-            bounds,
-            groups.start,
+            groups.arrays(bounds),
             groups.word,
             N_SLOTS,
             groups.base.reshape(-1),
             groups.psi.reshape(-1),
             table,
-            groups.layout.longest,
-            *PLACE,
-            0,
-            0,
+            KEY,
             groups.cluster,
             topics,
         )
     return topics
 
 
-both_kernels = pytest.mark.parametrize("visit", [visit_all, visit_own])
+both_kernels = pytest.mark.parametrize("visit", [visit_all, visit_group_topics])
 
 
 @both_kernels
@@ -208,22 +209,16 @@ def test_groups_are_placed_and_counted_the_same_on_any_split():
         tokens, tables = (np.zeros(groups.base.shape, np.int32) for _ in range(2))
         log_likelihood = np.zeros(4)
         for first, last in pairwise(parts):
-            place_groups(
+            resample_groups(
                 first,
                 last,
-                bounds,
-                groups.start,
+                groups.arrays(bounds),
                 groups.topic,
                 groups.base,
                 rising.reshape(-1),
-                groups.layout.longest,
                 log_weights,
-                contexts.dense,
-                contexts.bags,
-                contexts.parameters,
-                *PLACE,
-                0,
-                0,
+                GivenContexts(contexts.dense, contexts.bags, contexts.parameters),
+                KEY,
                 clusters,
                 tokens,
                 tables,
@@ -233,8 +228,8 @@ def test_groups_are_placed_and_counted_the_same_on_any_split():
 
     clusters, tokens, tables, log_likelihood = expected = place([0, 4])
     for parts in ([0, 1, 4], [0, 1, 2, 3, 4]):
-        for found, wanted in zip(place(parts), expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        for found, whole in zip(place(parts), expected, strict=True):
+            np.testing.assert_array_equal(found, whole)
     held = np.zeros((N_GROUPS, N_SLOTS), int)
     np.add.at(held, (np.repeat(np.arange(N_GROUPS), np.diff(groups.start)), groups.topic), 1)
     np.testing.assert_array_equal(tokens, np.eye(N_CLUSTERS, dtype=int)[clusters].T @ held)

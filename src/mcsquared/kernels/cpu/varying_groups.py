@@ -1,0 +1,136 @@
+"""Clusters and table counts of groups that vary around their cluster (λ finite).
+
+    log p(z_j = k)  =  log π_k + contexts + Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km)
+
+given the topics of their tokens, then o_jm ~ CRT(n_jm, λτ_km) tables of each topic.
+"""
+
+import numpy as np
+from numba import float32, njit
+
+from mcsquared.kernels.cpu.contexts import add_context_scores
+from mcsquared.kernels.cpu.fast_math import log32
+from mcsquared.kernels.cpu.groups import empty_numbers, fill_group_numbers
+from mcsquared.kernels.cpu.lanes import N_LANES, add, fill, load, store
+from mcsquared.kernels.cpu.special import log_rising, pick
+from mcsquared.kernels.rng import Step, uniform_of
+
+F = np.float32
+CLUSTERS, GROUP_TABLES = int(Step.CLUSTERS), int(Step.GROUP_TABLES)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def tabulate_log_rising(first_topic, last_topic, base, table):
+    """Tabulate ln Γ(a + n) − ln Γ(a) with a = base[k, m]: table[m, n, k] for n up to its size.
+
+    A base of 0 stands for one too small for a float, and is replaced by the smallest.
+    """
+    n_clusters = base.shape[0]
+    a = np.empty(n_clusters, np.float32)
+    for m in range(first_topic, last_topic):
+        for k in range(n_clusters):
+            a[k] = max(base[k, m], F(1e-30))
+            table[m, 0, k] = F(0.0)
+        for n in range(table.shape[1] - 1):
+            for k in range(n_clusters):
+                table[m, n + 1, k] = table[m, n, k] + log32(a[k] + float32(n))
+
+
+@njit(cache=True, error_model="numpy")
+def score_topics(topics, counts, n_topics, base, rising, most, part):
+    """Write Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) over a group's topics to ``part`` (clusters,)."""
+    n_clusters = part.size
+    for k in range(0, n_clusters, N_LANES):
+        total = fill(F(0.0))
+        for t in range(n_topics):
+            n = min(counts[t], most)
+            total = add(total, load(rising, (topics[t] * (most + 1) + n) * n_clusters + k))
+        store(part, k, total)
+    for t in range(n_topics):
+        if counts[t] > most:
+            m, more = topics[t], counts[t] - most
+            for k in range(n_clusters):
+                a = max(float(base[k, m]), 1e-30)
+                part[k] += float32(log_rising(a + most, more))
+
+
+@njit(cache=True, error_model="numpy")
+def add_tables(topics, counts, n_topics, base, numbers, tables):
+    """Add o_m ~ CRT(n_m, base_m) to ``tables`` (topics,): a random number for each customer."""
+    at = 0
+    for t in range(n_topics):
+        m = topics[t]
+        a = base[m]
+        group_numbers = numbers[at : at + counts[t]]
+        opened = 1
+        for i in range(1, group_numbers.size):
+            opened += 1 if group_numbers[i] * (a + float32(i)) < a else 0
+        tables[m] += opened
+        at += counts[t]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def resample_groups(
+    first_chunk,
+    last_chunk,
+    groups,
+    topic_of_token,
+    base,
+    rising,
+    log_weights,
+    contexts,
+    key,
+    cluster_of_group,
+    topics_in_cluster,
+    tables_in_cluster,
+    log_likelihood,
+):
+    """Draw cluster and table counts of every group in some chunks, given its tokens' topics.
+
+    Parameters
+    ----------
+    groups : Groups
+    base : float32 (cluster slots, topic slots)
+        λ τ_km.
+    rising : float32 (topic slots × (n + 1) × cluster slots,)
+        From `tabulate_log_rising`.
+    log_weights : float64 (cluster slots,)
+        log π_k; −∞ where a slot may not be used.
+    contexts : GivenContexts
+    key : Key
+    topics_in_cluster, tables_in_cluster : int32 (cluster slots, topic slots)
+        Tokens c_km and tables O_km are added to them.
+    log_likelihood : float64 (n_chunks,)
+        Σ over the chunk's groups of Σ_m ln Γ(λτ + n_jm) − ln Γ(λτ), in the clusters drawn.
+    """
+    n_clusters, n_slots = base.shape
+    dense, bags, parameters = contexts
+    scores, part = np.empty(n_clusters), np.empty(n_clusters, np.float32)
+    statistics = np.empty(dense.stat_start[-1])
+    count, numbers = np.zeros(n_slots, np.int64), empty_numbers(groups)
+    topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
+    most = rising.size // base.size - 1
+    for chunk in range(first_chunk, last_chunk):
+        total = 0.0
+        for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
+            for i in range(groups.start[j], groups.start[j + 1]):
+                count[topic_of_token[i]] += 1
+            n_topics = 0
+            for m in range(n_slots):
+                if count[m] > 0:
+                    topics[n_topics] = m
+                    counts[n_topics] = count[m]
+                    count[m] = 0
+                    n_topics += 1
+            score_topics(topics, counts, n_topics, base, rising, most, part)
+            for k in range(n_clusters):
+                scores[k] = log_weights[k] + part[k]
+            add_context_scores(j, dense, bags, parameters, statistics, scores)
+            z = pick(scores, n_clusters, uniform_of(key, CLUSTERS, groups.first_group + j, 0))
+            cluster_of_group[j] = z
+            total += part[z]
+            fill_group_numbers(j, groups, key, GROUP_TABLES, numbers)
+            add_tables(topics, counts, n_topics, base[z], numbers, tables_in_cluster[z])
+            for t in range(n_topics):
+                topics_in_cluster[z, topics[t]] += counts[t]
+        log_likelihood[chunk] = total

@@ -1,0 +1,285 @@
+"""Topics of tokens in groups that vary around their cluster (λ finite), given the globals.
+
+A group's topic weights are integrated out, so its tokens are visited in turn,
+
+    p(l_ji = m)  ∝  (n_jm + λ τ_km) ψ_mw        n_jm without the token.
+
+Groups are independent of each other.
+"""
+
+import numpy as np
+from numba import float32, njit
+
+from mcsquared.kernels.cpu.groups import empty_numbers, fill_group_numbers
+from mcsquared.kernels.cpu.lanes import (
+    N_LANES,
+    add_at,
+    count_at_most,
+    lane,
+    load,
+    place_in_lane,
+    prefix_sums,
+    rows_of,
+    store,
+    store_rows,
+    weigh,
+)
+from mcsquared.kernels.cpu.thresholds import running_sums, topic_at
+from mcsquared.kernels.rng import Step
+
+F, LONG = np.float32, np.int64
+ONE = F(1.0)
+TOPICS = int(Step.TOPICS)
+
+
+@njit(cache=True, inline="always")
+def draw_token(counts, word, topic, u, base, factors, stride, sums, blocks):
+    """Draw the topic of one token; return the updated counts and the topic."""
+    counts = add_at(counts, topic, -ONE)
+    by_lane = prefix_sums(weigh(counts, base, 0, factors, word * stride, sums))
+    n = len(blocks) * N_LANES
+    store(sums, n + N_LANES, by_lane)
+    threshold = u * lane(by_lane, N_LANES - 1)
+    number = min(count_at_most(by_lane, threshold), N_LANES - 1)
+    # A block of zeros precedes the sums over lanes: the first lane has no sum before it. Sums over
+    # lanes are rounded differently: at an edge the rest could be negative.
+    rest = max(threshold - lane(load(sums, n + N_LANES - 1 + number), 0), F(0.0))
+    block = place_in_lane(sums, number, rest, blocks)
+    # By rounding, a threshold can lie beyond the last topic: then the token keeps its topic.
+    drawn = block * N_LANES + number if block < len(blocks) else topic
+    return add_at(counts, drawn, ONE), drawn
+
+
+@njit(cache=True, error_model="numpy")
+def begin_group(j, groups, key, base, cluster_of_group, topic_of_token, scratch):
+    """Count a group's topics, copy the row of its cluster, and draw its random numbers."""
+    counts, row, numbers, _ = scratch
+    counts[:] = F(0.0)
+    for i in range(groups.start[j], groups.start[j + 1]):
+        counts[topic_of_token[i]] += ONE
+    k = cluster_of_group[j]
+    for m in range(row.size):
+        row[m] = base[k, m]
+    fill_group_numbers(j, groups, key, TOPICS, numbers)
+
+
+@njit(cache=True, error_model="numpy")
+def sweep_group(first, last, offset, word, topic_of_token, factors, blocks, scratch):
+    """Visit the tokens ``first:last`` of one group, ``offset`` of which precede them."""
+    n, row, numbers, sums = scratch
+    counts = rows_of(n, 0, blocks)
+    stride = len(blocks) * N_LANES
+    for i in range(first, last):
+        w, m, u = LONG(word[i]), LONG(topic_of_token[i]), numbers[offset + i - first]
+        counts, drawn = draw_token(counts, w, m, u, row, factors, stride, sums, blocks)
+        topic_of_token[i] = drawn
+    store_rows(n, 0, counts)
+
+
+@njit(cache=True, error_model="numpy")
+def sweep_two_groups(
+    first_a, first_b, length, word, topic_of_token, factors, blocks, scratch_a, scratch_b
+):
+    """Visit ``length`` tokens of one group and of another, in turn."""
+    n_a, row_a, numbers_a, sums_a = scratch_a
+    n_b, row_b, numbers_b, sums_b = scratch_b
+    counts_a, counts_b = rows_of(n_a, 0, blocks), rows_of(n_b, 0, blocks)
+    stride = len(blocks) * N_LANES
+    for i in range(length):
+        a, b = first_a + i, first_b + i
+        w, m, u = LONG(word[a]), LONG(topic_of_token[a]), numbers_a[i]
+        counts_a, drawn_a = draw_token(counts_a, w, m, u, row_a, factors, stride, sums_a, blocks)
+        w, m, u = LONG(word[b]), LONG(topic_of_token[b]), numbers_b[i]
+        counts_b, drawn_b = draw_token(counts_b, w, m, u, row_b, factors, stride, sums_b, blocks)
+        topic_of_token[a] = drawn_a
+        topic_of_token[b] = drawn_b
+    store_rows(n_a, 0, counts_a)
+    store_rows(n_b, 0, counts_b)
+
+
+@njit(cache=True, error_model="numpy")
+def make_scratch(groups, n_slots):
+    """Return topic counts, topic weights, random numbers and sums of one group."""
+    # Single sums are read as the first of sixteen, hence the elements beyond the last.
+    return (
+        np.empty(n_slots, np.float32),
+        np.empty(n_slots, np.float32),
+        empty_numbers(groups),
+        np.zeros(n_slots + 3 * N_LANES, np.float32),
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sweep_tokens(
+    first,
+    last,
+    order_start,
+    order,
+    groups,
+    word,
+    base,
+    factors,
+    blocks,
+    key,
+    cluster_of_group,
+    topic_of_token,
+):
+    """Draw the topics of all tokens of the groups in some parts of ``order``.
+
+    The topic counts of a group stay in vector registers, and two groups are visited in turn,
+    because each token must wait for the one before it.
+
+    Parameters
+    ----------
+    order_start : int64 (n_parts + 1,)
+    order : int64 (n_groups,)
+        Groups such that neighbours are about equally long.
+    groups : Groups
+    word : int32 (n_tokens,)
+    base : float32 (cluster slots, topic slots)
+        λ τ_km.
+    factors : float32 (n_words × topic slots,)
+        ψ_mw, one word's row after another; any common factor.
+    blocks : tuple
+        Its length is the number of blocks of sixteen topic slots, known when this is compiled.
+    key : Key
+    cluster_of_group : int32 (n_groups,)
+    topic_of_token : uint16 (n_tokens,)
+    """
+    n_slots = len(blocks) * N_LANES
+    scratch_a, scratch_b = make_scratch(groups, n_slots), make_scratch(groups, n_slots)
+    at, end = order_start[first], order_start[last]
+    while at < end:
+        a = order[at]
+        first_a, last_a = groups.start[a], groups.start[a + 1]
+        begin_group(a, groups, key, base, cluster_of_group, topic_of_token, scratch_a)
+        length = 0
+        if at + 1 < end:
+            b = order[at + 1]
+            first_b, last_b = groups.start[b], groups.start[b + 1]
+            begin_group(b, groups, key, base, cluster_of_group, topic_of_token, scratch_b)
+            length = min(last_a - first_a, last_b - first_b)
+            tokens = (word, topic_of_token, factors, blocks)
+            sweep_two_groups(first_a, first_b, length, *tokens, scratch_a, scratch_b)
+            sweep_group(first_b + length, last_b, length, *tokens, scratch_b)
+        sweep_group(
+            first_a + length, last_a, length, word, topic_of_token, factors, blocks, scratch_a
+        )
+        at += 2
+
+
+@njit(cache=True, error_model="numpy")
+def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topic_of_token):
+    """Draw the topics of one group's tokens.
+
+    ``topics`` lists the topics that have tokens, and ``position`` is the index of each in it.
+    """
+    count, topics, position, numbers, sums, all_sums = scratch
+    n_slots = count.size
+    n_topics = 0
+    for i in range(first, last):
+        m = topic_of_token[i]
+        if count[m] == 0:
+            topics[n_topics] = m
+            position[m] = n_topics
+            n_topics += 1
+        count[m] += 1
+    for i in range(first, last):
+        old = np.int64(topic_of_token[i])
+        count[old] -= 1
+        if count[old] == 0:
+            n_topics -= 1
+            moved = topics[n_topics]
+            topics[position[old]] = moved
+            position[moved] = position[old]
+        w = np.int64(word[i])
+        total = float32(0.0)
+        for t in range(n_topics):
+            m = topics[t]
+            total += float32(count[m]) * factors[w * n_slots + m]
+            sums[t] = total
+        mass = table[w, k]
+        # All topics come first: floats are finest near 0, where the rarest of them are.
+        threshold = numbers[i - first] * (total + mass)
+        drawn = old
+        if threshold >= mass and total > float32(0.0):
+            t = 0
+            while t < n_topics - 1 and sums[t] <= threshold - mass:
+                t += 1
+            drawn = topics[t]
+        elif mass > float32(0.0):
+            # The same mass, summed in another order: only the position in it matters.
+            share = threshold / mass
+            in_all = running_sums(base, k * n_slots, factors, w * n_slots, n_slots, all_sums)
+            drawn = topic_at(all_sums, n_slots, min(share, float32(1.0)) * in_all)
+        if count[drawn] == 0:
+            topics[n_topics] = drawn
+            position[drawn] = n_topics
+            n_topics += 1
+        count[drawn] += 1
+        topic_of_token[i] = drawn
+    for t in range(n_topics):
+        count[topics[t]] = 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sweep_tokens_by_group_topics(
+    first_chunk,
+    last_chunk,
+    groups,
+    word,
+    n_slots,
+    base,
+    factors,
+    table,
+    key,
+    cluster_of_group,
+    topic_of_token,
+):
+    """Draw the topics of all tokens of some chunks of groups, when there are many topics.
+
+        p(l_ji = m)  ∝  n_jm ψ_mw  +  λ τ_km ψ_mw
+
+    A group has few topics, over which the first part is summed. The second part, over all topics,
+    is tabulated for the sweep; only a token that falls on it looks at all of them.
+
+    Parameters
+    ----------
+    n_slots : int
+        Topic slots.
+    base : float32 (cluster slots × topic slots,)
+        λ τ_km.
+    factors : float32 (n_words × topic slots,)
+        ψ_mw; any common factor.
+    table : float32 (n_words, cluster slots)
+        Σ_m λ τ_km ψ_mw, with the same factor.
+    others
+        As in `sweep_tokens`.
+    """
+    scratch = (
+        np.zeros(n_slots, np.int64),
+        np.empty(n_slots + 1, np.int64),
+        np.empty(n_slots, np.int64),
+        empty_numbers(groups),
+        np.empty(n_slots + 1, np.float32),
+        np.zeros(n_slots + 3 * N_LANES, np.float32),
+    )
+    for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
+        first, last, k = groups.start[j], groups.start[j + 1], np.int64(cluster_of_group[j])
+        fill_group_numbers(j, groups, key, TOPICS, scratch[3])
+        sweep_group_topics(first, last, k, word, base, factors, table, scratch, topic_of_token)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_words_in_topics(
+    first_word, last_word, word_start, token_by_word, topic_of_token, words_in_topic
+):
+    """Count the topics of each word's tokens; its row of ``words_in_topic`` is overwritten.
+
+    ``token_by_word`` lists the tokens of each word from ``word_start`` on.
+    """
+    for w in range(first_word, last_word):
+        row = words_in_topic[w]
+        row[:] = 0
+        for i in range(word_start[w], word_start[w + 1]):
+            row[topic_of_token[np.uint64(token_by_word[i])]] += 1
