@@ -118,7 +118,6 @@ class KMeans(_Clusterer):
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.KMeans(n_clusters=4, random_state=0).fit(corpus)
     >>> len(model.labels_)
@@ -165,7 +164,6 @@ class NMF(_Clusterer):
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.NMF(n_clusters=4, random_state=0).fit(corpus)
     >>> len(model.labels_)
@@ -224,7 +222,6 @@ class AffinityPropagation(_Clusterer):
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.AffinityPropagation(random_state=0).fit(corpus)
     >>> len(model.labels_)
@@ -287,7 +284,6 @@ class TopicClusters(ClusterMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> from mcsquared.baselines import LDA, KMeans, TopicClusters
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> topics = LDA(n_topics=4, n_sweeps=50, burn_in=20, random_state=0)

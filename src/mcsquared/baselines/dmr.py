@@ -95,7 +95,6 @@ class DMR(TomotopyModel):
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.DMR(n_topics=4, n_bins=4, n_sweeps=50, burn_in=20, random_state=0)
     >>> model.fit(corpus).coefficients_.shape

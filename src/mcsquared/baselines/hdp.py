@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -78,12 +78,6 @@ class HDPDraw:
         """Number of topics with tokens."""
         return len(self.topic_weights)
 
-    def content_means(self, family: ConjugateFamily) -> Floats:
-        """Return the mean content of each topic: float64 (n_topics, n_words or width)."""
-        statistics = dense_statistics(self)
-        means = family.mean_observation(statistics)
-        return statistics / self.tokens_of_topic[:, None] if means is None else means
-
     def draw_parameters(self, family: ConjugateFamily, rng: np.random.Generator) -> ModelParameters:
         """Draw ψ given the counts, and split ε_new among unused topics."""
         unused = split_unused_weight(self.unused_weight, self.eta, rng)
@@ -107,19 +101,6 @@ class SweepDone(NamedTuple):
     chain: int = 0
 
 
-class Chain(Protocol):
-    """A chain of `HDP` or `NPTOT`."""
-
-    def sweep(self) -> None:
-        """Run one sweep."""
-
-    def row(self) -> dict[str, float]:
-        """Return the current state's entries of the trace, including ``n_topics``."""
-
-    def draw(self) -> HDPDraw:
-        """Return the topics of the current state."""
-
-
 class DirichletProcessModel(TopicModel):
     """Base class of `HDP` and `NPTOT`: the run loop, and parameters of stored draws."""
 
@@ -132,8 +113,8 @@ class DirichletProcessModel(TopicModel):
     _integers: ClassVar = {**TopicModel._integers, "thin": 1}
 
     @abstractmethod
-    def _start(self, corpus: Corpus) -> Chain:
-        """Set ``_priors`` and return the chain before its first sweep."""
+    def _start(self, corpus: Corpus) -> Any:
+        """Set ``_priors`` and return a chain with the methods `sweep`, `row` and `draw`."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -217,7 +198,6 @@ class HDP(DirichletProcessModel):
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.HDP(n_sweeps=30, burn_in=10, random_state=0).fit(corpus)
     >>> model.transform(corpus).shape == (40, model.n_topics_)
@@ -237,7 +217,7 @@ class HDP(DirichletProcessModel):
     random_state: int | np.random.RandomState | None = None
     progress: Any = "auto"
 
-    def _start(self, corpus: Corpus) -> Chain:
+    def _start(self, corpus: Corpus) -> HDPChain:
         # `lam` of the sampler is v of this model; alpha and v of the sampler are not drawn.
         v = V.validated(self.v)
         priors = Priors.for_corpus(corpus, self.content, {}, alpha=1.0, v=1.0, eta=self.eta, lam=v)

@@ -191,7 +191,6 @@ class LDA(TomotopyModel):
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.LDA(n_topics=4, n_sweeps=50, burn_in=20, random_state=0).fit(corpus)
     >>> model.components_.shape

@@ -56,9 +56,9 @@ class NPTOTDraw(HDPDraw):
         counts = self.component_statistics[:, 0]
         result = np.empty((len(times), self.n_topics))
         for m, bounds in enumerate(pairwise(self.component_start)):
-            own = slice(*bounds)
-            total = known[:, own] @ counts[own] + self.alpha * new[:, 0]
-            result[:, m] = total / (counts[own].sum() + self.alpha)
+            rows = slice(*bounds)
+            total = known[:, rows] @ counts[rows] + self.alpha * new[:, 0]
+            result[:, m] = total / (counts[rows].sum() + self.alpha)
         return result
 
     def draw_log_densities(

@@ -35,7 +35,6 @@ class NestedDP(MC2):
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.NestedDP(n_sweeps=50, burn_in=20, random_state=0).fit(corpus)
     >>> len(model.labels_)
@@ -89,7 +88,6 @@ random_state, progress
 
     Examples
     --------
-    >>> import mcsquared as mc2
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.DPMixture(n_sweeps=50, burn_in=20, random_state=0).fit(corpus)
     >>> len(model.labels_)

@@ -11,17 +11,6 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 
-__all__ = [
-    "PairwiseScores",
-    "adjusted_rand_index",
-    "nmi",
-    "pairwise_f_score",
-    "pairwise_scores",
-    "purity",
-    "rand_index",
-    "variation_of_information",
-]
-
 
 class PairwiseScores(NamedTuple):
     """Precision, recall and F-score of pairs of groups in the same cluster.

@@ -7,8 +7,6 @@ from scipy import sparse
 from mcsquared.errors import InputError
 from mcsquared.posterior.coherence import CoDocuments, coherence, count_pairs
 
-__all__ = ["count_codocuments", "diversity", "npmi_coherence"]
-
 
 def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> NDArray[np.int32]:
     """Count the groups that contain both of two top words of a topic.
