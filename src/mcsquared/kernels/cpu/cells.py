@@ -5,7 +5,7 @@ from p(m) ∝ τ_km ψ_mw, and no topic is stored per token. Word by word, so th
 topics stays in the nearest cache.
 
 Shares of topics lie side by side, and a token's number falls on one of them. Only how many fall on
-each is wanted: every number is compared with the upper edges of all shares at once, sixteen in one
+each matters: every number is compared with the upper edges of all shares at once, sixteen in one
 instruction, and how often an edge was reached is counted in registers. Nothing is looked up, and
 no count waits for the one before it. With very many topics a search is faster where a cell has
 enough tokens to make sums for it.
@@ -131,8 +131,8 @@ def draw_cells(
     n_clusters = topics_in_cluster.size // n
     tokens_of_cell = np.zeros(n_clusters, np.int32)
     # The last pass may look at blocks behind the last.
-    room = n + (1 + len(at_once)) * N_LANES
-    edges, reached = np.zeros(room, np.float32), np.zeros(room, np.float32)
+    size = n + (1 + len(at_once)) * N_LANES
+    edges, reached = np.zeros(size, np.float32), np.zeros(size, np.float32)
     end = np.zeros(N_LANES, np.float32)
     end[N_LANES - 1] = np.inf
     by_block = np.full(2 * n + 3 * N_LANES, np.inf, np.float32)
@@ -223,7 +223,7 @@ def draw_first_topics(
     """Draw l_ji ∝ τ_km ψ_mw for every token of some groups, z_j = k.
 
     ``shares`` and ``variates`` are as in `draw_cells`. The number of a token is that of
-    ``first_token`` plus its place, wherever its shard is.
+    ``first_token`` plus its index, in any shard.
     """
     n_topics = shares.shape[1]
     sums = np.empty(n_topics, np.float32)

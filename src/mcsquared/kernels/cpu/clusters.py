@@ -46,22 +46,22 @@ class Hand(NamedTuple):
 @njit(cache=True, error_model="numpy")
 def take_up(first, last, topic_of_token, hand):
     """Count the topics of tokens ``first:last`` and return how many different ones there are."""
-    held = np.int64(0)
+    n_topics = np.int64(0)
     for i in range(first, last):
         m = topic_of_token[i]
         if hand.tokens[m] == 0:
-            hand.topics[held] = m
-            held += 1
+            hand.topics[n_topics] = m
+            n_topics += 1
         hand.tokens[m] += 1
-    return held
+    return n_topics
 
 
 @njit(cache=True, error_model="numpy")
-def move(j, k, sign, n_tokens, held, hand, counts, dense, bags, contexts):
+def move(j, k, sign, n_tokens, n_topics, hand, counts, dense, bags, contexts):
     """Add group ``j`` to cluster ``k`` (JOIN) or take it out (LEAVE)."""
     counts.groups[k] += sign
     counts.tokens[k] += sign * n_tokens
-    for d in range(held):
+    for d in range(n_topics):
         m = hand.topics[d]
         counts.topics[k, m] += sign * hand.tokens[m]
         counts.table[k, m] = math.nan
@@ -86,7 +86,7 @@ def list_choices(groups, max_clusters, choices):
 
 
 @njit(cache=True, error_model="numpy")
-def log_topics(k, held, hand, prior, counts):
+def log_topics(k, n_topics, hand, prior, counts):
     """Return Σ_m [ln Γ(v ε_m + c_km + t_jm) − ln Γ(v ε_m + c_km)] over the group's topics.
 
     Γ(a+t) / Γ(a) = a (a+1) ... (a+t-1): for few tokens the factors of many topics are multiplied
@@ -94,7 +94,7 @@ def log_topics(k, held, hand, prior, counts):
     """
     value = 0.0
     product = 1.0
-    for d in range(held):
+    for d in range(n_topics):
         m = hand.topics[d]
         n = hand.tokens[m]
         a = prior[m] + counts.topics[k, m]
@@ -161,9 +161,9 @@ def resample_clusters(
         if free_slot(counts.groups) < 0:
             return j
         n_tokens = group_start[j + 1] - group_start[j]
-        held = take_up(group_start[j], group_start[j + 1], topic_of_token, hand)
+        n_topics = take_up(group_start[j], group_start[j + 1], topic_of_token, hand)
         old = np.int64(cluster_of_group[j])
-        move(j, old, LEAVE, n_tokens, held, hand, counts, dense, bags, contexts)
+        move(j, old, LEAVE, n_tokens, n_topics, hand, counts, dense, bags, contexts)
 
         n_open, n_choices = list_choices(counts.groups, max_clusters, choices)
         for q in range(n_choices):
@@ -172,14 +172,14 @@ def resample_clusters(
             weight += log_contexts(j, k, dense, bags, contexts)
             if n_tokens > 0:
                 weight -= log_rising(v + counts.tokens[k], n_tokens)
-                weight += log_topics(k, held, hand, prior, counts)
+                weight += log_topics(k, n_topics, hand, prior, counts)
             if extra.size > 0:
                 weight += extra[k]
             log_weights[q] = weight
 
         k = choices[pick(log_weights, n_choices, uniform_of(key, CLUSTERS, j, 0))]
         cluster_of_group[j] = k
-        move(j, k, JOIN, n_tokens, held, hand, counts, dense, bags, contexts)
-        for d in range(held):
+        move(j, k, JOIN, n_tokens, n_topics, hand, counts, dense, bags, contexts)
+        for d in range(n_topics):
             hand.tokens[hand.topics[d]] = 0
     return last

@@ -10,7 +10,7 @@ with φ(n) = n log n for the variation of information and φ(n) = n² for Binder
 A *unit* is a set of groups that are together in every draw. No best partition splits one: as a
 function of how many of its groups are in one of two clusters the loss is concave. Every cluster
 of every draw is a *row*, with a list of the sought clusters it shares groups with; a list has
-room for the row's units and no more, so that nothing here is ever units × units.
+room for the row's units and no more, so that no array is ever units × units.
 """
 
 from typing import NamedTuple
@@ -61,15 +61,15 @@ def _put(unit, cluster, tables):
     weight = tables.weight[unit]
     tables.size[cluster] += weight
     for row in tables.row_of_unit[unit]:
-        place = tables.row_start[row]
-        end = place + tables.row_length[row]
-        while place < end and tables.row_cluster[place] != cluster:
-            place += 1
-        if place == end:
-            tables.row_cluster[place] = cluster
-            tables.row_count[place] = 0
+        index = tables.row_start[row]
+        end = index + tables.row_length[row]
+        while index < end and tables.row_cluster[index] != cluster:
+            index += 1
+        if index == end:
+            tables.row_cluster[index] = cluster
+            tables.row_count[index] = 0
             tables.row_length[row] += 1
-        tables.row_count[place] += weight
+        tables.row_count[index] += weight
 
 
 @njit(cache=True, nogil=True)
@@ -78,15 +78,15 @@ def _take(unit, cluster, tables):
     weight = tables.weight[unit]
     tables.size[cluster] -= weight
     for row in tables.row_of_unit[unit]:
-        place = tables.row_start[row]
-        while tables.row_cluster[place] != cluster:
-            place += 1
-        tables.row_count[place] -= weight
-        if tables.row_count[place] == 0:
+        index = tables.row_start[row]
+        while tables.row_cluster[index] != cluster:
+            index += 1
+        tables.row_count[index] -= weight
+        if tables.row_count[index] == 0:
             tables.row_length[row] -= 1
             last = tables.row_start[row] + tables.row_length[row]
-            tables.row_cluster[place] = tables.row_cluster[last]
-            tables.row_count[place] = tables.row_count[last]
+            tables.row_cluster[index] = tables.row_cluster[last]
+            tables.row_count[index] = tables.row_count[last]
 
 
 @njit(cache=True, nogil=True)
@@ -102,12 +102,12 @@ def _best(unit, current, tables):
     n_seen = 0
     for row in tables.row_of_unit[unit]:
         start = tables.row_start[row]
-        for place in range(start, start + tables.row_length[row]):
-            cluster = tables.row_cluster[place]
+        for index in range(start, start + tables.row_length[row]):
+            cluster = tables.row_cluster[index]
             if gain[cluster] == 0.0:  # what is added to it is always positive
                 seen[n_seen] = cluster
                 n_seen += 1
-            count = tables.row_count[place]
+            count = tables.row_count[index]
             gain[cluster] += phi[count + own] - phi[count] - alone
     best, lowest, now = -1, np.inf, 0.0
     for cluster in seen[:n_seen]:
@@ -224,17 +224,17 @@ def sweep(order, labels, tables, most):
 
 
 @njit(cache=True, nogil=True)
-def _members(labels):
+def _units_by_cluster(labels):
     """Return the units sorted by cluster, and where each cluster's begin."""
     start = np.zeros(labels.size + 1, np.int64)
     for label in labels:
         start[label + 1] += 1
     start = np.cumsum(start)
-    place = start.copy()
+    index = start.copy()
     members = np.empty(labels.size, np.int64)
     for unit in range(labels.size):
-        members[place[labels[unit]]] = unit
-        place[labels[unit]] += 1
+        members[index[labels[unit]]] = unit
+        index[labels[unit]] += 1
     return members, start
 
 
@@ -250,17 +250,17 @@ def _partner(cluster, members, visited, tables):
                 continue
             visited[row] = cluster
             start, end = tables.row_start[row], tables.row_start[row] + tables.row_length[row]
-            place = start
-            while tables.row_cluster[place] != cluster:
-                place += 1
-            own = tables.row_count[place]
-            for place in range(start, end):
-                other = tables.row_cluster[place]
+            index = start
+            while tables.row_cluster[index] != cluster:
+                index += 1
+            own = tables.row_count[index]
+            for index in range(start, end):
+                other = tables.row_cluster[index]
                 if other != cluster:
                     if gain[other] == 0.0:
                         seen[n_seen] = other
                         n_seen += 1
-                    count = tables.row_count[place]
+                    count = tables.row_count[index]
                     gain[other] += phi[own + count] - phi[own] - phi[count]
     best, lowest = -1, -1e-9 * (1.0 + phi[size[cluster]])
     for other in seen[:n_seen]:
@@ -283,7 +283,7 @@ def merge(labels, tables):
     labels : int32 (n_units,)
         The cluster of each unit, changed in step with the tables.
     """
-    members, start = _members(labels)
+    members, start = _units_by_cluster(labels)
     visited = np.full(tables.row_length.size, -1, np.int64)
     grown = np.zeros(labels.size, np.bool_)
     joins = 0

@@ -156,7 +156,7 @@ def draw_gamma_rows(
     """Draw out[r, c] ~ Gamma(shape + counts[r, c]) for the rows, or the logarithms of such.
 
     Cells that hold something draw by ``step + 1``, the others by ``step``. Variates below 1e-20 are
-    0 unless logarithms are wanted.
+    0 unless ``in_logs``.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def draw_gamma_rows(
         same step share no numbers.
     """
     n_most = ROWS * n_columns + N_LANES
-    held, listed = np.zeros(n_most, np.int64), np.zeros(n_most, np.int64)
+    filled, listed = np.zeros(n_most, np.int64), np.zeros(n_most, np.int64)
     shapes, same = np.ones(n_most, np.float32), np.full(n_most, shape, np.float32)
     unsure = np.ones(n_most, np.int32)
     numbers = np.empty(2 * n_most + BLOCK, np.float32)
@@ -191,7 +191,7 @@ def draw_gamma_rows(
             n_blocks = (n + CELLS - 1) // CELLS
             fill_uniforms(numbers, n_blocks, key, step, number // CELLS)
             try_all_low(out, first, n, float32(shape), numbers, in_logs, unsure)
-        n_held = n_listed = 0
+        n_filled = n_listed = 0
         for block in range(0, n, N_LANES):
             full = nonzero(counts, first + block)
             again = nonzero(unsure, block) & ~full
@@ -202,19 +202,19 @@ def draw_gamma_rows(
                     listed[n_listed] = cell
                     n_listed += 1
                 else:
-                    held[n_held] = cell
-                    shapes[n_held] = float32(shape)
-                    n_held += 1
+                    filled[n_filled] = cell
+                    shapes[n_filled] = float32(shape)
+                    n_filled += 1
             while full != 0:
                 cell = block + trailing_zeros(full)
                 full &= full - 1
-                held[n_held] = cell
-                shapes[n_held] = float32(shape + counts[first + cell])
-                n_held += 1
+                filled[n_filled] = cell
+                shapes[n_filled] = float32(shape + counts[first + cell])
+                n_filled += 1
         at = (first, number)
         take_numbers(listed, n_listed, numbers, scratch[0])
         finish(out, *at, listed, same, n_listed, True, step, key, in_logs, scratch)
-        finish(out, *at, held, shapes, n_held, False, step + 1, key, in_logs, scratch)
+        finish(out, *at, filled, shapes, n_filled, False, step + 1, key, in_logs, scratch)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

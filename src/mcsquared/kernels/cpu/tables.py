@@ -63,10 +63,10 @@ def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, bet
         total = 0.0
         cell, end = chunk_start[chunk] * n_topics, chunk_start[chunk + 1] * n_topics
         while cell + N_LANES <= end:  # nearly all cells are empty, and none of those is visited
-            held = nonzero(cells, cell)
-            while held != 0:
-                n = cells[cell + trailing_zeros(held)]
-                held &= held - 1
+            occupied = nonzero(cells, cell)
+            while occupied != 0:
+                n = cells[cell + trailing_zeros(occupied)]
+                occupied &= occupied - 1
                 total += known[n] if n < known.size else log_rising(beta, n)
             cell += N_LANES
         for left in range(cell, end):
@@ -121,24 +121,24 @@ def sparse_columns(table, columns):
             start[c + 1] += table[r, columns[c]] != 0
     start = np.cumsum(start)
     row, count = np.empty(start[-1], np.int32), np.empty(start[-1], table.dtype)
-    place = start[:-1].copy()
+    position = start[:-1].copy()
     for r in range(table.shape[0]):
         for c in range(columns.size):
             n = table[r, columns[c]]
             if n != 0:
-                row[place[c]] = r
-                count[place[c]] = n
-                place[c] += 1
+                row[position[c]] = r
+                count[position[c]] = n
+                position[c] += 1
     return start.astype(np.int32), row, count
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sort_by_word(word, place, order):
+def sort_by_word(word, position, order):
     """Fill ``order`` with the tokens of the first word, then those of the second, and so on.
 
-    ``place`` int64 (n_words,) is where the tokens of each word begin; it is moved on to where they
+    ``position`` int64 (n_words,) is where the tokens of each word begin, and on return where they
     end.
     """
     for i in range(len(word)):
-        order[place[word[i]]] = i
-        place[word[i]] += 1
+        order[position[word[i]]] = i
+        position[word[i]] += 1

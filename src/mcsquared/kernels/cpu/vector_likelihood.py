@@ -110,17 +110,17 @@ def weighted_sum(weights, rows, out):
 def fold_statistics(kind, x, out):
     """Write T(x), every product of two coordinates once: 1, x, then x_a x_b for b up to a."""
     out[0] = 1.0
-    place = 1
+    index = 1
     for a in range(x.size):
-        out[place] = x[a]
-        place += 1
+        out[index] = x[a]
+        index += 1
     if kind == GAUSSIAN:
-        out[place] = x[0] * x[0]
+        out[index] = x[0] * x[0]
     elif kind == MULTIVARIATE_GAUSSIAN:
         for a in range(x.size):
             for b in range(a + 1):
-                out[place] = x[a] * x[b]
-                place += 1
+                out[index] = x[a] * x[b]
+                index += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
