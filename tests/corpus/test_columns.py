@@ -226,7 +226,7 @@ def test_dates_outside_the_range_of_nanoseconds_come_back_too():
         (("x", "boolean", [0.5]), r"context 'x' \(boolean\) must hold 0 and 1 only"),
         (("x", "count", [-1.0]), "integers >= 0"),
         (("x", "category", [2], ["a", "b"]), "must be from -1 to"),
-        (("x", "category", [0], ["a", "a"]), "twice"),
+        (("x", "category", [0], ["a", "a"]), "got duplicates"),
         (("x", "bag", sparse.csr_matrix([[0.5]])), "fractional"),
         (
             ("x", "bag", np.array([[1, 2]]), ["a"]),

@@ -5,7 +5,7 @@ import builtins
 import pytest
 
 from mcsquared import plots
-from mcsquared.plots.canvas import plain
+from mcsquared.plots.canvas import label_text
 
 CALLS = {
     "cluster_map": (),
@@ -62,12 +62,12 @@ def test_text_from_data_is_shown_letter_by_letter(text):
     from matplotlib import pyplot
 
     ax = pyplot.figure().add_subplot()
-    shown = ax.text(0, 0, plain(text))
+    shown = ax.text(0, 0, label_text(text))
     shown.figure.canvas.draw()
     letters, mathematics = shown._preprocess_math(shown.get_text())
     assert (letters, mathematics) == (text, False)
 
 
 def test_long_text_is_cut_and_lines_become_one():
-    assert plain("a\nb\t c") == "a b c"
-    assert plain("x" * 40, 10) == "x" * 9 + "…"
+    assert label_text("a\nb\t c") == "a b c"
+    assert label_text("x" * 40, 10) == "x" * 9 + "…"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.baselines.rows import Rows, squared_distances, symmetric_kl
+from mcsquared.baselines.rows import RowTransformer, squared_distances, symmetric_kl
 from mcsquared.checks import as_seed, check_whole
 from mcsquared.errors import InputError
 
@@ -52,8 +52,8 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         >>> model.fit(corpus[:20]).labels_.shape
         (20,)
         """
-        self._rows = Rows(self.weighting).learn(X)
-        rows, known = self._rows.of(X)
+        self._rows = RowTransformer(self.weighting).fit(X)
+        rows, known = self._rows.transform(X)
         if not known.any():
             raise InputError("X must have at least one word, got none")
         found = self._cluster(rows[np.flatnonzero(known)])
@@ -72,7 +72,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         (3,)
         """
         check_is_fitted(self)
-        rows, known = self._rows.of(X)
+        rows, known = self._rows.transform(X)
         if not known.any():
             return np.zeros(len(known), np.int64)
         return self._numbered(self._assign(rows[np.flatnonzero(known)]), known)

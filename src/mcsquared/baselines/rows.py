@@ -1,4 +1,4 @@
-"""Groups as rows of numbers, and distances between them."""
+"""Conversion of groups to rows of numbers, and distances between rows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ WEIGHTINGS = ("proportions", "tfidf", "counts")
 SMALLEST = 1e-12  # replaces a share of zero, for the logarithm
 
 
-class Rows:
-    """Transformer of groups to rows: weighted words, or given rows of numbers.
+class RowTransformer:
+    """Transformer from groups to rows: weighted word counts, or the given rows of numbers.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Rows:
         self.width = 0
         self._idf: Any = None
 
-    def learn(self, X: Any) -> Self:
+    def fit(self, X: Any) -> Self:
         """Learn the vocabulary and document frequencies from the training groups."""
         corpus = as_corpus(X)
         if isinstance(corpus.content, Words):
@@ -49,8 +49,8 @@ class Rows:
             self.width = corpus.content.width
         return self
 
-    def of(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
-        """Return the rows of groups, csr_matrix or float64, and which groups have any content."""
+    def transform(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Return the rows of groups, csr_matrix or float64, and a mask of groups with content."""
         if self.vocabulary is None:
             return self._given(X)
         words: Any = self.vocabulary
@@ -67,7 +67,7 @@ class Rows:
         return sparse.csr_matrix(rows), sizes > 0
 
     def _given(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return rows that are given as one vector per group."""
+        """Return rows given as one vector per group."""
         content = as_corpus(X).content
         sizes = content.tokens_per_group
         if isinstance(content, Words) or (sizes > 1).any():
@@ -80,14 +80,14 @@ class Rows:
 
 
 def squared_distances(rows: Any, others: Any) -> Floats:
-    """Return the squared Euclidean distance of every row to every other: float64, dense."""
+    """Return the squared Euclidean distances between rows and others: float64, dense."""
     from sklearn.metrics import euclidean_distances
 
     return euclidean_distances(rows, others, squared=True)
 
 
 def symmetric_kl(rows: Any, others: Any = None) -> Floats:
-    """Return KL(p ‖ q) + KL(q ‖ p) of every row p with every other q: float64, dense.
+    """Return KL(p ‖ q) + KL(q ‖ p) for every row p and every other row q: float64, dense.
 
     Parameters
     ----------
@@ -117,6 +117,6 @@ def _shares(rows: Any) -> Floats:
         raise InputError("rows must be a matrix of non-negative shares")
     total = dense.sum(axis=1, keepdims=True)
     if (total == 0.0).any():
-        raise InputError("rows must have a positive sum each, got a row of zeros")
+        raise InputError("every row must have a positive sum, got a row of zeros")
     dense = np.maximum(dense / total, SMALLEST)
     return dense / dense.sum(axis=1, keepdims=True)

@@ -13,7 +13,7 @@ from mcsquared.report import write_report
 
 
 def run(model_file: Path, out: Path, data: FileOptions | None, title: str | None) -> None:
-    """Read the model, and the data if given, and write the page completely or not at all."""
+    """Read the model, and the data if given, and write the report atomically."""
     check_output(out, model_file, *(() if data is None else (data.path,)))
     model = MC2.load(model_file)
     corpus = None if data is None else read_for_model(model, data, known=True)

@@ -20,7 +20,7 @@ from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
 
 ENVIRONMENT = "MCSQUARED_DATA"
-LINES_PER_CHUNK = 20_000  # of a wide table, parsed at once before it is made sparse
+LINES_PER_CHUNK = 20_000  # lines of a wide table parsed at once before conversion to sparse
 
 Folder = str | PathLike[str] | None
 
@@ -35,21 +35,21 @@ def find_file(folder: Folder, name: str, source: str, layout: str, gzipped: bool
     name : str
         File name, relative to the folder.
     source, layout : str
-        Where the data set comes from, and what the file contains.
+        Origin of the data set, and contents of the file.
     gzipped : bool
         Whether ``name`` with the suffix ``.gz`` is accepted as well.
     """
-    where = os.fspath(folder) if folder is not None else os.environ.get(ENVIRONMENT, "")
+    root = os.fspath(folder) if folder is not None else os.environ.get(ENVIRONMENT, "")
     hint = f"the data set is {source}; the file contains {layout} (see docs/data.md)"
-    if not where:
+    if not root:
         raise InputError(
             f"folder must be given because {ENVIRONMENT} is not set; "
             f"it must contain the file {name}: {hint}"
         )
-    for path in (Path(where) / name, Path(where) / f"{name}.gz"):
+    for path in (Path(root) / name, Path(root) / f"{name}.gz"):
         if path.is_file() and (gzipped or path.name == Path(name).name):
             return path
-    raise InputError(f"folder {str(where)!r} has no file {name}: {hint}")
+    raise InputError(f"folder {str(root)!r} has no file {name}: {hint}")
 
 
 class Archive:
@@ -152,7 +152,7 @@ class Archive:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[str]]:
-    """Open a plain or gzipped text file; any failure to read it becomes an `InputError`."""
+    """Open a plain or gzipped text file; read errors are raised as `InputError`."""
     opener: Any = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rt", encoding="utf-8", errors="replace") as opened:
@@ -207,7 +207,7 @@ def read_counts(path: Path, n_columns: int | None, keep: NDArray[np.bool_]) -> s
     n_columns : int, optional
         Required number of columns.
     keep : bool (n_lines,)
-        Which lines to return; the file must have as many lines.
+        Mask of the lines to return; the file must have the same number of lines.
     """
     chunks: list[sparse.csr_matrix] = []
     n_lines = 0

@@ -1,7 +1,7 @@
 """Perplexity of held-out groups.
 
-Perplexity is exp(−Σ_j log p(w_j) / Σ_j N_j). Several definitions of p are in use, and every result
-names its own:
+Perplexity is exp(−Σ_j log p(w_j) / Σ_j N_j). Several definitions of p are in use; every result
+states which one was used:
 
 ``exact``
     p(w_j), the probability of the whole group: the mean over draws of Σ_k π_k Π_i P_k(w_ji).
@@ -10,12 +10,12 @@ names its own:
     The same p(w_j) for a finite λ, where it must be estimated: the mean over draws of an unbiased
     particle estimate (Wallach et al. 2009, Buntine 2009).
 ``completion``
-    p(second half | first half) of each group's tokens, split at random. For λ = ∞ the second half
-    as a whole; for a finite λ token by token, Π_i p(w_ji | first half), as is usual for topic
-    models.
+    p(second half | first half) of each group's tokens, split at random: for λ = ∞ the joint
+    probability of the second half; for a finite λ the product Π_i p(w_ji | first half) over its
+    tokens, as is usual for topic models.
 ``printed``
-    The formula in the appendix of the paper. It is not a probability; provided for comparison with
-    the paper's table, for the paper's model, λ = ∞, only.
+    The formula in the appendix of the paper. It is not a probability and is provided only for
+    comparison with the paper's table. Requires λ = ∞.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class PerplexityResult:
     given_contexts : bool
         Whether the groups' contexts were used as evidence.
     n_tokens : int
-        Scored tokens.
+        Number of scored tokens.
     n_dropped : int
-        Tokens dropped because their word was not seen in training.
+        Number of tokens dropped because their word did not occur in training.
     n_draws : int
-        Averaged parameter draws.
+        Number of parameter draws averaged over.
     log_likelihood : float64 (n_groups,)
         Per group; 0 for a group without tokens to score.
 
@@ -103,9 +103,9 @@ class PerplexityResult:
 
     def __str__(self) -> str:
         given = "given contexts" if self.given_contexts else "contexts not used"
-        remark = ", not a probability" if self.method == "printed" else ""
+        caveat = ", not a probability" if self.method == "printed" else ""
         return (
-            f"{self.value:.6g} (method {self.method!r}{remark}; {given}; "
+            f"{self.value:.6g} (method {self.method!r}{caveat}; {given}; "
             f"{self.n_tokens} tokens, {self.n_draws} draws)"
         )
 
@@ -138,8 +138,8 @@ def perplexity(
     n_new : int
         Draws of the topic weights of a new cluster, per draw of the other parameters.
     n_repeats : int
-        Draws of the parameters τ and ψ per stored draw. The mean over them is inside a logarithm,
-        so that few repeats bias the perplexity upwards.
+        Draws of the parameters τ and ψ per stored draw. Their mean is taken inside a logarithm, so
+        few repeats bias the perplexity upwards.
     n_particles : int
         Particles per draw of the parameters, for ``left_to_right``.
     n_kept : int
@@ -154,7 +154,7 @@ def perplexity(
     over draws t and clusters k: draws are weighted by the likelihood of the evidence as well. This
     is Bayes' rule for the whole posterior, and the chain rule holds: log p(first half) +
     log p(second | first) is the ``exact`` log p(w_j) for the same random numbers. The plain mean of
-    p(w | e, t) over t is also a probability, but ignores what e implies about t. ``completion``
+    p(w | e, t) over t is also a probability, but ignores what e implies for t. ``completion``
     with a finite lam is this plain mean of each token's probability, because first halves are
     sampled and their likelihood is unknown.
 
@@ -246,8 +246,8 @@ def _draws(
 def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corpus]:
     """Split each group's tokens at random into an observed half and a scored half.
 
-    The extra token of an odd number is observed, so a group of fewer than two tokens has no token
-    to score.
+    With an odd number of tokens the extra one is observed, so a group of fewer than two tokens has
+    no token to score.
 
     Examples
     --------
@@ -263,21 +263,21 @@ def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corp
     rank = np.arange(len(group)) - np.repeat(np.cumsum(per_group) - per_group, per_group)
     observed = np.empty(len(group), dtype=bool)
     observed[order] = rank < np.repeat((per_group + 1) // 2, per_group)
-    return _tokens(corpus, group, observed), _tokens(corpus, group, ~observed)
+    return _select_tokens(corpus, group, observed), _select_tokens(corpus, group, ~observed)
 
 
-def _tokens(corpus: Corpus, group: NDArray[np.int64], chosen: NDArray[np.bool_]) -> Corpus:
-    """Return the corpus with the chosen tokens only, in storage order."""
+def _select_tokens(corpus: Corpus, group: NDArray[np.int64], mask: NDArray[np.bool_]) -> Corpus:
+    """Return the corpus with the tokens of ``mask`` only, in storage order."""
     content = corpus.content
-    sizes = np.bincount(group[chosen], minlength=corpus.n_groups)
+    sizes = np.bincount(group[mask], minlength=corpus.n_groups)
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if isinstance(content, Words):
-        word = np.repeat(content.counts.indices, content.counts.data)[chosen]
+        word = np.repeat(content.counts.indices, content.counts.data)[mask]
         ones = np.ones(len(word), np.int32)
         counts = sparse.csr_matrix((ones, word, start), shape=content.counts.shape)
         counts.sum_duplicates()
         return Corpus(Words(counts, content.vocabulary))
-    return Corpus(Vectors(start, content.values[chosen]))
+    return Corpus(Vectors(start, content.values[mask]))
 
 
 def whole_group_method(posterior: Posterior) -> str:
@@ -311,7 +311,7 @@ def _check_method(method: str, finite: bool) -> None:
 
 
 def _seed(random_state: object, posterior: Posterior) -> int:
-    """Return the seed of all random numbers of one call."""
+    """Return the seed of the random numbers of one call."""
     if random_state is None:
         return int(posterior.seed)
     if isinstance(random_state, np.random.Generator):

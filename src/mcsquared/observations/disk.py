@@ -12,38 +12,38 @@ from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
 from mcsquared.observations import Observations, observe
-from mcsquared.observations.layout import Layout, Survey
+from mcsquared.observations.layout import Layout, LayoutSummary
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus, DiskCorpus
     from mcsquared.model.priors import Priors
 
-GROUPS_AT_ONCE = 1_000_000
-# Of a shard during a sweep, measured: words, labels, their order by word, and copies of these.
+GROUPS_PER_READ = 1_000_000
+# Measured memory of a shard during a sweep: words, labels, their order by word, and copies.
 BYTES_PER_TOKEN, BYTES_PER_GROUP, BYTES_PER_CONTEXT = 60, 250, 60
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiskObservations(Observations):
-    """Observations on disk: the arrays have no rows, shards are read.
+    """Observations on disk: its arrays are empty, and shards are read on demand.
 
     Attributes
     ----------
     source : DiskCorpus
     priors : Priors
-    survey : Survey
+    summary : LayoutSummary
     sample : int64
-        The groups that stay in memory: chains start from them, and the posterior describes them.
+        Groups that stay in memory: chains start from them, and the posterior describes them.
     """
 
     source: DiskCorpus
     priors: Priors
-    survey: Survey
+    summary: LayoutSummary
     sample: NDArray[np.int64]
 
     @property
     def sampled(self) -> NDArray[np.int64] | None:
-        """The groups in memory, if not all are; None: all are."""
+        """The groups in memory; None if all of them are."""
         return self.sample if len(self.sample) < self.n_groups else None
 
     @property
@@ -58,21 +58,21 @@ class DiskObservations(Observations):
 
     @cached_property
     def layout(self) -> Layout:
-        """The layout, without a pass over the tokens."""
-        layout = Layout(self.group_start, self.word, self.n_words, self.survey.chunk_start)
-        layout.__dict__["lengths"] = self.survey.lengths
-        layout.__dict__["longest"] = self.survey.longest
+        """The layout, computed without reading the tokens."""
+        layout = Layout(self.group_start, self.word, self.n_words, self.summary.chunk_start)
+        layout.__dict__["lengths"] = self.summary.lengths
+        layout.__dict__["longest"] = self.summary.longest
         frequency = np.cumsum(self.source.word_frequency, dtype=np.int64)
         layout.__dict__["word_start"] = np.concatenate([[0], frequency])
         return layout
 
     def shard(self, first_chunk: int, last_chunk: int) -> Observations:
         """Read the groups of some chunks."""
-        chunks = self.survey.chunk_start[first_chunk : last_chunk + 1]
+        chunks = self.summary.chunk_start[first_chunk : last_chunk + 1]
         part = replace(
             observe(self.source[int(chunks[0]) : int(chunks[-1])], self.priors),
             first_group=int(chunks[0]),
-            first_token=int(self.survey.token_start[first_chunk]),
+            first_token=int(self.summary.token_start[first_chunk]),
         )
         part.__dict__["layout"] = Layout(
             part.group_start, part.word, part.n_words, chunks - chunks[0]
@@ -85,19 +85,19 @@ class DiskObservations(Observations):
 
     def whole(self) -> Observations:
         """Read all groups."""
-        return self.shard(0, len(self.survey.chunk_start) - 1)
+        return self.shard(0, len(self.summary.chunk_start) - 1)
 
     def bytes_of_chunk(self) -> int:
-        """Return the memory that the largest chunk takes during a sweep."""
-        groups, tokens = np.diff(self.survey.chunk_start), np.diff(self.survey.token_start)
+        """Return the memory of the largest chunk during a sweep, in bytes."""
+        groups, tokens = np.diff(self.summary.chunk_start), np.diff(self.summary.token_start)
         n_contexts = len(self.dense_families) + len(self.bag_families)
         return int(bytes_of_groups(groups, tokens, n_contexts).max())
 
 
 def bytes_of_groups(n_groups: Any, n_tokens: Any, n_contexts: int) -> Any:
-    """Return the memory that groups take during a sweep."""
-    of_group = BYTES_PER_GROUP + BYTES_PER_CONTEXT * n_contexts
-    return n_groups * of_group + n_tokens * BYTES_PER_TOKEN
+    """Return the memory of groups during a sweep, in bytes."""
+    per_group = BYTES_PER_GROUP + BYTES_PER_CONTEXT * n_contexts
+    return n_groups * per_group + n_tokens * BYTES_PER_TOKEN
 
 
 def observe_disk(source: DiskCorpus, priors: Priors, sample: NDArray[np.int64]) -> DiskObservations:
@@ -110,20 +110,19 @@ def observe_disk(source: DiskCorpus, priors: Priors, sample: NDArray[np.int64]) 
     """
     first = source[0:1]
     _check_conversions(first, priors, len(sample) < source.n_groups)
-    known = observe(first, priors)
-    empty = known.take(np.zeros(0, np.int64))
+    empty = observe(first, priors).take(np.zeros(0, np.int64))
     fields = {name: getattr(empty, name) for name in Observations.__dataclass_fields__}
-    survey = Survey.of(_lengths(source), source.n_groups, source.n_tokens)
-    return DiskObservations(**fields, source=source, priors=priors, survey=survey, sample=sample)
+    summary = LayoutSummary.of(_lengths(source), source.n_groups, source.n_tokens)
+    return DiskObservations(**fields, source=source, priors=priors, summary=summary, sample=sample)
 
 
 def _lengths(source: DiskCorpus) -> Iterator[NDArray[np.int64]]:
-    for first in range(0, source.n_groups, GROUPS_AT_ONCE):
-        yield source.lengths(first, min(first + GROUPS_AT_ONCE, source.n_groups))
+    for first in range(0, source.n_groups, GROUPS_PER_READ):
+        yield source.lengths(first, min(first + GROUPS_PER_READ, source.n_groups))
 
 
 def _check_conversions(corpus: Corpus, priors: Priors, is_large: bool) -> None:
-    """Refuse families for which the categories of a column are known only after reading it."""
+    """Reject families that require the categories of a column before it is read."""
     for name, family in priors.contexts.items():
         column = corpus.contexts[name]
         if is_large and family.kernel == "dirichlet" and not column.accepts(family):

@@ -143,7 +143,7 @@ def n_chunks_for(n_groups: int, n_tokens: int) -> int:
 
 
 @dataclass(frozen=True)
-class Survey:
+class LayoutSummary:
     """The layout of a corpus on disk, from one pass over the lengths of its groups.
 
     Attributes
@@ -161,8 +161,10 @@ class Survey:
     longest: int
 
     @classmethod
-    def of(cls, blocks: Iterable[NDArray[np.integer]], n_groups: int, n_tokens: int) -> Survey:
-        """Return the survey of a corpus from blocks of lengths; chunks are those of `Layout`."""
+    def of(
+        cls, blocks: Iterable[NDArray[np.integer]], n_groups: int, n_tokens: int
+    ) -> LayoutSummary:
+        """Return the summary of a corpus from blocks of lengths; chunks are those of `Layout`."""
         n_chunks = n_chunks_for(n_groups, n_tokens)
         targets = np.linspace(0, n_tokens + GROUP_COST * n_groups, n_chunks + 1)[1:-1]
         chunks: list[int] = []

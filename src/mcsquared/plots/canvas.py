@@ -1,4 +1,4 @@
-"""Helpers of all figures: axes, colours, tick labels, selection of topics and clusters."""
+"""Helpers shared by all figures: axes, colours, tick labels, selection of topics and clusters."""
 
 from __future__ import annotations
 
@@ -44,17 +44,15 @@ def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def heat_map(
-    ax: Axes, values: NDArray[Any], label: str, highest: float | None = None, **options: Any
+    ax: Axes, values: NDArray[Any], label: str, vmax: float | None = None, **options: Any
 ) -> None:
     """Draw a matrix of shares or probabilities with a colour bar."""
-    image = ax.imshow(
-        values, cmap="Blues", vmin=0.0, vmax=highest, interpolation="nearest", **options
-    )
+    image = ax.imshow(values, cmap="Blues", vmin=0.0, vmax=vmax, interpolation="nearest", **options)
     ax.figure.colorbar(image, ax=ax, label=label, fraction=0.05, pad=0.02)
 
 
 def select(argument: str, value: Any, n: int, default: int) -> NDArray[np.int64]:
-    """Return the indices in ``value``, one or several or a mask; by default the first ones."""
+    """Return the indices given by ``value``: an integer, a list or a mask; None: the first ones."""
     if value is None:
         return np.arange(min(n, default))
     ids = np.atleast_1d(np.asarray(value))
@@ -63,15 +61,15 @@ def select(argument: str, value: Any, n: int, default: int) -> NDArray[np.int64]
     if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iu":
         raise InputError(f"{argument} must be an integer or a list of integers, got {value!r:.60}")
     if ids.min() < 0 or ids.max() >= n:
-        wrong = ids[(ids < 0) | (ids >= n)][0]
-        raise InputError(f"{argument} must be in 0..{n - 1}, got {wrong}")
+        invalid = ids[(ids < 0) | (ids >= n)][0]
+        raise InputError(f"{argument} must be in 0..{n - 1}, got {invalid}")
     return ids.astype(np.int64)
 
 
-def plain(text: Any, limit: int = 28) -> str:
-    """Return text from data as one line, shortened, with dollar signs escaped for matplotlib.
+def label_text(text: Any, limit: int = 28) -> str:
+    """Return text on one line, truncated, with dollar signs escaped for matplotlib.
 
-    >>> plain("a  name that does not end", 12)
+    >>> label_text("a  name that does not end", 12)
     'a name that…'
     """
     line = " ".join(str(text).split())
@@ -85,13 +83,14 @@ def topic_names(posterior: Posterior, topics: Iterable[int], n_words: int = 3) -
         return [f"topic {topic}" for topic in topics]
     words = top_words(posterior, n_words)
     return [
-        f"{topic}: " + ", ".join(plain(word, 16) for word in posterior.vocabulary[words[topic]])
+        f"{topic}: "
+        + ", ".join(label_text(word, 16) for word in posterior.vocabulary[words[topic]])
         for topic in topics
     ]
 
 
 def line_style(number: int) -> dict[str, Any]:
-    """Return the colour and dashes of a series; the first 24 differ."""
+    """Return the colour and line style of a series; those of the first 24 differ."""
     dashes = LINE_STYLES[number // len(COLOURS) % len(LINE_STYLES)]
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
 

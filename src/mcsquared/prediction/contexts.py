@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 BATCH_GROUPS = 20_000  # limits the array of cluster probabilities over all draws
-TOP = 10
-LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
-GRID_POINTS = 4001
+DEFAULT_TOP = 10
+QUANTILE_LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
+MAX_GRID_POINTS = 4001
 
 
 def context_distribution(
@@ -77,7 +77,7 @@ def context_distribution(
         names = [False, True] if column.categories is None else column.categories
         values = np.asarray(names, dtype=object)
         probability = np.exp(family.log_predictive(outcomes, statistics))[: len(values)]
-        frames.append(_rank(weights, probability, values, batch.group_names, top or TOP))
+        frames.append(_rank(weights, probability, values, batch.group_names, top or DEFAULT_TOP))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -95,24 +95,30 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, F
 def _rank(
     weights: Floats, probability: Floats, values: NDArray[Any], names: NDArray[Any], top: int
 ) -> pd.DataFrame:
-    """Rank the values of each group; ``probability`` is (n_values, n_components)."""
+    """Rank the values of each group by probability.
+
+    Parameters
+    ----------
+    weights : float64 (n_groups, n_components)
+    probability : float64 (n_values, n_components)
+    """
     import pandas as pd
 
     n_groups, top = len(weights), min(top, len(values))
     chosen = np.empty((n_groups, top), np.int64)
-    shares = np.empty((n_groups, top))
+    predicted = np.empty((n_groups, top))
     for block in row_blocks(n_groups, len(values)):
-        share = weights[block] @ probability.T
-        best = np.sort(np.argpartition(-share, top - 1, axis=1)[:, :top], axis=1)
-        order = np.argsort(-np.take_along_axis(share, best, 1), axis=1, kind="stable")
+        mixture = weights[block] @ probability.T
+        best = np.sort(np.argpartition(-mixture, top - 1, axis=1)[:, :top], axis=1)
+        order = np.argsort(-np.take_along_axis(mixture, best, 1), axis=1, kind="stable")
         chosen[block] = np.take_along_axis(best, order, 1)
-        shares[block] = np.take_along_axis(share, chosen[block], 1)
+        predicted[block] = np.take_along_axis(mixture, chosen[block], 1)
     return pd.DataFrame(
         {
             "group": np.repeat(names, top),
             "rank": np.tile(np.arange(1, top + 1), n_groups),
             "value": values[chosen.ravel()],
-            "probability": shares.ravel(),
+            "probability": predicted.ravel(),
         }
     )
 
@@ -138,7 +144,7 @@ def _summarise(
         frames.append(pd.DataFrame(table))
     if len(frames) == 1:
         return frames[0]
-    # Ordered by group, then by dimension.
+    # Sort by group, then by dimension.
     rows = np.arange(len(names) * len(frames)).reshape(len(frames), len(names)).T.ravel()
     return pd.concat(frames, ignore_index=True).iloc[rows].reset_index(drop=True)
 
@@ -153,7 +159,7 @@ def mixture_summary(
     weights : float64 (n, n_components)
         Rows sum to 1.
     """
-    centre = float(components.mean.mean())  # squared deviations lose fewer digits than squares
+    centre = float(components.mean.mean())  # centring avoids cancellation
     deviation = components.mean - centre
     mean = weights @ deviation
     with np.errstate(invalid="ignore"):
@@ -174,11 +180,11 @@ def mixture_summary(
 
 
 def _grid(components: Predictive) -> Floats:
-    """Return the points at which cumulative distributions are evaluated: quantiles of all."""
-    points = np.unique(components.distribution.ppf(LEVELS))
+    """Return the quantiles of all components, at which the mixture's CDF is evaluated."""
+    points = np.unique(components.distribution.ppf(QUANTILE_LEVELS))
     points = points[np.isfinite(points)]
-    if components.discrete and points[-1] < GRID_POINTS:
+    if components.discrete and points[-1] < MAX_GRID_POINTS:
         points = np.arange(0.0, points[-1] + 1.0)
-    if len(points) > GRID_POINTS:
-        points = points[np.linspace(0, len(points) - 1, GRID_POINTS).round().astype(int)]
+    if len(points) > MAX_GRID_POINTS:
+        points = points[np.linspace(0, len(points) - 1, MAX_GRID_POINTS).round().astype(int)]
     return points

@@ -58,7 +58,7 @@ class Reader:
     ) -> NDArray[Any]:
         """Return a tensor of this type and shape (None: any size), with values in [low, high].
 
-        With a bound, NaN is refused as well.
+        With a bound, NaN is rejected as well.
         """
         if name not in self._tensors:
             raise ModelFileError(f"the array {name!r} is missing")
@@ -73,7 +73,7 @@ class Reader:
                 f"got {found.dtype} of shape {found.shape}"
             )
         if found.size:
-            # Comparisons with NaN are false, so that NaN never passes a bound.
+            # Comparisons with NaN are false, so NaN fails any bound.
             above = low is None or bool((found >= low).all())
             below = high is None or bool((found <= high).all())
             if not (above and below):

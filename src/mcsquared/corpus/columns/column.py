@@ -14,8 +14,8 @@ from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
 from mcsquared.families.registry import column_kinds, for_kind, kinds_of
 
-_FLAT = ("number", "date", "boolean", "count")
-_NANOSECOND_DAYS = 106751.0  # what 64 bits of nanoseconds hold, either side of 1970
+_SCALAR_KINDS = ("number", "date", "boolean", "count")
+_NANOSECOND_DAYS = 106751.0  # range of int64 nanoseconds on either side of 1970
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Column:
                 f"the kind of context {self.name!r} must be one of {', '.join(column_kinds())}, "
                 f"got {self.kind!r}"
             )
-        set_field = object.__setattr__  # the one way to normalise a frozen dataclass
+        set_field = object.__setattr__  # required to normalise the fields of a frozen dataclass
         if self.kind == "bag":
             set_field(self, "values", _bag_matrix(self.name, self.values))
             n_categories = self.values.shape[1]
@@ -78,7 +78,7 @@ class Column:
         argument = f"the categories of context {self.name!r}"
         set_field(self, "categories", names_array(names, n_categories, argument, "category"))
         if len(set(self.categories)) < n_categories:  # type: ignore[arg-type]
-            raise InputError(f"{argument} must be unique, got a name twice")
+            raise InputError(f"{argument} must be unique, got duplicates")
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -91,7 +91,7 @@ class Column:
 
     @property
     def n_categories(self) -> int:
-        """Number of categories; 0 where the kind has none."""
+        """Number of categories; 0 for kinds without categories."""
         return 0 if self.categories is None else len(self.categories)
 
     @property
@@ -103,7 +103,7 @@ class Column:
 
     @property
     def observed(self) -> NDArray[np.bool_]:
-        """Which groups have this context, bool (n_groups,)."""
+        """Mask of the groups that have this context, bool (n_groups,)."""
         if self.kind == "category":
             return np.asarray(self.values >= 0)
         if self.kind == "bag":
@@ -113,7 +113,7 @@ class Column:
         return ~np.isnan(self.values)
 
     def observations(self) -> Any:
-        """Return the observed values alone, in the numeric form that families take.
+        """Return the observed values only, in the numeric form that families use.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class Column:
         return self.values[np.flatnonzero(self.observed)]
 
     def default_family(self) -> ConjugateFamily:
-        """Return the family that this kind of column has unless another is declared.
+        """Return the default family of this kind of column.
 
         Examples
         --------
@@ -134,7 +134,7 @@ class Column:
         return family if self.categories is None else replace(family, size=self.width)  # type: ignore[type-var]
 
     def accepts(self, family: Any) -> bool:
-        """Return whether the family takes this column without conversion.
+        """Return whether the family can use this column without conversion.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class Column:
         return not kinds or self.kind in kinds
 
     def as_family(self, family: Any) -> "Column":
-        """Return the column in the form that a family takes, or raise `InputError`.
+        """Return the column in the form that a family requires, or raise `InputError`.
 
         Examples
         --------
@@ -157,7 +157,7 @@ class Column:
         return self if self.accepts(family) else convert(self, family)
 
     def fill(self, family: ConjugateFamily) -> ConjugateFamily:
-        """Return the family with every open field filled from the observed values.
+        """Return the family with every unset field filled from the observed values.
 
         Examples
         --------
@@ -176,7 +176,7 @@ class Column:
     def align(self, categories: Sequence[str] | NDArray[np.object_]) -> "Column":
         """Return the column recoded to other categories.
 
-        A value that is not among them becomes missing (category) or is left out (bag).
+        A value that is not among them becomes missing (category) or is dropped (bag).
 
         Examples
         --------
@@ -197,14 +197,14 @@ class Column:
         if self.kind == "category":
             return replace(self, values=new_code[self.values], categories=names)
         known = np.flatnonzero(new_code[:-1] >= 0)
-        place = sparse.csr_matrix(
+        recode = sparse.csr_matrix(
             (np.ones(len(known), np.int32), (known, new_code[known])),
             shape=(self.n_categories, len(names)),
         )
-        return replace(self, values=self.values @ place, categories=names)
+        return replace(self, values=self.values @ recode, categories=names)
 
     def conform(self, reference: "Column") -> "Column":
-        """Return the column in the kind and with the categories of another, that of training.
+        """Return the column with the kind and categories of a reference, the training column.
 
         Examples
         --------
@@ -216,7 +216,7 @@ class Column:
         return conform(self, reference)
 
     def display(self, values: Any) -> Any:
-        """Return numbers on this column's scale in the user's form: dates as dates.
+        """Return values of this column in the form shown to users: days as dates.
 
         Examples
         --------
@@ -247,7 +247,7 @@ class Column:
         return f"{low:.10g} to {high:.10g}"
 
     def describe(self) -> str:
-        """Return one line: kind, family, number of observations, extent of the values.
+        """Return a one-line description: kind, family, number of observations, extent.
 
         Examples
         --------
@@ -258,27 +258,27 @@ class Column:
 
 
 def description(column: Column, n_observed: int, n_groups: int) -> str:
-    """Return one line on a context, of which the column may hold some values only."""
+    """Return a one-line description of a context; the column may hold a sample of its values."""
     line = (
         f"{column.name}: {column.kind}, family {for_kind(column.kind).name}, "
         f"{n_observed} of {n_groups} observed"
     )
     extent = column.extent()
     line += f", {extent}" if extent else ""
-    remark = column.note
-    if not remark and column.kind == "category" and column.categories is not None:
-        remark = hint(column.categories.tolist(), n_observed)
-    return f"{line} ({remark})" if remark else line
+    note = column.note
+    if not note and column.kind == "category" and column.categories is not None:
+        note = hint(column.categories.tolist(), n_observed)
+    return f"{line} ({note})" if note else line
 
 
 def days_to_dates(days: Any) -> NDArray[np.datetime64]:
-    """Return dates of days since 1970: datetime64[ns], or [us] outside the years 1678-2262."""
+    """Convert days since 1970 to datetime64[ns], or [us] outside the years 1678-2262."""
     days = np.asarray(days, dtype=np.float64)
     missing = np.isnan(days)
     filled = np.where(missing, 0.0, days)
     if np.abs(filled).max(initial=0.0) > 1e8:
         raise InputError("dates must lie within 270,000 years of 1970")
-    # A float of days is good to about a microsecond, so nothing finer is invented.
+    # Days as float64 are precise to about a microsecond.
     dates = np.round(filled * 86_400e6).astype(np.int64).astype("datetime64[us]")
     dates[missing] = np.datetime64("NaT")
     if np.abs(filled).max(initial=0.0) < _NANOSECOND_DAYS:
@@ -287,7 +287,7 @@ def days_to_dates(days: Any) -> NDArray[np.datetime64]:
 
 
 def code_label(value: Any) -> str:
-    """Return the category name of a scalar; 3 and 3.0 have the same."""
+    """Return the category name of a scalar; 3 and 3.0 have the same name."""
     if (
         isinstance(value, float | np.floating)
         and float(value).is_integer()
@@ -301,7 +301,7 @@ def code_label(value: Any) -> str:
 
 def _float_values(name: str, kind: str, values: Any) -> NDArray[np.float64]:
     array = np.ascontiguousarray(values, dtype=np.float64)
-    n_dimensions = 1 if kind in _FLAT else 2
+    n_dimensions = 1 if kind in _SCALAR_KINDS else 2
     if array.ndim != n_dimensions:
         raise InputError(
             f"context {name!r} ({kind}) must have {n_dimensions} dimension(s), got {array.ndim}"
@@ -309,10 +309,10 @@ def _float_values(name: str, kind: str, values: Any) -> NDArray[np.float64]:
     if kind == "vector" and array.shape[1] == 0:
         raise InputError(f"context {name!r} must hold vectors of width >= 1, got 0")
     check_magnitude(array, f"context {name!r}")
-    seen = array[~np.isnan(array)]
-    if kind == "boolean" and not np.isin(seen, (0.0, 1.0)).all():
+    observed = array[~np.isnan(array)]
+    if kind == "boolean" and not np.isin(observed, (0.0, 1.0)).all():
         raise InputError(f"context {name!r} (boolean) must hold 0 and 1 only")
-    if kind == "count" and not ((seen >= 0) & (seen == np.floor(seen))).all():
+    if kind == "count" and not ((observed >= 0) & (observed == np.floor(observed))).all():
         raise InputError(f"context {name!r} (count) must hold integers >= 0")
     return array
 

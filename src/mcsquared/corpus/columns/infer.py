@@ -1,4 +1,4 @@
-"""The values of a column to a batch: its kind by the type of the values."""
+"""Convert the values of a column to a batch; infer its kind from their type."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -30,15 +30,15 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def column_from(name: str, values: Any) -> Column:
-    """Return the column of these values, its kind by their type.
+    """Build a column from values, with its kind inferred from their type.
 
     Parameters
     ----------
     name : str
     values : array, list, sparse matrix, pandas, polars or pyarrow series, or Column
         Numbers become "number", dates "date", booleans "boolean", strings and categories
-        "category", lists and sparse rows "bag", 2-D numbers (and lists of floating numbers, all of
-        one length) "vector". A column without any observation becomes "number".
+        "category", lists and sparse rows "bag", 2-D numbers (and lists of floats of equal length)
+        "vector". A column without observed values becomes "number".
     """
     if isinstance(values, Column):
         return replace(values, name=name)
@@ -48,7 +48,7 @@ def column_from(name: str, values: Any) -> Column:
 
 
 def bag_from(name: str, values: Any, separator: str | None) -> Column:
-    """Return the bags that a column declared as such holds, its strings split.
+    """Build a bag column, splitting strings at a separator.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def bag_from(name: str, values: Any, separator: str | None) -> Column:
 
 
 def bag_batch(name: str, values: Any, separator: str | None) -> Batch:
-    """Return a batch of bags from strings to be split, lists and single values."""
+    """Return a batch of bags from delimited strings, lists and single values."""
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise InputError(
             f"bags: the separator of {name!r} must be a non-empty string such as ';', got "
@@ -84,11 +84,11 @@ def _as_row(value: Any, separator: str) -> Any:
 
 
 def batch_from(name: str, values: Any) -> Batch:
-    """Return a batch of the values of an array, a list or a series of any library."""
+    """Return the values of an array, a list or a series of any library as a batch."""
     if sparse.issparse(values):
         return Batch("nothing", values.shape[0], False)
-    unordered = isinstance(values, str | bytes | Mapping | set | frozenset)
-    if unordered or not isinstance(values, Iterable):
+    not_a_column = isinstance(values, str | bytes | Mapping | set | frozenset)
+    if not_a_column or not isinstance(values, Iterable):
         raise InputError(
             f"context {name!r} must be a column of values, got {type(values).__name__}"
         )
@@ -105,7 +105,7 @@ def batch_from(name: str, values: Any) -> Batch:
 
 
 def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
-    """Return the values of a series of any library, and its categories if it has some."""
+    """Return the values of a series of any library, and its categories, if any."""
     import narwhals as nw
 
     if type(values).__module__.split(".")[0] == "pandas" and not hasattr(values, "iloc"):
@@ -113,7 +113,7 @@ def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
 
         if isinstance(values, pd.MultiIndex):
             return values.to_list(), None
-        values = pd.Series(values)  # an index, a Categorical or another array of pandas
+        values = pd.Series(values)  # an index, a Categorical or another pandas array
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return (np.asarray(values), None) if hasattr(values, "__array__") else (list(values), None)
@@ -125,7 +125,7 @@ def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         return series.to_numpy().astype("datetime64[us]"), None
     if isinstance(dtype, nw.Categorical | nw.Enum):
-        order = getattr(getattr(values, "cat", None), "categories", None)  # of pandas
+        order = getattr(getattr(values, "cat", None), "categories", None)  # pandas only
         if order is None and isinstance(dtype, nw.Enum):
             order = dtype.categories
         return series.to_list(), None if order is None else list(order)
@@ -197,7 +197,7 @@ def _from_objects(name: str, values: list[Any]) -> Batch:
 
 
 def _kind_of(name: str, value: Any) -> str:
-    """Return the kind of column that a single value belongs to."""
+    """Return the kind of column that a single value implies."""
     if isinstance(value, str | bytes):
         return "category"
     if is_missing(value):
@@ -227,7 +227,7 @@ def _numbers(name: str, values: list[Any], kinds: list[str]) -> NDArray[np.float
 
 
 def _category(name: str, values: list[Any], order: list[Any] | None = None) -> Batch:
-    """Return codes of the labels that occur, in order of appearance or in a given one."""
+    """Encode the labels that occur, in order of appearance or in the given order."""
     labels = [None if is_missing(value) else _label(name, value) for value in values]
     used = dict.fromkeys(label for label in labels if label is not None)
     if order is not None:
@@ -252,7 +252,7 @@ def _label(name: str, item: Any) -> str:
 
 
 def _lists(name: str, rows: list[Any]) -> Batch:
-    """Return bags, or lists of floating numbers; None and empty lists are missing.
+    """Return a batch of bags or of lists of floats; None and empty lists are missing.
 
     Rows are lists, tuples, sets, arrays, sparse rows, or mappings from category to count.
     """
@@ -332,7 +332,7 @@ def date_days(name: str, value: Any) -> float:
 
 def _array_days(name: str, dates: NDArray[np.datetime64]) -> NDArray[np.float64]:
     whole = dates.astype("datetime64[D]")
-    # Seconds within the day apart from the days: microseconds since 1970 overflow for far dates.
+    # The time of day is converted separately: microseconds since 1970 overflow for distant dates.
     rest = (dates.astype("datetime64[us]") - whole.astype("datetime64[us]")) / np.timedelta64(
         1, "D"
     )

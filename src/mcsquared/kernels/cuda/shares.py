@@ -1,4 +1,4 @@
-"""Weights of topics in clusters, and table counts: tables of clusters × topics on the GPU."""
+"""Topic shares of clusters and table counts on the GPU: arrays of clusters × topics."""
 
 import math
 
@@ -64,13 +64,13 @@ def draw_table_counts(n_cells, customers, concentration, seed, chain, sweep, tab
 
 @one_thread_each()
 def weigh_topics(n_cells, n_topics, log_shares, factor, smallest, sums, shares, by_topic):
-    """Write factor × τ_km to ``shares``, 0 where it is too small, and once more by topic.
+    """Write factor × τ_km to ``shares``, 0 below ``smallest``, and transposed to ``by_topic``.
 
     Parameters
     ----------
     log_shares : float64 (cluster slots × topic slots,)
     sums : float64 (topic slots,) or (0,)
-        Sums by which a topic's shares are divided, in floats.
+        Sums by which the shares of a topic are divided, in float32.
     shares : float32 or float64 (cluster slots × topic slots,)
     by_topic : like shares (topic slots × cluster slots,) or (0,)
     """

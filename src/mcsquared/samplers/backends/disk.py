@@ -27,11 +27,15 @@ class DiskLabels:
     """
 
     def __init__(self, observations: DiskObservations, chunks: list[tuple[int, int]]) -> None:
-        folder, survey = observations.source.folder, observations.survey
+        folder, summary = observations.source.folder, observations.summary
         self._clusters, self._topics = folder / "clusters.bin", folder / "topics.bin"
         self._draws = folder / "kept.bin"
-        self._groups = [(int(survey.chunk_start[a]), int(survey.chunk_start[b])) for a, b in chunks]
-        self._tokens = [(int(survey.token_start[a]), int(survey.token_start[b])) for a, b in chunks]
+        self._groups = [
+            (int(summary.chunk_start[a]), int(summary.chunk_start[b])) for a, b in chunks
+        ]
+        self._tokens = [
+            (int(summary.token_start[a]), int(summary.token_start[b])) for a, b in chunks
+        ]
         self._sample = observations.sample
         self._topics.unlink(missing_ok=True)
         for path in (self._clusters, self._topics):

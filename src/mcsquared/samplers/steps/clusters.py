@@ -1,4 +1,4 @@
-"""Clusters of groups in turn, as the collapsed sampler draws them."""
+"""Clusters of groups, one after another: a step of the collapsed sampler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_SCORES = np.zeros(0)
 
 
 def resample_clusters_in_turn(sweep: Sweep) -> None:
-    """Draw z_j for every group in turn, parameters integrated out; add slots when they run out."""
+    """Draw z_j group by group with parameters integrated out; add slots when they run out."""
     state, observations = sweep.state, sweep.observations
     n_slots = len(state.counts.groups_in_cluster)
     slots = [Slots(c, state.cluster_of_group, n_slots) for c in observations.python_contexts]

@@ -1,4 +1,4 @@
-"""Tables of clusters: q_km ~ CRT(O_km, v ε_m)."""
+"""Numbers of tables of clusters: q_km ~ CRT(O_km, v ε_m)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mcsquared.samplers.types import Key, Sweep
 
 
 def draw_cluster_tables(sweep: Sweep) -> None:
-    """Draw the tables of clusters by the v and ε of the sweep, where the backend keeps counts."""
+    """Draw the tables of clusters on the backend, given v and the ε of the globals."""
     sweep.cluster_tables = sweep.backend.draw_tables(sweep)
 
 
 def draw_collapsed_tables(sweep: Sweep) -> None:
-    """Draw the tables of clusters by the current v and ε."""
+    """Draw the tables of clusters given the current v and ε."""
     state = sweep.state
     prior = state.v * state.topic_weights
     sweep.cluster_tables = draw_tables(state.counts.topics_in_cluster, prior, sweep.key)
@@ -28,7 +28,17 @@ def draw_tables(
     key: Key,
     threads: ThreadPool = SINGLE_THREAD,
 ) -> NDArray[np.int32]:
-    """Draw CRT(customers, concentration) exactly: shape of ``customers``, (rows, n_topics)."""
+    """Draw CRT(customers, concentration) exactly.
+
+    Parameters
+    ----------
+    customers : int32 (n_rows, n_topics)
+    concentration : float64 (n_topics,)
+
+    Returns
+    -------
+    int32 (n_rows, n_topics)
+    """
     customers = np.ascontiguousarray(customers, np.int32)
     concentration = np.ascontiguousarray(concentration, np.float64)
 

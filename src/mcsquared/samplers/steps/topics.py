@@ -1,4 +1,4 @@
-"""Topics of tokens in turn, as the collapsed sampler draws them."""
+"""Topics of tokens, one after another: a step of the collapsed sampler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mcsquared.state import State
 
 
 def resample_topics_in_turn(sweep: Sweep) -> None:
-    """Draw l_ji for every token in turn, parameters integrated out; add slots when they run out."""
+    """Draw l_ji token by token with parameters integrated out; add slots when they run out."""
     state, observations, key = sweep.state, sweep.observations, sweep.key
     if observations.n_tokens == 0:
         return
@@ -101,7 +101,7 @@ def _resample_vector_topics(
 def _resample_python_topics(
     state: State, observations: Observations, key: Key, max_topics: int
 ) -> None:
-    """Draw every token's topic where the content's family has no kernel."""
+    """Draw the topic of every token when the content family has no kernel."""
     assert observations.python_content is not None
     content, counts = observations.python_content, state.counts
     cluster_of_token = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
@@ -111,11 +111,12 @@ def _resample_python_topics(
             state.grow_topics()
             slots.grow(len(state.topic_weights))
         old = int(state.topic_of_token[i])
-        gain = slots.log_predictive(i, old)
+        log_predictive = slots.log_predictive(i, old)
         _remove_token(state, k, old)
         candidates, log_prior = _candidates(state, k, max_topics)
         u = uniform(*key, int(Step.TOPICS), i, 0)
-        m = int(candidates[pick(gain[candidates] + log_prior, len(candidates), u)])
+        log_weights = log_predictive[candidates] + log_prior
+        m = int(candidates[pick(log_weights, len(candidates), u)])
         if counts.tokens_in_topic[m] == 0:
             log_rest = math.log(uniform(*key, int(Step.BIRTHS), i, 0)) / state.eta
             state.topic_weights[m] = -math.expm1(log_rest) * math.exp(state.log_unused[0])
@@ -129,7 +130,7 @@ def _resample_python_topics(
 
 
 def _remove_token(state: State, k: int, m: int) -> None:
-    """Remove a token from the counts; a topic that becomes empty returns its weight."""
+    """Remove a token from the counts; the weight of an emptied topic becomes unused."""
     counts = state.counts
     counts.topics_in_cluster[k, m] -= 1
     counts.tokens_in_topic[m] -= 1
@@ -142,7 +143,7 @@ def _remove_token(state: State, k: int, m: int) -> None:
 def _candidates(
     state: State, k: int, max_topics: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the occupied topics and, where the bound allows, an empty one; and their log prior."""
+    """Return the occupied topics, plus an empty one below the bound, and their log prior."""
     counts = state.counts
     active = np.flatnonzero(counts.tokens_in_topic > 0)
     prior = counts.topics_in_cluster[k, active] + state.v * state.topic_weights[active]

@@ -1,4 +1,4 @@
-"""What `DeviceWords` and `DeviceVectors` share: tokens on the GPU, counts and draws of topics."""
+"""Base class of `DeviceWords` and `DeviceVectors`: tokens, counts and topic draws on the GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcsquared.state import State
 
 
 class DeviceContent:
-    """The content of a corpus on the GPU. The methods that do nothing are optional."""
+    """The content of a corpus on the GPU. Methods without a body are optional."""
 
     buffers: Buffers
 
@@ -31,10 +31,10 @@ class DeviceContent:
         """Add topic slots to the counts."""
 
     def finish_sums(self) -> None:
-        """Add up the sums of chunks."""
+        """Add the sums of the chunks."""
 
     def draw_cell_topics(self, key: Key) -> None:
         """Draw topics by (cluster, word) cell (λ = ∞)."""
 
     def add_log_counts(self) -> None:
-        """Add up the log-densities of counts."""
+        """Add the log-densities of the counts."""
