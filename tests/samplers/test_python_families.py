@@ -258,8 +258,8 @@ class Single(Visits):
 @pytest.mark.parametrize(
     ("family", "message"),
     [
-        (Wide(), r"statistics of the family Wide has shape \(\d+, 3\), but \(\d+, 2\) is wanted"),
-        (Endless(), "statistics of the family Endless holds infinite values or NaN"),
+        (Wide(), r"statistics of the family Wide must have shape \(\d+, 2\) .*, got \(\d+, 3\)"),
+        (Endless(), "statistics of the family Endless must .*finite"),
         (
             Flat(),
             r"log_likelihood of the family Flat must return .*, got \(\d+,\)",
@@ -270,7 +270,7 @@ class Single(Visits):
         ),
     ],
 )
-def test_a_family_that_answers_in_the_wrong_shape_is_told_so(family, message):
+def test_a_family_that_returns_a_wrong_shape_raises_an_error(family, message):
     for content, contexts in (family, {}), (Poisson(), {"visits": family}):
         with pytest.raises(InputError, match=message):
             labels_of(case_with(content, contexts), 1)
