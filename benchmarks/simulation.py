@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit, prange, uint64
 
-from mcsquared.kernels.rng import four_words, last_word, unit
+from mcsquared.kernels.rng import counter_word, philox_vectorised, unit_float32
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
@@ -55,12 +55,12 @@ def _fill(start, clusters, shares, n_words, seed, word, count):
     for j in prange(start.size - 1):
         of_cluster = shares[clusters[j]]
         for e in range(start[j], start[j + 1]):
-            numbers = four_words(uint64(e), uint64(0), last_word(0, 0), uint64(seed), uint64(0))
-            topic = min(np.searchsorted(of_cluster, unit(numbers[0])), n_topics - 1)
+            numbers = philox_vectorised(uint64(e), uint64(0), counter_word(0, 0), uint64(seed), uint64(0))
+            topic = min(np.searchsorted(of_cluster, unit_float32(numbers[0])), n_topics - 1)
             # Ranks follow Zipf's law; topics differ in their frequent words.
-            rank = np.int64(math.exp(unit(numbers[1]) * math.log(n_words)) - 1.0)
+            rank = np.int64(math.exp(unit_float32(numbers[1]) * math.log(n_words)) - 1.0)
             word[e] = (rank * (1 + rank % 7) + topic * (n_words // n_topics)) % n_words
-            more = math.log(unit(numbers[2])) / math.log(1.0 - 1.0 / MEAN_COUNT)
+            more = math.log(unit_float32(numbers[2])) / math.log(1.0 - 1.0 / MEAN_COUNT)
             count[e] = 1 + np.int32(more)
 
 

@@ -11,6 +11,7 @@ from mcsquared.kernels.cpu.lanes import (
     add_counts,
     add_product,
     aligned,
+    block_in_lane,
     count_at_most,
     count_reached,
     element,
@@ -23,7 +24,6 @@ from mcsquared.kernels.cpu.lanes import (
     moved_up,
     multiply,
     nonzero,
-    place_in_lane,
     prefix_sums,
     rising_sums,
     rows_of,
@@ -31,7 +31,7 @@ from mcsquared.kernels.cpu.lanes import (
     store_rows,
     subtract,
     trailing_zeros,
-    weigh,
+    weighted_sums,
 )
 
 F = np.float32
@@ -140,12 +140,12 @@ def test_a_long_row_is_changed_at_one_position(n_blocks):
 
 @njit
 def weigh_row(counts, base, base_at, factor, factor_at, sums, blocks, out):
-    store(out, 0, weigh(rows_of(counts, 0, blocks), base, base_at, factor, factor_at, sums))
+    store(out, 0, weighted_sums(rows_of(counts, 0, blocks), base, base_at, factor, factor_at, sums))
 
 
 @njit
 def place(sums, number, value, blocks):
-    return place_in_lane(sums, number, value, blocks)
+    return block_in_lane(sums, number, value, blocks)
 
 
 @pytest.mark.parametrize("n_blocks", [1, 4])

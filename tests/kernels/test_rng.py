@@ -69,7 +69,7 @@ def test_steps_have_different_numbers():
 
 def test_numbers_lie_strictly_between_zero_and_one():
     for words in [(0, 0), (ONES, ONES)]:
-        assert 0.0 < rng.open_unit(*words) < 1.0
+        assert 0.0 < rng.unit_float64(*words) < 1.0
 
 
 def test_numbers_are_uniform_and_neighbours_are_independent():

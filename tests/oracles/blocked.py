@@ -171,7 +171,7 @@ def draw_log_shares(state: PlainState, weights: Floats, numbers: Numbers) -> Flo
 def draw_words(state: PlainState, data: PlainData, numbers: Numbers) -> Floats:
     """Draw ψ_m ~ Dir(β + n_m): (n_words, topic slots)."""
     held, beta = state.words_in_topic, data.concentration
-    steps = Step.CONTENT, Step.CONTENT_HELD
+    steps = Step.CONTENT, Step.CONTENT_NONZERO
     logs = draw_log_gamma_table(held, beta, 0, steps, numbers)
     return np.exp(logs - logsumexp(logs, axis=0))
 
@@ -185,7 +185,7 @@ def draw_context_scores(state: PlainState, data: PlainData, numbers: Numbers) ->
         statistics = sums(family.statistics(x), clusters[observed], n_slots)
         parameters = family.sample_parameters(statistics, rng)
         total[observed] += family.log_likelihood(x, parameters)
-    first, steps = 0, (Step.CATEGORIES, Step.CATEGORIES_HELD)
+    first, steps = 0, (Step.CATEGORIES, Step.CATEGORIES_NONZERO)
     for concentration, counts in data.bags:
         held = sums(counts, clusters, n_slots).T
         logs = draw_log_gamma_table(held, concentration, first, steps, numbers)

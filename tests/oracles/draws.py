@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.rng import Step, generator, open_unit, philox
+from mcsquared.kernels.rng import Step, generator, philox, unit_float64
 
 __all__ = [
     "BLOCK",
@@ -39,7 +39,7 @@ class Numbers:
 
     def uniform(self, step: Step, index: int, attempt: int = 0) -> float:
         """Return a number in (0, 1) made of the first two words of a counter."""
-        return float(open_unit(*self.words(step, index, attempt, (0, 1))))
+        return float(unit_float64(*self.words(step, index, attempt, (0, 1))))
 
     def short(self, step: Step, index: int, attempt: int, which: int) -> float:
         """Return a number in (0, 1) made of one word of a counter, rounded to a float32."""

@@ -103,7 +103,7 @@ def test_no_two_draws_of_the_blocked_sampler_share_a_number(name, record):
             BLOCKED_ALONE.sweep(state, case.observations, case.priors, SEED, chain)
     # Bags, too, draw by the numbers of their chain alone.
     assert record.chains == {0, 1}
-    expected = {Step.CLUSTERS, Step.TOPICS, Step.CONTENT_HELD, Step.TOPIC_SHARES, Step.TABLES}
+    expected = {Step.CLUSTERS, Step.TOPICS, Step.CONTENT_NONZERO, Step.TOPIC_SHARES, Step.TABLES}
     assert expected <= record.steps
     assert (Step.GROUP_TABLES in record.steps) == (not np.isinf(plain.lam))
     assert len(record.words) > 10_000

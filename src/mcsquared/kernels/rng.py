@@ -1,6 +1,6 @@
 """Random numbers as a function of (seed, chain, sweep, step, index, attempt): Philox4x32-10.
 
-A chain has no generator state. Its draws depend only on its position, so the same seed gives the
+Chains have no generator state. A draw depends only on these numbers, so the same seed gives the
 same draws on any number of threads, in one run or resumed. Counter-based generators are due to
 Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 """
@@ -11,11 +11,11 @@ import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 from numpy.random.bit_generator import ISeedSequence
 
-BLOCK = 64  # numbers that `fill_uniforms` writes at a time
+BLOCK = 64  # numbers per block of `fill_uniforms`
 
 
 class Step(IntEnum):
-    """The steps of a sweep that draw: each has its own number, so that no two share a counter."""
+    """Steps of a sweep that draw random numbers. Unique, so that no two steps share a counter."""
 
     START = 0
     CLUSTERS = 1
@@ -29,10 +29,10 @@ class Step(IntEnum):
     CLUSTER_WEIGHTS = 9
     TOPIC_SHARES = 10
     CONTENT = 11
-    CONTENT_HELD = 12
+    CONTENT_NONZERO = 12
     CONTEXTS = 13
     CATEGORIES = 14
-    CATEGORIES_HELD = 15
+    CATEGORIES_NONZERO = 15
     GROUP_TABLES = 16
     LAM = 17
     TOPIC_TAIL = 18
@@ -65,11 +65,11 @@ def philox(c0, c1, c2, c3, k0, k1):
 
 
 @njit(cache=True)
-def open_unit(a, b):
-    """Return a number in (0, 1) from two 32-bit words.
+def unit_float64(a, b):
+    """Return a float64 in (0, 1) from two 32-bit words.
 
-    Half a step away from both ends: 0 would break logarithms, 1 would overrun a cumulative sum.
-    52 bits, because 53 bits and a half are rounded, the largest of them to 1.
+    The ends are excluded because 0 has no logarithm and 1 would exceed a cumulative sum. 52 bits
+    are used: with 53, adding one half would round the largest number to 1.
     """
     bits = (uint64(a) << uint64(20)) ^ (uint64(b) >> uint64(12))
     return (float(bits) + 0.5) * (1.0 / 4503599627370496.0)
@@ -77,40 +77,40 @@ def open_unit(a, b):
 
 @njit(cache=True)
 def uniform(seed, chain, sweep, step, index, attempt):
-    """Return the number in (0, 1) of this position of a chain.
+    """Return the number in (0, 1) for a chain, sweep, step, index and attempt.
 
-    ``index`` below 2⁴⁰ and ``attempt`` below 2⁴⁰ never share a counter: the low 16 bits of the
-    attempt are next to the step, the others above the 8 high bits of the index.
+    Counters are distinct for ``index`` and ``attempt`` below 2⁴⁰: the low 16 bits of the attempt
+    are stored next to the step, the others above the 8 high bits of the index.
     """
     index, attempt = uint64(index), uint64(attempt)
     low = uint32(index)
     high = uint32((index >> uint64(32)) | ((attempt >> uint64(16)) << uint64(8)))
     last = uint32((uint64(step) << uint64(16)) | (attempt & uint64(0xFFFF)))
     a, b, _, _ = philox(low, high, sweep, last, seed, chain)
-    return open_unit(a, b)
+    return unit_float64(a, b)
 
 
 @njit(cache=True)
 def uniform_of(key, step, index, attempt):
-    """Return `uniform` of a key, a tuple (seed, chain, sweep)."""
+    """Return `uniform` for a key, the tuple (seed, chain, sweep)."""
     return uniform(key[0], key[1], key[2], step, index, attempt)
 
 
 @njit(cache=True, inline="always")
-def unit(word):
-    """Return a float in (0, 1) from a 32-bit word: 31 bits, so that small floats are precise.
+def unit_float32(word):
+    """Return a float32 in (0, 1) from a 32-bit word; 31 bits keep small numbers precise.
 
-    The largest words would be rounded to 1, which overruns a cumulative sum.
+    The minimum prevents rounding up to 1, which would exceed a cumulative sum.
     """
     number = (float32(int32(word >> uint64(1))) + float32(0.5)) * float32(2.0**-31)
     return min(number, float32(1.0 - 2.0**-24))
 
 
 @njit(cache=True, inline="always")
-def four_words(index, sweep, last, seed, chain):
-    """Return what `philox` does, in arithmetic that compilers turn into vectors.
+def philox_vectorised(index, sweep, last, seed, chain):
+    """Return the words of `philox`, computed in uint64 so that compilers vectorise loops of calls.
 
-    ``last`` is a `last_word`; all arguments are uint64.
+    ``last`` is a `counter_word`; all arguments are uint64.
     """
     low = uint64(0xFFFFFFFF)
     c0, c1, c2, c3 = index & low, index >> uint64(32), sweep, last
@@ -128,57 +128,57 @@ def four_words(index, sweep, last, seed, chain):
 
 
 @njit(cache=True, inline="always")
-def last_word(step, attempt):
-    """Return the last word of the counter."""
+def counter_word(step, attempt):
+    """Return the last word of the counter, made of step and attempt."""
     return (uint64(step) << uint64(16)) | uint64(attempt)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_uniforms(out, n_blocks, key, step, block):
-    """Fill float32 ``out`` with the numbers of ``n_blocks`` blocks from ``block`` on.
+    """Fill float32 ``out`` with the numbers of ``n_blocks`` blocks, starting with ``block``.
 
-    A block is 64 numbers: the four words of sixteen counters, first the first words, then the
-    second ones, and so on. Its counters have the indices 16 × block and up, attempt 0.
+    A block is 64 numbers: the four words of sixteen counters, all first words, then all second
+    words, and so on. Its counters have indices from 16 × block and attempt 0.
     """
     seed, chain, sweep = uint64(key[0]), uint64(key[1]), uint64(key[2])
-    last = last_word(step, 0)
+    last = counter_word(step, 0)
     for b in range(n_blocks):
         first = uint64(block + b) * uint64(16)
         for i in range(16):
-            words = four_words(first + uint64(i), sweep, last, seed, chain)
+            words = philox_vectorised(first + uint64(i), sweep, last, seed, chain)
             at = b * BLOCK + i
-            out[at] = unit(words[0])
-            out[at + 16] = unit(words[1])
-            out[at + 32] = unit(words[2])
-            out[at + 48] = unit(words[3])
+            out[at] = unit_float32(words[0])
+            out[at + 16] = unit_float32(words[1])
+            out[at + 32] = unit_float32(words[2])
+            out[at + 48] = unit_float32(words[3])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_uniforms_at(indices, n, first, key, step, attempt, out):
-    """Fill the rows of float32 ``out`` with three numbers for each index ``first + indices``."""
+    """Fill float32 ``out`` (3, n) with three numbers for each index in ``first + indices``."""
     seed, chain, sweep = uint64(key[0]), uint64(key[1]), uint64(key[2])
-    last = last_word(step, attempt)
+    last = counter_word(step, attempt)
     for i in range(n):
-        words = four_words(uint64(first + indices[i]), sweep, last, seed, chain)
-        out[0, i] = unit(words[0])
-        out[1, i] = unit(words[1])
-        out[2, i] = unit(words[2])
+        words = philox_vectorised(uint64(first + indices[i]), sweep, last, seed, chain)
+        out[0, i] = unit_float32(words[0])
+        out[1, i] = unit_float32(words[1])
+        out[2, i] = unit_float32(words[2])
 
 
 def generator(seed: int, chain: int, sweep: int, step: int) -> np.random.Generator:
-    """Return a NumPy generator for a step that draws a handful of numbers.
+    """Return a NumPy generator for a step that draws few numbers.
 
     The same (seed, chain, sweep, step) always gives the same generator, so its state is not stored.
     """
     counter = np.array([0, 0, sweep, step], np.uint64)
-    bits = np.random.Philox(_Key(seed, chain), counter=counter)  # type: ignore[arg-type]
+    bits = np.random.Philox(_PhiloxKey(seed, chain), counter=counter)  # type: ignore[arg-type]
     return np.random.Generator(bits)
 
 
-class _Key(ISeedSequence):
-    """The key of a Philox generator, passed as a seed.
+class _PhiloxKey(ISeedSequence):
+    """The key of a Philox generator, passed as a seed sequence.
 
-    ``Philox(key=...)`` gathers entropy for a seed first, which takes longer than all draws of a
+    ``Philox(key=...)`` first collects entropy for a seed, which takes longer than all draws of a
     step.
     """
 

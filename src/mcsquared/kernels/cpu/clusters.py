@@ -28,46 +28,49 @@ FEW = 8  # tokens whose factors are cheaper to multiply than two logarithms of �
 
 
 class ClusterCounts(NamedTuple):
-    """What each cluster slot holds, contexts apart."""
+    """Counts of each cluster slot, except those of contexts."""
 
     groups: np.ndarray  # int32 (cluster slots,): n_k
     tokens: np.ndarray  # int64 (cluster slots,): c_k
     topics: np.ndarray  # int32 (cluster slots, topic slots): c_km
-    table: np.ndarray  # float64, as topics: ln Γ(v ε_m + c_km), NaN until it is asked for
+    table: np.ndarray  # float64, as topics: ln Γ(v ε_m + c_km), NaN until computed
 
 
-class Hand(NamedTuple):
-    """The group that is taken out: its tokens per topic, and the topics that it has."""
+class GroupTopics(NamedTuple):
+    """Topics of the group being resampled.
+
+    Its tokens per topic, and a list of the topics that it has; `count_group_topics` fills both.
+    """
 
     tokens: np.ndarray  # int64 (topic slots,): t_jm
     topics: np.ndarray  # int64 (topic slots,)
 
 
 @njit(cache=True, error_model="numpy")
-def take_up(first, last, topic_of_token, hand):
-    """Count the topics of tokens ``first:last`` and return how many different ones there are."""
+def count_group_topics(first, last, topic_of_token, group):
+    """Count the topics of tokens ``first:last`` and return the number of distinct topics."""
     n_topics = np.int64(0)
     for i in range(first, last):
         m = topic_of_token[i]
-        if hand.tokens[m] == 0:
-            hand.topics[n_topics] = m
+        if group.tokens[m] == 0:
+            group.topics[n_topics] = m
             n_topics += 1
-        hand.tokens[m] += 1
+        group.tokens[m] += 1
     return n_topics
 
 
 @njit(cache=True, error_model="numpy")
-def move(j, k, sign, n_tokens, n_topics, hand, counts, dense, bags, contexts):
-    """Add group ``j`` to cluster ``k`` (JOIN) or take it out (LEAVE)."""
+def move(j, k, sign, n_tokens, n_topics, group, counts, dense, bags, contexts):
+    """Add group ``j`` to cluster ``k`` (JOIN) or remove it (LEAVE)."""
     counts.groups[k] += sign
     counts.tokens[k] += sign * n_tokens
     for d in range(n_topics):
-        m = hand.topics[d]
-        counts.topics[k, m] += sign * hand.tokens[m]
+        m = group.topics[d]
+        counts.topics[k, m] += sign * group.tokens[m]
         counts.table[k, m] = math.nan
     move_contexts(j, k, sign, dense, bags, contexts)
     if counts.groups[k] == 0:
-        contexts.statistics[k] = 0.0  # exactly: nothing of an old cluster stays in an empty slot
+        contexts.statistics[k] = 0.0  # an empty slot keeps no rounding errors
     prepare_cluster(k, dense, contexts)
 
 
@@ -86,7 +89,7 @@ def list_choices(groups, max_clusters, choices):
 
 
 @njit(cache=True, error_model="numpy")
-def log_topics(k, n_topics, hand, prior, counts):
+def log_topics(k, n_topics, group, prior, counts):
     """Return Σ_m [ln Γ(v ε_m + c_km + t_jm) − ln Γ(v ε_m + c_km)] over the group's topics.
 
     Γ(a+t) / Γ(a) = a (a+1) ... (a+t-1): for few tokens the factors of many topics are multiplied
@@ -95,8 +98,8 @@ def log_topics(k, n_topics, hand, prior, counts):
     value = 0.0
     product = 1.0
     for d in range(n_topics):
-        m = hand.topics[d]
-        n = hand.tokens[m]
+        m = group.topics[d]
+        n = group.tokens[m]
         a = prior[m] + counts.topics[k, m]
         if a > 1e8:  # a product may overflow, and a difference of log-gammas loses its digits
             value += log_rising(a, n)
@@ -130,7 +133,7 @@ def resample_clusters(
     extra,
     key,
 ):
-    """Draw the cluster of every group in ``first:last``, counts kept in step.
+    """Draw the cluster of every group in ``first:last`` and update the counts.
 
     Parameters
     ----------
@@ -138,7 +141,7 @@ def resample_clusters(
     topic_of_token : int32 (n_tokens,)
     alpha, v : float
     max_clusters : int
-        Bound on occupied clusters, or a negative number for none.
+        Bound on occupied clusters; negative for no bound.
     topic_weights : float64 (topic slots,)
     cluster_of_group : int32 (n_groups,)
     counts : ClusterCounts
@@ -154,16 +157,16 @@ def resample_clusters(
     """
     n_slots = topic_weights.size
     prior = v * topic_weights
-    hand = Hand(np.zeros(n_slots, np.int64), np.zeros(n_slots, np.int64))
+    group = GroupTopics(np.zeros(n_slots, np.int64), np.zeros(n_slots, np.int64))
     log_weights = np.empty(counts.groups.size)
     choices = np.empty(counts.groups.size, np.int64)
     for j in range(first, last):
         if free_slot(counts.groups) < 0:
             return j
         n_tokens = group_start[j + 1] - group_start[j]
-        n_topics = take_up(group_start[j], group_start[j + 1], topic_of_token, hand)
+        n_topics = count_group_topics(group_start[j], group_start[j + 1], topic_of_token, group)
         old = np.int64(cluster_of_group[j])
-        move(j, old, LEAVE, n_tokens, n_topics, hand, counts, dense, bags, contexts)
+        move(j, old, LEAVE, n_tokens, n_topics, group, counts, dense, bags, contexts)
 
         n_open, n_choices = list_choices(counts.groups, max_clusters, choices)
         for q in range(n_choices):
@@ -172,14 +175,14 @@ def resample_clusters(
             weight += log_contexts(j, k, dense, bags, contexts)
             if n_tokens > 0:
                 weight -= log_rising(v + counts.tokens[k], n_tokens)
-                weight += log_topics(k, n_topics, hand, prior, counts)
+                weight += log_topics(k, n_topics, group, prior, counts)
             if extra.size > 0:
                 weight += extra[k]
             log_weights[q] = weight
 
         k = choices[pick(log_weights, n_choices, uniform_of(key, CLUSTERS, j, 0))]
         cluster_of_group[j] = k
-        move(j, k, JOIN, n_tokens, n_topics, hand, counts, dense, bags, contexts)
+        move(j, k, JOIN, n_tokens, n_topics, group, counts, dense, bags, contexts)
         for d in range(n_topics):
-            hand.tokens[hand.topics[d]] = 0
+            group.tokens[group.topics[d]] = 0
     return last

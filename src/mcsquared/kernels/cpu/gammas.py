@@ -1,11 +1,10 @@
-"""Gamma variates: whole tables of them as floats, or single ones in logs.
+"""Gamma variates: whole tables as float32, or single variates in logs.
 
-Shapes below 1 by the rejection of Ahrens and Dieter (1974), others by Marsaglia and Tsang (2000).
-In a table nearly all cells hold nothing and share one small shape. A first pass gives all cells the
-likely kind of candidate and a quick test that is never wrong when it says that one stands. Cells
-for which it says nothing are gathered in a list, where the same numbers get the whole try and test;
-so are cells that hold something. What is rejected there is tried again, sixteen at a time, until
-none is left.
+Shapes below 1 use the rejection method of Ahrens and Dieter (1974), others that of Marsaglia and
+Tsang (2000). Nearly all cells of a table have a count of 0 and share one small shape. A first pass
+proposes the most likely kind of candidate for all cells, with a fast test that never accepts
+wrongly. Cells that fail it are listed and tested in full with the same numbers, as are cells with
+positive counts. Rejected cells are tried again, sixteen at a time, until none is left.
 """
 
 import math
@@ -17,12 +16,12 @@ from mcsquared.kernels.cpu.fast_math import cos_of_turns, exp32, log32
 from mcsquared.kernels.cpu.lanes import N_LANES, nonzero, trailing_zeros
 from mcsquared.kernels.rng import (
     BLOCK,
+    counter_word,
     fill_uniforms,
     fill_uniforms_at,
-    four_words,
-    last_word,
+    philox_vectorised,
     uniform,
-    unit,
+    unit_float32,
 )
 
 F = np.float32
@@ -35,7 +34,7 @@ SMALLEST_SHAPE = 1e-290  # a smaller one would draw −∞ for a whole row of sh
 
 @njit(cache=True, inline="always", fastmath={"contract"})
 def try_small(u, accept, shape):
-    """Return a candidate for Gamma(shape < 1) and its log, and whether it stands."""
+    """Return a candidate for Gamma(shape < 1) and its log, and whether it is accepted."""
     bound = F(1.0) + shape * F(1.0 / math.e)
     p = bound * u
     log_low = log32(p) / shape
@@ -54,49 +53,49 @@ def try_small(u, accept, shape):
 
 @njit(cache=True, inline="always", fastmath={"contract"})
 def try_large(u, turns, accept, shape):
-    """Return a candidate for Gamma(shape ≥ 1) and its log, and whether it stands."""
+    """Return a candidate for Gamma(shape ≥ 1) and its log, and whether it is accepted."""
     d = shape - F(1.0 / 3.0)
     normal = np.sqrt(F(-2.0) * log32(u)) * cos_of_turns(turns)
     root = F(1.0) + normal / np.sqrt(F(9.0) * d)
     cube = root * root * root
     positive = root > F(0.0)
     log_cube = log32(max(cube, F(1e-30)))
-    stands = log32(accept) < F(0.5) * normal * normal + d - d * cube + d * log_cube
-    return d * cube, log32(d) + log_cube, positive & stands
+    accepted = log32(accept) < F(0.5) * normal * normal + d - d * cube + d * log_cube
+    return d * cube, log32(d) + log_cube, positive & accepted
 
 
 @njit(cache=True, inline="always", fastmath={"contract"})
 def try_low(u, accept, shape):
-    """Do what `try_small` does where that is quick; return False where it is not known to stand.
+    """Fast variant of `try_small`; return False where acceptance is not certain.
 
-    The low candidates, all but shape / (e + shape) of them, stand if ``accept`` is at most exp(−x),
-    of which the first terms of its series are a lower bound.
+    Low candidates, a share 1 − shape / (e + shape), are accepted if ``accept`` is at most exp(−x),
+    for which the first terms of the series are a lower bound.
     """
     p = (F(1.0) + shape * F(1.0 / math.e)) * u
     log_x = log32(p) / shape
     x = exp32(log_x)
     bound = F(1.0) - x * (F(1.0) - x * (F(0.5) - x * F(1.0 / 6.0)))
-    stands = (p <= F(1.0)) & (accept <= bound - ROUNDING)
-    return (x if x > NOTHING else F(0.0)), log_x, stands
+    accepted = (p <= F(1.0)) & (accept <= bound - ROUNDING)
+    return (x if x > NOTHING else F(0.0)), log_x, accepted
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def try_all_low(out, first, n, shape, numbers, in_logs, unsure):
-    """Give n cells from ``first`` on a candidate each; ``unsure`` says which may not stand."""
+    """Propose a candidate for n cells from ``first``; ``unsure`` marks those not yet accepted."""
     for block in range((n + CELLS - 1) // CELLS):
         begin, at = block * CELLS, block * BLOCK
-        # Slices, because an index that is a sum might be negative, and is then no vector's.
+        # Slices, because an index that may be negative prevents vectorisation.
         u, accept = numbers[at : at + CELLS], numbers[at + CELLS : at + BLOCK]
         drawn, doubt = out[first + begin : first + n], unsure[begin:]
         for i in range(min(CELLS, n - begin)):
-            value, log_value, stands = try_low(u[i], accept[i], shape)
+            value, log_value, accepted = try_low(u[i], accept[i], shape)
             drawn[i] = log_value if in_logs else value
-            doubt[i] = int32(0) if stands else int32(1)
+            doubt[i] = int32(0) if accepted else int32(1)
 
 
 @njit(cache=True, error_model="numpy")
 def take_numbers(cells, n, numbers, taken):
-    """Copy the first two numbers of the listed cells from where `fill_uniforms` put them."""
+    """Copy the first two numbers of the listed cells from the output of `fill_uniforms`."""
     for i in range(n):
         at = cells[i] // CELLS * BLOCK + cells[i] % CELLS
         taken[0, i] = numbers[at]
@@ -104,47 +103,47 @@ def take_numbers(cells, n, numbers, taken):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_list_small(numbers, n, shape, in_logs, values, stands):
+def try_list_small(numbers, n, shape, in_logs, values, accepted):
     """Try Gamma(shape < 1) with each column of numbers."""
     for i in range(n):
         value, log_value, ok = try_small(numbers[0, i], numbers[1, i], shape)
         values[i] = log_value if in_logs else value
-        stands[i] = int32(1) if ok else int32(0)
+        accepted[i] = int32(1) if ok else int32(0)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_list_large(numbers, n, shapes, in_logs, values, stands):
+def try_list_large(numbers, n, shapes, in_logs, values, accepted):
     """Try Gamma(shape ≥ 1) with each column of numbers."""
     for i in range(n):
         value, log_value, ok = try_large(numbers[0, i], numbers[1, i], numbers[2, i], shapes[i])
         values[i] = log_value if in_logs else value
-        stands[i] = int32(1) if ok else int32(0)
+        accepted[i] = int32(1) if ok else int32(0)
 
 
 @njit(cache=True, error_model="numpy")
 def finish(out, first, number, cells, shapes, n, small, step, key, in_logs, scratch):
-    """Try the listed cells, each with its own shape, until all stand.
+    """Try the listed cells, each with its own shape, until all are accepted.
 
     They lie at ``first`` plus cell, and their numbers are those of ``number`` plus cell.
     ``small`` says that all shapes are the first of them and below 1, and that ``scratch`` has the
     numbers of attempt 0.
     """
-    numbers, values, stands = scratch
+    numbers, values, accepted = scratch
     attempt = 0
     while n > 0:
         if attempt > 0 or not small:
             fill_uniforms_at(cells, n, number, key, step, attempt, numbers)
         if small:
-            try_list_small(numbers, n, shapes[0], in_logs, values, stands)
+            try_list_small(numbers, n, shapes[0], in_logs, values, accepted)
         else:
-            try_list_large(numbers, n, shapes, in_logs, values, stands)
+            try_list_large(numbers, n, shapes, in_logs, values, accepted)
         left = 0
         for i in range(n):
             cell, shape = cells[i], shapes[i]
             out[first + cell] = values[i]
             cells[left] = cell
             shapes[left] = shape
-            left += 1 - stands[i]
+            left += 1 - accepted[i]
         n = left
         attempt += 1
 
@@ -153,10 +152,10 @@ def finish(out, first, number, cells, shapes, n, small, step, key, in_logs, scra
 def draw_gamma_rows(
     first_row, last_row, n_columns, counts, shape, step, key, in_logs, out, first_number=0
 ):
-    """Draw out[r, c] ~ Gamma(shape + counts[r, c]) for the rows, or the logarithms of such.
+    """Draw out[r, c] ~ Gamma(shape + counts[r, c]) for the rows, or their logarithms.
 
-    Cells that hold something draw by ``step + 1``, the others by ``step``. Variates below 1e-20 are
-    0 unless ``in_logs``.
+    Cells with positive counts draw with ``step + 1``, the others with ``step``.
+    Variates below 1e-20 are 0 unless ``in_logs``.
 
     Parameters
     ----------
@@ -230,17 +229,17 @@ def add_columns(first_chunk, last_chunk, chunk_start, table, sums):
 
 @njit(cache=True, error_model="numpy")
 def log_gamma_draw(shape, seed, chain, sweep, step, index):
-    """Return the log of a Gamma(shape) variate: no shape is so small that it ends in 0."""
+    """Return the log of a Gamma(shape) variate, which does not underflow for small shapes."""
     attempt = 0
     while True:
         u = uniform(seed, chain, sweep, step, index, 3 * attempt)
         v = uniform(seed, chain, sweep, step, index, 3 * attempt + 1)
         if shape < 1.0:
-            value, stands = log_try_small(u, v, shape)
+            value, accepted = log_try_small(u, v, shape)
         else:
             w = uniform(seed, chain, sweep, step, index, 3 * attempt + 2)
-            value, stands = log_try_large(u, v, w, shape)
-        if stands:
+            value, accepted = log_try_large(u, v, w, shape)
+        if accepted:
             return value
         attempt += 1
 
@@ -266,8 +265,8 @@ def log_try_large(u, turns, accept, shape):
     if root <= 0.0:
         return 0.0, False
     log_cube = 3.0 * math.log(root)
-    stands = math.log(accept) < 0.5 * normal * normal + d - d * math.exp(log_cube) + d * log_cube
-    return math.log(d) + log_cube, stands
+    accepted = math.log(accept) < 0.5 * normal * normal + d - d * math.exp(log_cube) + d * log_cube
+    return math.log(d) + log_cube, accepted
 
 
 @njit(cache=True, error_model="numpy")
@@ -280,22 +279,27 @@ def log_gamma_of_cell(cell, count, shape, step, key):
     if count > 0 or shape >= 1.0:
         attempt = 0
         while True:
-            last = last_word(step + 1, attempt)
-            words = four_words(uint64(cell), sweep, last, seed, chain)
-            value, stands = log_try_large(
-                float(unit(words[0])), float(unit(words[1])), float(unit(words[2])), shape + count
+            last = counter_word(step + 1, attempt)
+            words = philox_vectorised(uint64(cell), sweep, last, seed, chain)
+            value, accepted = log_try_large(
+                float(unit_float32(words[0])),
+                float(unit_float32(words[1])),
+                float(unit_float32(words[2])),
+                shape + count,
             )
-            if stands:
+            if accepted:
                 return value
             attempt += 1
     numbers = np.empty(BLOCK, np.float32)
     fill_uniforms(numbers, 1, key, step, cell // CELLS)
     i = cell % CELLS
-    value, stands = log_try_small(float(numbers[i]), float(numbers[i + CELLS]), shape)
+    value, accepted = log_try_small(float(numbers[i]), float(numbers[i + CELLS]), shape)
     attempt = 1
-    while not stands:
-        words = four_words(uint64(cell), sweep, last_word(step, attempt), seed, chain)
-        value, stands = log_try_small(float(unit(words[0])), float(unit(words[1])), shape)
+    while not accepted:
+        words = philox_vectorised(uint64(cell), sweep, counter_word(step, attempt), seed, chain)
+        value, accepted = log_try_small(
+            float(unit_float32(words[0])), float(unit_float32(words[1])), shape
+        )
         attempt += 1
     return value
 

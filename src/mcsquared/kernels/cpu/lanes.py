@@ -302,7 +302,7 @@ def count_reached(builder, counts, edges, value):
 
 
 @instruction(VECTOR, ANY, ARRAY, types.int64, ARRAY, types.int64, ARRAY)
-def weigh(builder, row, base, base_offset, factor, factor_offset, sums):
+def weighted_sums(builder, row, base, base_offset, factor, factor_offset, sums):
     """Write running sums of (row + base) × factor, lane by lane, and return the last of them.
 
     ``row`` is a tuple of vectors; ``base`` and ``factor`` are read, and ``sums`` is written, one
@@ -319,8 +319,8 @@ def weigh(builder, row, base, base_offset, factor, factor_offset, sums):
 
 
 @instruction(types.int64, ARRAY, types.int64, types.float32, ANY)
-def place_in_lane(builder, sums, number, value, blocks):
-    """Return in how many blocks of ``sums`` the lane ``number`` is at most ``value``."""
+def block_in_lane(builder, sums, number, value, blocks):
+    """Return the number of blocks of ``sums`` whose lane ``number`` is at most ``value``."""
     start = builder.gep(sums, [number])
     position = ir.Constant(INT64, 0)
     for k in range(blocks.type.count):
@@ -331,7 +331,7 @@ def place_in_lane(builder, sums, number, value, blocks):
 
 @instruction(types.void, ARRAY, types.int64)
 def prefetch(builder, array, offset):
-    """Load the cache line of ``array[offset]`` ahead of its use: it changes no result."""
+    """Load the cache line of ``array[offset]`` ahead of its use; results do not change."""
     pointer = ir.IntType(8).as_pointer()
     function = cgutils.get_or_insert_function(
         builder.module,

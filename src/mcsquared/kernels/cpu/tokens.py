@@ -4,8 +4,8 @@
     p(l_ji = new)    ∝  v ε_new / V  p(t_j)
 
 f_m and p are densities over time (see `mcsquared.kernels.cpu.times`) and 1 without times. Topics
-live in slots. An empty slot has weight 0 and can never be drawn, so the inner loop runs over all
-slots without a test, eight at a time.
+occupy slots. An empty slot has weight 0 and is never drawn, so the inner loop runs over all slots
+without a test, eight at a time.
 """
 
 import math
@@ -17,15 +17,15 @@ from mcsquared.kernels.cpu.lanes import prefetch
 from mcsquared.kernels.cpu.times import begin_group, join_component, leave_component, start_times
 from mcsquared.kernels.rng import Step, uniform_of
 
-UNROLLED = 8  # slots whose sums run side by side
-AHEAD = 4  # tokens: the row of a word comes from slow memory and takes about as long to arrive
-COUNTS_PER_LINE = 16  # 32-bit counts in 64 bytes of cache
+UNROLLED = 8  # slots that are summed in parallel
+PREFETCH_DISTANCE = 4  # in tokens; loading the row of a word from memory takes about as long
+COUNTS_PER_LINE = 16  # 32-bit counts in a cache line of 64 bytes
 TOPICS, BIRTHS = int(Step.TOPICS), int(Step.BIRTHS)
 
 
 @njit(cache=True, error_model="numpy")
 def free_slot(occupied):
-    """Return the lowest slot that holds nothing, or -1."""
+    """Return the lowest empty slot, or -1."""
     for m in range(occupied.size):
         if occupied[m] == 0:
             return m
@@ -42,11 +42,11 @@ def used_slots(occupied):
 
 
 @njit(cache=True, error_model="numpy")
-def weigh(counts, share, beta, n_slots, product, lanes):
-    """Fill ``product`` with every topic's weight and ``lanes`` with the sums of eight lanes.
+def compute_weights(counts, share, beta, n_slots, product, lanes):
+    """Write the weight of every topic to ``product`` and the sums of eight lanes to ``lanes``.
 
-    Lane i holds the slots i, i + 8, i + 16, ...: independent running sums, which a compiler may
-    keep in one vector register without changing the order of any sum.
+    Lane i consists of the slots i, i + 8, i + 16, ...: independent running sums, which a compiler
+    can keep in one vector register without changing the order of any sum.
     """
     for m in range(n_slots):
         product[m] = (counts[m] + beta) * share[m]
@@ -65,10 +65,10 @@ def weigh(counts, share, beta, n_slots, product, lanes):
 
 
 @njit(cache=True, error_model="numpy")
-def weigh_again(m, counts, share, beta, product, lanes):
-    """Update ``product`` and ``lanes`` after slot ``m`` alone has changed.
+def update_weight(m, counts, share, beta, product, lanes):
+    """Update ``product`` and ``lanes`` after a change of slot ``m`` only.
 
-    The rounding errors that this adds end with the repeats of one word in one group.
+    Rounding errors accumulate only over the repeats of one word in one group.
     """
     weight = (counts[m] + beta) * share[m]
     lanes[m % UNROLLED] += weight - product[m]
@@ -79,7 +79,7 @@ def weigh_again(m, counts, share, beta, product, lanes):
 def pick_slot(product, n_slots, lanes, threshold):
     """Return the slot where the running sum, lane after lane, passes ``threshold``.
 
-    Steps are counted, not branched on: a wrong guess of the processor costs more than the sums.
+    Branch-free: a mispredicted branch would cost more than the sums.
     """
     s0, s1, s2, s3 = lanes[0], lanes[1], lanes[2], lanes[3]
     s4, s5, s6 = lanes[4], lanes[5], lanes[6]
@@ -101,7 +101,7 @@ def pick_slot(product, n_slots, lanes, threshold):
         running += product[m]
         steps += running <= threshold
     chosen = lane + UNROLLED * steps
-    if chosen >= n_slots:  # rounding led past the last topic of the lane: take the last there is
+    if chosen >= n_slots:  # past the end of the lane by rounding: take the last non-empty slot
         chosen = n_slots - 1
         while product[chosen] == 0.0:
             chosen -= 1
@@ -110,7 +110,7 @@ def pick_slot(product, n_slots, lanes, threshold):
 
 @njit(cache=True, error_model="numpy")
 def share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times):
-    """Return the part of a topic's weight that is the same for every word."""
+    """Return the factor of a topic's weight that does not depend on the word."""
     prior = row[m] + v * topic_weights[m]
     if times is not None:
         prior *= times.factor[m]
@@ -119,7 +119,7 @@ def share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times):
 
 @njit(cache=True, error_model="numpy")
 def close_topic(m, unused, topic_weights, log_unused):
-    """Add the weight of a topic without tokens to the unused weight, which is returned."""
+    """Add the weight of an emptied topic to the unused weight and return the sum."""
     unused += topic_weights[m]
     log_unused[0] = math.log(unused)
     topic_weights[m] = 0.0
@@ -128,7 +128,7 @@ def close_topic(m, unused, topic_weights, log_unused):
 
 @njit(cache=True, error_model="numpy")
 def open_topic(m, i, unused, eta, topic_weights, log_unused, key):
-    """Give a new topic a part b ~ Beta(1, η) of the unused weight; return what is left of it."""
+    """Assign a fraction b ~ Beta(1, η) of the unused weight to a topic; return the remainder."""
     log_rest = math.log(uniform_of(key, BIRTHS, i, 0)) / eta  # log(1 − b)
     topic_weights[m] = -math.expm1(log_rest) * unused
     log_unused[0] += log_rest
@@ -160,14 +160,15 @@ def resample_word_topics(
     Parameters
     ----------
     first_group, first_token : int
-        The first group and token to visit: 0 and 0, or where an earlier call ran out of slots.
+        The first group and token to visit: 0 and 0, or those at which a previous call ran out of
+        slots.
     group_start : int64 (n_groups + 1,)
         Tokens of group ``j`` are ``group_start[j]:group_start[j + 1]``.
     word : int32 (n_tokens,)
     cluster_of_group : int32 (n_groups,)
     beta, v, eta : float
     max_topics : int
-        Bound on active topics, or a negative number for none.
+        Bound on active topics; negative for no bound.
     topic_of_token : int32 (n_tokens,)
     topics_in_cluster : int32 (cluster slots, topic slots)
     words_in_topic : int32 (n_words, topic slots)
@@ -179,7 +180,7 @@ def resample_word_topics(
         log ε_new.
     key : Key
     times : Times, optional
-        Times of the groups and components of the topics; compiled away where there are none.
+        Times of the groups and components of the topics; without them the code is compiled away.
 
     Returns
     -------
@@ -202,15 +203,18 @@ def resample_word_topics(
         new_density = 1.0
         if times is not None:
             new_density = begin_group(j, times)
-        weighed = -1  # the word that ``product`` was filled for
+        weighted_word = -1  # the word to which ``product`` applies
         for m in range(n_slots):
             share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
         for i in range(max(first_token, group_start[j]), group_start[j + 1]):
             if n_active == capacity or full:
                 return j, i
-            if i + AHEAD < word.size and word[i + AHEAD] != word[i + AHEAD - 1]:
+            if (
+                i + PREFETCH_DISTANCE < word.size
+                and word[i + PREFETCH_DISTANCE] != word[i + PREFETCH_DISTANCE - 1]
+            ):
                 for b in range(0, n_slots, COUNTS_PER_LINE):
-                    prefetch(words_in_topic, np.int64(word[i + AHEAD]) * capacity + b)
+                    prefetch(words_in_topic, np.int64(word[i + PREFETCH_DISTANCE]) * capacity + b)
             counts = words_in_topic[word[i]]
             m = topic_of_token[i]
             counts[m] -= 1
@@ -225,24 +229,24 @@ def resample_word_topics(
             else:
                 share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
 
-            # Repeats of a word in a group follow each other and change two topics at most.
-            if word[i] != weighed:
-                weigh(counts, share, beta, n_slots, product, lanes)
-                weighed = word[i]
+            # Repeats of a word in a group are adjacent and change at most two topics.
+            if word[i] != weighted_word:
+                compute_weights(counts, share, beta, n_slots, product, lanes)
+                weighted_word = word[i]
             else:
-                weigh_again(m, counts, share, beta, product, lanes)
+                update_weight(m, counts, share, beta, product, lanes)
             total = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
             total += (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
-            fresh = v * unused / n_words * new_density
+            new_weight = v * unused / n_words * new_density
             if max_topics >= 0 and n_active >= max_topics:
-                fresh = 0.0
-            threshold = uniform_of(key, TOPICS, i, 0) * (total + fresh)
-            if threshold >= total and (fresh > 0.0 or total == 0.0):
+                new_weight = 0.0
+            threshold = uniform_of(key, TOPICS, i, 0) * (total + new_weight)
+            if threshold >= total and (new_weight > 0.0 or total == 0.0):
                 m = free_slot(tokens_in_topic)
                 n_slots = max(n_slots, (m // UNROLLED + 1) * UNROLLED)
                 unused = open_topic(m, i, unused, eta, topic_weights, log_unused, key)
                 n_active += 1
-                weighed = -1
+                weighted_word = -1
             else:
                 m = pick_slot(product, n_slots, lanes, threshold)
             if times is not None:
@@ -253,6 +257,6 @@ def resample_word_topics(
             row[m] += 1
             tokens_in_topic[m] += 1
             share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
-            if weighed >= 0 and i + 1 < group_start[j + 1] and word[i + 1] == weighed:
-                weigh_again(m, counts, share, beta, product, lanes)
+            if weighted_word >= 0 and i + 1 < group_start[j + 1] and word[i + 1] == weighted_word:
+                update_weight(m, counts, share, beta, product, lanes)
     return group_start.size - 1, group_start[-1]

@@ -1,6 +1,6 @@
 """Topics of tokens in groups that vary around their cluster (λ finite), given the globals.
 
-A group's topic weights are integrated out, so its tokens are visited in turn,
+A group's topic weights are integrated out, so its tokens are visited one after another,
 
     p(l_ji = m)  ∝  (n_jm + λ τ_km) ψ_mw        n_jm without the token.
 
@@ -14,15 +14,15 @@ from mcsquared.kernels.cpu.groups import empty_numbers, fill_group_numbers
 from mcsquared.kernels.cpu.lanes import (
     N_LANES,
     add_at,
+    block_in_lane,
     count_at_most,
     lane,
     load,
-    place_in_lane,
     prefix_sums,
     rows_of,
     store,
     store_rows,
-    weigh,
+    weighted_sums,
 )
 from mcsquared.kernels.cpu.thresholds import running_sums, topic_at
 from mcsquared.kernels.rng import Step
@@ -36,23 +36,23 @@ TOPICS = int(Step.TOPICS)
 def draw_token(counts, word, topic, u, base, factors, stride, sums, blocks):
     """Draw the topic of one token; return the updated counts and the topic."""
     counts = add_at(counts, topic, -ONE)
-    by_lane = prefix_sums(weigh(counts, base, 0, factors, word * stride, sums))
+    by_lane = prefix_sums(weighted_sums(counts, base, 0, factors, word * stride, sums))
     n = len(blocks) * N_LANES
     store(sums, n + N_LANES, by_lane)
     threshold = u * lane(by_lane, N_LANES - 1)
-    number = min(count_at_most(by_lane, threshold), N_LANES - 1)
-    # A block of zeros precedes the sums over lanes: the first lane has no sum before it. Sums over
-    # lanes are rounded differently: at an edge the rest could be negative.
-    rest = max(threshold - lane(load(sums, n + N_LANES - 1 + number), 0), F(0.0))
-    block = place_in_lane(sums, number, rest, blocks)
-    # By rounding, a threshold can lie beyond the last topic: then the token keeps its topic.
-    drawn = block * N_LANES + number if block < len(blocks) else topic
+    chosen = min(count_at_most(by_lane, threshold), N_LANES - 1)
+    # A block of zeros precedes the sums over lanes, for the first lane. Sums over lanes are rounded
+    # differently, so the difference could be negative.
+    rest = max(threshold - lane(load(sums, n + N_LANES - 1 + chosen), 0), F(0.0))
+    block = block_in_lane(sums, chosen, rest, blocks)
+    # A threshold that rounding moves beyond the last topic leaves the topic unchanged.
+    drawn = block * N_LANES + chosen if block < len(blocks) else topic
     return add_at(counts, drawn, ONE), drawn
 
 
 @njit(cache=True, error_model="numpy")
 def begin_group(j, groups, key, base, cluster_of_group, topic_of_token, scratch):
-    """Count a group's topics, copy the row of its cluster, and draw its random numbers."""
+    """Count the topics of a group, copy its cluster's row of ``base``, and draw its numbers."""
     counts, row, numbers, _ = scratch
     counts[:] = F(0.0)
     for i in range(groups.start[j], groups.start[j + 1]):
@@ -65,7 +65,7 @@ def begin_group(j, groups, key, base, cluster_of_group, topic_of_token, scratch)
 
 @njit(cache=True, error_model="numpy")
 def sweep_group(first, last, offset, word, topic_of_token, factors, blocks, scratch):
-    """Visit the tokens ``first:last`` of one group, ``offset`` of which precede them."""
+    """Draw the topics of the tokens ``first:last`` of a group, after ``offset`` earlier ones."""
     n, row, numbers, sums = scratch
     counts = rows_of(n, 0, blocks)
     stride = len(blocks) * N_LANES
@@ -80,7 +80,7 @@ def sweep_group(first, last, offset, word, topic_of_token, factors, blocks, scra
 def sweep_two_groups(
     first_a, first_b, length, word, topic_of_token, factors, blocks, scratch_a, scratch_b
 ):
-    """Visit ``length`` tokens of one group and of another, in turn."""
+    """Draw the topics of ``length`` tokens of each of two groups, alternating between them."""
     n_a, row_a, numbers_a, sums_a = scratch_a
     n_b, row_b, numbers_b, sums_b = scratch_b
     counts_a, counts_b = rows_of(n_a, 0, blocks), rows_of(n_b, 0, blocks)
@@ -100,7 +100,7 @@ def sweep_two_groups(
 @njit(cache=True, error_model="numpy")
 def make_scratch(groups, n_slots):
     """Return topic counts, topic weights, random numbers and sums of one group."""
-    # Single sums are read as the first of sixteen, hence the elements beyond the last.
+    # Padding: a single sum is read as the first of a vector of sixteen.
     return (
         np.empty(n_slots, np.float32),
         np.empty(n_slots, np.float32),
@@ -124,24 +124,24 @@ def sweep_tokens(
     cluster_of_group,
     topic_of_token,
 ):
-    """Draw the topics of all tokens of the groups in some parts of ``order``.
+    """Draw the topics of all tokens of the groups in parts ``first:last`` of ``order``.
 
-    The topic counts of a group stay in vector registers, and two groups are visited in turn,
-    because each token must wait for the one before it.
+    The topic counts of a group stay in vector registers. Two groups alternate, because each token
+    depends on the one before it.
 
     Parameters
     ----------
     order_start : int64 (n_parts + 1,)
     order : int64 (n_groups,)
-        Groups such that neighbours are about equally long.
+        Groups in an order in which neighbours have similar lengths.
     groups : Groups
     word : int32 (n_tokens,)
     base : float32 (cluster slots, topic slots)
         λ τ_km.
     factors : float32 (n_words × topic slots,)
-        ψ_mw, one word's row after another; any common factor.
+        ψ_mw up to a common factor, row by row of words.
     blocks : tuple
-        Its length is the number of blocks of sixteen topic slots, known when this is compiled.
+        Its length is the number of blocks of sixteen topic slots, a compile-time constant.
     key : Key
     cluster_of_group : int32 (n_groups,)
     topic_of_token : uint16 (n_tokens,)
@@ -199,7 +199,7 @@ def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topi
             total += float32(count[m]) * factors[w * n_slots + m]
             sums[t] = total
         mass = table[w, k]
-        # All topics come first: floats are finest near 0, where the rarest of them are.
+        # The part over all topics comes first: floats are most precise near 0.
         threshold = numbers[i - first] * (total + mass)
         drawn = old
         if threshold >= mass and total > float32(0.0):
@@ -208,10 +208,10 @@ def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topi
                 t += 1
             drawn = topics[t]
         elif mass > float32(0.0):
-            # The same mass, summed in another order: only the position in it matters.
+            # The sum is recomputed in another order, so the relative position is used.
             share = threshold / mass
-            in_all = running_sums(base, k * n_slots, factors, w * n_slots, n_slots, all_sums)
-            drawn = topic_at(all_sums, n_slots, min(share, float32(1.0)) * in_all)
+            all_total = running_sums(base, k * n_slots, factors, w * n_slots, n_slots, all_sums)
+            drawn = topic_at(all_sums, n_slots, min(share, float32(1.0)) * all_total)
         if count[drawn] == 0:
             topics[n_topics] = drawn
             position[drawn] = n_topics
@@ -236,12 +236,12 @@ def sweep_tokens_by_group_topics(
     cluster_of_group,
     topic_of_token,
 ):
-    """Draw the topics of all tokens of some chunks of groups, when there are many topics.
+    """Draw the topics of all tokens of some chunks of groups; efficient for many topics.
 
         p(l_ji = m)  ∝  n_jm ψ_mw  +  λ τ_km ψ_mw
 
-    A group has few topics, over which the first part is summed. The second part, over all topics,
-    is tabulated for the sweep; only a token that falls on it looks at all of them.
+    The first part is summed over the few topics of the group. The second part, over all topics, is
+    tabulated once per sweep; its terms are computed only for tokens drawn from it.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def sweep_tokens_by_group_topics(
     base : float32 (cluster slots × topic slots,)
         λ τ_km.
     factors : float32 (n_words × topic slots,)
-        ψ_mw; any common factor.
+        ψ_mw up to a common factor.
     table : float32 (n_words, cluster slots)
         Σ_m λ τ_km ψ_mw, with the same factor.
     others

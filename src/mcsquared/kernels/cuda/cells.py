@@ -12,7 +12,7 @@ from numba import cuda, float32, int32, int64, uint32, uint64
 from mcsquared.kernels.cpu.cells import FEW, MANY_TOPICS
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cuda.launch import N_WARPS, one_warp_each
-from mcsquared.kernels.cuda.rng import random_words, unit
+from mcsquared.kernels.cuda.rng import random_words, unit_float32
 from mcsquared.kernels.cuda.warp import (
     ballot,
     ffs,
@@ -72,7 +72,7 @@ def uniform_of_token(block, token, seed, chain, sweep):
         bits = words[2]
     elif which == 3:
         bits = words[3]
-    return unit(bits)
+    return unit_float32(bits)
 
 
 @cuda.jit(device=True)

@@ -6,7 +6,7 @@ from numba import cuda, float32, int64
 
 from mcsquared.kernels.cpu.gammas import CELLS, NOTHING
 from mcsquared.kernels.cuda.launch import WIDE, one_thread_each
-from mcsquared.kernels.cuda.rng import random_words, unit
+from mcsquared.kernels.cuda.rng import random_words, unit_float32
 
 SMALLEST = 1e-30
 
@@ -62,19 +62,21 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
         large = float32(small + count)
         while not accepted:
             w0, w1, w2, _ = random_words(seed, chain, sweep, step + 1, cell, attempt)
-            value, log_value, accepted = try_large(unit(w0), unit(w1), unit(w2), large)
+            value, log_value, accepted = try_large(
+                unit_float32(w0), unit_float32(w1), unit_float32(w2), large
+            )
             attempt += 1
     else:
         # The first attempt of 32 cells takes the four words of sixteen counters.
         at = cell % CELLS
         w0, w1, w2, w3 = random_words(seed, chain, sweep, step, cell // CELLS * 16 + (at & 15), 0)
         if at < 16:
-            value, log_value, accepted = try_small(unit(w0), unit(w2), small)
+            value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w2), small)
         else:
-            value, log_value, accepted = try_small(unit(w1), unit(w3), small)
+            value, log_value, accepted = try_small(unit_float32(w1), unit_float32(w3), small)
         attempt = 1
         while not accepted:
             w0, w1, _, _ = random_words(seed, chain, sweep, step, cell, attempt)
-            value, log_value, accepted = try_small(unit(w0), unit(w1), small)
+            value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w1), small)
             attempt += 1
     out[cell] = log_value if in_logs else value

@@ -8,23 +8,23 @@ from mcsquared.kernels import rng
 
 
 def translated(function, **names):
-    """Return a CPU kernel's function compiled for the GPU; ``names`` replace globals of it."""
-    plain = function.py_func
-    copy = FunctionType(plain.__code__, {**plain.__globals__, **names}, plain.__name__)
+    """Return a function of the CPU kernels compiled for the GPU; ``names`` replace its globals."""
+    source = function.py_func
+    copy = FunctionType(source.__code__, {**source.__globals__, **names}, source.__name__)
     return cuda.jit(device=True)(copy)
 
 
-four_words = translated(rng.four_words)
-last_word = translated(rng.last_word)
-unit = translated(rng.unit)
-open_unit = translated(rng.open_unit)
+philox_vectorised = translated(rng.philox_vectorised)
+counter_word = translated(rng.counter_word)
+unit_float32 = translated(rng.unit_float32)
+unit_float64 = translated(rng.unit_float64)
 
 
 @cuda.jit(device=True)
 def random_words(seed, chain, sweep, step, index, attempt):
     """Return four random 32-bit words; ``attempt`` must be below 2¹⁶."""
-    place = last_word(step, attempt)
-    return four_words(uint64(index), uint64(sweep), place, uint64(seed), uint64(chain))
+    last = counter_word(step, attempt)
+    return philox_vectorised(uint64(index), uint64(sweep), last, uint64(seed), uint64(chain))
 
 
 @cuda.jit(device=True)
@@ -33,7 +33,7 @@ def uniform(seed, chain, sweep, step, index, attempt):
     attempt = uint64(attempt)
     index = uint64(index) | ((attempt >> uint64(16)) << uint64(40))
     w0, w1, _, _ = random_words(seed, chain, sweep, step, index, attempt & uint64(0xFFFF))
-    return open_unit(w0, w1)
+    return unit_float64(w0, w1)
 
 
 @cuda.jit(device=True)
@@ -42,5 +42,5 @@ def two_uniforms(seed, chain, sweep, step, block, thread):
     index = uint64(block) * uint64(16) + uint64(thread & 15)
     w0, w1, w2, w3 = random_words(seed, chain, sweep, step, index, 0)
     if thread < 16:
-        return unit(w0), unit(w2)
-    return unit(w1), unit(w3)
+        return unit_float32(w0), unit_float32(w2)
+    return unit_float32(w1), unit_float32(w3)

@@ -1,4 +1,4 @@
-"""Scores of clusters for groups whose tokens are not words (λ = ∞): one warp for each group."""
+"""Scores of clusters for groups of vectors (λ = ∞): one warp per group."""
 
 import math
 from functools import cache
@@ -17,13 +17,13 @@ from mcsquared.kernels.cuda.warp import (
     warp_of_grid,
 )
 
-TOGETHER = 4  # tokens for which a share τ_km is read once
-TOPICS_AT_A_TIME = 8 if SIMULATED else 128
+TOKENS_PER_PASS = 4  # tokens that share one read of τ_km
+TOPICS_PER_PASS = 8 if SIMULATED else 128
 
 
 @cuda.jit(device=True)
 def log_sum(n_topics, log_tau, at, rows, row):
-    """Return log Σ_m exp(log_tau[at + m] + rows[row + m]), −∞ where no term is above 0."""
+    """Return log Σ_m exp(log_tau[at + m] + rows[row + m]), −∞ if all terms are 0."""
     highest = -math.inf
     for m in range(n_topics):
         value = log_tau[at + m] + rows[row + m]
@@ -40,8 +40,8 @@ def log_sum(n_topics, log_tau, at, rows, row):
 
 
 @cuda.jit(device=True)
-def height_of(n_topics, rows, row):
-    """Return the largest log-likelihood of a token."""
+def max_log_likelihood(n_topics, rows, row):
+    """Return the largest log-likelihood of a token over all topics."""
     highest = -math.inf
     for m in range(thread_of_warp(), n_topics, 32):
         if rows[row + m] > highest:
@@ -53,20 +53,20 @@ def height_of(n_topics, rows, row):
 def score_vector_groups(n_topics, per_thread):
     """Return a kernel that writes Σ_i log Σ_m τ_km ψ_m(x_i) of groups in every cluster slot.
 
-    A token that no topic can have generated adds nothing: it does not tell clusters apart.
-    Arguments of the kernel:
+    A token to which every topic assigns probability 0 is ignored: it has no information about
+    clusters. Arguments of the kernel:
 
     first_group : int
-        The first of the groups in the arrays.
+        Index of the first group in the arrays.
     order : int64
-        Holds the groups at the same positions, longest first.
+        The groups of each batch, longest first.
     rows : float64 (tokens of these groups × topic slots,)
         From `mcsquared.kernels.cuda.vector_likelihood.log_likelihood_rows`.
     log_tau : float64 (cluster slots × topic slots,)
     tau_by_topic : float64 (topic slots × cluster slots,)
-    scores : float64 (groups × cluster slots,) or more
+    scores : float64 (groups × cluster slots,) or larger
     """
-    n_sums = per_thread * TOGETHER
+    n_sums = per_thread * TOKENS_PER_PASS
 
     @one_warp_each()
     def kernel(
@@ -80,8 +80,8 @@ def score_vector_groups(n_topics, per_thread):
         tau_by_topic,
         scores,
     ):
-        shares = cuda.shared.array((N_WARPS, TOGETHER, TOPICS_AT_A_TIME), float64)
-        height = cuda.local.array(TOGETHER, float64)
+        shares = cuda.shared.array((N_WARPS, TOKENS_PER_PASS, TOPICS_PER_PASS), float64)
+        log_scale = cuda.local.array(TOKENS_PER_PASS, float64)
         sums = cuda.local.array(n_sums, float64)
         score = cuda.local.array(per_thread, float64)
         product = cuda.local.array(per_thread, float64)
@@ -93,23 +93,23 @@ def score_vector_groups(n_topics, per_thread):
         for q in range(per_thread):
             score[q] = 0.0
             product[q] = 1.0
-        total_height = 0.0  # the same for every cluster
+        total_scale = 0.0  # the same for every cluster
         while begin < last:
             row = (begin - group_start[first_group]) * n_topics
-            n_tokens = int32(min(int64(TOGETHER), last - begin))
-            for t in range(TOGETHER):
-                height[t] = -math.inf
+            n_tokens = int32(min(int64(TOKENS_PER_PASS), last - begin))
+            for t in range(TOKENS_PER_PASS):
+                log_scale[t] = -math.inf
                 if t < n_tokens:
-                    height[t] = height_of(n_topics, rows, row + t * n_topics)
+                    log_scale[t] = max_log_likelihood(n_topics, rows, row + t * n_topics)
             for cell in range(n_sums):
                 sums[cell] = 0.0
-            for topic in range(0, n_topics, TOPICS_AT_A_TIME):
-                width = min(TOPICS_AT_A_TIME, n_topics - topic)
-                for t in range(TOGETHER):
+            for topic in range(0, n_topics, TOPICS_PER_PASS):
+                width = min(TOPICS_PER_PASS, n_topics - topic)
+                for t in range(TOKENS_PER_PASS):
                     for m in range(thread, width, 32):
                         value = 0.0
-                        if height[t] > -math.inf:
-                            value = share_of(rows[row + t * n_topics + topic + m], height[t])
+                        if log_scale[t] > -math.inf:
+                            value = share_of(rows[row + t * n_topics + topic + m], log_scale[t])
                         shares[warp, t, m] = value
                 syncwarp()
                 for q in range(per_thread):
@@ -122,31 +122,31 @@ def score_vector_groups(n_topics, per_thread):
                             s1 += shares[warp, 1, m] * tau
                             s2 += shares[warp, 2, m] * tau
                             s3 += shares[warp, 3, m] * tau
-                        sums[q * TOGETHER] += s0
-                        sums[q * TOGETHER + 1] += s1
-                        sums[q * TOGETHER + 2] += s2
-                        sums[q * TOGETHER + 3] += s3
+                        sums[q * TOKENS_PER_PASS] += s0
+                        sums[q * TOKENS_PER_PASS + 1] += s1
+                        sums[q * TOKENS_PER_PASS + 2] += s2
+                        sums[q * TOKENS_PER_PASS + 3] += s3
                 syncwarp()
             for q in range(per_thread):
                 k = q * 32 + thread
-                for t in range(TOGETHER):
-                    if k < n_clusters and height[t] > -math.inf:
-                        factor = sums[q * TOGETHER + t]
+                for t in range(TOKENS_PER_PASS):
+                    if k < n_clusters and log_scale[t] > -math.inf:
+                        factor = sums[q * TOKENS_PER_PASS + t]
                         if factor > TINY:
                             score[q], product[q] = add_log(score[q], product[q], factor)
                         elif score[q] > -math.inf:
                             value = log_sum(
                                 n_topics, log_tau, int64(k) * n_topics, rows, row + t * n_topics
                             )
-                            score[q] += value - height[t]
-            for t in range(TOGETHER):
-                if height[t] > -math.inf:
-                    total_height += height[t]
-            begin += TOGETHER
+                            score[q] += value - log_scale[t]
+            for t in range(TOKENS_PER_PASS):
+                if log_scale[t] > -math.inf:
+                    total_scale += log_scale[t]
+            begin += TOKENS_PER_PASS
         for q in range(per_thread):
             k = q * 32 + thread
             if k < n_clusters:
-                value = score[q] + total_height + math.log(product[q])
+                value = score[q] + total_scale + math.log(product[q])
                 scores[(j - first_group) * n_clusters + k] = value
 
     return kernel
