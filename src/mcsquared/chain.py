@@ -43,7 +43,7 @@ TRACE = (
 
 @dataclass(frozen=True)
 class Schedule:
-    """Which sweeps of a chain are kept, and which of those store parameters.
+    """Schedule of a chain: sweeps that are kept, and those of them that store parameters.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from mcsquared.errors import InputError
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is an integer; booleans are not."""
+    """Return whether a value is an integer; booleans are not."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
 
 
@@ -23,7 +23,7 @@ def check_whole(name: str, value: Any, least: int) -> int:
 
 
 def check_jobs(n_jobs: Any) -> None:
-    """Refuse a number of cores other than None and integers; -1 is all cores."""
+    """Reject a number of cores other than None and integers; -1 is all cores."""
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise InputError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
 

@@ -161,7 +161,7 @@ class ShardHandle(NamedTuple):
 
 
 UNASSIGNED = ShardHandle("", None, None)
-LABELS, SUMS = 0, 1  # what a shard may be asked for, in the order of `sweep_shard`
+LABELS, SUMS = 0, 1  # results of a shard, in the order of `sweep_shard`
 
 
 class DaskBackend(ShardedBackend):

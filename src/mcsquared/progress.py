@@ -1,4 +1,4 @@
-"""Progress of a run: bars on a terminal, a few plain lines elsewhere, or nothing."""
+"""Progress of a run: bars on a terminal, a few plain lines on other streams, or nothing."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Progress:
     n_tokens : int
         Tokens visited by one sweep of one chain; the speed is in tokens per second.
     mode : "auto", True or False
-        "auto" draws a bar on a terminal and prints a few lines elsewhere unless the run is short;
-        True prints them for short runs too; False displays nothing.
+        "auto" draws a bar on a terminal; on other streams it prints a few lines unless the run is
+        short. True prints them for short runs too; False displays nothing.
     stream : text file, optional
         Where to write; standard error unless given.
 

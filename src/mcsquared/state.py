@@ -31,7 +31,7 @@ NO_BOUNDS = Bounds()
 class Counts:
     """Counts derived from assignments. A cache: `recount` rebuilds them from scratch.
 
-    Clusters and topics live in slots, some of them empty; a slot keeps its number while it is
+    Clusters and topics occupy slots, some of them empty; a slot keeps its number while it is
     occupied, so that births and deaths relabel nothing.
     """
 
@@ -144,7 +144,7 @@ class State:
 
 
 def slots_for(n: int) -> int:
-    """Return a number of slots for ``n`` occupied ones, with room for more."""
+    """Return the number of slots to allocate for ``n`` occupied ones, including spare slots."""
     return max(2 * SLOT_STEP, (n + n // 4 + SLOT_STEP) // SLOT_STEP * SLOT_STEP)
 
 

@@ -77,7 +77,7 @@ def run(
         checkpoint=str(checkpoint) if isinstance(corpus, Corpus) else None,
         **vars(settings),
     )
-    warnings.filterwarnings("ignore", "interrupted after")  # said below, with what to do next
+    warnings.filterwarnings("ignore", "interrupted after")  # reported below, with instructions
     try:
         fit_with_backend(model, corpus, cluster)
     except KeyboardInterrupt:
@@ -133,7 +133,7 @@ def checkpoint_of(out: Path) -> Path:
 
 
 def check_outputs(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
-    """Refuse a run whose result cannot be written or would overwrite data or a checkpoint."""
+    """Reject a run whose result cannot be written or would overwrite data or a checkpoint."""
     check_target(checkpoint)
     if resume and file.is_dir():
         raise InputError("--resume requires a file: a fit to a folder cannot be resumed")

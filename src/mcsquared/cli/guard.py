@@ -50,7 +50,7 @@ def complain(sentence: str) -> None:
 
 
 def check_output(out: Path, *inputs: Path) -> None:
-    """Refuse an output file that cannot be written or is an input as well."""
+    """Reject an output file that cannot be written or is also an input."""
     from mcsquared.storage import check_target
 
     check_target(out)

@@ -21,7 +21,7 @@ _BYTES_PER_LABEL = 200  # a string of ten letters, its code, its entries in dict
 
 
 class MemoryBudget:
-    """How many distinct labels fit into memory, over all columns.
+    """Bound on the number of distinct labels in memory, over all columns.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class FileBuffer(Buffer):
 
 @dataclass(frozen=True, eq=False)
 class Storage:
-    """Where buffers are: in memory, or in files of ``folder``."""
+    """Storage of buffers: in memory, or in files of ``folder``."""
 
     folder: Path | None = None
     budget: MemoryBudget = field(default_factory=MemoryBudget)

@@ -62,7 +62,7 @@ class Words:
 
     @property
     def word_frequency(self) -> NDArray[np.int64]:
-        """How often each word occurs, int64 (n_words,)."""
+        """Number of occurrences of each word, int64 (n_words,)."""
         counts = self.counts
         return np.bincount(counts.indices, counts.data, self.n_words).astype(np.int64)
 
@@ -107,7 +107,7 @@ class Vectors:
 
     @property
     def width(self) -> int:
-        """How many numbers a vector has."""
+        """Dimension of the vectors."""
         return int(self.values.shape[1])
 
     @property

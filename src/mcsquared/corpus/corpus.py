@@ -304,7 +304,7 @@ class Corpus:
 
     @property
     def word_frequency(self) -> NDArray[np.int64] | None:
-        """How often each word occurs, int64 (n_words,); None where the content is vectors."""
+        """Number of occurrences of each word, int64 (n_words,); None for vector content."""
         return self.content.word_frequency if isinstance(self.content, Words) else None
 
     @property

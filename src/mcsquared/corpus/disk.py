@@ -215,7 +215,7 @@ class SampledCorpus(Corpus):
 
     @property
     def word_frequency(self) -> NDArray[np.int64]:
-        """How often each word occurs in all groups on disk."""
+        """Number of occurrences of each word in all groups on disk."""
         return self.source.word_frequency
 
 

@@ -1,7 +1,7 @@
 """Readers of the public data sets that the experiments use; the user provides the files.
 
 Every reader takes a folder, by default the one in the environment variable MCSQUARED_DATA, and
-returns a `DataSet`: a corpus with its contexts, and labels that are not shown to the model.
+returns a `DataSet`: a corpus with its contexts, and labels that are not given to the model.
 docs/data.md lists the source of each data set and the layout of its file.
 """
 

@@ -361,7 +361,7 @@ class ConjugateFamily(FamilyTraits, ABC):
             yield slice(first, first + step)
 
     def _defines(self, method: str, source: str) -> bool:
-        """Whether ``method`` is overridden, and no older than the ``source`` it follows from.
+        """Return whether ``method`` is overridden in the class of ``source`` or a subclass of it.
 
         A subclass that replaces ``source`` alone must not use its parent's ``method``: draws would
         come from the parent's posterior.

@@ -50,7 +50,7 @@ class _Dirichlet(ConjugateFamily):
         return self
 
     def from_vectors(self, values: Floats) -> Floats:
-        """Refuse vector content: categories need counts."""
+        """Reject vector content: categories require counts."""
         raise InputError(f"content={self.name!r} requires integer counts, got vectors")
 
     def log_normaliser(self, stats: Floats) -> Floats:
@@ -108,7 +108,7 @@ class Categorical(_Dirichlet):
     concentration : float
         The prior is worth this many observations of each category.
     size : int, optional
-        The number of categories. Codes alone do not tell it, so it must be given before use.
+        The number of categories. It cannot be inferred from codes, so it must be given before use.
 
     Examples
     --------
@@ -219,7 +219,7 @@ class Bag(_Dirichlet):
         return family
 
     def statistics(self, x: Observations) -> Floats:
-        """Return the counts as they are: float64 (n, size)."""
+        """Return the counts, which are the statistics: float64 (n, size)."""
         return self._counts(x).toarray()
 
     def statistics_by_cluster(self, x: Observations, labels: ArrayLike, n_clusters: int) -> Floats:

@@ -150,7 +150,7 @@ class MultivariateGaussian(ConjugateFamily):
         return self.filled(np.empty((0, self.width)))
 
     def from_vectors(self, values: Floats) -> Floats:
-        """Return vector content as it is."""
+        """Return vector content unchanged."""
         return values
 
     def statistics(self, x: Observations) -> Floats:

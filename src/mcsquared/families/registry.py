@@ -87,7 +87,7 @@ def column_kinds() -> list[str]:
 
 
 def kinds_of(family: Any) -> tuple[str, ...]:
-    """Return the kinds of columns that a family, or a family name, reads as they are."""
+    """Return the kinds of columns that a family, or a family name, uses unconverted."""
     return getattr(_FAMILIES.get(family) if isinstance(family, str) else family, "column_kinds", ())
 
 
@@ -97,7 +97,7 @@ def for_kind(kind: str) -> type[ConjugateFamily]:
 
 
 def display_of(family: ConjugateFamily, kind: str) -> str | None:
-    """Return how a context is shown: as the family declares, or else as its kind of column."""
+    """Return the display of a context: that of its family, or else of its kind of column."""
     return family.display or _BY_KIND[kind].display
 
 

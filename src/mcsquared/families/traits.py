@@ -1,7 +1,7 @@
-"""What the rest of the package asks of a family beside its mathematics.
+"""Traits of a family beside its mathematics.
 
-Which columns and content a family reads, how its contexts are shown, predicted and simulated.
-Every answer has a default, so that a user-defined family may leave all of them out.
+They describe the columns and content that a family accepts, and how its contexts are displayed,
+predicted and simulated. All have defaults, so a user-defined family may omit them.
 """
 
 from typing import Any, ClassVar, NamedTuple, Self
@@ -43,14 +43,14 @@ class FamilyTraits:
     Attributes
     ----------
     column_kinds : tuple of str
-        Kinds of columns that the family reads as they are, the first one preferred. Columns of
+        Kinds of columns that the family uses unconverted, the preferred one first. Columns of
         these kinds have this family by default. Empty: columns are passed on unchanged.
     column_form : str
         What the family accepts as a context, for error messages.
     content_kind : {"words", "vectors", None}
         The content that the family models; None: contexts only.
     display : {"curve", "counts", "categories", "vector", None}
-        How tables, figures and the report show a context. None: as its kind of column is shown.
+        Display of a context in tables, figures and the report. None: that of its kind of column.
     """
 
     column_kinds: ClassVar[tuple[str, ...]] = ()
@@ -80,7 +80,7 @@ class FamilyTraits:
         return None
 
     def filled_without_data(self) -> Self:
-        """Return the family with open fields as they are for a column without observations.
+        """Return the family with unset fields filled as for a column without observations.
 
         Examples
         --------

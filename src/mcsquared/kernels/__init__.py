@@ -1,1 +1,1 @@
-"""Compiled kernels: arrays in, arrays out. Nothing above this room knows a compiler."""
+"""Compiled kernels: functions of arrays. Only this package uses a compiler."""

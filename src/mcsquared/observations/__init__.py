@@ -146,7 +146,7 @@ class Observations:
 
     @cached_property
     def groups(self) -> Groups:
-        """How the tokens of groups lie in flat arrays."""
+        """Layout of the tokens of groups in flat arrays."""
         return Groups(
             start=self.group_start,
             chunk_start=self.layout.chunk_start,

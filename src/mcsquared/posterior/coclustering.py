@@ -1,4 +1,4 @@
-"""How often groups share a cluster, without a matrix of all pairs."""
+"""Frequencies with which groups share a cluster, without a matrix of all pairs."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class ParameterDraw(Concentrations):
 
     @property
     def drawn_from_cluster(self) -> sparse.csr_matrix:
-        """How often each topic was drawn from a cluster's weights: τ_k ~ Dir(v ε + O_k).
+        """Number of draws of each topic from a cluster's weights: τ_k ~ Dir(v ε + O_k).
 
         With a finite λ only a new table of a group draws its topic from the cluster; the other
         tokens follow the group. With an infinite λ every token draws from the cluster.

@@ -26,7 +26,7 @@ _MANY, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many gro
 
 @dataclass(frozen=True)
 class Membership:
-    """How the draws distribute each group over the clusters of the consensus.
+    """Distribution of each group over the clusters of the consensus, across draws.
 
     Attributes
     ----------

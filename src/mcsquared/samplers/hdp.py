@@ -77,7 +77,7 @@ def sweep_in_turn(
 ) -> None:
     """Draw the topic of one token after another, ψ integrated out, then tables, v, η and ε.
 
-    Slower, but topics are born for a token at hand, while `sweep` draws new ones from their prior.
+    Slower, but new topics are drawn given a token, while `sweep` draws them from their prior.
     Both leave the posterior invariant. For the collapsed kernel every group is its own cluster.
     """
     key = Key(seed, OTHER_CHAIN + chain, state.sweep)

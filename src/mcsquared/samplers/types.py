@@ -1,4 +1,4 @@
-"""What steps and backends exchange: Key, Globals, Labels, Sums, and the Sweep that holds them."""
+"""Types exchanged by steps and backends: Key, Globals, Labels, Sums, and Sweep."""
 
 from __future__ import annotations
 

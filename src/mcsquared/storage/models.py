@@ -234,7 +234,7 @@ def _priors(data: dict[str, Any], vocabulary: NDArray[np.object_] | None) -> Pri
 
 
 def _check_filled(family: ConjugateFamily, what: str) -> None:
-    """Refuse a family with an open field or without a finite normaliser."""
+    """Reject a family with an unset field or without a finite normaliser."""
     with np.errstate(all="ignore"):
         constant = family.log_normaliser(np.zeros((1, family.n_stats)))
     if constant.shape != (1,) or not np.isfinite(constant).all():

@@ -36,7 +36,7 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
     if all(_reads(datetime.date.fromisoformat, text) for text in categories):
         return "dates written as text: convert them if they are meant as dates"
     if len(categories) == n_observed >= MANY:
-        return "no two groups share a value, so it tells nothing about clusters"
+        return "no two groups share a value, so it has no information about clusters"
     return ""
 
 

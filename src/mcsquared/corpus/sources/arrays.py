@@ -124,7 +124,7 @@ def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
 
 
 def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
-    """Stack rows of one length to a matrix; leave 2-D arrays as they are."""
+    """Stack rows of equal length to a matrix; leave 2-D arrays unchanged."""
     try:
         arrays = [np.asarray(group) for group in groups]
     except ValueError as error:

@@ -85,7 +85,7 @@ def is_frame(value: Any) -> bool:
 
 
 def table_of(frame: Any, source: str = "frame") -> Table:
-    """Return the table of a data frame of any library; a table is returned as it is."""
+    """Return a data frame of any library as a table; a table is returned unchanged."""
     if isinstance(frame, Table):
         return frame
     import narwhals as nw

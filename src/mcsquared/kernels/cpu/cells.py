@@ -1,14 +1,13 @@
 """Topics when all groups of a cluster share one mixture: drawn per (cluster, word) cell.
 
 Tokens of the same cluster and word are exchangeable, so a cell's C_kw topics are independent draws
-from p(m) ∝ τ_km ψ_mw, and no topic is stored per token. Word by word, so that the word's row of
-topics stays in the nearest cache.
+from p(m) ∝ τ_km ψ_mw, and no topic is stored per token. Words are processed one after another, so
+that a word's row of topics stays in the first-level cache.
 
-Shares of topics lie side by side, and a token's number falls on one of them. Only how many fall on
-each matters: every number is compared with the upper edges of all shares at once, sixteen in one
-instruction, and how often an edge was reached is counted in registers. Nothing is looked up, and
-no count waits for the one before it. With very many topics a search is faster where a cell has
-enough tokens to make sums for it.
+Topics divide the unit interval, and each token draws a number in it. Only the number of tokens per
+topic is needed: every number is compared with the upper edges of all topics, sixteen per
+instruction, and the edges reached are counted in registers, without lookups or dependencies between
+counts. With very many topics, a search in cumulative sums is faster for cells with enough tokens.
 """
 
 import numpy as np
@@ -130,7 +129,7 @@ def draw_cells(
     entry_start, group_of_entry, count_of_entry = entries
     n_clusters = topics_in_cluster.size // n
     tokens_of_cell = np.zeros(n_clusters, np.int32)
-    # The last pass may look at blocks behind the last.
+    # The last pass may read blocks beyond the last one.
     size = n + (1 + len(at_once)) * N_LANES
     edges, reached = np.zeros(size, np.float32), np.zeros(size, np.float32)
     end = np.zeros(N_LANES, np.float32)

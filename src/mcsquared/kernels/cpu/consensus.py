@@ -1,16 +1,16 @@
-"""Search for the partition nearest to many draws, in memory linear in groups times draws.
+"""Search for the partition nearest to many draws; memory is linear in groups × draws.
 
-Both losses have one form. With n_a the size of a sought cluster, n_ab the groups it shares with
-cluster b of draw t, and T draws, the expected loss of a partition is, up to a constant,
+Both losses have the same form. With n_a the size of a sought cluster, n_ab the groups it shares
+with cluster b of draw t, and T draws, the expected loss of a partition is, up to a constant,
 
     Σ_a φ(n_a)  −  (2/T) Σ_t Σ_ab φ(n_ab)
 
 with φ(n) = n log n for the variation of information and φ(n) = n² for Binder's loss.
 
-A *unit* is a set of groups that are together in every draw. No best partition splits one: as a
-function of how many of its groups are in one of two clusters the loss is concave. Every cluster
-of every draw is a *row*, with a list of the sought clusters it shares groups with; a list has
-room for the row's units and no more, so that no array is ever units × units.
+A *unit* is a set of groups that are together in every draw. No best partition splits one: the loss
+is concave in the number of its groups that are in one of two clusters. Every cluster of every draw
+is a *row*, with a list of the sought clusters that share groups with it. The capacity of a list is
+the number of units of its row, so that no array has size units × units.
 """
 
 from typing import NamedTuple
@@ -22,23 +22,23 @@ __all__ = ["Tables", "allocate", "assign", "clear", "loss", "merge", "remove", "
 
 
 class Tables(NamedTuple):
-    """What the search reads and keeps in step.
+    """Data structures of the search.
 
     Parameters
     ----------
     row_of_unit : int32 (n_units, n_draws)
         The row each unit is in, in each draw.
     weight : int64 (n_units,)
-        How many groups a unit stands for.
+        Number of groups of each unit.
     row_start : int64 (n_rows + 1,)
         The list of row r is ``row_start[r]:row_start[r] + row_length[r]``.
     row_length : int32 (n_rows,)
     row_cluster, row_count : int32 (n_units * n_draws,)
-        The sought clusters in each list, and how many groups they share with the row.
+        The sought clusters in each list, and the number of groups they share with the row.
     size : int64 (n_units,)
         Groups in each sought cluster.
     phi : float64 (n_groups + 1,)
-        The loss's function of a count.
+        φ(n) of the loss.
     gain, seen : float64, int32 (n_units,)
         Work space; ``gain`` is zero between calls.
     """
@@ -56,8 +56,8 @@ class Tables(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _put(unit, cluster, tables):
-    """Put a unit into a cluster: one entry in the list of each of its rows grows."""
+def _add_unit(unit, cluster, tables):
+    """Add a unit to a cluster: one entry in the list of each of its rows increases."""
     weight = tables.weight[unit]
     tables.size[cluster] += weight
     for row in tables.row_of_unit[unit]:
@@ -73,8 +73,8 @@ def _put(unit, cluster, tables):
 
 
 @njit(cache=True, nogil=True)
-def _take(unit, cluster, tables):
-    """Take a unit out of a cluster; an entry that falls to nothing leaves its list."""
+def _remove_unit(unit, cluster, tables):
+    """Remove a unit from a cluster; entries that become 0 are deleted from their lists."""
     weight = tables.weight[unit]
     tables.size[cluster] -= weight
     for row in tables.row_of_unit[unit]:
@@ -91,32 +91,32 @@ def _take(unit, cluster, tables):
 
 @njit(cache=True, nogil=True)
 def _best(unit, current, tables):
-    """Return the cheapest cluster for a unit that is in none, its cost, and that of `current`.
+    """Return the cheapest cluster for an unassigned unit, its cost, and that of ``current``.
 
-    Costs are relative to a cluster of its own. A cluster that shares no row with the unit is never
-    cheaper than that, so only those in the unit's rows are looked at; -1 where there are none.
+    Costs are relative to a separate cluster for the unit. A cluster that shares no row with the
+    unit is never cheaper, so only those in the rows of the unit are examined; -1 if there are none.
     """
     phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
-    own = tables.weight[unit]
-    alone = phi[own]
+    weight = tables.weight[unit]
+    alone = phi[weight]
     n_seen = 0
     for row in tables.row_of_unit[unit]:
         start = tables.row_start[row]
         for index in range(start, start + tables.row_length[row]):
             cluster = tables.row_cluster[index]
-            if gain[cluster] == 0.0:  # what is added to it is always positive
+            if gain[cluster] == 0.0:  # not seen: every term is positive
                 seen[n_seen] = cluster
                 n_seen += 1
             count = tables.row_count[index]
-            gain[cluster] += phi[count + own] - phi[count] - alone
+            gain[cluster] += phi[count + weight] - phi[count] - alone
     best, lowest, now = -1, np.inf, 0.0
     for cluster in seen[:n_seen]:
-        cost = phi[size[cluster] + own] - phi[size[cluster]] - alone
+        cost = phi[size[cluster] + weight] - phi[size[cluster]] - alone
         cost -= 2.0 / tables.row_of_unit.shape[1] * gain[cluster]
         gain[cluster] = 0.0
         if cluster == current:
             now = cost
-        # Ties go to the lower number, so that the order inside a list never decides.
+        # Ties go to the lower number, so that the result does not depend on the order of a list.
         if cost < lowest or (cost == lowest and cluster < best):
             best, lowest = cluster, cost
     return best, lowest, now
@@ -124,7 +124,7 @@ def _best(unit, current, tables):
 
 @njit(cache=True, nogil=True)
 def _n_clusters(tables):
-    """Return the number of clusters that hold something."""
+    """Return the number of non-empty clusters."""
     n_clusters = 0
     for size in tables.size:
         n_clusters += size > 0
@@ -133,7 +133,7 @@ def _n_clusters(tables):
 
 @njit(cache=True, nogil=True)
 def _free(tables, start):
-    """Return the first empty cluster from `start` on."""
+    """Return the first empty cluster at or after ``start``."""
     while tables.size[start] > 0:
         start += 1
     return start
@@ -141,7 +141,7 @@ def _free(tables, start):
 
 @njit(cache=True, nogil=True)
 def clear(tables):
-    """Take everything out of the tables."""
+    """Remove all units from the tables."""
     tables.row_length[:] = 0
     tables.size[:] = 0
 
@@ -151,19 +151,19 @@ def assign(labels, tables):
     """Fill the tables with a partition: the cluster of each unit, int32 below n_units."""
     clear(tables)
     for unit in range(labels.size):
-        _put(unit, labels[unit], tables)
+        _add_unit(unit, labels[unit], tables)
 
 
 @njit(cache=True, nogil=True)
 def remove(units, labels, tables):
-    """Take these units out of their clusters; `allocate` puts them back."""
+    """Remove these units from their clusters; `allocate` assigns them again."""
     for unit in units:
-        _take(unit, labels[unit], tables)
+        _remove_unit(unit, labels[unit], tables)
 
 
 @njit(cache=True, nogil=True)
 def allocate(order, labels, tables, most):
-    """Put units that are in no cluster where each costs least at that moment.
+    """Assign unassigned units, each to the cluster with the lowest cost at that moment.
 
     Parameters
     ----------
@@ -182,12 +182,12 @@ def allocate(order, labels, tables, most):
             best = free = _free(tables, free)
             n_clusters += 1
         labels[unit] = max(best, 0)
-        _put(unit, labels[unit], tables)
+        _add_unit(unit, labels[unit], tables)
 
 
 @njit(cache=True, nogil=True)
 def sweep(order, labels, tables, most):
-    """Move each unit once to where it costs least, a new cluster included; count the moves.
+    """Move each unit to the cluster with the lowest cost, possibly a new one; count the moves.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def sweep(order, labels, tables, most):
     moves = 0
     for unit in order:
         old = labels[unit]
-        _take(unit, old, tables)
+        _remove_unit(unit, old, tables)
         if tables.size[old] == 0:
             n_clusters -= 1
             free = min(free, old)
@@ -219,32 +219,32 @@ def sweep(order, labels, tables, most):
             best = old
         n_clusters += tables.size[best] == 0
         labels[unit] = best
-        _put(unit, best, tables)
+        _add_unit(unit, best, tables)
     return moves
 
 
 @njit(cache=True, nogil=True)
 def _units_by_cluster(labels):
-    """Return the units sorted by cluster, and where each cluster's begin."""
+    """Return the units sorted by cluster, and the start of each cluster."""
     start = np.zeros(labels.size + 1, np.int64)
     for label in labels:
         start[label + 1] += 1
     start = np.cumsum(start)
     index = start.copy()
-    members = np.empty(labels.size, np.int64)
+    units = np.empty(labels.size, np.int64)
     for unit in range(labels.size):
-        members[index[labels[unit]]] = unit
+        units[index[labels[unit]]] = unit
         index[labels[unit]] += 1
-    return members, start
+    return units, start
 
 
 @njit(cache=True, nogil=True)
-def _partner(cluster, members, visited, tables):
-    """Return the cluster that this one gains most by joining, or -1 for none."""
+def _partner(cluster, units, visited, tables):
+    """Return the cluster whose merger with this one lowers the loss most, or -1 for none."""
     phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
     n_draws = tables.row_of_unit.shape[1]
     n_seen = 0
-    for unit in members:
+    for unit in units:
         for row in tables.row_of_unit[unit]:
             if visited[row] == cluster:
                 continue
@@ -253,7 +253,7 @@ def _partner(cluster, members, visited, tables):
             index = start
             while tables.row_cluster[index] != cluster:
                 index += 1
-            own = tables.row_count[index]
+            shared = tables.row_count[index]
             for index in range(start, end):
                 other = tables.row_cluster[index]
                 if other != cluster:
@@ -261,7 +261,7 @@ def _partner(cluster, members, visited, tables):
                         seen[n_seen] = other
                         n_seen += 1
                     count = tables.row_count[index]
-                    gain[other] += phi[own + count] - phi[own] - phi[count]
+                    gain[other] += phi[shared + count] - phi[shared] - phi[count]
     best, lowest = -1, -1e-9 * (1.0 + phi[size[cluster]])
     for other in seen[:n_seen]:
         change = phi[size[cluster] + size[other]] - phi[size[cluster]] - phi[size[other]]
@@ -274,38 +274,38 @@ def _partner(cluster, members, visited, tables):
 
 @njit(cache=True, nogil=True)
 def merge(labels, tables):
-    """Join each cluster to another where the whole of it gains; count the joins.
+    """Merge each cluster with another one if that lowers the loss; count the mergers.
 
-    Moving units one by one cannot join two large clusters: halfway through it costs more.
+    Moves of single units cannot merge two large clusters: intermediate partitions cost more.
 
     Parameters
     ----------
     labels : int32 (n_units,)
         The cluster of each unit, changed in step with the tables.
     """
-    members, start = _units_by_cluster(labels)
+    units, start = _units_by_cluster(labels)
     visited = np.full(tables.row_length.size, -1, np.int64)
     grown = np.zeros(labels.size, np.bool_)
     joins = 0
     for cluster in range(labels.size):
-        # A cluster that has grown in this pass has more members than are listed: next pass.
+        # A cluster that has grown in this pass has more units than are listed: next pass.
         if tables.size[cluster] == 0 or grown[cluster]:
             continue
-        own = members[start[cluster] : start[cluster + 1]]
-        best = _partner(cluster, own, visited, tables)
+        cluster_units = units[start[cluster] : start[cluster + 1]]
+        best = _partner(cluster, cluster_units, visited, tables)
         if best >= 0:
             joins += 1
             grown[best] = True
-            for unit in own:
-                _take(unit, cluster, tables)
-                _put(unit, best, tables)
+            for unit in cluster_units:
+                _remove_unit(unit, cluster, tables)
+                _add_unit(unit, best, tables)
                 labels[unit] = best
     return joins
 
 
 @njit(cache=True, nogil=True)
 def loss(tables):
-    """Return Σ_a φ(n_a) − (2/T) Σ_t Σ_ab φ(n_ab) of the partition the tables hold."""
+    """Return Σ_a φ(n_a) − (2/T) Σ_t Σ_ab φ(n_ab) of the partition in the tables."""
     shared = 0.0
     for row in range(tables.row_length.size):
         start = tables.row_start[row]

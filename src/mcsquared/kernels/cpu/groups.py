@@ -1,4 +1,4 @@
-"""How the tokens of groups lie in flat arrays, and the random numbers of a group's tokens."""
+"""Layout of the tokens of groups in flat arrays, and the random numbers of a group's tokens."""
 
 from typing import NamedTuple
 

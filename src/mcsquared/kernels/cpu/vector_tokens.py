@@ -146,8 +146,7 @@ def score_token(row, log_tau, tau_by_topic, work, score):
 def pick_topic(row, prior, log_tau, log_lam, work, u):
     """Draw a topic with chances ∝ prior[m] exp(row[m]).
 
-    ``prior`` is λτ, and the group's own counts on top; where it underflowed, ``log_lam + log_tau``
-    has what is left of it.
+    ``prior`` is λτ plus the counts; if it underflows, ``log_lam + log_tau`` is used.
     """
     largest = largest_of(row)
     total = 0.0

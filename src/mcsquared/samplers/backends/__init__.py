@@ -1,1 +1,1 @@
-"""Where the groups of a chain live while it sweeps: memory, shards on disk, a GPU."""
+"""Backends, which store and sweep the groups of a chain: memory, shards on disk, a GPU."""

@@ -1,1 +1,1 @@
-"""How groups and tokens are resampled given the globals: words, vectors, Python families."""
+"""Resampling of groups and tokens given the globals: words, vectors, Python families."""

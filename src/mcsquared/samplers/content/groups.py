@@ -71,7 +71,7 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     def tabulate(first: int, last: int) -> None:
         tabulate_log_rising(first, last, base, rising)
 
-    def place(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def assign(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
         for part in order.parts(first, last):
             resample_groups(
@@ -91,7 +91,7 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
         return topics, tables
 
     threads.map(n_slots, tabulate)
-    parts = order.threads.map(len(layout.chunk_start) - 1, place)
+    parts = order.threads.map(len(layout.chunk_start) - 1, assign)
     return {
         "topics": sum(topics for topics, _ in parts),
         "tables": sum(tables for _, tables in parts),

@@ -185,10 +185,10 @@ def _log_normaliser(family: ConjugateFamily, statistics: Floats) -> Floats:
 
 
 class GroupOrder:
-    """How groups are placed in clusters: independently, or one after another.
+    """Order in which groups are assigned to clusters: independently, or one after another.
 
     Groups are independent given the parameters of their contexts. Where those of a context are
-    integrated out, a group is placed given the clusters of all others.
+    integrated out, a group is assigned given the clusters of all others.
 
     Attributes
     ----------
@@ -214,9 +214,9 @@ class GroupOrder:
         self.threads = SINGLE_THREAD if self._slots else threads
 
     def parts(self, first_chunk: int, last_chunk: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts to place next, until all groups of the chunks are placed.
+        """Yield the parts to assign next, until all groups of the chunks are assigned.
 
-        The caller must have placed a part before it asks for the next one.
+        The caller must assign the groups of a part before it requests the next one.
         """
         if not self._slots:
             yield first_chunk, last_chunk
@@ -250,7 +250,7 @@ def draw_clusters_by_chunk(
     chunk_start = observations.layout.chunk_start
     contexts = GivenContexts(observations.dense, observations.bags, given.contexts)
 
-    def place(first: int, last: int) -> None:
+    def assign(first: int, last: int) -> None:
         for chunk in range(first, last):
             begin, end = chunk_start[chunk], chunk_start[chunk + 1]
             if begin == end:  # as most chunks of a small corpus
@@ -269,7 +269,7 @@ def draw_clusters_by_chunk(
                     labels.clusters,
                 )
 
-    order.threads.map(last_chunk - first_chunk, place, first_chunk)
+    order.threads.map(last_chunk - first_chunk, assign, first_chunk)
 
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
             means,
         )
 
-    def place(first: int, last: int) -> None:
+    def assign(first: int, last: int) -> None:
         for part in order.parts(first, last):
             draw_clusters_of_words(
                 *part,
@@ -63,7 +63,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
             )
 
     threads.map(len(row_bounds) - 1, tabulate)
-    order.threads.map(len(layout.chunk_start) - 1, place)
+    order.threads.map(len(layout.chunk_start) - 1, assign)
     return {}
 
 

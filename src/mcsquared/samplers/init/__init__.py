@@ -1,1 +1,1 @@
-"""Where a chain starts."""
+"""Initial states of chains."""

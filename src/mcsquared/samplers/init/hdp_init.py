@@ -1,10 +1,10 @@
 """First topics for λ = ∞, from sweeps of a hierarchical Dirichlet process without clusters.
 
-Where all groups of a cluster share one mixture (λ = ∞), blends of topics fit a cluster as well as
-the topics themselves, and no step of a few tokens takes them apart. Groups with weights of their
-own tell them apart, so a chain starts as a hierarchical Dirichlet process and continues with the
-topics found after some sweeps. On letters that the data determine, the cosine to the true ones
-rises from 0.75 to 0.94 (docs/engine.md).
+When all groups of a cluster share one mixture (λ = ∞), blends of topics fit a cluster as well as
+the topics themselves, and moves of a few tokens do not separate them. Groups with individual topic
+weights do, so a chain starts as a hierarchical Dirichlet process and continues with the topics
+found after some sweeps. For identifiable letters, the cosine to the true ones rises from 0.75 to
+0.94 (docs/engine.md).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def sweep_groups(sweep: Sweep) -> None:
 
 
 def update_counts(state: State, sums: Sums) -> None:
-    """Replace the counts of a state by new sums; None leaves a count as it is."""
+    """Replace the counts of a state by new sums; None leaves a count unchanged."""
     counts = state.counts
     counts.groups_in_cluster = sums.groups
     counts.category_totals = sums.totals
