@@ -1,4 +1,4 @@
-"""What tests share: settings of Hypothesis, the table of calibration results."""
+"""Shared fixtures: settings of Hypothesis, the table of calibration results."""
 
 import contextlib
 import os

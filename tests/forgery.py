@@ -1,4 +1,4 @@
-"""Arrays as somebody who forges a file would change them."""
+"""Arrays changed as in a forged file."""
 
 import numpy as np
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Chains keep the draws they should, tell what they do, and stop when they are asked to."""
+"""Chains keep the scheduled draws, report progress, and stop on request."""
 
 import math
 import os
@@ -71,11 +71,11 @@ def test_every_thin_th_sweep_after_burn_in_is_kept(corpus, n_sweeps, burn_in, th
 
 
 @pytest.mark.parametrize("n_kept", [1, 2, 3, 7, 20, 100])
-@pytest.mark.parametrize("wanted", [1, 2, 3, 10, 1000])
-def test_draws_with_parameters_are_evenly_spaced(n_kept, wanted):
-    schedule = Schedule(n_kept, 0, 1, wanted)
+@pytest.mark.parametrize("n_stored", [1, 2, 3, 10, 1000])
+def test_draws_with_parameters_are_evenly_spaced(n_kept, n_stored):
+    schedule = Schedule(n_kept, 0, 1, n_stored)
     stored = [number for number in range(n_kept) if schedule.stores_parameters(number)]
-    assert len(stored) == min(wanted, n_kept)
+    assert len(stored) == min(n_stored, n_kept)
     assert stored[0] == 0
     if len(stored) > 1:
         assert stored[-1] == n_kept - 1

@@ -296,8 +296,8 @@ def test_two_hundred_mutated_checkpoints_are_refused(tmp_path, whole):
     path = tmp_path / "mutated"
     for _ in range(200):
         data = bytearray(whole)
-        for place in rng.integers(0, len(data), rng.integers(1, 4)):
-            data[place] ^= int(rng.integers(1, 256))
+        for position in rng.integers(0, len(data), rng.integers(1, 4)):
+            data[position] ^= int(rng.integers(1, 256))
         path.write_bytes(data)
         with pytest.raises(ModelFileError):
             load(path)

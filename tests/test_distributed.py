@@ -158,13 +158,13 @@ def after_two_sweeps(corpus, make, *more):
 
 
 def test_clusters_that_were_lost_with_their_worker_are_drawn_again(client):
-    wanted, _ = after_two_sweeps(words(), LocalBackend)
+    expected, _ = after_two_sweeps(words(), LocalBackend)
     state, backend = after_two_sweeps(words(), DaskBackend, client)
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
     for clusters_only in (True, False):
         backend.save_labels(state, clusters_only)
-        np.testing.assert_array_equal(state.cluster_of_group, wanted.cluster_of_group)
-    np.testing.assert_array_equal(state.topic_of_token, wanted.topic_of_token)
+        np.testing.assert_array_equal(state.cluster_of_group, expected.cluster_of_group)
+    np.testing.assert_array_equal(state.topic_of_token, expected.topic_of_token)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_the_command_line_fits_on_a_cluster(client, tmp_path):
     assert_same_draws(*(model.posterior_ for model in models))
 
 
-def test_an_address_where_nobody_answers_is_named(monkeypatch):
+def test_an_address_without_a_scheduler_is_named_in_the_error(monkeypatch):
     monkeypatch.setattr("mcsquared.distributed.SECONDS_TO_CONNECT", 1)
     with pytest.raises(
         InputError,

@@ -34,8 +34,8 @@ def client():
 
 
 @pytest.fixture
-def places(monkeypatch):
-    """The places that fits make."""
+def backends(monkeypatch):
+    """The backends that fits make."""
     made = []
 
     class Watched(mc2.distributed.DaskBackend):
@@ -49,16 +49,16 @@ def places(monkeypatch):
 
 @LAMBDAS
 @pytest.mark.parametrize("name", ["labelme", "nips", "schools"])
-def test_two_workers_draw_what_one_process_draws(name, lam, client, places):
+def test_two_workers_draw_what_one_process_draws(name, lam, client, backends):
     corpus = load(name, ALL)
     alone = mc2.MC2(lam=lam, **SCHEDULE).fit(corpus)
     together = mc2.distributed.fit(mc2.MC2(lam=lam, **SCHEDULE), corpus, client=client)
     assert_same_draws(together.posterior_, alone.posterior_)
-    (place,) = places
-    assert place.n_shards == 2
+    (backend,) = backends
+    assert backend.n_shards == 2
     seconds = [model.posterior_.trace["seconds"].median() for model in (alone, together)]
     print(
-        f"\n{name}, λ={lam}: {place.bytes_of_sweep / 1e6:.2f} MB in the last sweep; "
+        f"\n{name}, λ={lam}: {backend.bytes_of_sweep / 1e6:.2f} MB in the last sweep; "
         f"{together.posterior_.notes[-1]}; seconds of a sweep {seconds[0]:.3f}, {seconds[1]:.3f}"
     )
 

@@ -91,8 +91,8 @@ def test_labels_of_all_groups_agree_with_those_shown_and_with_predictions(
     posterior = model.posterior_
     assert model.labels_.shape == (N_GROUPS,)
     assert (posterior.n_groups, posterior.n_fitted) == (100, N_GROUPS)
-    shown = posterior.group_names.astype(int)
-    np.testing.assert_array_equal(model.labels_[shown], posterior.labels)
+    sampled = posterior.group_names.astype(int)
+    np.testing.assert_array_equal(model.labels_[sampled], posterior.labels)
     predicted = model.predict(mc2.ParquetFolder(folder))
     np.testing.assert_array_equal(predicted, model.predict(in_memory(frame)))
     assert (predicted == model.labels_).mean() > 0.8

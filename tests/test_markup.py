@@ -44,7 +44,7 @@ class Page(HTMLParser):
         return " ".join("".join(self.text).split())
 
 
-def shown(thing):
+def displayed(thing):
     return Page(thing._repr_html_())
 
 
@@ -88,7 +88,7 @@ def test_colours_are_those_of_the_notebook():
 
 def test_a_corpus_shows_its_size_and_its_contexts():
     corpus = make_posterior()[1]
-    page = shown(corpus)
+    page = displayed(corpus)
     assert f"{corpus.n_tokens} tokens, 12 words" in page.words
     assert "1 groups without any" in page.words
     for name, column in corpus.contexts.items():
@@ -103,19 +103,19 @@ def test_markup_in_names_words_and_categories_does_nothing():
     contexts = {EVIL: [EVIL, "b", None], "tags": [[EVIL], ["x"], []]}
     corpus = mc2.Corpus([[1, 2], [0, 1], [2, 0]], contexts, vocabulary=[EVIL, "w"])
     corpus.notes.append(EVIL)
-    page = shown(corpus)
+    page = displayed(corpus)
     assert "script" not in page.tags
     assert page.words.count("<script>") >= 3
 
 
 def test_a_corpus_without_contexts_or_tokens_is_shown_too():
-    assert "no contexts" in shown(mc2.Corpus([[0, 0]])).words
-    assert "vectors of width 2" in shown(mc2.Corpus(np.zeros((3, 2)))).words
+    assert "no contexts" in displayed(mc2.Corpus([[0, 0]])).words
+    assert "vectors of width 2" in displayed(mc2.Corpus(np.zeros((3, 2)))).words
 
 
 def test_of_many_contexts_the_first_are_shown():
     contexts = pd.DataFrame({f"c{i}": [1.0, 2.0] for i in range(50)})
-    page = shown(mc2.Corpus([[1], [2]], contexts))
+    page = displayed(mc2.Corpus([[1], [2]], contexts))
     assert "c29" in page.words
     assert "c30" not in page.words
     assert "and 20 more" in page.words
@@ -127,7 +127,7 @@ def test_of_many_contexts_the_first_are_shown():
 @pytest.mark.parametrize("vectors", [False, True])
 def test_a_posterior_shows_what_was_found_and_what_to_trust(vectors):
     posterior = make_posterior(vectors=vectors)[0]
-    page = shown(posterior)
+    page = displayed(posterior)
     kind = "vectors" if vectors else "tokens"
     assert f"30 groups in 3 clusters, {posterior.tokens_per_group.sum()} {kind} in 4 topics" in (
         page.words
@@ -148,7 +148,7 @@ def test_markup_in_a_posterior_does_nothing():
     posterior, _, _ = make_posterior()
     posterior.vocabulary[:] = [f"{EVIL}{word}" for word in posterior.vocabulary]
     posterior.notes.append(EVIL)
-    page = shown(posterior)
+    page = displayed(posterior)
     assert "script" not in page.tags
     assert page.words.count("<script>") > 4
 
@@ -156,7 +156,7 @@ def test_markup_in_a_posterior_does_nothing():
 def test_a_posterior_without_topics_or_trace_is_shown_too():
     posterior = make_posterior()[0]
     posterior.parameters, posterior.trace = [], pd.DataFrame()
-    page = shown(posterior)
+    page = displayed(posterior)
     assert "30 groups in 3 clusters" in page.words
     assert "Topics" not in page.words
 

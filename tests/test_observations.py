@@ -44,9 +44,9 @@ def test_every_context_is_there_in_the_form_of_its_kernel(case):
     assert observed.bags.start.shape == (len(observed.bag_families), observed.n_groups + 1)
     columns = case.priors.columns(case.corpus)
     dense = [name for name, family in case.priors.contexts.items() if family.kernel != "dirichlet"]
-    for place, name in enumerate(dense):
-        np.testing.assert_array_equal(observed.dense.observed[:, place], columns[name].observed)
-        first, last = observed.dense.value_start[place : place + 2]
+    for index, name in enumerate(dense):
+        np.testing.assert_array_equal(observed.dense.observed[:, index], columns[name].observed)
+        first, last = observed.dense.value_start[index : index + 2]
         rows = columns[name].observed
         origin = getattr(case.priors.contexts[name], "origin", 0.0)
         origin = np.zeros(1) if origin is None else np.asarray(origin)
@@ -62,17 +62,17 @@ def test_bags_are_numbered_in_one_row():
     observed, columns = case.observations, case.priors.columns(case.corpus)
     names = [name for name, family in case.priors.contexts.items() if family.kernel == "dirichlet"]
     first = 0
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         column, size = columns[name], case.priors.contexts[name].size
         for j in range(observed.n_groups):
-            begin, end = observed.bags.start[place, j : j + 2]
+            begin, end = observed.bags.start[index, j : j + 2]
             row = np.zeros(size, int)
             row[observed.bags.category[begin:end] - first] = observed.bags.count[begin:end]
             if column.kind == "bag":
-                wanted = column.values[j].toarray()[0]
+                expected = column.values[j].toarray()[0]
             else:
-                wanted = np.eye(size, dtype=int)[column.values[j]] * (column.values[j] >= 0)
-            np.testing.assert_array_equal(row, wanted)
+                expected = np.eye(size, dtype=int)[column.values[j]] * (column.values[j] >= 0)
+            np.testing.assert_array_equal(row, expected)
         first += size
     assert observed.n_categories == first
 

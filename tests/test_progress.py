@@ -34,7 +34,7 @@ class Clock:
         return self.now
 
 
-def shown(stream, n_sweeps=100, n_chains=1, first=1, **options) -> str:
+def displayed(stream, n_sweeps=100, n_chains=1, first=1, **options) -> str:
     with Progress(n_sweeps, n_chains, 1000, stream=stream, **options) as progress:
         for chain in range(n_chains):
             for sweep in range(first, n_sweeps + 1):
@@ -43,18 +43,18 @@ def shown(stream, n_sweeps=100, n_chains=1, first=1, **options) -> str:
 
 
 def test_a_pipe_gets_ten_lines_with_what_was_found():
-    lines = shown(io.StringIO(), mode=True).splitlines()
+    lines = displayed(io.StringIO(), mode=True).splitlines()
     assert len(lines) == 10
     assert lines[-1].startswith("sweep 100 of 100: 4 clusters, 13 topics")
 
 
 def test_a_short_run_prints_nothing_on_a_pipe():
-    assert shown(io.StringIO(), mode="auto") == ""
+    assert displayed(io.StringIO(), mode="auto") == ""
 
 
 def test_a_long_run_prints_lines_on_a_pipe(monkeypatch):
     monkeypatch.setattr(module.time, "monotonic", Clock(step=0.5))
-    assert len(shown(io.StringIO(), mode="auto").splitlines()) == 10
+    assert len(displayed(io.StringIO(), mode="auto").splitlines()) == 10
 
 
 def test_a_very_long_run_gives_signs_of_life_ever_more_rarely(monkeypatch):
@@ -63,12 +63,12 @@ def test_a_very_long_run_gives_signs_of_life_ever_more_rarely(monkeypatch):
     with Progress(1_000_000, 1, 1000, stream=stream) as progress:
         for sweep in range(1, 1001):
             progress(Info(0, sweep))
-    told = [int(line.split()[1]) for line in stream.getvalue().splitlines()]
-    assert told == [10, 30, 70, 150, 310, 630]
+    printed = [int(line.split()[1]) for line in stream.getvalue().splitlines()]
+    assert printed == [10, 30, 70, 150, 310, 630]
 
 
 def test_lines_count_the_sweeps_of_all_chains():
-    assert "sweep 300 of 300" in shown(io.StringIO(), n_chains=3, mode=True)
+    assert "sweep 300 of 300" in displayed(io.StringIO(), n_chains=3, mode=True)
 
 
 def test_speed_and_time_left_are_those_of_this_run_also_when_it_was_resumed(monkeypatch):
@@ -82,14 +82,14 @@ def test_speed_and_time_left_are_those_of_this_run_also_when_it_was_resumed(monk
 
 
 def test_false_shows_nothing_on_a_terminal_either():
-    assert shown(Terminal(), mode=False) == ""
+    assert displayed(Terminal(), mode=False) == ""
 
 
 @pytest.mark.parametrize("n_chains", [1, 2])
 def test_a_terminal_gets_a_bar_per_chain(n_chains, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    text = shown(Terminal(), n_chains=n_chains)
+    text = displayed(Terminal(), n_chains=n_chains)
     assert "100/100" in text
     assert "4 clusters, 13 topics" in text
     assert ("chain 2" in text) == (n_chains == 2)

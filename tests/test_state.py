@@ -42,14 +42,14 @@ def test_context_statistics_are_those_of_the_families(case):
     for name, family in case.priors.contexts.items():
         column = columns[name]
         labels = state.cluster_of_group[column.observed]
-        wanted = family.statistics_by_cluster(column.observations(), labels, n_slots)
+        expected = family.statistics_by_cluster(column.observations(), labels, n_slots)
         if family.kernel == "dirichlet":
             found = state.counts.category_counts[:, category : category + family.n_stats]
             category += family.n_stats
         else:
             found = state.counts.context_statistics[:, dense : dense + family.n_stats]
             dense += family.n_stats
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     assert state.counts.context_statistics.shape[1] == dense
     assert state.counts.category_counts.shape[1] == category
     assert observed.n_categories == category

@@ -67,15 +67,15 @@ def test_the_prior_of_a_group_is_that_of_its_place(corpus, topics, model):
 
 def test_the_prior_is_computed_as_tomotopy_does(corpus):
     features = Features.learn(corpus.contexts, "auto", 3)
-    held = features.of(corpus)
+    rows = features.of(corpus)
     model = import_tomotopy().DMRModel(k=3, seed=0)
-    chain = TomotopyChain(model, corpus, features=held)
+    chain = TomotopyChain(model, corpus, features=rows)
     for _ in chain.run(30, 20, 1):
-        draw = _draw_of(chain, held)
+        draw = _draw_of(chain, rows)
     for j in range(5):
-        names = [str(number) for number in held[[j]].indices]
+        names = [str(number) for number in rows[[j]].indices]
         expected = model.get_topic_prior(multi_metadata=names)
-        assert draw.alpha(held[[j]])[0] == pytest.approx(expected, rel=1e-4)
+        assert draw.alpha(rows[[j]])[0] == pytest.approx(expected, rel=1e-4)
 
 
 def test_contexts_of_short_new_groups_help(topics, model):

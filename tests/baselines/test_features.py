@@ -30,11 +30,11 @@ def test_bins_learnt_in_training_hold_for_new_groups():
 def test_many_equal_numbers_make_fewer_bins():
     corpus = corpus_with(x=[1.0] * 8 + [2.0, 3.0])
     features = learn(corpus, n_bins=5)
-    held = features.of(corpus).toarray()
-    assert held.shape[1] == len(features.names) < 5
-    assert (held[:8] == held[0]).all()
-    assert (held.sum(axis=1) == 1).all()
-    assert held.sum(axis=0).all()
+    rows = features.of(corpus).toarray()
+    assert rows.shape[1] == len(features.names) < 5
+    assert (rows[:8] == rows[0]).all()
+    assert (rows.sum(axis=1) == 1).all()
+    assert rows.sum(axis=0).all()
 
 
 def test_categories_bags_and_truth_values_are_features_as_they_are():
@@ -43,10 +43,10 @@ def test_categories_bags_and_truth_values_are_features_as_they_are():
     )
     features = learn(corpus)
     assert features.names[:4] == ["place=uk", "place=usa", "tags=a", "tags=b"]
-    held = features.of(corpus).toarray()
-    assert held[:, :4].tolist() == [[1, 0, 1, 1], [0, 1, 0, 1], [0, 0, 0, 0]]
-    assert held[:, 4:].sum(axis=1).tolist() == [1, 1, 0]
-    assert held[0, 4:].tolist() != held[1, 4:].tolist()
+    rows = features.of(corpus).toarray()
+    assert rows[:, :4].tolist() == [[1, 0, 1, 1], [0, 1, 0, 1], [0, 0, 0, 0]]
+    assert rows[:, 4:].sum(axis=1).tolist() == [1, 1, 0]
+    assert rows[0, 4:].tolist() != rows[1, 4:].tolist()
 
 
 def test_dates_and_coordinates_of_vectors_are_cut_too():
@@ -54,12 +54,12 @@ def test_dates_and_coordinates_of_vectors_are_cut_too():
     vectors = Column("place", "vector", np.array([[0.0, 5], [1, 6], [2, 7], [np.nan, np.nan]]))
     corpus = corpus_with(day=days, place=vectors)
     features = learn(corpus)
-    held = features.of(corpus).toarray()
-    assert held.shape == (4, len(features.names)) == (4, 6)
-    assert held.sum(axis=1).tolist() == [3, 3, 3, 1]
+    rows = features.of(corpus).toarray()
+    assert rows.shape == (4, len(features.names)) == (4, 6)
+    assert rows.sum(axis=1).tolist() == [3, 3, 3, 1]
     assert features.names[2].startswith("place[0]<")
 
 
-def test_a_context_that_is_always_missing_has_a_feature_that_nobody_has():
+def test_a_context_that_is_always_missing_has_a_feature_without_groups():
     corpus = corpus_with(x=[np.nan, np.nan])
     assert learn(corpus).of(corpus).toarray().sum() == 0

@@ -1,4 +1,4 @@
-"""HDP draws from the exact posterior, agrees with another implementation, and keeps its face."""
+"""HDP draws from the exact posterior and agrees with another implementation."""
 
 import functools
 
@@ -188,9 +188,9 @@ def test_shares_of_topics_and_words_sum_to_one_and_follow_the_groups():
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     np.testing.assert_allclose(model.components_.sum(axis=1), 1.0)
     seen = test.content.counts.toarray() / 50
-    foretold = 0.5 * np.abs(shares @ model.components_ - seen).sum(axis=1).mean()
+    predicted = 0.5 * np.abs(shares @ model.components_ - seen).sum(axis=1).mean()
     on_average = 0.5 * np.abs(seen.mean(axis=0) - seen).sum(axis=1).mean()
-    assert foretold < 0.5 * on_average
+    assert predicted < 0.5 * on_average
     assert model.n_features_in_ == 25
     assert list(model.feature_names_in_) == list(train.vocabulary)
     assert len(model.get_feature_names_out()) == model.n_topics_
@@ -235,7 +235,7 @@ def test_a_bound_on_topics_holds_and_groups_may_be_empty():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "wanted"),
+    ("parameters", "message"),
     [
         ({"v": np.inf}, "v must be a positive number or a Gamma prior, got inf"),
         ({"eta": -1.0}, "eta must be a positive number or a Gamma prior, got -1.0"),
@@ -248,9 +248,9 @@ def test_a_bound_on_topics_holds_and_groups_may_be_empty():
         ({"n_jobs": 0}, "n_jobs.*0"),
     ],
 )
-def test_bad_parameters_are_refused_in_one_sentence(parameters, wanted):
+def test_bad_parameters_are_refused_in_one_sentence(parameters, message):
     (train, _), _ = bars()
-    with pytest.raises(InputError, match=wanted):
+    with pytest.raises(InputError, match=message):
         HDP(**(SHORT | parameters)).fit(train)
 
 

@@ -177,15 +177,15 @@ def test_densities_over_time_are_the_means_of_drawn_ones():
     rng, n = np.random.default_rng(0), 1000
     drawn = [np.exp(draw.draw_log_densities(family, 3, times, rng)) for _ in range(n)]
     mean, error = np.mean(drawn, axis=0), np.std(drawn, axis=0) / np.sqrt(n)
-    wanted = draw.mean_densities(family, times[:3])
-    assert np.abs((mean[:3, :2] - wanted) / error[:3, :2]).max() < 4
+    expected = draw.mean_densities(family, times[:3])
+    assert np.abs((mean[:3, :2] - expected) / error[:3, :2]).max() < 4
     # Of a topic not yet seen nothing is known but the prior.
     prior = np.exp(family.log_predictive(times[:3], np.zeros((1, 3))))[:, 0]
     assert np.abs((mean[:3, 2] - prior) / error[:3, 2]).max() < 4
     np.testing.assert_array_equal(mean[3], 1.0)
 
 
-def test_times_help_to_foretell_words_where_topics_have_their_times():
+def test_times_improve_the_prediction_of_words_if_topics_depend_on_time():
     """Groups of two words, one of them seen: their time says which topic the other is of."""
     model, _, _, _ = fitted()
     (short, _), _ = dated(n_groups=330, n_tokens=2)
@@ -229,8 +229,8 @@ def test_some_times_may_be_missing_and_slots_may_run_out(monkeypatch):
     assert np.isfinite(model.perplexity(test, given_contexts=True))
     np.testing.assert_allclose(model.transform(test).sum(axis=1), 1.0)
     observed = ~np.isnan(train.contexts["year"].values)
-    held = model.draws_[-1].component_statistics[:, 0].sum()
-    assert held == train.tokens_per_group[observed].sum()
+    n_scored = model.draws_[-1].component_statistics[:, 0].sum()
+    assert n_scored == train.tokens_per_group[observed].sum()
 
 
 def test_dates_come_back_as_dates():
@@ -256,7 +256,7 @@ def test_same_seed_same_fit():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "wanted"),
+    ("parameters", "message"),
     [
         ({"time": "day"}, r"time must be a context of the corpus \('year'\), got 'day'"),
         ({"family": "gamma"}, "family must be 'auto' or a Gaussian, got 'gamma'"),
@@ -266,9 +266,9 @@ def test_same_seed_same_fit():
         ({"max_topics": 1.5}, "max_topics.*1.5"),
     ],
 )
-def test_bad_parameters_are_refused_in_one_sentence(parameters, wanted):
+def test_bad_parameters_are_refused_in_one_sentence(parameters, message):
     (train, _), _ = dated()
-    with pytest.raises(InputError, match=wanted):
+    with pytest.raises(InputError, match=message):
         NPTOT(**(SHORT | parameters)).fit(train)
 
 

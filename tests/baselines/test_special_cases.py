@@ -64,8 +64,8 @@ def test_nested_dp_is_mc2_of_the_paper_without_contexts():
     same = MC2(contexts={}, lam=math.inf, **SHORT).fit(corpus)
     assert np.array_equal(model.posterior_.cluster_of_group, same.posterior_.cluster_of_group)
     assert np.array_equal(model.components_, same.components_)
-    elsewhere = corpus.with_contexts({"position": np.arange(20.0)})
-    assert np.array_equal(clone(model).fit(elsewhere).labels_, model.labels_)
+    other_contexts = corpus.with_contexts({"position": np.arange(20.0)})
+    assert np.array_equal(clone(model).fit(other_contexts).labels_, model.labels_)
     assert "lam" not in model.get_params()
 
 

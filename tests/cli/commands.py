@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a small table of papers, and ways to run commands."""
+"""Helpers of the command-line tests: a small table of papers, and functions to run commands."""
 
 from pathlib import Path
 

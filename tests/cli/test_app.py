@@ -1,4 +1,4 @@
-"""What the commands take."""
+"""Options of the commands."""
 
 import pytest
 

@@ -11,24 +11,24 @@ from tests.cli.commands import invoke, refused
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_demo_finds_the_four_clusters_prints_them_and_writes_a_report(elsewhere):
+def test_demo_finds_the_four_clusters_prints_them_and_writes_a_report(folder):
     result = invoke("demo", "letters")
     assert result.exit_code == 0, result.output
     assert "4 clusters (true: 4)" in result.stdout
     assert float(re.search(r"NMI ([\d.]+)", result.stdout)[1]) > 0.95
     for mean in (2, 4, 6, 8):
         assert re.search(rf"\b({mean - 1}\.9|{mean}\.[01])\d\b", result.stdout)
-    page = elsewhere / "mc2-demo-letters.html"
+    page = folder / "mc2-demo-letters.html"
     assert page.as_uri() in result.stdout.replace("\n", "")
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_the_standard_library_is_clustered_and_its_packages_stay_together(elsewhere, monkeypatch):
+def test_the_standard_library_is_clustered_and_its_packages_stay_together(folder, monkeypatch):
     monkeypatch.setattr(demo_modules, "N_SWEEPS", 30)
     monkeypatch.setattr(demo_modules, "BURN_IN", 20)
     fitted = {}
@@ -37,7 +37,7 @@ def test_the_standard_library_is_clustered_and_its_packages_stay_together(elsewh
     )
     result = invoke("demo", "stdlib", "--out", "modules.html")
     assert result.exit_code == 0, result.output
-    assert (elsewhere / "modules.html").exists()
+    assert (folder / "modules.html").exists()
     model = fitted["model"]
     names = np.asarray(model.posterior_.group_names)
     package = np.array([name.split(".")[0] for name in names])
@@ -62,5 +62,5 @@ def test_a_demo_that_is_not_there_is_refused_by_name():
     assert "'birds'" in refused(invoke("demo", "birds"))
 
 
-def test_a_report_that_cannot_be_written_is_refused_before_the_fit(elsewhere):
+def test_a_report_that_cannot_be_written_is_refused_before_the_fit(folder):
     assert "nowhere" in refused(invoke("demo", "letters", "--out", "nowhere/page.html"))

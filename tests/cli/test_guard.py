@@ -19,7 +19,7 @@ def outcome_of(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tupl
 @pytest.mark.parametrize(
     ("error", "code", "sentence"),
     [
-        (InputError("contexts has 3 rows,\nbut 4 are wanted"), 2, "contexts has 3 rows, but 4"),
+        (InputError("contexts must have 4 rows,\ngot 3"), 2, "contexts must have 4 rows, got 3"),
         (ModelFileError("a.mc2 is damaged"), 2, "a.mc2 is damaged"),
         (OSError(errno.ENOSPC, "No space left on device", "a.mc2"), 2, "a.mc2: no space left"),
         (FileNotFoundError(errno.ENOENT, "No such file", "a.csv"), 2, "a.csv: no such file"),

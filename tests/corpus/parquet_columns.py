@@ -20,7 +20,7 @@ def some(rng, most, draw):
 
 
 class Draws:
-    """A generator that knows how many rows are wanted."""
+    """A random generator with a number of rows."""
 
     def __init__(self, seed, n):
         self.generator, self.n = np.random.default_rng(seed), n

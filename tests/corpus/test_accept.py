@@ -1,4 +1,4 @@
-"""What fit and predict take: anything that can be a corpus."""
+"""Input of fit and predict: anything that can be converted to a corpus."""
 
 import numpy as np
 import pandas as pd

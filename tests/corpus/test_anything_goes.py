@@ -1,4 +1,4 @@
-"""Whatever is thrown at it, a corpus comes out whole or an InputError does."""
+"""Any input gives a valid corpus or an InputError."""
 
 import csv
 import datetime
@@ -89,8 +89,8 @@ def columns_of(n_rows):
     )
 
 
-def plain(values):
-    """Say whether polars may be asked: it panics, and writes pages about it, on wilder mixtures."""
+def polars_accepts(values):
+    """Return whether polars can hold the values; it panics on other mixtures of types."""
     types = {type(value) for value in values} - {type(None)}
     entries = [entry for value in values if type(value) is list for entry in value]
     in_lists = {type(entry) for entry in entries} - {type(None)}
@@ -100,7 +100,7 @@ def plain(values):
 
 
 def pl_series(values):
-    return pl.Series(values) if plain(values) else values
+    return pl.Series(values) if polars_accepts(values) else values
 
 
 def object_array(values):
@@ -222,7 +222,7 @@ def test_any_frame_gives_a_corpus_or_an_input_error(data):
         "y": column([st.text("ab;,", max_size=5), st.lists(st.text(max_size=2)), SCALARS]),
         "z": column([st.integers(0, 9), st.floats(0, 9), st.integers()]),
     }
-    for_polars = {name: values for name, values in columns.items() if plain(values)}
+    for_polars = {name: values for name, values in columns.items() if polars_accepts(values)}
     use_polars = data.draw(st.booleans())
     frame = pl.DataFrame(for_polars) if use_polars else pd.DataFrame(columns)
     arguments = {
@@ -383,8 +383,8 @@ def test_the_whole_files_are_read(tmp_path, suffix):
 @given(st.lists(st.dates() | st.none(), min_size=1).filter(any))
 def test_dates_come_back_as_they_were(dates):
     column = Corpus(np.ones((len(dates), 1), int), {"day": dates}).contexts["day"]
-    shown = column.display(column.values).astype("M8[D]").tolist()
-    assert shown == dates
+    displayed = column.display(column.values).astype("M8[D]").tolist()
+    assert displayed == dates
 
 
 @MANY

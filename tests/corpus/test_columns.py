@@ -195,10 +195,10 @@ def test_new_data_of_another_kind_are_refused(values, reference, message):
 
 
 def test_dates_are_shown_as_dates_again():
-    shown = DATE.display(DATE.values)
-    assert shown.dtype == np.dtype("M8[ns]")
+    displayed = DATE.display(DATE.values)
+    assert displayed.dtype == np.dtype("M8[ns]")
     expected = np.array(["2001-02-03", "NaT", "1999-12-31"], dtype="M8[ns]")
-    np.testing.assert_array_equal(shown, expected)
+    np.testing.assert_array_equal(displayed, expected)
     assert NUMBER.display(NUMBER.values) is NUMBER.values
 
 

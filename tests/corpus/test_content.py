@@ -1,4 +1,4 @@
-"""Content: what is counted, what is a vector, and what is refused."""
+"""Content: counts, vectors, and invalid input."""
 
 import numpy as np
 import pytest

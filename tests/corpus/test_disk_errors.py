@@ -1,4 +1,4 @@
-"""What is wrong with a folder is said in one sentence, and nothing is left behind."""
+"""Errors in a folder are reported in one sentence, and no files remain."""
 
 import errno
 import gc
@@ -328,7 +328,7 @@ def test_a_closed_corpus_is_gone_with_what_others_put_there(tmp_path, scratch):
         disk[0:1]
 
 
-def test_a_corpus_that_nobody_holds_is_gone(tmp_path, scratch):
+def test_an_unreferenced_corpus_is_deleted(tmp_path, scratch):
     path = mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open().folder
     gc.collect()
     assert not path.exists()

@@ -1,4 +1,4 @@
-"""Frames: which column plays which part, in pandas, polars and pyarrow."""
+"""Frames: the role of each column, in pandas, polars and pyarrow."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""A column of texts that looks like something else says so where it is described."""
+"""Descriptions of string columns mention that they look like numbers, dates or lists."""
 
 import pytest
 

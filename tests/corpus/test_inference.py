@@ -1,4 +1,4 @@
-"""The type of a column decides its kind: what pandas, polars, NumPy and plain lists bring."""
+"""The kind of a column is inferred from its type, in pandas, polars, NumPy and lists."""
 
 import datetime
 import decimal

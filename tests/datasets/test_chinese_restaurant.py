@@ -70,15 +70,15 @@ ALPHA, V, ETA = 0.8, 1.7, 1.3
 
 
 @pytest.fixture(scope="module", params=[inf, 2.5], ids=["paper", "groups vary"])
-def franchise(request):
+def restaurants(request):
     """Many draws of three groups of 4, 0 and 3 tokens."""
     rng, lengths = np.random.default_rng(4), np.array([4, 0, 3])
     draws = [draw_assignments(lengths, ALPHA, V, ETA, request.param, rng=rng) for _ in range(6_000)]
     return request.param, draws
 
 
-def test_labels_are_without_gaps_and_tables_add_up(franchise):
-    _, draws = franchise
+def test_labels_are_without_gaps_and_tables_add_up(restaurants):
+    _, draws = restaurants
     for draw in draws[:500]:
         n_clusters, n_topics = draw.tables_in_cluster.shape
         assert sorted(set(draw.cluster_of_group.tolist())) == list(range(n_clusters))
@@ -90,13 +90,13 @@ def test_labels_are_without_gaps_and_tables_add_up(franchise):
         assert (draw.tables_in_cluster <= tokens).all()
 
 
-def test_the_number_of_clusters_has_its_mean(franchise):
-    _, draws = franchise
+def test_the_number_of_clusters_has_its_mean(restaurants):
+    _, draws = restaurants
     assert_mean([draw.cluster_of_group.max() + 1 for draw in draws], expected_tables(3, ALPHA))
 
 
-def test_two_tokens_of_a_group_share_a_topic_as_the_corrected_formula_says(franchise):
-    lam, draws = franchise
+def test_two_tokens_of_a_group_share_a_topic_as_the_corrected_formula_says(restaurants):
+    lam, draws = restaurants
     in_cluster = (1 + ETA + V) / ((1 + V) * (1 + ETA))
     expected = in_cluster if lam == inf else (1 + lam * in_cluster) / (1 + lam)
     for i, j in ((0, 1), (0, 3), (4, 6)):
@@ -104,8 +104,8 @@ def test_two_tokens_of_a_group_share_a_topic_as_the_corrected_formula_says(franc
         assert_share(hits, len(draws), expected)
 
 
-def test_two_tokens_of_two_groups_share_a_topic_as_the_corrected_formula_says(franchise):
-    _, draws = franchise
+def test_two_tokens_of_two_groups_share_a_topic_as_the_corrected_formula_says(restaurants):
+    _, draws = restaurants
     scale = (1 + ALPHA) * (1 + V)
     expected = 1 / scale + (V + ALPHA * (1 + V)) / scale / (1 + ETA)
     for i, j in ((0, 4), (3, 6)):

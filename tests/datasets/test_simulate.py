@@ -1,4 +1,4 @@
-"""The simulator: data have the prior's predictive laws, and holes are where they are wanted."""
+"""The simulator: data have the prior predictive distribution; values are missing as requested."""
 
 from math import inf
 

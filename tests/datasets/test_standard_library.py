@@ -1,4 +1,4 @@
-"""The standard library as a corpus: what is counted, and what a file tells of itself."""
+"""The standard library as a corpus: words counted, and contexts of each file."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What stands in the wrong place is not lost in silence."""
+"""Misplaced arguments are not ignored silently."""
 
 import pytest
 

@@ -97,11 +97,11 @@ def test_the_probability_of_one_token_is_exact_for_three_functions():
     _, X, _ = two_kinds(2)
     own = model(content=Visits(), lam=np.inf).fit(X).posterior_
     new = mc2.Corpus([np.array([[float(x)]]) for x in (0, 2, 7, 15, 31)])
-    found, wanted = (
+    found, expected = (
         perplexity(posterior, new, "exact", n_repeats=100).log_likelihood
         for posterior in (own, with_drawn_parameters(own))
     )
-    np.testing.assert_allclose(found, wanted, atol=0.05)
+    np.testing.assert_allclose(found, expected, atol=0.05)
 
 
 def test_a_run_with_an_own_family_resumes_where_it_stopped(tmp_path):

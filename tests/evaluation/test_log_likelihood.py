@@ -158,7 +158,7 @@ def test_a_huge_lam_has_the_perplexities_of_an_infinite_one():
     np.testing.assert_allclose(estimate.log_likelihood, exact.log_likelihood, atol=0.05)
 
 
-def test_groups_that_vary_are_foretold_better_by_a_model_that_lets_them():
+def test_groups_that_vary_are_predicted_better_by_a_model_that_allows_it():
     rng = np.random.default_rng(0)
     topics = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]])
     rows = [

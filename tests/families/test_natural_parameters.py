@@ -64,8 +64,8 @@ def test_no_clusters_have_no_natural_parameters(name):
 def test_gaussian_natural_parameters_keep_their_digits_at_any_level(level, spread, width, seed):
     """Width 0 is the univariate family."""
     rng = np.random.default_rng(seed)
-    mixing = np.eye(max(width, 1)) + 0.3 * rng.normal(size=(max(width, 1),) * 2)
-    x = level + spread * rng.normal(size=(40, max(width, 1))) @ mixing
+    transform = np.eye(max(width, 1)) + 0.3 * rng.normal(size=(max(width, 1),) * 2)
+    x = level + spread * rng.normal(size=(40, max(width, 1))) @ transform
     family = MultivariateGaussian().filled(x) if width else Gaussian().filled(x[:, 0])
     x = x if width else x[:, 0]
     stats = family.statistics_by_cluster(x, np.arange(40) % 3, 4)

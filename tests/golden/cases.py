@@ -1,4 +1,4 @@
-"""What is fitted: every kind of content, λ, sampler, family and backend at least once."""
+"""Cases of the golden runs: every kind of content, λ, sampler, family and backend."""
 
 import tempfile
 import warnings

@@ -85,8 +85,8 @@ def test_numbers_are_counted_by_the_edges_they_reach(n):
     edges, total = edges_of(left, right)
     at_once = blocks_at_once(n)
     assert len(at_once) <= AT_ONCE
-    room = n + (1 + len(at_once)) * N_LANES
-    behind, reached = np.zeros(room, F), np.full(room, np.nan, F)
+    size = n + (1 + len(at_once)) * N_LANES
+    behind, reached = np.zeros(size, F), np.full(size, np.nan, F)
     behind[:n] = edges.reshape(-1)
     on_edges = (edges[edges < total] / total).clip(2.0**-32, 1 - 2.0**-24)
     numbers = np.concatenate([rng.random(1_000), on_edges, [2.0**-32, 1 - 2.0**-24]]).astype(F)

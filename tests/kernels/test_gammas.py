@@ -47,16 +47,16 @@ def chance_below(log_value, shape):
     return np.where(log_value < -30, near_zero, special.gammainc(shape, np.exp(log_value)))
 
 
-def some_counts(n_rows, n_columns=32, held=0.3):
+def some_counts(n_rows, n_columns=32, filled=0.3):
     rng = np.random.default_rng(4)
     counts = rng.choice([1, 2, 7, 90, 3000], (n_rows, n_columns))
-    return np.where(rng.random(counts.shape) < held, counts, 0).astype(np.int32)
+    return np.where(rng.random(counts.shape) < filled, counts, 0).astype(np.int32)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("held", [0.0, 0.3])
-def test_every_cell_has_its_distribution(shape, held):
-    counts = some_counts(400, held=held)
+@pytest.mark.parametrize("filled", [0.0, 0.3])
+def test_every_cell_has_its_distribution(shape, filled):
+    counts = some_counts(400, filled=filled)
     chances = chance_below(draw(counts, shape, in_logs=True), shape + counts)
     for cells in (counts == 0, counts > 0):
         if cells.any():
@@ -129,36 +129,36 @@ def test_a_single_variate_has_its_distribution(shape):
     assert stats.kstest(chance_below(logs, shape), "uniform").pvalue > 1e-4
 
 
-def log_shares(prior, held, bounds=None):
-    held = np.asarray(held, np.int32)
-    out = np.full(held.shape, np.nan)
-    for first, last in pairwise(bounds or [0, len(held)]):
-        draw_log_shares(first, last, np.asarray(prior, float), held, KEY, STEP, out)
+def log_shares(prior, counts, bounds=None):
+    counts = np.asarray(counts, np.int32)
+    out = np.full(counts.shape, np.nan)
+    for first, last in pairwise(bounds or [0, len(counts)]):
+        draw_log_shares(first, last, np.asarray(prior, float), counts, KEY, STEP, out)
     return out
 
 
 def test_shares_of_a_cluster_have_a_dirichlet_distribution():
-    prior, held = np.array([0.02, 0.5, 0.0, 1.5]), np.tile([0, 2, 0, 1], (3000, 1))
-    shares = np.exp(log_shares(prior, held))
+    prior, counts = np.array([0.02, 0.5, 0.0, 1.5]), np.tile([0, 2, 0, 1], (3000, 1))
+    shares = np.exp(log_shares(prior, counts))
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(shares[:, 2], 0.0)
-    shape = prior + held[0]
+    shape = prior + counts[0]
     for m in (0, 1, 3):
         marginal = stats.beta(shape[m], shape.sum() - shape[m])
         assert stats.kstest(marginal.cdf(shares[:, m]), "uniform").pvalue > 1e-4
 
 
 def test_more_slots_leave_the_proportions_of_the_others():
-    held = some_counts(6, 16)
-    few = log_shares(np.full(16, 0.2), held)
-    many = log_shares(np.full(32, 0.2), np.pad(held, ((0, 16), (0, 16))))[:6, :16]
+    counts = some_counts(6, 16)
+    few = log_shares(np.full(16, 0.2), counts)
+    many = log_shares(np.full(32, 0.2), np.pad(counts, ((0, 16), (0, 16))))[:6, :16]
     np.testing.assert_allclose(many - many[:, :1], few - few[:, :1], rtol=1e-9, atol=1e-9)
 
 
 def test_shares_are_the_same_on_any_split_and_however_small_the_prior():
-    held = np.zeros((5, 16), np.int32)
-    held[1, 3] = 4
-    expected = log_shares(np.full(16, 1e-200), held)
+    counts = np.zeros((5, 16), np.int32)
+    counts[1, 3] = 4
+    expected = log_shares(np.full(16, 1e-200), counts)
     assert np.isfinite(expected).all()
-    np.testing.assert_array_equal(log_shares(np.full(16, 1e-200), held, [0, 1, 4, 5]), expected)
+    np.testing.assert_array_equal(log_shares(np.full(16, 1e-200), counts, [0, 1, 4, 5]), expected)
     np.testing.assert_allclose(np.exp(expected).sum(axis=1), 1.0, rtol=1e-12)

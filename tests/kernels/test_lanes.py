@@ -97,9 +97,9 @@ def lowest(number):
 
 def test_whole_numbers_that_are_not_zero_have_a_bit():
     counts = np.zeros(40, np.int32)
-    held = np.array([9, 11, 12, 19, 24, 25])  # of which 9 to 24 are looked at
-    counts[held] = [3, -1, 2**30, 1, 7, 1]
-    assert bits(counts, 9) == sum(1 << int(i - 9) for i in held[:-1])
+    nonzero_cells = np.array([9, 11, 12, 19, 24, 25])  # of which 9 to 24 are looked at
+    counts[nonzero_cells] = [3, -1, 2**30, 1, 7, 1]
+    assert bits(counts, 9) == sum(1 << int(i - 9) for i in nonzero_cells[:-1])
     assert bits(counts, 26 - 16) & (1 << 15) != 0
     assert bits(np.zeros(16, np.int32), 0) == 0
 
@@ -225,7 +225,7 @@ def test_whole_numbers_in_lanes_are_added_to_counts():
 
 
 def test_aligned_room_begins_with_a_cache_line():
-    rooms = [aligned(3, n) for n in range(1, 9)]
-    assert [room.shape for room in rooms] == [(3, n) for n in range(1, 9)]
-    assert all(room.ctypes.data % 64 == 0 and room.flags.c_contiguous for room in rooms)
+    arrays = [aligned(3, n) for n in range(1, 9)]
+    assert [array.shape for array in arrays] == [(3, n) for n in range(1, 9)]
+    assert all(array.ctypes.data % 64 == 0 and array.flags.c_contiguous for array in arrays)
     assert aligned(0, 16).shape == (0, 16)

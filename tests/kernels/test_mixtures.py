@@ -75,8 +75,8 @@ def test_any_split_of_the_words_gives_the_same_mixtures():
 
     expected = tabulate([0, 30])
     for bounds in ([0, 8, 30], [0, 1, 3, 6, 30], list(range(31))):
-        for found, wanted in zip(tabulate(bounds), expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        for found, reference in zip(tabulate(bounds), expected, strict=True):
+            np.testing.assert_array_equal(found, reference)
 
 
 @pytest.mark.parametrize("n_clusters", [16, 32, 48, 112])
@@ -170,10 +170,10 @@ def test_contexts_are_summed_by_cluster_and_chunk():
     np.testing.assert_array_equal(categories, np.hstack(contexts.counts).T @ members)
     expected = np.column_stack([members.T @ counts.sum(axis=1) for counts in contexts.counts])
     np.testing.assert_array_equal(totals, expected)
-    for found, wanted in zip(
+    for found, reference in zip(
         total([0, 1, 2, 3]), (groups, statistics, categories, totals), strict=True
     ):
-        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(found, reference)
 
 
 def test_exponentials_are_summed_by_chunk_whatever_their_size():

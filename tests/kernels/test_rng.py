@@ -1,4 +1,4 @@
-"""Counter-based random numbers: known answers, and no two places of a chain share one."""
+"""Counter-based random numbers: known answers, and no counter is used twice in a chain."""
 
 import itertools
 

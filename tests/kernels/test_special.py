@@ -59,12 +59,12 @@ def test_table_counts_follow_their_exact_distribution(n, a):
     # Rare counts together: the approximation of chi-square wants five in each class.
     rare = expected < 5
     observed = np.append(drawn[~rare], drawn[rare].sum())
-    wanted = np.append(expected[~rare], expected[rare].sum())
-    if wanted[-1] < 1e-6:
+    pooled = np.append(expected[~rare], expected[rare].sum())
+    if pooled[-1] < 1e-6:
         assert observed[-1] == 0
-        observed, wanted = observed[:-1], wanted[:-1]
-    if len(wanted) > 1:
-        assert stats.chisquare(observed, wanted).pvalue > 1e-4
+        observed, pooled = observed[:-1], pooled[:-1]
+    if len(pooled) > 1:
+        assert stats.chisquare(observed, pooled).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(("n", "a"), [(1000, 2.0), (100_000, 0.01), (10**6, 30.0), (1000, 1e5)])

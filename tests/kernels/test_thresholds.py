@@ -1,4 +1,4 @@
-"""Where a threshold falls among the shares of topics, by sums of two kinds."""
+"""Topics selected by a threshold in cumulative shares, with two kinds of sums."""
 
 import numpy as np
 import pytest

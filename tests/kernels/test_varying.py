@@ -109,8 +109,8 @@ def test_topics_of_tokens_drawn_in_turn_have_their_chances(visit):
     for outcome in product(topics, repeat=3):
         labels, chance = [5, 31, 5], 1.0
         for i, (word, m) in enumerate(zip([2, 7, 2], outcome, strict=True)):
-            held = np.bincount(labels[:i] + labels[i + 1 :], minlength=N_SLOTS)
-            weights = (held + base) * psi[word]
+            token_counts = np.bincount(labels[:i] + labels[i + 1 :], minlength=N_SLOTS)
+            weights = (token_counts + base) * psi[word]
             chance *= weights[m] / weights.sum()
             labels[i] = m
         chances.append(chance)
@@ -162,10 +162,10 @@ def test_topics_of_a_group_are_scored_also_beyond_the_table():
     most, part = 20, np.full(N_CLUSTERS, np.nan, F)
     table = np.zeros((8, most + 1, N_CLUSTERS), F)
     tabulate_log_rising(0, 8, base, table)
-    topics, held = np.array([1, 4, 7, -1]), np.array([20, 3, 500, -1])
-    score_topics(topics, held, 3, base, table.reshape(-1), most, part)
+    topics, token_counts = np.array([1, 4, 7, -1]), np.array([20, 3, 500, -1])
+    score_topics(topics, token_counts, 3, base, table.reshape(-1), most, part)
     a = base[:, topics[:3]].astype(float)
-    exact = (gammaln(a + held[:3]) - gammaln(a)).sum(axis=1)
+    exact = (gammaln(a + token_counts[:3]) - gammaln(a)).sum(axis=1)
     np.testing.assert_allclose(part, exact, rtol=3e-6)
 
 
@@ -181,11 +181,11 @@ def chances_of_tables(n, a):
 @pytest.mark.parametrize("a", [0.05, 0.7, 6.0])
 def test_tables_of_a_group_have_their_distribution(a):
     n, rng = 4000, np.random.default_rng(6)
-    topics, held = np.array([3, 0, 5]), np.array([2, 7, 1])
+    topics, token_counts = np.array([3, 0, 5]), np.array([2, 7, 1])
     base = np.full(6, a, F)
     found = np.zeros((n, 6), np.int32)
     for row in found:
-        add_tables(topics, held, 3, base, rng.random(10).astype(F), row)
+        add_tables(topics, token_counts, 3, base, rng.random(10).astype(F), row)
     np.testing.assert_array_equal(found[:, [1, 2, 4]], 0)
     np.testing.assert_array_equal(found[:, 5], 1)
     for m, customers in ((3, 2), (0, 7)):
@@ -230,12 +230,14 @@ def test_groups_are_placed_and_counted_the_same_on_any_split():
     for parts in ([0, 1, 4], [0, 1, 2, 3, 4]):
         for found, whole in zip(place(parts), expected, strict=True):
             np.testing.assert_array_equal(found, whole)
-    held = np.zeros((N_GROUPS, N_SLOTS), int)
-    np.add.at(held, (np.repeat(np.arange(N_GROUPS), np.diff(groups.start)), groups.topic), 1)
-    np.testing.assert_array_equal(tokens, np.eye(N_CLUSTERS, dtype=int)[clusters].T @ held)
+    token_counts = np.zeros((N_GROUPS, N_SLOTS), int)
+    np.add.at(
+        token_counts, (np.repeat(np.arange(N_GROUPS), np.diff(groups.start)), groups.topic), 1
+    )
+    np.testing.assert_array_equal(tokens, np.eye(N_CLUSTERS, dtype=int)[clusters].T @ token_counts)
     assert ((tables >= (tokens > 0)) & (tables <= tokens)).all()
     a = np.maximum(groups.base[clusters].astype(float), 1e-30)
-    exact = np.where(held > 0, gammaln(a + held) - gammaln(a), 0.0).sum(axis=1)
+    exact = np.where(token_counts > 0, gammaln(a + token_counts) - gammaln(a), 0.0).sum(axis=1)
     np.testing.assert_allclose(
         log_likelihood, [exact[a:b].sum() for a, b in pairwise(bounds)], rtol=1e-5
     )

@@ -170,9 +170,9 @@ def draw_log_shares(state: PlainState, weights: Floats, numbers: Numbers) -> Flo
 
 def draw_words(state: PlainState, data: PlainData, numbers: Numbers) -> Floats:
     """Draw ψ_m ~ Dir(β + n_m): (n_words, topic slots)."""
-    held, beta = state.words_in_topic, data.concentration
+    counts, beta = state.words_in_topic, data.concentration
     steps = Step.CONTENT, Step.CONTENT_NONZERO
-    logs = draw_log_gamma_table(held, beta, 0, steps, numbers)
+    logs = draw_log_gamma_table(counts, beta, 0, steps, numbers)
     return np.exp(logs - logsumexp(logs, axis=0))
 
 
@@ -187,10 +187,10 @@ def draw_context_scores(state: PlainState, data: PlainData, numbers: Numbers) ->
         total[observed] += family.log_likelihood(x, parameters)
     first, steps = 0, (Step.CATEGORIES, Step.CATEGORIES_NONZERO)
     for concentration, counts in data.bags:
-        held = sums(counts, clusters, n_slots).T
-        logs = draw_log_gamma_table(held, concentration, first, steps, numbers)
+        in_cluster = sums(counts, clusters, n_slots).T
+        logs = draw_log_gamma_table(in_cluster, concentration, first, steps, numbers)
         total += counts @ (logs - logsumexp(logs, axis=0))
-        first += -(-len(held) // ROWS) * ROWS
+        first += -(-len(in_cluster) // ROWS) * ROWS
     return total
 
 
@@ -221,16 +221,16 @@ def draw_topics_of_cells(
     state.words_in_topic[:] = state.tables[:] = 0
     before = 0
     for w in range(data.n_words):
-        block, place = before // BLOCK + w, 0
+        block, position = before // BLOCK + w, 0
         for k in range(n_slots):
             by_lanes = psi.shape[1] <= MANY_TOPICS or tokens[k, w] < FEW
             for _ in range(tokens[k, w]):
-                u = numbers.in_block(Step.TOPICS, block, place)
+                u = numbers.in_block(Step.TOPICS, block, position)
                 m = choose(tau[k] * psi[w], u, by_lanes=by_lanes)
                 state.words_in_topic[w, m] += 1
                 state.tables[k, m] += 1
-                place += 1
-        before += place
+                position += 1
+        before += position
 
 
 def draw_topics_of_tokens(
@@ -244,11 +244,11 @@ def draw_topics_of_tokens(
         tokens = np.flatnonzero(data.group_of_token == j)
         block = blocks_before(data, j)
         prior = state.lam * np.exp(log_tau[state.cluster_of_group[j]])
-        for place, i in enumerate(tokens):
+        for position, i in enumerate(tokens):
             others = tokens[tokens != i]
-            held = np.bincount(state.topic_of_token[others], minlength=len(prior))
-            u = numbers.in_block(Step.TOPICS, block, place)
-            weights = (held + prior) * psi[data.word[i]]
+            topic_counts = np.bincount(state.topic_of_token[others], minlength=len(prior))
+            u = numbers.in_block(Step.TOPICS, block, position)
+            weights = (topic_counts + prior) * psi[data.word[i]]
             state.topic_of_token[i] = choose(weights, u, by_lanes=True)
     state.words_in_topic = cross(data.word, state.topic_of_token, state.words_in_topic.shape)
 
@@ -257,10 +257,10 @@ def draw_clusters_given_topics(
     state: PlainState, data: PlainData, log_prior: Floats, log_tau: Floats, numbers: Numbers
 ) -> None:
     """Draw z_j: log π_k + contexts + Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km)."""
-    held, prior = topics_of_group(state, data), state.lam * np.exp(log_tau)
+    topic_counts, prior = topics_of_group(state, data), state.lam * np.exp(log_tau)
     for j in range(data.n_groups):
-        own = held[j] > 0
-        gain = gammaln(prior[:, own] + held[j, own]) - gammaln(prior[:, own])
+        own = topic_counts[j] > 0
+        gain = gammaln(prior[:, own] + topic_counts[j, own]) - gammaln(prior[:, own])
         scores = log_prior[j] + gain.sum(axis=1)
         weights = np.exp(scores - scores.max())
         state.cluster_of_group[j] = choose(weights, numbers.uniform(Step.CLUSTERS, j))
@@ -273,16 +273,16 @@ def draw_tables_of_groups(
 
     Each customer has a number; the first ones of a topic do without.
     """
-    held = topics_of_group(state, data)
-    tables = np.minimum(held, 1)
+    topic_counts = topics_of_group(state, data)
+    tables = np.minimum(topic_counts, 1)
     for j, k in enumerate(state.cluster_of_group):
         block, before = blocks_before(data, j), 0
-        for m in np.flatnonzero(held[j]):
+        for m in np.flatnonzero(topic_counts[j]):
             prior = state.lam * math.exp(log_tau[k, m])
-            for i in range(1, held[j, m]):
+            for i in range(1, topic_counts[j, m]):
                 u = numbers.in_block(Step.GROUP_TABLES, block, before + i)
                 tables[j, m] += u * (prior + i) < prior
-            before += held[j, m]
+            before += topic_counts[j, m]
     return tables
 
 
@@ -290,14 +290,14 @@ def resample_concentrations(
     state: PlainState, weights: Floats, priors: Priors, numbers: Numbers
 ) -> None:
     """Draw q, v, η with ε integrated out, ε, and α with π integrated out."""
-    held, rng = state.tables, numbers.generator
-    tables = np.zeros_like(held)
-    for k, m in zip(*np.nonzero(held), strict=True):
+    customers, rng = state.tables, numbers.generator
+    tables = np.zeros_like(customers)
+    for k, m in zip(*np.nonzero(customers), strict=True):
         tables[k, m] = draw_table_count(
-            int(held[k, m]), state.v * weights[m], numbers, (int(k) << 20) + int(m)
+            int(customers[k, m]), state.v * weights[m], numbers, (int(k) << 20) + int(m)
         )
     state.v = resample_concentration(
-        state.v, priors.v, held.sum(axis=1), tables.sum(axis=1), rng(Step.V)
+        state.v, priors.v, customers.sum(axis=1), tables.sum(axis=1), rng(Step.V)
     )
     active = state.words_in_topic.sum(axis=0) > 0
     of_topic = tables.sum(axis=0)[active]

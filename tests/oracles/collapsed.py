@@ -27,8 +27,8 @@ class PlainData:
 
     ``content`` is (n_tokens, n_stats), ``contexts`` a list of (n_groups, n_stats) with a row of
     zeros where a context is missing. ``lanes`` is the number of interleaved running sums in which
-    the compiled sampler lays out its topics; it changes which number meets which topic, not their
-    chances.
+    the compiled sampler adds topics; it changes the topic that a number selects, but not the
+    probabilities.
     """
 
     group_of_token: NDArray[np.int64]
@@ -72,9 +72,11 @@ def cluster_conditional(
         members = others & (state.cluster_of_group == k)
         log_weights[c] = math.log(members.sum()) if members.any() else math.log(state.alpha)
         for family, statistics in zip(data.context_families, data.contexts, strict=True):
-            held = statistics[members].sum(axis=0)
-            joined = held + statistics[j]
-            log_weights[c] += family.log_normaliser(joined) - family.log_normaliser(held)
+            statistics_of_others = statistics[members].sum(axis=0)
+            joined = statistics_of_others + statistics[j]
+            log_weights[c] += family.log_normaliser(joined) - family.log_normaliser(
+                statistics_of_others
+            )
         tokens = members[data.group_of_token]
         n_tokens = tokens.sum()
         log_weights[c] += gammaln(state.v + n_tokens)
@@ -108,12 +110,12 @@ def topic_conditional(
             prior = (members & same_cluster).sum() + state.v * state.topic_weights[m]
         else:
             prior = state.v * state.unused_weight
-        held = data.content[members].sum(axis=0)
+        statistics_of_others = data.content[members].sum(axis=0)
         family = data.content_family
         log_weights[c] = math.log(prior)
-        log_weights[c] += family.log_normaliser(held + data.content[i]) - family.log_normaliser(
-            held
-        )
+        log_weights[c] += family.log_normaliser(
+            statistics_of_others + data.content[i]
+        ) - family.log_normaliser(statistics_of_others)
     return choices, log_weights
 
 

@@ -1,4 +1,4 @@
-"""What the plain blocked sampler draws from its numbers: gamma variates, table counts, choices.
+"""Draws of the plain blocked sampler from its numbers: gamma variates, table counts, choices.
 
 `Numbers` is the one door through which random numbers come, so that what a sweep takes can be
 listed. Nothing here is fast; the compiled sampler draws the same from the same counters.
@@ -32,7 +32,7 @@ BLOCK = 64  # numbers of a block: the first words of sixteen counters, then the 
 
 
 class Numbers:
-    """The random numbers of one sweep of a chain, each by its place."""
+    """The random numbers of one sweep of a chain, by step, index and attempt."""
 
     def __init__(self, seed: int, chain: int, sweep: int) -> None:
         self.seed, self.chain, self.sweep = seed, chain, sweep
@@ -47,13 +47,13 @@ class Numbers:
         number = (np.float32(word >> 1) + np.float32(0.5)) * np.float32(2.0**-31)
         return min(float(number), 1.0 - 2.0**-24)
 
-    def in_block(self, step: Step, block: int, place: int) -> float:
-        """Return number ``place`` of those that begin at a block: 64 to each."""
-        block, place = block + place // BLOCK, place % BLOCK
-        return self.short(step, block * (BLOCK // 4) + place % 16, 0, place // 16)
+    def in_block(self, step: Step, block: int, position: int) -> float:
+        """Return number ``position`` counted from the start of a block of 64 numbers."""
+        block, position = block + position // BLOCK, position % BLOCK
+        return self.short(step, block * (BLOCK // 4) + position % 16, 0, position // 16)
 
     def words(self, step: Step, index: int, attempt: int, which: Sequence[int]) -> list[int]:
-        """Return some of the four 32-bit words of a place: all numbers but those of `generator`."""
+        """Return some of the four 32-bit words of a counter."""
         high = (index >> 32) | (attempt >> 16 << 8)
         counter = (index & 0xFFFFFFFF, high, self.sweep, int(step) << 16 | attempt & 0xFFFF)
         return self.take(counter, which)
@@ -69,36 +69,36 @@ class Numbers:
 
 
 def break_stick(n: int, concentration: float, rng: np.random.Generator) -> Floats:
-    """Break a stick of length 1 into n pieces: Beta(1, c) of the rest each, then the rest."""
-    pieces, rest = [], 1.0
+    """Break a stick of length 1 into n weights: Beta(1, c) of the rest each, then the rest."""
+    weights, rest = [], 1.0
     for u in rng.random(max(n - 1, 0)):
         left = (1.0 - u) ** (1.0 / concentration)
-        pieces.append(rest * (1.0 - left))
+        weights.append(rest * (1.0 - left))
         rest *= left
-    return np.array([*pieces, rest][:n])
+    return np.array([*weights, rest][:n])
 
 
 def draw_log_gamma_table(
-    held: Ints, shape: float, first: int, steps: tuple[Step, Step], numbers: Numbers
+    counts: Ints, shape: float, first: int, steps: tuple[Step, Step], numbers: Numbers
 ) -> Floats:
-    """Draw logs of Gamma(shape + held) for a table that begins at row ``first`` of a larger one.
+    """Draw logs of Gamma(shape + counts) for a table that begins at row ``first`` of a larger one.
 
     Cells that hold nothing draw by the first step if their shape is below 1, and their first try by
     blocks: 32 cells to each, whose second half are the numbers that decide.
     """
-    logs = np.empty(held.shape)
-    for row, column in np.ndindex(*held.shape):
-        cell = (first + row) * held.shape[1] + column
-        total = shape + float(held[row, column])
+    logs = np.empty(counts.shape)
+    for row, column in np.ndindex(*counts.shape):
+        cell = (first + row) * counts.shape[1] + column
+        total = shape + float(counts[row, column])
         attempt, stands = 0, False
         while not stands:
-            if held[row, column] > 0 or shape >= 1.0:
+            if counts[row, column] > 0 or shape >= 1.0:
                 u, v, w = (numbers.short(steps[1], cell, attempt, i) for i in range(3))
                 logs[row, column], stands = try_large(u, v, w, total)
             elif attempt == 0:
-                block, place = divmod(cell, BLOCK // 2)
-                u = numbers.in_block(steps[0], block, place)
-                v = numbers.in_block(steps[0], block, place + BLOCK // 2)
+                block, position = divmod(cell, BLOCK // 2)
+                u = numbers.in_block(steps[0], block, position)
+                v = numbers.in_block(steps[0], block, position + BLOCK // 2)
                 logs[row, column], stands = try_small(u, v, total)
             else:
                 u, v = (numbers.short(steps[0], cell, attempt, i) for i in range(2))
@@ -174,10 +174,10 @@ def draw_table_count(n: int, prior: float, numbers: Numbers, index: int) -> int:
 
 
 def choose(weights: Floats, u: float, by_lanes: bool = False) -> int:
-    """Return the place on which ``u`` in (0, 1) falls when weights share the unit interval.
+    """Return the index that ``u`` in (0, 1) selects in the normalised cumulative weights.
 
-    They lie in their order, or those of lane 0 first, then those of lane 1, and so on: the layout
-    changes which number meets which topic, not their chances.
+    Weights are summed in order, or those of lane 0 first, then those of lane 1, and so on. The
+    order changes the topic that a number selects, but not the probabilities.
     """
     order = np.arange(len(weights))
     if by_lanes:

@@ -22,8 +22,8 @@ def test_cells_are_the_shares_of_topics_in_clusters(posterior):
 
 def test_rows_and_columns_can_be_chosen(posterior):
     ax = plots.cluster_topics(posterior, clusters=[2, 0], topics=[3, 1, 0])
-    wanted = posterior.topic_given_cluster.loc[[2, 0], [3, 1, 0]]
-    np.testing.assert_array_equal(ax.images[0].get_array(), wanted)
+    expected = posterior.topic_given_cluster.loc[[2, 0], [3, 1, 0]]
+    np.testing.assert_array_equal(ax.images[0].get_array(), expected)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["3", "1", "0"]
 
 
@@ -54,9 +54,9 @@ def test_the_matrix_is_ordered_by_cluster_and_named(posterior):
 def test_lines_part_the_clusters(posterior):
     ax = plots.coclustering(posterior)
     labels = np.sort(posterior.labels)
-    wanted = np.flatnonzero(np.diff(labels)) + 0.5
+    expected = np.flatnonzero(np.diff(labels)) + 0.5
     across = sorted(line.get_ydata()[0] for line in ax.get_lines() if line.get_xdata()[0] == 0)
-    np.testing.assert_array_equal(across, wanted)
+    np.testing.assert_array_equal(across, expected)
 
 
 def test_a_mask_chooses_groups_too(posterior):

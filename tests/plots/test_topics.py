@@ -69,8 +69,8 @@ def test_images_are_the_topics_in_row_order_and_each_has_its_number(posterior):
         left, top = round(frame.get_x() + 0.5), round(frame.get_y() + 0.5)
         assert (frame.get_height(), frame.get_width()) == (3, 4)
         pixels = mosaic[top : top + 3, left : left + 4]
-        wanted = posterior.components[topic].reshape(3, 4)
-        np.testing.assert_allclose(pixels, wanted / wanted.max())
+        expected = posterior.components[topic].reshape(3, 4)
+        np.testing.assert_allclose(pixels, expected / expected.max())
         number = ax.texts[topic].get_position()
         assert number[0] == left + 1.5
         assert number[1] < top

@@ -27,8 +27,8 @@ def test_every_way_to_ask_gives_the_same_numbers(draws, matrix, monkeypatch):
     np.testing.assert_allclose(together.between(3, [4, 5]), matrix[3, [4, 5]])
     assert together.between(3, 3) == 1.0
     for minimum in (0.1, 0.5, 1.0):
-        wanted = np.where(matrix >= minimum - 1e-12, matrix, 0)
-        np.testing.assert_allclose(together.to_sparse(minimum).toarray(), wanted)
+        expected = np.where(matrix >= minimum - 1e-12, matrix, 0)
+        np.testing.assert_allclose(together.to_sparse(minimum).toarray(), expected)
     np.testing.assert_allclose(together.rows(np.arange(20) == 4), matrix[[4]])
 
 

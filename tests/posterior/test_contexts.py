@@ -1,4 +1,4 @@
-"""Context tables are distributions, and Bayes' rule turns them round."""
+"""Context tables are distributions, consistent with Bayes' rule."""
 
 import numpy as np
 import pandas as pd
@@ -95,8 +95,8 @@ def test_the_predictive_sd_of_vectors_is_that_of_draws(posterior):
 def test_a_topic_s_context_is_the_mixture_of_its_clusters(posterior):
     by_cluster = posterior.context_given_cluster("place").to_numpy()
     weights = posterior.tokens_of_cluster[:, None] * posterior.topic_given_cluster.to_numpy()
-    wanted = by_cluster @ (weights / weights.sum(axis=0))
-    np.testing.assert_allclose(posterior.context_given_topic("place"), wanted)
+    expected = by_cluster @ (weights / weights.sum(axis=0))
+    np.testing.assert_allclose(posterior.context_given_topic("place"), expected)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_topics_given_a_category_follow_bayes_rule(posterior):
     table = posterior.topic_given_context("place", "place1").set_index("topic")["probability"]
     prior = np.bincount(posterior.labels) / 30
     cluster = prior * posterior.context_given_cluster("place").loc["place1"].to_numpy()
-    wanted = cluster / cluster.sum() @ posterior.topic_given_cluster.to_numpy()
-    np.testing.assert_allclose(table.sort_index(), wanted)
+    expected = cluster / cluster.sum() @ posterior.topic_given_cluster.to_numpy()
+    np.testing.assert_allclose(table.sort_index(), expected)
 
 
 def test_wrong_names_and_values_are_named(posterior):

@@ -56,8 +56,10 @@ def test_chains_in_different_places_or_of_different_width_are_noticed():
 
 def test_independent_draws_count_in_full_and_correlated_ones_less():
     assert effective_sample_size(autoregressive(2, 4, 1000, 0.0)) == pytest.approx(4000, rel=0.15)
-    wanted = 16_000 * (1 - 0.7) / (1 + 0.7)
-    assert effective_sample_size(autoregressive(2, 4, 4000, 0.7)) == pytest.approx(wanted, rel=0.2)
+    expected = 16_000 * (1 - 0.7) / (1 + 0.7)
+    assert effective_sample_size(autoregressive(2, 4, 4000, 0.7)) == pytest.approx(
+        expected, rel=0.2
+    )
 
 
 def test_a_constant_or_a_tiny_series_gives_no_number():

@@ -1,4 +1,4 @@
-"""What a cluster's topics are: tables where groups vary inside their cluster, else tokens."""
+"""Topic counts of a cluster: tables if groups vary inside their cluster, else tokens."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""One partition and one set of topics stand for the draws, in every table alike."""
+"""All tables use one partition and one set of topics, which represent the draws."""
 
 import inspect
 import pickle
@@ -69,8 +69,10 @@ def test_topic_shares_of_clusters_are_averages_over_their_tokens(case):
     by_group = draw.topic_given_cluster()[z][:, posterior.topic_order]
     for cluster in range(posterior.n_clusters):
         members = posterior.labels == cluster
-        wanted = np.average(by_group[members], axis=0, weights=posterior.tokens_per_group[members])
-        np.testing.assert_allclose(shares.loc[cluster], wanted)
+        expected = np.average(
+            by_group[members], axis=0, weights=posterior.tokens_per_group[members]
+        )
+        np.testing.assert_allclose(shares.loc[cluster], expected)
 
 
 def test_a_cluster_without_tokens_still_has_topic_shares(words):
@@ -168,8 +170,8 @@ def test_representative_groups_of_a_topic_are_in_the_clusters_that_hold_it(case)
     posterior, _, _ = case
     for topic in range(3):
         table = posterior.representative_groups(topic=topic, n_groups=4)
-        home = posterior.topic_given_cluster[topic].idxmax()
-        assert (posterior.labels[table["group"]] == home).all()
+        cluster = posterior.topic_given_cluster[topic].idxmax()
+        assert (posterior.labels[table["group"]] == cluster).all()
         assert table["score"].between(0.5, 1.0).all()
 
 

@@ -52,8 +52,8 @@ def test_the_category_that_came_with_a_cluster_is_predicted_first():
 def test_the_context_itself_is_no_evidence():
     posterior = fitted({"place": np.array(["Rome", "Oslo", "Lima"])[TRUTH]})
     honest = context_distribution(posterior, new_groups([2, 0]), "place")
-    told = new_groups([2, 0], contexts={"place": ["Oslo", "Oslo"]})
-    pd.testing.assert_frame_equal(context_distribution(posterior, told, "place"), honest)
+    given = new_groups([2, 0], contexts={"place": ["Oslo", "Oslo"]})
+    pd.testing.assert_frame_equal(context_distribution(posterior, given, "place"), honest)
 
 
 def test_other_contexts_are_evidence():

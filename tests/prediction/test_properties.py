@@ -74,10 +74,10 @@ def test_perplexities_are_numbers_of_at_least_one(model, method, given_contexts)
     method = whole if method == "whole" else method
     result = perplexity(posterior, test, method, given_contexts, random_state=0)
     assert result.log_likelihood.shape == (test.n_groups,)
-    room = 2.0 if method == "left_to_right" else 1e-9
-    assert (result.log_likelihood <= room).all()
+    tolerance = 2.0 if method == "left_to_right" else 1e-9
+    assert (result.log_likelihood <= tolerance).all()
     assert np.isfinite(result.log_likelihood).all()
     if result.n_tokens:
-        assert result.value >= np.exp(-room)
+        assert result.value >= np.exp(-tolerance)
     else:
         assert np.isnan(result.value)

@@ -1,4 +1,4 @@
-"""What a page holds: every figure agrees with the posterior's own tables."""
+"""Data of a page: every number agrees with the tables of the posterior."""
 
 import base64
 
@@ -166,8 +166,8 @@ def test_means_of_contexts_are_those_of_the_table_of_clusters(made):
             unpacked(contexts[name]["cluster_mean"]), table[name].to_numpy(float), rtol=1e-5
         )
     tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
-    wanted = (tokens / tokens.sum(axis=0)).T @ table["year"].to_numpy(float)
-    np.testing.assert_allclose(unpacked(contexts["year"]["topic_mean"]), wanted, rtol=1e-6)
+    expected = (tokens / tokens.sum(axis=0)).T @ table["year"].to_numpy(float)
+    np.testing.assert_allclose(unpacked(contexts["year"]["topic_mean"]), expected, rtol=1e-6)
 
 
 def test_typical_groups_of_a_topic_are_listed_from_the_most_typical_down():

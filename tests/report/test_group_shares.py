@@ -13,9 +13,9 @@ from tests.posterior.models import make_posterior
 @pytest.mark.parametrize("vectors", [False, True])
 def test_shares_are_like_those_of_transform(lam, vectors):
     posterior, corpus, _ = make_posterior(n_groups=60, lam=lam, vectors=vectors, noise=0.02)
-    found, wanted = group_topic_shares(posterior, corpus), topic_proportions(posterior, corpus)
+    found, expected = group_topic_shares(posterior, corpus), topic_proportions(posterior, corpus)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-5)
-    apart = 0.5 * np.abs(found - wanted).sum(axis=1)
+    apart = 0.5 * np.abs(found - expected).sum(axis=1)
     assert np.median(apart) < 0.1, "total variation of the middle group"
 
 

@@ -1,4 +1,4 @@
-"""Names that would like to be markup or script are shown as they are and do nothing."""
+"""Names that contain markup or scripts are displayed as text and have no effect."""
 
 from mcsquared.report.packing import embedded_json
 from tests.report.models import HOSTILE

@@ -213,15 +213,15 @@ def test_what_is_scrolled_to_does_not_lie_under_the_head(browser, pages):
         assert browser.run(place, link)["top"] >= browser.run(place, head)["bottom"]
 
 
-@pytest.mark.parametrize(("query", "wanted"), [("2010", "2010"), ("2020-07", "2020-07-")])
-def test_numbers_and_dates_are_found_and_have_pages(browser, pages, query, wanted):
+@pytest.mark.parametrize(("query", "expected"), [("2010", "2010"), ("2020-07", "2020-07-")])
+def test_numbers_and_dates_are_found_and_have_pages(browser, pages, query, expected):
     browser.open(pages["words"])
     browser.go("search", query)
     links = [a for a in browser.addresses() if a.startswith("#/values/")]
     assert links
     browser.run("window.location.hash = arguments[0]", links[0])
     browser.settle()
-    assert browser.text("main h2").startswith(wanted)
+    assert browser.text("main h2").startswith(expected)
     groups = browser.texts("main .group-row")
     assert f"{len(groups)} group" in browser.text()
     browser.go("groups", 1)

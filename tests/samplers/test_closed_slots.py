@@ -1,4 +1,4 @@
-"""No topic lives in a slot that a bound closes, whatever rounding does."""
+"""No topic occupies a slot beyond the bound, regardless of rounding."""
 
 import numpy as np
 import pytest

@@ -66,7 +66,7 @@ def test_counts_equal_a_recount_after_every_sweep(case):
 
 @every_case
 def test_slots_neither_change_the_draws_nor_the_counts(case):
-    """A chain that must grow, again and again, draws what one with plenty of room draws."""
+    """A chain whose slots grow repeatedly has the draws of a chain with enough slots."""
     lively = dataclasses.replace(case.priors, alpha=30.0, v=20.0, eta=30.0)
     case = dataclasses.replace(case, priors=lively)
     begin = case.start(n_clusters=1, n_topics=1)

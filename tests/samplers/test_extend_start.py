@@ -56,12 +56,12 @@ def test_first_labels_do_not_depend_on_the_shard(sampled):
     groups = slice(part.first_group, part.first_group + part.n_groups)
     tokens = slice(part.first_token, part.first_token + part.n_tokens)
     found = BLOCKED.start(observations.take(np.arange(0, 200, 2)), priors, 0, 0)
-    spread = extend_start.StartExtension(found, observations, priors, Key(0, 0, 0))
+    extension = extend_start.StartExtension(found, observations, priors, Key(0, 0, 0))
     np.testing.assert_array_equal(
-        spread.labels(part).clusters, spread.labels(observations).clusters[groups]
+        extension.labels(part).clusters, extension.labels(observations).clusters[groups]
     )
     np.testing.assert_array_equal(
-        spread.labels(part).topics, spread.labels(observations).topics[tokens]
+        extension.labels(part).topics, extension.labels(observations).topics[tokens]
     )
 
 
@@ -93,9 +93,9 @@ def test_groups_taken_out_are_those_of_a_corpus_of_them(kind):
     data = data.with_contexts({**data.contexts, "tags": [list("abc"[: j % 4]) for j in range(200)]})
     priors = Priors.for_corpus(data)
     rows = np.array([3, 17, 18, 190])
-    taken, wanted = observe(data, priors).take(rows), observe(data[rows], priors)
+    taken, reference = observe(data, priors).take(rows), observe(data[rows], priors)
     for name in ("group_start", "word", "values"):
-        np.testing.assert_array_equal(getattr(taken, name), getattr(wanted, name))
+        np.testing.assert_array_equal(getattr(taken, name), getattr(reference, name))
     for part in ("dense", "bags"):
-        for found, expected in zip(getattr(taken, part), getattr(wanted, part), strict=True):
+        for found, expected in zip(getattr(taken, part), getattr(reference, part), strict=True):
             np.testing.assert_array_equal(found, expected)

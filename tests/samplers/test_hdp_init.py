@@ -1,4 +1,4 @@
-"""Chains of the paper's model begin at topics that groups have told apart."""
+"""Chains of the paper's model start from topics found by a hierarchical Dirichlet process."""
 
 import math
 
@@ -37,9 +37,9 @@ def test_topics_spread_at_random_become_letters():
     truth = identifiable_letters()
     observations, priors = observed(truth)
     first = np.random.default_rng(0).integers(0, 15, observations.n_tokens, dtype=np.int32)
-    relaxed = topics_without_clusters(observations, priors, first, 1, 0, NO_BOUNDS)
+    topics = topics_without_clusters(observations, priors, first, 1, 0, NO_BOUNDS)
     assert cosine_to_letters(truth, observations, first) < 0.8
-    assert cosine_to_letters(truth, observations, relaxed) > 0.9
+    assert cosine_to_letters(truth, observations, topics) > 0.9
 
 
 def test_the_same_seed_and_chain_give_the_same_topics_and_others_do_not(few):

@@ -25,11 +25,11 @@ def log_contexts(case, state):
     for name, column in case.priors.columns(case.corpus).items():
         family, x = case.priors.contexts[name], column.observations()
         labels = state.cluster_of_group[column.observed]
-        held = {k: np.zeros((1, family.n_stats)) for k in set(labels.tolist())}
+        statistics = {k: np.zeros((1, family.n_stats)) for k in set(labels.tolist())}
         rows = family.statistics(x)
         for i, k in enumerate(labels.tolist()):
-            total += family.log_predictive(x[i : i + 1], held[k])[0, 0]
-            held[k] = held[k] + rows[i]
+            total += family.log_predictive(x[i : i + 1], statistics[k])[0, 0]
+            statistics[k] = statistics[k] + rows[i]
         total -= family.log_base(x).sum()
     return total
 
@@ -54,10 +54,10 @@ def log_content(case, state):
     words = isinstance(corpus.content, Words)
     x = case.observations.word if words else vector_observations(corpus, family)
     total, rows = -family.log_base(x).sum(), family.statistics(x)
-    held = {m: np.zeros((1, family.n_stats)) for m in set(state.topic_of_token.tolist())}
+    statistics = {m: np.zeros((1, family.n_stats)) for m in set(state.topic_of_token.tolist())}
     for i, m in enumerate(state.topic_of_token.tolist()):
-        total += family.log_predictive(x[i : i + 1], held[m])[0, 0]
-        held[m] = held[m] + rows[i]
+        total += family.log_predictive(x[i : i + 1], statistics[m])[0, 0]
+        statistics[m] = statistics[m] + rows[i]
     return total
 
 

@@ -127,11 +127,11 @@ def test_what_is_drawn_next_is_weighed_by_all_the_others():
     for _ in range(100):
         i, new = rng.integers(30), int(rng.integers(6))
         others = observed & (np.arange(30) != i)
-        held = family.statistics_by_cluster(x[others], labels[others], 6)
-        wanted = observed[i] * (
-            family.log_predictive(x[i : i + 1], held)[0] - family.log_base(x)[i]
+        statistics = family.statistics_by_cluster(x[others], labels[others], 6)
+        expected = observed[i] * (
+            family.log_predictive(x[i : i + 1], statistics)[0] - family.log_base(x)[i]
         )
-        np.testing.assert_allclose(slots.log_predictive(i, labels[i]), wanted, atol=1e-10)
+        np.testing.assert_allclose(slots.log_predictive(i, labels[i]), expected, atol=1e-10)
         slots.move(i, labels[i], new)
         labels[i] = new
 

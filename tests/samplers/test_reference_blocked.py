@@ -13,7 +13,7 @@ SEED, CHAIN = 5, 2
 
 @every_case
 def test_compiled_and_plain_sampler_draw_the_same_labels(case):
-    """Each goes on from what it drew itself; only the number of slots is given to both."""
+    """Each sampler continues from its own draws; only the number of slots is shared."""
     observations, data = case.observations, plain_data(case)
     state, plain = start(case, SEED, CHAIN)
     moved = 0

@@ -1,4 +1,4 @@
-"""Groups in shards draw what they draw in one piece, bit by bit."""
+"""Sharded groups have bitwise the same draws as unsharded ones."""
 
 import copy
 import math

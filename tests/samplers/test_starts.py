@@ -41,10 +41,10 @@ def test_a_start_keeps_the_bounds(case, init):
 @every_start
 def test_a_start_depends_on_seed_and_chain_alone(init):
     case = CASES["words_all_contexts"]
-    place = case.observations, case.priors
+    arguments = case.observations, case.priors
 
     def labels(seed, chain):
-        state = start(*place, seed, chain, init)
+        state = start(*arguments, seed, chain, init)
         return np.concatenate([state.cluster_of_group, state.topic_of_token])
 
     np.testing.assert_array_equal(labels(3, 0), labels(3, 0))

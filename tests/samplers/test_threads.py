@@ -1,4 +1,4 @@
-"""Threads that share the chunks of a step: every chunk once, in order, whoever is busy."""
+"""Threads that share the chunks of a step: every chunk is processed once, results in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a chain is from an exact distribution, and how far chance alone would put it."""
+"""Distance of a chain from an exact distribution, compared with that expected by chance."""
 
 from collections import defaultdict
 from dataclasses import dataclass

@@ -11,9 +11,9 @@ from tests.statistics.agreement import compare, is_exact, row
 from tests.statistics.corpora import missing_and_bag
 
 
-def log_ratio(whole, held, own):
+def log_ratio(whole, in_cluster, own):
     """The factor of the cluster step that is printed wrong: ln Γ(A) − ln Γ(A + N_j)."""
-    return gammaln(whole + held) - gammaln(whole + held + own)
+    return gammaln(whole + in_cluster) - gammaln(whole + in_cluster + own)
 
 
 def walk_with(whole_prior):
@@ -23,10 +23,10 @@ def walk_with(whole_prior):
     def walk(first, sweep, slots, contexts):
         state = sweep.state
         for j in range(first, len(lengths)):
-            held = state.counts.tokens_in_cluster.astype(float)
-            held[state.cluster_of_group[j]] -= lengths[j]
-            extra = log_ratio(whole_prior(state), held, lengths[j])
-            extra -= log_ratio(state.v, held, lengths[j])
+            in_cluster = state.counts.tokens_in_cluster.astype(float)
+            in_cluster[state.cluster_of_group[j]] -= lengths[j]
+            extra = log_ratio(whole_prior(state), in_cluster, lengths[j])
+            extra -= log_ratio(state.v, in_cluster, lengths[j])
             if clusters._draw(j, j + 1, extra, sweep, contexts) == j:
                 return j
         return len(lengths)

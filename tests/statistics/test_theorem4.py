@@ -40,10 +40,10 @@ def dirichlet_process_mixture(tiny):
             family = tiny.priors.contexts[name]
             column = column.as_family(family)
             x = column.observations()
-            held = defaultdict(lambda family=family: np.zeros((1, family.n_stats)))
+            statistics = defaultdict(lambda family=family: np.zeros((1, family.n_stats)))
             for i, j in enumerate(np.flatnonzero(column.observed)):
-                value += family.log_predictive(x[i : i + 1], held[labels[j]])[0, 0]
-                held[labels[j]] = held[labels[j]] + family.statistics(x[i : i + 1])
+                value += family.log_predictive(x[i : i + 1], statistics[labels[j]])[0, 0]
+                statistics[labels[j]] = statistics[labels[j]] + family.statistics(x[i : i + 1])
         table[labels] = exp(value)
     return normalised(table)
 

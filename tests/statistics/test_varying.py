@@ -44,7 +44,7 @@ def by_cluster(state):
 
 
 @pytest.mark.parametrize("concentrations", [FIXED, SAMPLED], ids=["fixed", "sampled"])
-def test_the_prior_of_labels_at_a_finite_lam_is_that_of_a_three_level_franchise(concentrations):
+def test_the_prior_of_labels_at_a_finite_lam_is_that_of_a_three_level_hdp(concentrations):
     tiny = without_evidence(concentrations)
     exact = exact_posterior(tiny)
     rng, n_draws = np.random.default_rng(1), 10_000

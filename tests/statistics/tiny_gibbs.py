@@ -123,10 +123,10 @@ def log_cluster_weights(j, z, topics_of_group, weights, printed):
     result = []
     for k in [*labels, None]:
         members = [i for i in others if z[i] == k]
-        held = tuple(i in members for i in range(N_GROUPS))
+        current = tuple(i in members for i in range(N_GROUPS))
         joined = tuple(i in members or i == j for i in range(N_GROUPS))
         value = log(len(members)) if members else log(ALPHA)
-        value += LOG_CONTEXTS[joined] - LOG_CONTEXTS[held]
+        value += LOG_CONTEXTS[joined] - LOG_CONTEXTS[current]
         total = whole
         for m, t in enumerate(added):
             c = sum(topics_of_group[i][m] for i in members)

@@ -1,4 +1,4 @@
-"""A posterior comes back as it was, and a file that lies gives the documented error."""
+"""A posterior is restored unchanged, and an inconsistent file gives the documented error."""
 
 import copy
 import json
@@ -268,10 +268,10 @@ def test_impossible_statistics_of_vectors_are_refused(value):
 def test_priors_that_cannot_be_are_refused(words, path, value):
     tensors, meta = words
     meta = copy.deepcopy(meta)
-    place = meta["priors"]
+    entry = meta["priors"]
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+        entry = entry[key]
+    entry[path[-1]] = value
     refused(tensors, meta)
 
 
@@ -294,16 +294,16 @@ def mutated_bytes(rng, data: bytes) -> bytes:
     changed = bytearray(data)
     header = int.from_bytes(data[:8], "little")
     if kind == 0:
-        for place in rng.integers(0, len(data), rng.integers(1, 10)):
-            changed[place] ^= 1 << int(rng.integers(8))
+        for position in rng.integers(0, len(data), rng.integers(1, 10)):
+            changed[position] ^= 1 << int(rng.integers(8))
     elif kind == 1:
         changed = changed[: rng.integers(len(data))]
     elif kind == 2:
         start = int(rng.integers(len(data)))
         changed[start:start] = rng.bytes(int(rng.integers(1, 50)))
     elif kind == 3:
-        place = 8 + int(rng.integers(header))
-        changed[place : place + 1] = rng.choice([b"9", b"-", b'"', b"{", b"]", b"\xff", b""])
+        position = 8 + int(rng.integers(header))
+        changed[position : position + 1] = rng.choice([b"9", b"-", b'"', b"{", b"]", b"\xff", b""])
     else:
         changed[:8] = int(rng.integers(2 ** rng.integers(1, 60))).to_bytes(8, "little")
     return bytes(changed)
@@ -343,8 +343,8 @@ def mutated_json(rng, value):
             return {k: v for k, v in value.items() if k != key}
         return value | {key: mutated_json(rng, value[key])}
     if isinstance(value, list) and value and rng.random() < 0.85:
-        place = int(rng.integers(len(value)))
-        return [*value[:place], mutated_json(rng, value[place]), *value[place + 1 :]]
+        position = int(rng.integers(len(value)))
+        return [*value[:position], mutated_json(rng, value[position]), *value[position + 1 :]]
     return nonsense[rng.integers(len(nonsense))]
 
 
