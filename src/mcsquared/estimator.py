@@ -214,7 +214,10 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             schedule=schedule,
             n_threads=max(1, effective_n_jobs(self.n_jobs)),
             seed=seed,
-            bounds=Bounds(self.max_clusters, self.max_topics),
+            # Plain integers: JSON of a checkpoint has no NumPy scalars.
+            bounds=Bounds(
+                *(None if n is None else int(n) for n in (self.max_clusters, self.max_topics))
+            ),
             init=self.init,
             sampler=check_sampler(self.sampler, self.device, self.lam),
             callbacks=tuple(self.callbacks),

@@ -1,4 +1,4 @@
-"""mc2 demo: what was found on the letters and in the standard library, and the page of it."""
+"""mc2 demo: clusters of the letters and of the standard library, and their reports."""
 
 import re
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mcsquared as mc2
-from mcsquared.cli import demo_modules
+from mcsquared.cli import demo
 from tests.cli.commands import invoke, refused
 
 
@@ -29,11 +29,11 @@ def test_demo_finds_the_four_clusters_prints_them_and_writes_a_report(folder):
 
 
 def test_the_standard_library_is_clustered_and_its_packages_stay_together(folder, monkeypatch):
-    monkeypatch.setattr(demo_modules, "N_SWEEPS", 30)
-    monkeypatch.setattr(demo_modules, "BURN_IN", 20)
+    monkeypatch.setattr(demo, "STDLIB_SWEEPS", 30)
+    monkeypatch.setattr(demo, "STDLIB_BURN_IN", 20)
     fitted = {}
     monkeypatch.setattr(
-        demo_modules, "cluster_table", lambda model: fitted.setdefault("model", model).labels_
+        demo, "module_table", lambda model: fitted.setdefault("model", model).labels_
     )
     result = invoke("demo", "stdlib", "--out", "modules.html")
     assert result.exit_code == 0, result.output
@@ -49,10 +49,10 @@ def test_the_standard_library_is_clustered_and_its_packages_stay_together(folder
 
 
 def test_clusters_are_shown_with_modules_and_words(monkeypatch):
-    monkeypatch.setattr(demo_modules, "CLUSTERS_SHOWN", 2)
+    monkeypatch.setattr(demo, "MAX_CLUSTERS", 2)
     data = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0)
     model = mc2.MC2(n_sweeps=60, burn_in=30, random_state=0, progress=False).fit(data.corpus)
-    table = demo_modules.cluster_table(model)
+    table = demo.module_table(model)
     assert table.row_count == min(2, model.n_clusters_)
     sizes = [int(text) for text in table.columns[1].cells]
     assert sizes == np.sort(np.bincount(model.labels_))[::-1][:2].tolist()

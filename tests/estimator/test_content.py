@@ -159,7 +159,7 @@ def test_prediction_wants_the_content_of_training():
         words.predict(COUNTS[:, :3])
     with pytest.raises(InputError, match="X has 3 features, but MC2 is expecting 2 features"):
         vectors.predict(arrays(3))
-    with pytest.raises(InputError, match="holds words, but the model was fitted to vectors"):
+    with pytest.raises(InputError, match="content must hold vectors as in training, got words"):
         vectors.predict(TOKENS)
     with pytest.raises(InputError):
         words.predict(arrays(5))

@@ -123,7 +123,7 @@ def test_an_own_family_serves_as_context(options):
     contexts = {"visits": np.where(np.arange(N) == 3, np.nan, rng.poisson(4, N))}
     own = model(contexts={"visits": Visits()}, **options).fit(COUNTS, contexts=contexts)
     check(own, COUNTS)
-    with pytest.raises(InputError, match="only the built-in families can be predicted"):
+    with pytest.raises(InputError, match="'visits' cannot be predicted: its family Visits"):
         own.predict_context(COUNTS, "visits")
 
 

@@ -6,7 +6,6 @@ import math
 import shlex
 import sys
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -19,32 +18,10 @@ from mcsquared.corpus import Corpus, ParquetFolder
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM, Concentration
-from mcsquared.posterior import Posterior
 from mcsquared.storage import check_target
 
 N_TOPICS_SHOWN = 10
 OPTION_OF_PARAMETER = {"n_sweeps": "--sweeps", "burn_in": "--burn-in", "n_chains": "--chains"}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The options of a fit that go to `MC2` under the same names."""
-
-    lam: Concentration
-    n_sweeps: int
-    burn_in: int
-    thin: int
-    random_state: int
-    n_chains: int
-    n_jobs: int | None
-    device: str = "cpu"
-    callbacks: tuple[StopWhenFlat, ...] = ()
-
-    def cut_short(self, posterior: Posterior) -> bool:
-        """Whether a chain ended before its last sweep without being flat."""
-        lengths = posterior.trace.groupby("chain").size()
-        short = {chain for chain in range(self.n_chains) if lengths.get(chain, 0) < self.n_sweeps}
-        return not short <= {chain for flat in self.callbacks for chain in flat.ended}
 
 
 def chosen_lam(paper: bool, lam: float | None) -> Concentration:
@@ -57,12 +34,12 @@ def chosen_lam(paper: bool, lam: float | None) -> Concentration:
 
 
 def run(
+    model: MC2,
     file: FileOptions,
     contexts: list[str],
     out: Path,
-    settings: Settings,
     resume: bool,
-    cluster: str | None = None,
+    cluster: str | None,
 ) -> None:
     """Read, fit and save; options are validated before the fit."""
     check_target(out)  # before a name is derived from it: a folder has none to derive from
@@ -72,10 +49,9 @@ def run(
     corpus = read_for_fit(file, options)
     if isinstance(corpus, Corpus):
         typer.echo(corpus.describe(), err=True)
-    model = MC2(
+    model.set_params(
         contexts={option.name: option.family for option in options},
         checkpoint=str(checkpoint) if isinstance(corpus, Corpus) else None,
-        **vars(settings),
     )
     warnings.filterwarnings("ignore", "interrupted after")  # reported below, with instructions
     try:
@@ -88,8 +64,8 @@ def run(
         model.set_params(checkpoint=None).save(out)
     except ModelFileError as error:  # e.g. a full disk; the checkpoint has the draws
         raise ModelFileError(f"{error}; {how_to_resume(checkpoint)}") from None
-    done, total = len(model.posterior_.trace), settings.n_sweeps * settings.n_chains
-    if settings.cut_short(model.posterior_):
+    done, total = len(model.posterior_.trace), model.n_sweeps * model.n_chains
+    if cut_short(model):
         kept = len(model.posterior_.cluster_of_group)
         complain(
             f"interrupted after {done} of {total} sweeps; {out} contains the {kept} draws "
@@ -101,6 +77,14 @@ def run(
         typer.echo(f"the traces are flat after {done} of {total} sweeps", err=True)
     show(model, out)
     print_advice(model, file, out)
+
+
+def cut_short(model: MC2) -> bool:
+    """Whether a chain ended before its last sweep without being flat."""
+    lengths = model.posterior_.trace.groupby("chain").size()
+    short = {chain for chain in range(model.n_chains) if lengths.get(chain, 0) < model.n_sweeps}
+    flat = [callback for callback in model.callbacks if isinstance(callback, StopWhenFlat)]
+    return not short <= {chain for callback in flat for chain in callback.ended}
 
 
 def fit_with_backend(model: MC2, corpus: Corpus | ParquetFolder, cluster: str | None) -> None:

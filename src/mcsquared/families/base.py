@@ -9,14 +9,14 @@ log-normaliser ``log Z`` of the posterior after statistics ``s``, and the base m
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mcsquared.errors import InputError
-from mcsquared.families.numerics import Floats, membership
+from mcsquared.families.numerics import Floats, Integers, Rng, membership
 from mcsquared.families.traits import FamilyTraits, Observations
 
 # Floats in one temporary array of an inherited method (32 MiB).
@@ -88,6 +88,14 @@ class ConjugateFamily(FamilyTraits, ABC):
 
     name: ClassVar[str]
     kernel: ClassVar[str | None] = None
+    # The validator of each field, called as in `checks`; a field whose default is None may be None.
+    field_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
+
+    def __post_init__(self) -> None:
+        for name, check in self.field_checks.items():
+            value = getattr(self, name)
+            if value is not None or getattr(type(self), name) is not None:
+                object.__setattr__(self, name, check(f"{name} of {type(self).__name__}", value))
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -169,7 +177,7 @@ class ConjugateFamily(FamilyTraits, ABC):
             result[part] = self.log_normaliser(joined) - before
         return result + self.log_base(x)[:, None]
 
-    def log_marginal(self, stats: Floats | NDArray[np.integer]) -> Floats:
+    def log_marginal(self, stats: Floats | Integers) -> Floats:
         """Return the log marginal likelihood of the data behind ``stats`` (..., n_stats): (...).
 
         The base measure is not included: add ``log_base(x).sum()`` for the density of the data.
@@ -209,7 +217,7 @@ class ConjugateFamily(FamilyTraits, ABC):
             total += membership(labels[part], n_clusters) @ self.statistics(x[part])
         return total
 
-    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+    def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the parameters ``φ`` of each cluster from their posterior.
 
         Parameters

@@ -1,24 +1,22 @@
 """Binary values with a beta prior of their probability."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln
 
-from mcsquared.errors import InputError
-from mcsquared.families.base import ConjugateFamily
-from mcsquared.families.checks import one_dimensional, positive_number, single_numbers
-from mcsquared.families.numerics import Floats, log_standard_gamma
+from mcsquared.families.checks import positive_number
+from mcsquared.families.numerics import Floats, Integers, Rng, log_standard_gamma
 from mcsquared.families.traits import Observations
+from mcsquared.families.univariate import Univariate
 
 # Least log-probability in a difference of two: below it the other one would lose its digits.
 _LOWEST = -1e9
 
 
 @dataclass(frozen=True)
-class Bernoulli(ConjugateFamily):
+class Bernoulli(Univariate):
     """Binary values, 1 with a probability that is Beta(a, b).
 
     Observations are float64 (n,) of 0 and 1. Parameters, float64 (k, 2): the logarithms of the
@@ -41,28 +39,11 @@ class Bernoulli(ConjugateFamily):
     name: ClassVar[str] = "bernoulli"
     kernel: ClassVar[str | None] = "bernoulli"
     n_stats: ClassVar[int] = 2
-    n_dimensions: ClassVar[int] = 1
     column_kinds: ClassVar[tuple[str, ...]] = ("boolean",)
     column_form: ClassVar[str] = "truth values, or numbers 0 and 1"
     display: ClassVar[str | None] = "categories"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "a", positive_number("a of Bernoulli", self.a))
-        object.__setattr__(self, "b", positive_number("b of Bernoulli", self.b))
-
-    def filled(self, x: Observations) -> Self:
-        """Return the family itself, after a check that the data are 0 and 1."""
-        _check_binary(one_dimensional("Bernoulli", x))
-        return self
-
-    def from_vectors(self, values: Floats) -> Floats:
-        """Return the only dimension of vector content, which must be 0 and 1."""
-        return _check_binary(single_numbers(self, values))
-
-    def statistics(self, x: Observations) -> Floats:
-        """Return (1, x): float64 (n, 2)."""
-        x = np.asarray(x, np.float64)
-        return np.stack([np.ones_like(x), x], axis=-1)
+    support: ClassVar[str] = "0 or 1"
+    field_checks: ClassVar = {"a": positive_number, "b": positive_number}
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln B(a + ones, b + zeros)."""
@@ -72,7 +53,7 @@ class Bernoulli(ConjugateFamily):
         """Return ln of (a + ones) or (b + zeros) over their sum: float64 (n, n_clusters)."""
         return self.log_likelihood(x, self.mean_parameters(stats))
 
-    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+    def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the log-probabilities of 1 and 0: float64 (n_clusters, 2)."""
         logs = log_standard_gamma(np.stack(self._after(np.atleast_2d(stats)), axis=-1), rng)
         return logs - np.logaddexp(logs[:, :1], logs[:, 1:])
@@ -92,20 +73,12 @@ class Bernoulli(ConjugateFamily):
         one, zero = np.moveaxis(np.maximum(np.atleast_2d(parameters), _LOWEST), -1, 0)
         return np.stack([zero, one - zero], axis=-1)
 
-    def mean_observation(self, stats: Floats) -> Floats:
-        """Return the posterior mean of the probability of 1: float64 (n_clusters, 1)."""
-        return np.exp(self.mean_parameters(stats)[:, :1])
-
     def outcomes(self) -> Floats:
         """Return 0 and 1."""
         return np.array([0.0, 1.0])
 
     def sample_observations(
-        self,
-        parameters: Floats,
-        labels: NDArray[np.integer],
-        rng: np.random.Generator,
-        sizes: NDArray[np.integer] | None = None,
+        self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
     ) -> Floats:
         """Draw 0 or 1 for each label: float64 (n,)."""
         return (rng.random(labels.size) < np.exp(parameters[labels, 0])).astype(np.float64)
@@ -119,9 +92,5 @@ class Bernoulli(ConjugateFamily):
         n, ones = np.moveaxis(np.asarray(stats, np.float64), -1, 0)
         return self.a + ones, self.b + (n - ones)
 
-
-def _check_binary(x: Floats) -> Floats:
-    wrong = x[(x != 0.0) & (x != 1.0)]
-    if wrong.size:
-        raise InputError(f"observations of Bernoulli must be 0 or 1, got {float(wrong[0])!r}")
-    return x
+    def _allowed(self, x: Floats) -> np.ndarray:
+        return (x == 0.0) | (x == 1.0)

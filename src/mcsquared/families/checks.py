@@ -29,11 +29,11 @@ def positive_number(argument: str, value: Any) -> float:
     return number
 
 
-def whole_number(argument: str, value: Any, least: int) -> int:
-    """Return ``value`` as a Python int >= ``least``; otherwise raise `InputError`."""
+def positive_integer(argument: str, value: Any) -> int:
+    """Return ``value`` as a positive Python int; otherwise raise `InputError`."""
     number = finite_number(argument, value)
-    if number != int(number) or number < least:
-        raise InputError(f"{argument} must be an integer >= {least}, got {_short(value)}")
+    if number != int(number) or number < 1:
+        raise InputError(f"{argument} must be an integer >= 1, got {_short(value)}")
     return int(value)
 
 
@@ -59,24 +59,6 @@ def symmetric_matrix(argument: str, value: Any) -> tuple[tuple[float, ...], ...]
     except np.linalg.LinAlgError:
         raise InputError(f"{argument} must be positive definite") from None
     return tuple(tuple(row) for row in array.tolist())
-
-
-def one_dimensional(kind: str, x: Any) -> Floats:
-    """Return ``x`` as float64 (n,); otherwise raise `InputError`."""
-    array = np.asarray(x, np.float64)
-    if array.ndim != 1:
-        raise InputError(f"observations of {kind} must be one number each, got shape {array.shape}")
-    return array
-
-
-def single_numbers(family: Any, values: Floats) -> Floats:
-    """Return vector content (n, 1) as float64 (n,); otherwise raise `InputError`."""
-    if values.shape[1] != 1:
-        raise InputError(
-            f"content={family.name!r} requires one number per token, got {values.shape[1]}: "
-            "use 'multivariate_gaussian'"
-        )
-    return values[:, 0]
 
 
 def known(family: object, field: str) -> Any:

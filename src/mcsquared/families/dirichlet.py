@@ -10,8 +10,16 @@ from scipy.special import gammaln, logsumexp
 
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, checked_labels
-from mcsquared.families.checks import known, positive_number, whole_number
-from mcsquared.families.numerics import Floats, log_gamma_ratio, log_standard_gamma, membership
+from mcsquared.families.checks import known, positive_integer, positive_number
+from mcsquared.families.numerics import (
+    Floats,
+    Integers,
+    Rng,
+    log_gamma_ratio,
+    log_standard_gamma,
+    membership,
+    rows_by_label,
+)
 from mcsquared.families.traits import Observations
 
 # Entries (count, cluster) whose log-gamma ratios are computed at once.
@@ -26,12 +34,7 @@ class _Dirichlet(ConjugateFamily):
     size: int | None = None
 
     display: ClassVar[str | None] = "categories"
-
-    def __post_init__(self) -> None:
-        kind, put = type(self).__name__, object.__setattr__
-        put(self, "concentration", positive_number(f"concentration of {kind}", self.concentration))
-        if self.size is not None:
-            put(self, "size", whole_number(f"size of {kind}", self.size, least=1))
+    field_checks: ClassVar = {"concentration": positive_number, "size": positive_integer}
 
     @property
     def n_stats(self) -> int:
@@ -58,7 +61,7 @@ class _Dirichlet(ConjugateFamily):
         weights = self.concentration + _dense(stats)
         return gammaln(weights).sum(axis=-1) - gammaln(weights.sum(axis=-1))
 
-    def log_marginal(self, stats: Floats | NDArray[np.integer]) -> Floats:
+    def log_marginal(self, stats: Floats | Integers) -> Floats:
         """Return log Z(stats) − log Z(0), from the categories that occur: float64 (...).
 
         ``stats`` may be a sparse matrix.
@@ -70,13 +73,13 @@ class _Dirichlet(ConjugateFamily):
             gains.data = log_gamma_ratio(self.concentration, gains.data)
             gain, total = _row_sums(gains), _row_sums(counts)
         else:
-            stats = np.asarray(stats)
-            gains, occurs = np.zeros(stats.shape), stats > 0
-            gains[occurs] = log_gamma_ratio(self.concentration, stats[occurs])
-            gain, total = gains.sum(axis=-1), stats.sum(axis=-1, dtype=np.float64)
+            dense = np.asarray(stats)
+            gains, occurs = np.zeros(dense.shape), dense > 0
+            gains[occurs] = log_gamma_ratio(self.concentration, dense[occurs])
+            gain, total = gains.sum(axis=-1), dense.sum(axis=-1, dtype=np.float64)
         return gain - log_gamma_ratio(self.concentration * self.n_stats, total)
 
-    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+    def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the log-probabilities of the categories: float64 (n_clusters, size)."""
         logs = log_standard_gamma(self.concentration + np.atleast_2d(_dense(stats)), rng)
         return logs - logsumexp(logs, axis=-1, keepdims=True)
@@ -155,11 +158,7 @@ class Categorical(_Dirichlet):
         return np.arange(self.n_stats, dtype=np.int32)
 
     def sample_observations(
-        self,
-        parameters: Floats,
-        labels: NDArray[np.integer],
-        rng: np.random.Generator,
-        sizes: NDArray[np.integer] | None = None,
+        self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
     ) -> NDArray[np.int32]:
         """Draw one code per label: int32 (n,)."""
         return draw_categories(np.exp(parameters), labels, rng)
@@ -255,11 +254,7 @@ class Bag(_Dirichlet):
         return sparse.identity(self.n_stats, dtype=np.int32, format="csr")
 
     def sample_observations(
-        self,
-        parameters: Floats,
-        labels: NDArray[np.integer],
-        rng: np.random.Generator,
-        sizes: NDArray[np.integer] | None = None,
+        self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
     ) -> sparse.csr_matrix:
         """Draw one bag of the given size per label: int32 (n, size)."""
         sizes = np.ones(labels.size, np.int64) if sizes is None else sizes
@@ -285,9 +280,7 @@ class Bag(_Dirichlet):
         return counts
 
 
-def draw_categories(
-    probabilities: Floats, labels: NDArray[np.integer], rng: np.random.Generator
-) -> NDArray[np.int32]:
+def draw_categories(probabilities: Floats, labels: Integers, rng: Rng) -> NDArray[np.int32]:
     """Draw one category for each entry of ``labels`` from that row of ``probabilities``.
 
     Parameters
@@ -302,10 +295,7 @@ def draw_categories(
     """
     uniform = rng.random(labels.size)
     category = np.empty(labels.size, dtype=np.int32)
-    order = np.argsort(labels, kind="stable")
-    bounds = np.searchsorted(labels[order], np.arange(len(probabilities) + 1))
-    for i, weights in enumerate(probabilities):
-        rows = order[bounds[i] : bounds[i + 1]]
+    for weights, rows in zip(probabilities, rows_by_label(labels, len(probabilities)), strict=True):
         cumulative = np.cumsum(weights)
         # A uniform next to 1 times the sum may round up to the sum, which is past the end.
         threshold = np.minimum(uniform[rows] * cumulative[-1], np.nextafter(cumulative[-1], 0.0))
@@ -313,9 +303,7 @@ def draw_categories(
     return category
 
 
-def count_matrix(
-    group: NDArray[np.integer], word: NDArray[np.integer], shape: tuple[int, int]
-) -> sparse.csr_matrix:
+def count_matrix(group: Integers, word: Integers, shape: tuple[int, int]) -> sparse.csr_matrix:
     """Count the words of each group: int32 CSR matrix, sorted and without repeated entries."""
     ones = np.ones(word.size, dtype=np.int32)
     counts = sparse.coo_matrix((ones, (group, word)), shape=shape).tocsr()

@@ -4,25 +4,21 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from mcsquared.families.base import ConjugateFamily, n_observations
-from mcsquared.families.checks import (
-    finite_number,
-    known,
-    one_dimensional,
-    positive_number,
-    single_numbers,
-)
+from mcsquared.families.base import n_observations
+from mcsquared.families.checks import finite_number, known, positive_number
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     Floats,
+    Integers,
+    Rng,
     center_and_variance,
     log_gamma_ratio,
     log_standard_gamma,
 )
 from mcsquared.families.traits import Observations, Predictive, student_predictive
+from mcsquared.families.univariate import Univariate
 
 
 class _NormalGamma(NamedTuple):
@@ -35,7 +31,7 @@ class _NormalGamma(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gaussian(ConjugateFamily):
+class Gaussian(Univariate):
     """Univariate Gaussian with a Normal-Gamma prior of its mean and precision.
 
     Observations are float64 (n,). Parameters, float64 (k, 2): mean, precision, in the data's
@@ -73,24 +69,20 @@ class Gaussian(ConjugateFamily):
     name: ClassVar[str] = "gaussian"
     kernel: ClassVar[str | None] = "gaussian"
     n_stats: ClassVar[int] = 3
-    n_dimensions: ClassVar[int] = 1
     column_kinds: ClassVar[tuple[str, ...]] = ("number", "date")
     column_form: ClassVar[str] = "numbers or dates"
     display: ClassVar[str | None] = "curve"
-
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        if self.mean is not None:
-            put(self, "mean", finite_number("mean of Gaussian", self.mean))
-        if self.rate is not None:
-            put(self, "rate", positive_number("rate of Gaussian", self.rate))
-        put(self, "strength", positive_number("strength of Gaussian", self.strength))
-        put(self, "shape", positive_number("shape of Gaussian", self.shape))
-        put(self, "origin", finite_number("origin of Gaussian", self.origin))
+    field_checks: ClassVar = {
+        "mean": finite_number,
+        "strength": positive_number,
+        "shape": positive_number,
+        "rate": positive_number,
+        "origin": finite_number,
+    }
 
     def filled(self, x: Observations) -> Self:
         """Return the family with mean, rate and origin taken from the data where not given."""
-        found = center_and_variance("Gaussian", one_dimensional("Gaussian", x))
+        found = center_and_variance(type(self).__name__, self._checked(x))
         center, variance = float(found[0]), float(found[1])
         return replace(
             self,
@@ -107,10 +99,6 @@ class Gaussian(ConjugateFamily):
     def centred_statistics(self, centred: Floats) -> Floats:
         """Return (1, x, x²) of centred values (n, 1): float64 (n, 3)."""
         return np.hstack([np.ones((len(centred), 1)), centred, centred**2])
-
-    def from_vectors(self, values: Floats) -> Floats:
-        """Return the only dimension of vector content."""
-        return single_numbers(self, values)
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln Γ(shape) − shape ln rate − ½ ln strength, of the posterior."""
@@ -137,7 +125,7 @@ class Gaussian(ConjugateFamily):
         )
         return constant - (after.shape + 0.5) * np.log1p(distance)
 
-    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+    def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw (mean, precision) of each cluster: float64 (n_clusters, 2)."""
         after = self._after(np.atleast_2d(stats))
         log_precision = log_standard_gamma(after.shape, rng) - np.log(after.rate)
@@ -182,11 +170,7 @@ class Gaussian(ConjugateFamily):
         return [student_predictive(2.0 * self.shape + stats[:, 0], mean, scale)]
 
     def sample_observations(
-        self,
-        parameters: Floats,
-        labels: NDArray[np.integer],
-        rng: np.random.Generator,
-        sizes: NDArray[np.integer] | None = None,
+        self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
     ) -> Floats:
         """Draw one number per label: float64 (n,)."""
         mean, precision = parameters[labels].T

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import multigammaln
 
@@ -15,11 +14,14 @@ from mcsquared.families.checks import finite_vector, known, positive_number, sym
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     Floats,
+    Integers,
+    Rng,
     center_and_variance,
     cholesky,
     log_determinant,
     log_gamma_ratio,
     product,
+    rows_by_label,
     solve_transposed,
 )
 from mcsquared.families.traits import Observations, Predictive, student_predictive
@@ -78,19 +80,17 @@ class MultivariateGaussian(ConjugateFamily):
     column_kinds: ClassVar[tuple[str, ...]] = ("vector",)
     column_form: ClassVar[str] = "vectors of numbers (2-D)"
     display: ClassVar[str | None] = "vector"
+    # Tuples, unlike arrays, can be compared, hashed and written as JSON.
+    field_checks: ClassVar = {
+        "mean": finite_vector,
+        "strength": positive_number,
+        "degrees": positive_number,
+        "scale": symmetric_matrix,
+        "origin": finite_vector,
+    }
 
     def __post_init__(self) -> None:
-        # Tuples, unlike arrays, can be compared, hashed and written as JSON.
-        put, of = object.__setattr__, "of MultivariateGaussian"
-        if self.mean is not None:
-            put(self, "mean", finite_vector(f"mean {of}", self.mean))
-        if self.scale is not None:
-            put(self, "scale", symmetric_matrix(f"scale {of}", self.scale))
-        if self.origin is not None:
-            put(self, "origin", finite_vector(f"origin {of}", self.origin))
-        put(self, "strength", positive_number(f"strength {of}", self.strength))
-        if self.degrees is not None:
-            put(self, "degrees", positive_number(f"degrees {of}", self.degrees))
+        super().__post_init__()
         self._check_widths()
 
     @property
@@ -193,7 +193,7 @@ class MultivariateGaussian(ConjugateFamily):
             result[:, k] = constant[k] - 0.5 * (after.degrees[k] + 1.0) * np.log1p(distance)
         return result
 
-    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+    def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw (mean, precision matrix) of each cluster: float64 (n_clusters, d + d²).
 
         Bartlett's decomposition: with C Cᵀ the scale and A lower triangular, A_ii² chi-squared
@@ -262,21 +262,14 @@ class MultivariateGaussian(ConjugateFamily):
         ]
 
     def sample_observations(
-        self,
-        parameters: Floats,
-        labels: NDArray[np.integer],
-        rng: np.random.Generator,
-        sizes: NDArray[np.integer] | None = None,
+        self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
     ) -> Floats:
         """Draw one vector per label: float64 (n, d)."""
         width = self.width
         noise = rng.standard_normal((labels.size, width))
         values = parameters[labels, :width]
         roots = np.linalg.cholesky(parameters[:, width:].reshape(-1, width, width))
-        order = np.argsort(labels, kind="stable")
-        bounds = np.searchsorted(labels[order], np.arange(len(roots) + 1))
-        for k, root in enumerate(roots):
-            rows = order[bounds[k] : bounds[k + 1]]
+        for root, rows in zip(roots, rows_by_label(labels, len(roots)), strict=True):
             # The precision is root rootᵀ, so rootᵀ y = noise gives y the covariance.
             values[rows] += np.linalg.solve(root.T, noise[rows].T).T
         return values

@@ -4,6 +4,8 @@ Sums run in a fixed order and never through BLAS, which may split a sum among it
 are the same to the last bit on any number of threads.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -12,6 +14,8 @@ from scipy.special import gammaln
 from mcsquared.errors import InputError
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.integer]
+Rng = np.random.Generator
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
@@ -63,7 +67,7 @@ def log_gamma_ratio(start: ArrayLike, added: ArrayLike) -> Floats:
     return np.where(small, gammaln(first + more) - gammaln(first), by_series)
 
 
-def log_standard_gamma(shape: ArrayLike, rng: np.random.Generator) -> Floats:
+def log_standard_gamma(shape: ArrayLike, rng: Rng) -> Floats:
     """Draw the logarithm of a Gamma(shape, 1) variable for each shape.
 
     Gamma(a) has the law of Gamma(a + 1) U^{1/a}; in logs this cannot underflow, where a plain
@@ -109,6 +113,13 @@ def membership(labels: np.ndarray, n_clusters: int) -> sparse.csr_matrix:
     """Return the sparse matrix whose product with rows sums them by label, in row order."""
     n = len(labels)
     return sparse.csr_matrix((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
+
+
+def rows_by_label(labels: Integers, n_labels: int) -> list[np.ndarray]:
+    """Return the positions of each label, in increasing order."""
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(n_labels + 1))
+    return [order[first:last] for first, last in pairwise(bounds)]
 
 
 def cholesky(matrices: Floats) -> np.ndarray:

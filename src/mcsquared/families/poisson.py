@@ -4,18 +4,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from mcsquared.errors import InputError
-from mcsquared.families.base import ConjugateFamily
-from mcsquared.families.checks import known, one_dimensional, positive_number, single_numbers
-from mcsquared.families.numerics import Floats, log_gamma_ratio, log_standard_gamma
+from mcsquared.families.checks import known, positive_number
+from mcsquared.families.numerics import Floats, Integers, Rng, log_gamma_ratio, log_standard_gamma
 from mcsquared.families.traits import Observations, Predictive
+from mcsquared.families.univariate import Univariate
 
 
 @dataclass(frozen=True)
-class Poisson(ConjugateFamily):
+class Poisson(Univariate):
     """Counts, Poisson with a Gamma(shape, rate) prior of their mean.
 
     Observations are float64 (n,), integers >= 0. Parameters, float64 (k, 1): the
@@ -39,32 +37,19 @@ class Poisson(ConjugateFamily):
     name: ClassVar[str] = "poisson"
     kernel: ClassVar[str | None] = "poisson"
     n_stats: ClassVar[int] = 2
-    n_dimensions: ClassVar[int] = 1
     column_kinds: ClassVar[tuple[str, ...]] = ("count",)
     column_form: ClassVar[str] = "integers >= 0"
     display: ClassVar[str | None] = "counts"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", positive_number("shape of Poisson", self.shape))
-        if self.rate is not None:
-            object.__setattr__(self, "rate", positive_number("rate of Poisson", self.rate))
+    support: ClassVar[str] = "integers >= 0"
+    field_checks: ClassVar = {"shape": positive_number, "rate": positive_number}
 
     def filled(self, x: Observations) -> Self:
         """Return the family whose prior mean is that of the data, where no rate was given."""
-        x = _check_counts(one_dimensional("Poisson", x))
+        x = self._checked(x)
         if self.rate is not None:
             return self
         average = float(x.mean()) if x.size else 0.0
         return replace(self, rate=self.shape / average if average > 0.0 else 1.0)
-
-    def from_vectors(self, values: Floats) -> Floats:
-        """Return the only dimension of vector content, which must be counts."""
-        return _check_counts(single_numbers(self, values))
-
-    def statistics(self, x: Observations) -> Floats:
-        """Return (1, x): float64 (n, 2)."""
-        x = np.asarray(x, np.float64)
-        return np.stack([np.ones_like(x), x], axis=-1)
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln Γ(shape) − shape ln rate, of the posterior."""
@@ -82,7 +67,7 @@ class Poisson(ConjugateFamily):
         gain = log_gamma_ratio(shape, count) - shape * np.log1p(1.0 / rate) - count * np.log1p(rate)
         return gain + self.log_base(x)[:, None]
 
-    def sample_parameters(self, stats: Floats, rng: np.random.Generator) -> Floats:
+    def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the logarithm of the mean: float64 (n_clusters, 1)."""
         shape, rate = self._after(np.atleast_2d(stats))
         return (log_standard_gamma(shape, rng) - np.log(rate))[:, None]
@@ -103,10 +88,6 @@ class Poisson(ConjugateFamily):
         log_mean = np.atleast_2d(parameters)[:, 0]
         return np.stack([-np.exp(log_mean), log_mean], axis=-1)
 
-    def mean_observation(self, stats: Floats) -> Floats:
-        """Return the posterior mean of the mean: float64 (n_clusters, 1)."""
-        return np.exp(self.mean_parameters(stats)[:, :1])
-
     def predictive(self, stats: Floats) -> list[Predictive]:
         """Return a negative binomial for each row of statistics."""
         from scipy import stats as distributions  # slow to import, and seldom needed
@@ -118,11 +99,7 @@ class Poisson(ConjugateFamily):
         return [Predictive(mean, variance, np.sqrt(variance), frozen, discrete=True)]
 
     def sample_observations(
-        self,
-        parameters: Floats,
-        labels: NDArray[np.integer],
-        rng: np.random.Generator,
-        sizes: NDArray[np.integer] | None = None,
+        self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
     ) -> Floats:
         """Draw one count per label: float64 (n,)."""
         return rng.poisson(np.exp(parameters[labels, 0])).astype(np.float64)
@@ -137,9 +114,5 @@ class Poisson(ConjugateFamily):
         n, total = np.moveaxis(np.asarray(stats, np.float64), -1, 0)
         return shape + total, rate + n
 
-
-def _check_counts(x: Floats) -> Floats:
-    wrong = x[~(np.isfinite(x) & (x >= 0.0) & (x == np.floor(x)))]
-    if wrong.size:
-        raise InputError(f"observations of Poisson must be integers >= 0, got {float(wrong[0])!r}")
-    return x
+    def _allowed(self, x: Floats) -> np.ndarray:
+        return np.isfinite(x) & (x >= 0.0) & (x == np.floor(x))

@@ -7,10 +7,9 @@ predicted and simulated. All have defaults, so a user-defined family may omit th
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
-from mcsquared.families.numerics import Floats
+from mcsquared.families.numerics import Floats, Integers, Rng
 
 # Each family documents its own numeric form: a vector, a matrix, codes, or a sparse matrix.
 Observations = Any
@@ -160,11 +159,7 @@ class FamilyTraits:
         raise self._missing("predictive")
 
     def sample_observations(
-        self,
-        parameters: Floats,
-        labels: NDArray[np.integer],
-        rng: np.random.Generator,
-        sizes: NDArray[np.integer] | None = None,
+        self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
     ) -> Observations:
         """Draw one observation per label from the likelihood.
 
