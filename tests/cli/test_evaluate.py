@@ -45,7 +45,7 @@ def test_methods_can_be_chosen_and_contexts_given(fitted, fitted_as_in_the_paper
 def test_a_method_of_the_papers_model_alone_is_refused_for_another(fitted, held_out, method):
     sentence = refused(invoke("evaluate", fitted, held_out, "--method", method))
     assert f"'{method}'" in sentence
-    assert "a finite lam" in sentence
+    assert "requires lam=inf, got a finite lam" in sentence
 
 
 def test_the_same_question_has_the_same_answer(fitted, held_out):

@@ -72,12 +72,7 @@ def demo(
         command.run(name, seed, out, browser)
 
 
-@app.command(
-    help="Fit a model to a file and save it.\n\n"
-    "Groups may vary within their cluster; how much is learned from the data. --paper (--lam inf) "
-    "is the paper's model, in which they may not.\n\n"
-    "After Ctrl-C, the same command with --resume continues the run."
-)
+@app.command()
 def fit(
     file: Annotated[
         Path,
@@ -130,7 +125,13 @@ def fit(
     encoding: Encoding = "utf-8",
     memory: Memory = "2GB",
 ) -> None:
-    """Fit a model to a file and save it."""
+    """Fit a model to a file and save it.
+
+    Groups may vary within their cluster; how much is learned from the data. --paper (--lam inf) is
+    the paper's model, in which they may not.
+
+    After Ctrl-C, the same command with --resume continues the run.
+    """
     with clear_errors():
         from mcsquared.callbacks import StopWhenFlat
         from mcsquared.cli import fit as command

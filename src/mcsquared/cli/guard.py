@@ -23,7 +23,8 @@ def clear_errors() -> Iterator[None]:
     Any other error is a bug of this package and keeps its traceback.
     """
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        # As a note, without its location in the package.
+        warnings.showwarning = lambda message, *_args, **_kwargs: complain(f"note: {message}")
         try:
             yield
         except (InputError, ModelFileError) as error:
@@ -57,18 +58,6 @@ def check_output(out: Path, *inputs: Path) -> None:
     for path in inputs:
         if out.exists() and path.exists() and os.path.samefile(path, out):
             raise InputError(f"--out must differ from the input files, got {str(out)!r}")
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: object = None,
-    line: str | None = None,
-) -> None:
-    """Print a warning as a note, without its location in the package."""
-    complain(f"note: {message}")
 
 
 def _system_sentence(error: OSError) -> str:

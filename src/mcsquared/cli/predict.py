@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,25 +26,17 @@ def run(model_file: Path, file: FileOptions, out: Path) -> None:
     """Read, predict, and write the table completely or not at all."""
     check_output(out, model_file, file.path)
     model = MC2.load(model_file)
-    writer = TableWriter()
-    write_text(out, writer.texts(model, file))
-    typer.echo(f"{writer.n_groups} groups in {len(writer.clusters)} clusters, written to {out}")
+    clusters: Counter[int] = Counter()  # groups of each
 
-
-class TableWriter:
-    """Writes a table part by part, and counts its groups and clusters."""
-
-    def __init__(self) -> None:
-        self.n_groups = 0
-        self.clusters: set[int] = set()
-
-    def texts(self, model: MC2, file: FileOptions) -> Iterator[str]:
-        """Yield the table of all groups: a file at once, a folder in parts."""
+    def parts() -> Iterator[str]:
+        # A file has one part, a folder has many.
         for corpus in corpora_for_model(model, file):
             table = prediction_table(model, corpus)
-            yield table.to_csv(index=False, header=self.n_groups == 0)
-            self.n_groups += len(table)
-            self.clusters.update(table["cluster"].unique().tolist())
+            yield table.to_csv(index=False, header=not clusters)
+            clusters.update(table["cluster"].tolist())
+
+    write_text(out, parts())
+    typer.echo(f"{clusters.total()} groups in {len(clusters)} clusters, written to {out}")
 
 
 def prediction_table(model: MC2, corpus: Corpus) -> pd.DataFrame:

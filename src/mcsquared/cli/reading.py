@@ -74,9 +74,12 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
     A folder is checked only: the fit reads it.
     """
     from mcsquared.corpus import Corpus
+    from mcsquared.families.registry import kinds_of
 
     names = [context.name for context in contexts]
-    bags = {context.name: context.separator for context in contexts if context.family == "bag"}
+    bags = {
+        context.name: context.separator for context in contexts if "bag" in kinds_of(context.family)
+    }
     if file.is_folder:
         folder = file.folder(names, bags)
         folder.check()
@@ -161,10 +164,11 @@ def spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
     beside it and took both for names.
     """
     from mcsquared.corpus.columns.infer import column_from
+    from mcsquared.families.registry import for_kind
 
     if column.kind in ("category", "bag", "vector") or not isinstance(fields, list):
         return column
-    read = column.as_family("categorical")
+    read = column.as_family(for_kind("category"))
     names = [*(() if read.categories is None else read.categories), None]
     spelled = [field.strip() if isinstance(field, str) else None for field in fields]
     at_fit = set(() if known is None else known)
