@@ -17,22 +17,13 @@ from mcsquared.errors import ModelFileError
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.storage import check_target, read_file, write_file
-from mcsquared.storage.arrays import Reader
+from mcsquared.storage.arrays import INVALID, Reader
 from mcsquared.storage.files import Tensors
 from mcsquared.storage.states import pack_draw, pack_state, unpack_draw, unpack_state
 
 KIND = "checkpoint"
 SECONDS_BETWEEN = 20.0
 INTEGERS = ("sweep", "chain", "n_clusters", "n_topics")  # columns of the trace
-# Errors of a file whose values are of the wrong type or impossible.
-_INVALID = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    OverflowError,
-    MemoryError,
-)
 
 
 class Checkpoint:
@@ -87,7 +78,7 @@ class Checkpoint:
                 chain: unpack(chain, tensors, part, observations, priors, sampler)
                 for chain, part in chains.items()
             }
-        except _INVALID as error:
+        except INVALID as error:
             raise ModelFileError(
                 f"checkpoint {self.path} does not contain a chain of this run: {error}"
             ) from error

@@ -35,7 +35,9 @@ def clear_errors() -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except OSError as error:
-            complain(_system_sentence(error))
+            reason = (error.strerror or str(error) or type(error).__name__).lower()
+            reason = "no space left on the disk" if error.errno == errno.ENOSPC else reason
+            complain(f"{error.filename}: {reason}" if error.filename else reason)
             raise typer.Exit(BAD_INPUT) from None
         except MemoryError:
             complain("not enough memory")
@@ -58,11 +60,3 @@ def check_output(out: Path, *inputs: Path) -> None:
     for path in inputs:
         if out.exists() and path.exists() and os.path.samefile(path, out):
             raise InputError(f"--out must differ from the input files, got {str(out)!r}")
-
-
-def _system_sentence(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
-        reason = "no space left on the disk"
-    else:
-        reason = (error.strerror or str(error) or type(error).__name__).lower()
-    return f"{error.filename}: {reason}" if error.filename else reason

@@ -17,6 +17,9 @@ from mcsquared.errors import ModelFileError
 from mcsquared.storage.files import Tensors
 
 LARGEST = float(np.finfo(np.float64).max)
+# Errors of a file with values of the wrong type or impossible ones: JSON may contain anything, and
+# families validate their own fields.
+INVALID = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError)
 
 
 def pack_strings(name: str, strings: Iterable[str]) -> Tensors:

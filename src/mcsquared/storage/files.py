@@ -83,6 +83,8 @@ def write_file(
             f"meta of {path} must have at most {_LONGEST_META} characters, got {len(text)}"
         )
     arrays = {name: _plain(name, tensor) for name, tensor in tensors.items()}
+    # Wide types come first, so that every tensor is aligned to its own width.
+    arrays = dict(sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])))
     header = _header(kind, text, arrays)
     target = check_target(path)
     try:
@@ -141,7 +143,7 @@ def read_file(path: PathLike, kind: str) -> tuple[Tensors, dict[str, Any]]:
     ModelFileError
         If the file is missing, damaged, of another version or of another kind.
     """
-    metadata, tensors = _load(path, _existing(path))
+    metadata, tensors = _load(path)
     if not {"schema", "kind", "meta", "sha256"} <= metadata.keys():
         raise ModelFileError(f"{path} is a safetensors file that was not written by mcsquared")
     if metadata["schema"] != str(SCHEMA):
@@ -206,11 +208,7 @@ def _plain(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
 
 
 def _header(kind: str, text: str, arrays: Tensors) -> bytes:
-    """Return the header of the file, and sort ``arrays`` in the order of their bytes."""
-    # Wide types come first, so that every tensor is aligned to its own width.
-    names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-    ordered = {name: arrays.pop(name) for name in names}
-    arrays.update(ordered)
+    """Return the header of the file; tensors follow it in the order of ``arrays``."""
     digest = _digest(kind, text, arrays)
     entries: dict[str, Any] = {
         "__metadata__": {"schema": str(SCHEMA), "kind": kind, "sha256": digest, "meta": text}
@@ -275,26 +273,20 @@ def _remove_stale_parts(target: Path) -> None:
                     os.unlink(entry.path)
 
 
-def _existing(path: PathLike) -> Path:
-    """Return the path of an existing ordinary file."""
-    file = Path(path)
-    try:
-        mode = file.stat().st_mode
-    except FileNotFoundError as error:
-        raise ModelFileError(f"{path} does not exist") from error
-    except (OSError, ValueError) as error:
-        raise ModelFileError(f"{path} cannot be read: {_reason(error)}") from error
-    if not stat.S_ISREG(mode):
-        raise ModelFileError(f"{path} is not an ordinary file")
-    return file
-
-
-def _load(path: PathLike, file: Path) -> tuple[dict[str, str], Tensors]:
+def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
     """Return metadata and tensors; the bytes may be anything."""
     from safetensors import safe_open
 
     try:
-        with safe_open(str(file), framework="np") as stream:
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError as error:
+        raise ModelFileError(f"{path} does not exist") from error
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"{path} cannot be read: {_reason(error)}") from error
+    if not regular:
+        raise ModelFileError(f"{path} is not an ordinary file")
+    try:
+        with safe_open(os.fspath(path), framework="np") as stream:
             metadata = stream.metadata() or {}
             tensors = {name: np.array(stream.get_tensor(name)) for name in stream.keys()}  # noqa: SIM118
     except OSError as error:

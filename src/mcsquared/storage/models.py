@@ -20,7 +20,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.coherence import CoDocuments
 from mcsquared.posterior.consensus import numbered_by_size
-from mcsquared.storage.arrays import Reader, pack_csr, pack_strings
+from mcsquared.storage.arrays import INVALID, Reader, pack_csr, pack_strings
 from mcsquared.storage.files import PathLike, Tensors, read_file, write_file
 from mcsquared.storage.states import pack_draw, unpack_draw
 
@@ -110,13 +110,16 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
         contexts.append({"name": name, "kind": column.kind, "note": column.note})
     for i, draw in enumerate(posterior.parameters):
         tensors |= pack_draw(f"parameters.{i}", draw)
-    values, columns = _pack_trace(posterior.trace)
-    tensors["trace"] = values
+    trace = posterior.trace
+    # One float64 array with a row per column, and the types of the columns.
+    tensors["trace"] = np.zeros((trace.shape[1], len(trace)))
+    for row, name in zip(tensors["trace"], trace.columns, strict=True):
+        row[:] = trace[name].to_numpy(dtype=np.float64)
     meta = {
         "priors": posterior.priors.to_dict(),
         "contexts": contexts,
         "n_parameters": len(posterior.parameters),
-        "trace": columns,
+        "trace": [[str(name), _TRACE_TYPES[trace[name].dtype.kind]] for name in trace.columns],
         "seed": posterior.seed,
         "n_fitted": posterior.n_fitted,
         "notes": [str(note) for note in posterior.notes],
@@ -137,15 +140,7 @@ def unpack_posterior(tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any
         return _unpack(Reader(tensors), meta)
     except ModelFileError:
         raise
-    # JSON values may be of any type, and families validate their own fields.
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ArithmeticError,
-        MemoryError,
-    ) as error:
+    except INVALID as error:
         raise ModelFileError(f"the posterior is invalid: {error}") from error
 
 
@@ -158,7 +153,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     vocabulary = reader.strings("vocabulary") if "vocabulary.ends" in reader else None
     if vocabulary is not None and len(set(vocabulary)) < len(vocabulary):
         raise ModelFileError("the vocabulary contains a word twice")
-    priors = _priors(_mapping(meta, "priors"), vocabulary)
+    priors = _priors(meta, vocabulary)
     n_words = None if vocabulary is None else len(vocabulary)
     n_tokens = int(tokens.sum())
     posterior = Posterior(
@@ -178,8 +173,8 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         word_frequency=_frequency(reader, "word_frequency", vocabulary, _LARGEST_TOTAL),
         document_frequency=_frequency(reader, "document_frequency", vocabulary, n_groups),
         seed=_whole(meta, "seed", 2**64 - 1),
-        notes=_notes(meta["notes"]),
-        source=_source(meta["source"]),
+        notes=_strings(meta, "notes", list),
+        source=_strings(meta, "source", dict),
         n_fitted=_whole(meta, "n_fitted", 2**53, least=n_groups),
     )
     # The consensus is expensive to compute and cheap to check.
@@ -191,12 +186,6 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     return posterior
 
 
-def _mapping(meta: Mapping[str, Any], name: str) -> dict[str, Any]:
-    if not isinstance(meta.get(name), dict):
-        raise ModelFileError(f"{name!r} is missing")
-    return dict(meta[name])
-
-
 def _whole(meta: Mapping[str, Any], name: str, most: int, least: int = 0) -> int:
     value = meta[name]
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -206,21 +195,20 @@ def _whole(meta: Mapping[str, Any], name: str, most: int, least: int = 0) -> int
     return value
 
 
-def _notes(notes: Any) -> list[str]:
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise ModelFileError("'notes' must be a list of strings")
-    return notes
+def _strings(meta: Mapping[str, Any], name: str, container: type) -> Any:
+    """Return a list or dict of strings."""
+    values = meta[name]
+    strings = values.values() if isinstance(values, dict) else values
+    if type(values) is not container or not all(isinstance(value, str) for value in strings):
+        raise ModelFileError(f"{name!r} must be a {container.__name__} of strings")
+    return values
 
 
-def _source(source: Any) -> dict[str, str]:
-    if not isinstance(source, dict) or not all(isinstance(value, str) for value in source.values()):
-        raise ModelFileError("'source' must map names to strings")
-    return source
-
-
-def _priors(data: dict[str, Any], vocabulary: NDArray[np.object_] | None) -> Priors:
+def _priors(meta: Mapping[str, Any], vocabulary: NDArray[np.object_] | None) -> Priors:
     """Return the priors, if the family of the content agrees with the vocabulary."""
-    priors = Priors.from_dict(data)
+    if not isinstance(meta.get("priors"), dict):
+        raise ModelFileError("'priors' is missing")
+    priors = Priors.from_dict(meta["priors"])
     content = priors.content
     if content.content_kind != ("vectors" if vocabulary is None else "words"):
         raise ModelFileError(f"the family {content.name!r} does not agree with the vocabulary")
@@ -307,15 +295,6 @@ def _codocument(reader: Reader, posterior: Posterior) -> CoDocuments | None:
     if n_top > _MOST_TOP_WORDS or (counts > alone[:, :, None]).any():
         raise ModelFileError("the array 'codocument.counts' is impossible")
     return CoDocuments(words, counts)
-
-
-def _pack_trace(trace: pd.DataFrame) -> tuple[NDArray[np.float64], list[list[str]]]:
-    """Return the trace as one float64 array with a row per column, and the types of columns."""
-    columns = [[str(name), _TRACE_TYPES[trace[name].dtype.kind]] for name in trace.columns]
-    values = np.zeros((len(columns), len(trace)))
-    for row, name in enumerate(trace.columns):
-        values[row] = trace[name].to_numpy(dtype=np.float64)
-    return values, columns
 
 
 def _unpack_trace(reader: Reader, columns: Any) -> pd.DataFrame:
