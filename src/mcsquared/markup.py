@@ -54,23 +54,17 @@ def sentences(lines: Iterable[str], advice: bool = False) -> Part:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Part:
     """Return a table; numbers stand to the right, text is cut and escaped."""
-    body = [[_cell(value) for value in row] for row in rows]
-    numbers = [bool(body) and row for row in map(_all_numbers, zip(*body, strict=True))]
-    numbers = numbers or [False] * len(header)
-    names = "".join(
-        f"<th{_kind(number)}>{_text(name)}</th>"
-        for name, number in zip(header, numbers, strict=True)
-    )
-    lines = "".join(
-        "<tr>"
-        + "".join(
-            f"<td{_kind(number)}>{text}</td>"
-            for (text, _), number in zip(row, numbers, strict=True)
-        )
-        + "</tr>"
-        for row in body
-    )
-    return Part(f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>")
+    cells = [[_cell(value) for value in row] for row in rows]
+    numeric = [all(number for _, number in column) for column in zip(*cells, strict=True)]
+    kinds = [' class="mc2-n"' if number else "" for number in numeric] or [""] * len(header)
+
+    def line(tag: str, texts: Iterable[str]) -> str:
+        filled = (f"<{tag}{k}>{text}</{tag}>" for k, text in zip(kinds, texts, strict=True))
+        return f"<tr>{''.join(filled)}</tr>"
+
+    head = line("th", map(_text, header))
+    body = "".join(line("td", (text for text, _ in row)) for row in cells)
+    return Part(f"<table><thead>{head}</thead><tbody>{body}</tbody></table>")
 
 
 def bars(share: float, longest: float = 1.0) -> Part:
@@ -93,14 +87,6 @@ def _cell(value: Any) -> tuple[str, bool]:
     if isinstance(value, float):
         return f"{value:.1f}" if 100 <= abs(value) < 1e9 else f"{value:.3g}", True
     return _text(f"{value:,}" if number else value), number
-
-
-def _all_numbers(column: Iterable[tuple[str, bool]]) -> bool:
-    return all(number for _, number in column)
-
-
-def _kind(number: bool) -> str:
-    return ' class="mc2-n"' if number else ""
 
 
 def _text(value: Any, longest: int = LONGEST) -> str:

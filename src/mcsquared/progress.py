@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections import deque
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from mcsquared.errors import InputError
@@ -66,19 +65,14 @@ class Progress:
         if self.mode is False:
             return self
         stream = self.stream if self.stream is not None else sys.stderr
-        if _is_terminal(stream):
+        if getattr(stream, "isatty", bool)():
             self._display = _Bars(stream, self.n_sweeps, self.n_chains)
         else:
             patience = QUIET_SECONDS if self.mode == "auto" else 0.0
             self._display = _Lines(stream, self.n_sweeps * self.n_chains, patience)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         display, self._display = self._display, None
         if display is not None:
             display.close()
@@ -159,10 +153,6 @@ class _Lines:
 
     def close(self) -> None:
         pass
-
-
-def _is_terminal(stream: TextIO) -> bool:
-    return bool(getattr(stream, "isatty", lambda: False)())
 
 
 def _short(number: float) -> str:

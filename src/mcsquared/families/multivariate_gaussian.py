@@ -107,10 +107,7 @@ class MultivariateGaussian(ConjugateFamily):
                 return len(getattr(self, field))
         return len(known(self, "mean"))
 
-    @property
-    def n_dimensions(self) -> int:
-        """The number of dimensions, d."""
-        return self.width
+    n_dimensions = width
 
     @property
     def n_stats(self) -> int:
