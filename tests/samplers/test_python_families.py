@@ -259,7 +259,7 @@ class Single(Visits):
     ("family", "message"),
     [
         (Wide(), r"statistics of the family Wide must have shape \(\d+, 2\) .*, got \(\d+, 3\)"),
-        (Endless(), "statistics of the family Endless must .*finite"),
+        (Endless(), "statistics of the family Endless must be finite, got infinite values or NaN"),
         (
             Flat(),
             r"log_likelihood of the family Flat must return .*, got \(\d+,\)",
