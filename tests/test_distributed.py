@@ -19,6 +19,7 @@ from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key
 from mcsquared.state import Bounds
+from tests.samplers.test_python_families import DrawnVisits
 from tests.test_chain import assert_same_draws
 
 distributed = pytest.importorskip("distributed")
@@ -47,6 +48,18 @@ def schools():
     return mc2.Corpus(
         pupils, {"intake": rng.normal(size=40), "kind": ["ab"[j % 2] for j in range(40)]}
     )
+
+
+@pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
+@pytest.mark.parametrize("content", ["auto", DrawnVisits()], ids=["content", "own content"])
+def test_two_workers_draw_what_one_process_draws_with_own_families(content, lam, client):
+    rng = np.random.default_rng(0)
+    visits = [rng.poisson(1 + 5 * (j % 3), (5 + j % 4, 1)).astype(float) for j in range(40)]
+    corpus = mc2.Corpus(visits, {"load": rng.gamma(2.0, 1.0, 40), "year": rng.normal(size=40)})
+    options = {"contexts": {"load": DrawnVisits(), "year": "auto"}, "content": content, "lam": lam}
+    alone = mc2.MC2(**options, **SCHEDULE).fit(corpus)
+    together = mc2.distributed.fit(mc2.MC2(**options, **SCHEDULE), corpus, client=client)
+    assert_same_draws(together.posterior_, alone.posterior_)
 
 
 @pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])

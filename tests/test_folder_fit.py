@@ -9,6 +9,7 @@ import mcsquared as mc2
 from mcsquared.cli.app import app
 from mcsquared.errors import InputError
 from mcsquared.fitting import disk
+from tests.samplers.test_python_families import DrawnVisits
 from tests.test_chain import assert_same_draws
 
 pytest.importorskip("pyarrow")
@@ -66,6 +67,20 @@ def test_a_small_folder_is_fitted_as_a_corpus_in_memory(lam, frame, folder):
 def test_shards_read_from_disk_draw_what_memory_draws(lam, frame, folder, on_disk):
     alone = mc2.MC2(lam=lam, n_chains=2, **SCHEDULE).fit(in_memory(frame))
     model = mc2.MC2(lam=lam, n_chains=2, **SCHEDULE).fit(mc2.ParquetFolder(folder))
+    assert_same_draws(model.posterior_, alone.posterior_)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+
+
+@both
+def test_a_corpus_on_disk_may_have_a_family_of_ones_own(lam, frame, on_disk, tmp_path):
+    rng = np.random.default_rng(1)
+    load = np.where(rng.random(N_GROUPS) < 0.1, np.nan, rng.gamma(2.0, size=N_GROUPS))
+    frame = frame[["tokens", "kind"]].assign(load=load)
+    frame.to_parquet(tmp_path / "groups.parquet")
+    options = {"lam": lam, "contexts": {"kind": "auto", "load": DrawnVisits()}, **SCHEDULE}
+    corpus = mc2.Corpus.from_frame(frame, text="tokens", contexts=["kind", "load"])
+    alone = mc2.MC2(**options).fit(corpus)
+    model = mc2.MC2(**options).fit(mc2.ParquetFolder(tmp_path))
     assert_same_draws(model.posterior_, alone.posterior_)
     np.testing.assert_array_equal(model.labels_, alone.labels_)
 

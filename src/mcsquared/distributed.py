@@ -28,7 +28,7 @@ from mcsquared.fitting.disk import shards_for
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
-from mcsquared.samplers.backends.cuda import missing_gpu
+from mcsquared.samplers.backends.cuda import check_families, missing_gpu
 from mcsquared.samplers.backends.sharded import ShardedBackend, sweep_shard
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, Key, Labels, Sums
@@ -192,6 +192,8 @@ class DaskBackend(ShardedBackend):
         device: str = "cpu",
     ) -> None:
         super().__init__(observations, priors, _n_shards(observations, client), threads)
+        if device == "cuda":
+            check_families(observations)
         self.device = device
         self.client = client
         self.bytes_of_sweep = 0

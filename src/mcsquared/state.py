@@ -41,7 +41,7 @@ class Counts:
     tokens_in_topic: NDArray[np.int64]  # n_m (topic slots,)
     words_in_topic: NDArray[np.int32]  # n_mw (n_words, topic slots): a word's row is contiguous
     topic_statistics: NDArray[np.float64]  # (topic slots, n_stats): content other than words
-    context_statistics: NDArray[np.float64]  # (cluster slots, statistics of dense contexts)
+    context_statistics: NDArray[np.float64]  # (cluster slots, statistics of contexts but bags)
     category_counts: NDArray[np.int32]  # (cluster slots, categories of all bags)
     category_totals: NDArray[np.int64]  # (cluster slots, bags)
 
@@ -183,29 +183,30 @@ def count(
         tokens_in_topic=np.bincount(topic_of_token, minlength=n_topic_slots).astype(np.int64),
         words_in_topic=_cross(words, topics, observations.n_words, n_topic_slots),
         topic_statistics=_topic_statistics(observations, topic_of_token, n_topic_slots),
-        context_statistics=np.zeros((n_cluster_slots, int(observations.dense.stat_start[-1]))),
+        context_statistics=np.zeros((n_cluster_slots, observations.n_context_statistics)),
         category_counts=np.zeros((n_cluster_slots, observations.n_categories), np.int32),
         category_totals=np.zeros((n_cluster_slots, len(observations.bag_families)), np.int64),
     )
-    rebuild_contexts(
-        cluster_of_group,
-        counts.groups_in_cluster,
-        observations.dense,
-        observations.bags,
-        context_counts(counts, observations),
-    )
+    sum_contexts(counts, cluster_of_group, observations)
     return counts
 
 
-def context_counts(counts: Counts, observations: Observations) -> ContextCounts:
-    """Return the counts of contexts as kernels read them, with empty prepared rows."""
+def sum_contexts(
+    counts: Counts, cluster_of_group: NDArray[np.int32], observations: Observations
+) -> ContextCounts:
+    """Sum the contexts of every cluster from scratch; return them as kernels read them."""
     n_prepared = int(observations.dense.prepared_start[-1])
-    return ContextCounts(
+    contexts = ContextCounts(
         statistics=counts.context_statistics,
         prepared=np.zeros((len(counts.groups_in_cluster), n_prepared)),
         categories=counts.category_counts,
         totals=counts.category_totals,
     )
+    occupied, dense, bags = counts.groups_in_cluster, observations.dense, observations.bags
+    rebuild_contexts(cluster_of_group, occupied, dense, bags, contexts)
+    for context, columns in observations.python_columns:
+        np.add.at(counts.context_statistics[:, columns], cluster_of_group, context.statistics)
+    return contexts
 
 
 def _topic_statistics(

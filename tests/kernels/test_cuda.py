@@ -33,7 +33,9 @@ from mcsquared.samplers.steps.slots import add_empty_slots, grow_slots
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import Bounds, differences, recount
+from tests.samplers.test_python_families import DrawnVisits, SamePoisson
 
+OWN_FAMILIES = (SamePoisson(), {"visits": DrawnVisits(), "year": "auto", "kind": "auto"})
 BLOCKED_ALONE = BLOCKED.without(collapsed_step)
 MAX_DIFFERENT = 1e-3  # share of draws
 MAX_DIFFERENT_GROUPS = 0.03  # a different token changes the rest of its group
@@ -76,6 +78,10 @@ def corpus_of(content, n_groups, n_words):
         "tags": [list(map(str, rng.integers(0, 9, rng.integers(0, 4)))) for _ in range(n_groups)],
         "kind": [None if j % 5 == 0 else "ab"[j % 2] for j in range(n_groups)],
     }
+    if content == "own":
+        tokens = [rng.poisson(3.0, (len(points), 1)).astype(float) for points in tokens]
+        visits = rng.poisson(4.0, n_groups)
+        contexts["visits"] = np.where(rng.random(n_groups) < 0.2, np.nan, visits)
     return Corpus(tokens, contexts)
 
 
@@ -102,7 +108,8 @@ class Case:
         n_groups, n_words, n_topics = size
         corpus = corpus_of(content, n_groups, n_words)
         self.bounds = Bounds(16 if n_groups < 100 else 50, n_topics)
-        self.priors = Priors.for_corpus(corpus, lam=lam)
+        families = OWN_FAMILIES if content == "own" else ()
+        self.priors = Priors.for_corpus(corpus, *families, lam=lam)
         self.observations = observe(corpus, self.priors)
         given = (self.observations, self.priors)
         slots = (min(30, n_groups), n_topics)
@@ -138,7 +145,7 @@ def lam(request):
     return request.param
 
 
-@pytest.fixture(scope="module", params=["words", "points"])
+@pytest.fixture(scope="module", params=["words", "points", "own"])
 def case(request, lam, size):
     return Case(request.param, lam, size)
 

@@ -15,7 +15,7 @@ from mcsquared.samplers.backends.sharded import ShardedBackend
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key
 from mcsquared.state import differences, recount
-from tests.statistics.corpora import OWN
+from tests.samplers.test_python_families import DrawnVisits, own_content, own_contexts
 
 N_GROUPS = 90
 LAMS = {"shared": math.inf, "fixed": 2.0, "resampled": Gamma(1, 0.1)}
@@ -26,6 +26,7 @@ def contexts(rng):
         "year": np.where(rng.random(N_GROUPS) < 0.2, np.nan, rng.normal(2000, 5, N_GROUPS)),
         "tags": [list(map(str, rng.integers(0, 9, rng.integers(0, 4)))) for _ in range(N_GROUPS)],
         "kind": [None if j % 5 == 0 else "ab"[j % 2] for j in range(N_GROUPS)],
+        "load": np.where(rng.random(N_GROUPS) < 0.1, np.nan, rng.gamma(2.0, 1.7, N_GROUPS)),
     }
 
 
@@ -36,21 +37,41 @@ def words():
     return Corpus(counts, contexts(rng))
 
 
+def loads():
+    rng = np.random.default_rng(2)
+    groups = [rng.gamma(2.0, 1.0, (rng.integers(0, 9), 1)) for _ in range(N_GROUPS)]
+    return Corpus(groups, contexts(rng))
+
+
 def points():
     rng = np.random.default_rng(1)
     groups = [rng.normal(rng.integers(0, 3), 1.0, (rng.integers(0, 9), 2)) for _ in range(N_GROUPS)]
     return Corpus(groups, contexts(rng))
 
 
-CORPORA = {"words": words, "points": points}
+CORPORA = {"words": words, "points": points, "loads": loads}
+FAMILIES = {
+    "kernels": ("auto", "auto"),
+    "own context": ("auto", {"year": "auto", "load": DrawnVisits(), "kind": "auto"}),
+    "own content": (DrawnVisits(), {"load": DrawnVisits()}),
+}
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5, 200])
 @pytest.mark.parametrize("lam", LAMS)
-@pytest.mark.parametrize("content", CORPORA)
-def test_shards_change_nothing_in_what_is_drawn(content, lam, n_shards):
+@pytest.mark.parametrize(
+    ("content", "families"),
+    [
+        ("words", "kernels"),
+        ("points", "kernels"),
+        ("words", "own context"),
+        ("points", "own context"),
+        ("loads", "own content"),
+    ],
+)
+def test_shards_change_nothing_in_what_is_drawn(content, families, lam, n_shards):
     corpus = CORPORA[content]()
-    priors = Priors.for_corpus(corpus, lam=LAMS[lam])
+    priors = Priors.for_corpus(corpus, *FAMILIES[families], lam=LAMS[lam])
     given = (observe(corpus, priors), priors)
     state = BLOCKED.start(*given, 3, 0, "random", 5, 8)
     whole, in_shards = copy.deepcopy(state), copy.deepcopy(state)
@@ -90,7 +111,9 @@ def test_shards_are_the_corpus_in_pieces(content):
         assert differences(state.counts, recount(state, shard)) == []
 
 
-def test_families_of_ones_own_are_refused():
-    tiny = next(iter(OWN.values()))()
-    with pytest.raises(InputError, match="must have families with kernels, got the Python family"):
+@pytest.mark.parametrize("make", [own_content, own_contexts])
+def test_families_that_cannot_draw_parameters_are_refused(make):
+    tiny = make("three functions", 2.0)
+    message = "requires families with sample_parameters and log_likelihood, got Visits"
+    with pytest.raises(InputError, match=message):
         ShardedBackend(tiny.observations, tiny.priors, 2)

@@ -305,6 +305,17 @@ class ConjugateFamily(FamilyTraits, ABC):
         )
 
     @property
+    def has_natural_parameters(self) -> bool:
+        """Whether the family defines `natural_parameters`, which a GPU requires of content.
+
+        Examples
+        --------
+        >>> mc2.Poisson().has_natural_parameters
+        True
+        """
+        return self._defines("natural_parameters", "statistics")
+
+    @property
     def has_predictive(self) -> bool:
         """Whether the family itself defines `predictive`; a subclass must define its own.
 

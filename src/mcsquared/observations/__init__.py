@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,6 +220,27 @@ class Observations:
             bags=take_bags(self.bags, groups),
             python_contexts=[context.take(groups) for context in self.python_contexts],
         )
+
+    @cached_property
+    def context_columns(self) -> list[tuple[ConjugateFamily, slice]]:
+        """Families of contexts other than bags, and their columns in the statistics of clusters.
+
+        Those of ``dense``, then those of ``python_contexts``.
+        """
+        families = [*self.dense_families, *(context.family for context in self.python_contexts)]
+        start = _starts([family.n_stats for family in families]).tolist()
+        return [(f, slice(*bounds)) for f, bounds in zip(families, pairwise(start), strict=True)]
+
+    @property
+    def n_context_statistics(self) -> int:
+        """Float statistics per cluster: of all contexts except bags."""
+        return self.context_columns[-1][1].stop if self.context_columns else 0
+
+    @property
+    def python_columns(self) -> list[tuple[PythonObservations, slice]]:
+        """Python contexts, and their columns in the statistics of clusters."""
+        columns = [columns for _, columns in self.context_columns[len(self.dense_families) :]]
+        return list(zip(self.python_contexts, columns, strict=True))
 
     @property
     def n_categories(self) -> int:

@@ -90,7 +90,7 @@ class DiskObservations(Observations):
     def bytes_of_chunk(self) -> int:
         """Return the memory of the largest chunk during a sweep, in bytes."""
         groups, tokens = np.diff(self.summary.chunk_start), np.diff(self.summary.token_start)
-        n_contexts = len(self.dense_families) + len(self.bag_families)
+        n_contexts = len(self.context_columns) + len(self.bag_families)
         return int(bytes_of_groups(groups, tokens, n_contexts).max())
 
 

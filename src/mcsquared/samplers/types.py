@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.kernels.cpu.contexts import ContextParameters
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
@@ -64,6 +63,22 @@ class Weights:
     log_shares: Floats
 
 
+class DrawnContexts(NamedTuple):
+    """φ: parameters of the contexts in every cluster slot.
+
+    Attributes
+    ----------
+    naturals : float64 (statistics of dense contexts, cluster slots)
+    log_categories : float32 (categories of all bags, cluster slots)
+    python : list
+        Parameters of each Python family, None where they are integrated out.
+    """
+
+    naturals: Floats
+    log_categories: NDArray[np.float32]
+    python: list[Any]
+
+
 @dataclass(frozen=True)
 class Globals:
     """Parameters that all groups share in a sweep. Their size does not depend on n_groups.
@@ -73,8 +88,7 @@ class Globals:
     key : Key
     lam : float
     weights : Weights
-    contexts : ContextParameters
-        φ.
+    contexts : DrawnContexts
     content : float32 (n_words, topic slots), float64 (topic slots, n_parameters) or None
         ψ: for words, scaled by n_words or, where λ = ∞, unnormalised; otherwise the parameters
         of every topic, or None for a family that keeps them integrated out.
@@ -85,7 +99,7 @@ class Globals:
     key: Key
     lam: float
     weights: Weights
-    contexts: ContextParameters
+    contexts: DrawnContexts
     content: Any
     shares: Any = None
 
@@ -133,7 +147,7 @@ class Sums:
     ----------
     groups : int32 (cluster slots,)
     totals : int64 (cluster slots, bags)
-    context_statistics : float64 (n_chunks, cluster slots, statistics of dense contexts)
+    context_statistics : float64 (n_chunks, cluster slots, statistics of contexts but bags)
     categories : int32 (categories of all bags, cluster slots) or None
     topics, tables : int32 (cluster slots, topic slots) or None
         Tokens and, where λ is finite, tables of every cluster and topic.

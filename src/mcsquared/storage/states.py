@@ -161,11 +161,9 @@ def _take_sums(state: State, reader: Reader, observations: Observations) -> None
     for name in ("context_statistics", "topic_statistics"):
         shape = getattr(counts, name).shape
         found[name] = reader.array(name, np.float64, shape, -LARGEST, LARGEST).copy()
-    start = observations.dense.stat_start
-    for c, family in enumerate(observations.dense_families):
-        part = slice(int(start[c]), int(start[c + 1]))
-        sums = found["context_statistics"][:, part]
-        _check_sums(sums, counts.context_statistics[:, part], family)
+    for family, columns in observations.context_columns:
+        sums = found["context_statistics"][:, columns]
+        _check_sums(sums, counts.context_statistics[:, columns], family)
     if observations.n_content_statistics:
         _check_sums(found["topic_statistics"], counts.topic_statistics, observations.content_family)
     counts.context_statistics = found["context_statistics"]

@@ -22,7 +22,7 @@ from mcsquared.observations.disk import DiskObservations
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.disk import DiskLabels
 from mcsquared.samplers.content.groups import sweep_groups
-from mcsquared.samplers.content.python_families import is_integrated
+from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.init.extend_start import StartExtension
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sums, add_sums
@@ -143,11 +143,8 @@ class ShardedBackend(Backend):
 
 def _check_families(observations: Observations) -> None:
     """Raise an error for families that cannot be used in shards."""
-    refused = [context.family for context in observations.python_contexts]
-    if is_integrated(observations.python_content):
-        refused.append(observations.content_family)
-    if refused:
+    for family in integrated_families(observations):
         raise InputError(
-            "a sharded corpus must have families with kernels, got the Python family "
-            f"{type(refused[0]).__name__}"
+            "a corpus on disk or on a cluster requires families with sample_parameters and "
+            f"log_likelihood, got {type(family).__name__}"
         )

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.contexts import GivenContexts, sum_contexts
+from mcsquared.kernels.cpu.contexts import sum_contexts
 from mcsquared.kernels.cpu.varying_groups import resample_groups, tabulate_log_rising
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import python_families, vectors, words
-from mcsquared.samplers.content.python_families import GroupOrder, is_integrated
+from mcsquared.samplers.content.python_families import (
+    GroupOrder,
+    context_statistics_by_chunk,
+    is_integrated,
+)
 from mcsquared.samplers.content.shares import as_floats
 from mcsquared.samplers.types import GroupTask, Sums
 
@@ -65,29 +69,18 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     most = max(min(TABULATED, TABLE_SIZE // base.size - 1, layout.longest), 1)
     rising = np.empty((n_slots, most + 1, n_clusters), np.float32)
     order = GroupOrder(task)
-    contexts = GivenContexts(observations.dense, observations.bags, given.contexts)
     log_rising = np.zeros(len(order.groups.chunk_start) - 1)
+    tokens = (order.groups, labels.topics, base, rising.reshape(-1))
+    scores = (given.weights.log_clusters, order.contexts)
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_rising(first, last, base, rising)
 
     def assign(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
+        out = (labels.clusters, topics, tables, log_rising)
         for part in order.parts(first, last):
-            resample_groups(
-                *part,
-                order.groups,
-                labels.topics,
-                base,
-                rising.reshape(-1),
-                given.weights.log_clusters,
-                contexts,
-                given.key,
-                labels.clusters,
-                topics,
-                tables,
-                log_rising,
-            )
+            resample_groups(*part, *tokens, *scores, given.key, *out)
         return topics, tables
 
     threads.map(n_slots, tabulate)
@@ -103,25 +96,15 @@ def sum_groups(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts, as `Sums` names them."""
     observations, labels, given, threads = task
     chunk_start, n_slots = observations.layout.chunk_start, given.slots[0]
-    n_chunks, n_statistics = len(chunk_start) - 1, int(observations.dense.stat_start[-1])
-    statistics = np.zeros((n_chunks, n_slots, n_statistics))
+    n_chunks = len(chunk_start) - 1
+    statistics = np.zeros((n_chunks, n_slots, observations.n_context_statistics))
+    contexts = (chunk_start, labels.clusters, observations.dense, observations.bags)
 
     def run(first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         groups = np.zeros(n_slots, np.int32)
         categories = np.zeros((observations.n_categories, n_slots), np.int32)
         totals = np.zeros((n_slots, len(observations.bag_families)), np.int64)
-        sum_contexts(
-            first,
-            last,
-            chunk_start,
-            labels.clusters,
-            observations.dense,
-            observations.bags,
-            groups,
-            statistics,
-            categories,
-            totals,
-        )
+        sum_contexts(first, last, *contexts, groups, statistics, categories, totals)
         return groups, categories, totals
 
     small = observations.n_groups < FEW_GROUPS
@@ -129,10 +112,6 @@ def sum_groups(task: GroupTask) -> dict[str, Any]:
     for other in others:
         for total, part in zip(found, other, strict=True):
             total += part
-    groups, categories, totals = found
-    return {
-        "groups": groups,
-        "categories": categories,
-        "totals": totals,
-        "context_statistics": statistics,
-    }
+    context_statistics_by_chunk(observations, labels.clusters, statistics)
+    sums = zip(("groups", "categories", "totals"), found, strict=True)
+    return {**dict(sums), "context_statistics": statistics}

@@ -23,17 +23,28 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.kernels.cpu.contexts import GivenContexts, draw_clusters_by_scores
+from mcsquared.kernels.cpu.contexts import (
+    ContextParameters,
+    GivenContexts,
+    draw_clusters_by_scores,
+)
 from mcsquared.kernels.cpu.vector_likelihood import VectorTokens, given_tokens
 from mcsquared.kernels.cpu.vector_tokens import Workspace, pick_topic
 from mcsquared.kernels.rng import Step, uniform
-from mcsquared.observations import PythonObservations
+from mcsquared.observations import Observations, PythonObservations
 from mcsquared.samplers.threads import SINGLE_THREAD
-from mcsquared.samplers.types import GroupTask
+from mcsquared.samplers.types import Globals, GroupTask
 
+LARGEST_NATURAL = 1e200
 MAX_LIKELIHOODS = 1 << 22  # token × topic, computed at a time: 32 MiB
 
 Floats = NDArray[np.float64]
+
+
+def integrated_families(observations: Observations) -> list[ConjugateFamily]:
+    """Return the families whose parameters are integrated out."""
+    observed = [observations.python_content, *observations.python_contexts]
+    return [each.family for each in observed if each is not None and is_integrated(each)]
 
 
 def is_integrated(observed: PythonObservations | None) -> bool:
@@ -41,27 +52,31 @@ def is_integrated(observed: PythonObservations | None) -> bool:
     return observed is not None and not observed.family.can_sample
 
 
-def log_likelihood_of_groups(
-    contexts: list[PythonObservations],
-    cluster_of_group: NDArray[np.int32],
-    n_slots: int,
-    rng: np.random.Generator,
-) -> Floats:
-    """Return Σ log F(x_j | φ_k) over the contexts that draw parameters: (n_groups, n_slots).
+def log_likelihood_of_groups(observations: Observations, given: Globals) -> Floats:
+    """Return Σ log F(x_j | φ_k) over Python contexts: (n_groups, cluster slots) or (0, 0).
 
-    0 where a context is missing, and for a group that no cluster's parameters can explain.
+    0 where a context is missing or its parameters are integrated out, and for a group that no
+    cluster's parameters can explain.
     """
-    total = np.zeros((len(cluster_of_group), n_slots))
-    for context in contexts:
-        if is_integrated(context):
-            continue
-        statistics = np.zeros((n_slots, context.family.n_stats))
-        np.add.at(statistics, cluster_of_group, context.statistics)
-        parameters = context.family.sample_parameters(statistics, rng)
-        total[context.observed] += _possible(
-            _log_likelihood(context.family, context.x, parameters, n_slots)
-        )
+    contexts, n_slots = observations.python_contexts, len(given.weights.log_clusters)
+    if not contexts:
+        return np.zeros((0, 0))
+    total = np.zeros((observations.n_groups, n_slots))
+    for context, parameters in zip(contexts, given.contexts.python, strict=True):
+        if parameters is not None:
+            found = _log_likelihood(context.family, context.x, parameters, n_slots)
+            total[context.observed] += _possible(found)
     return total
+
+
+def context_statistics_by_chunk(
+    observations: Observations, clusters: NDArray[np.int32], statistics: Floats
+) -> None:
+    """Add the statistics of Python contexts to (n_chunks, cluster slots, statistics)."""
+    chunk_start = observations.layout.chunk_start
+    for context, columns in observations.python_columns:
+        chunk = np.repeat(np.arange(len(chunk_start) - 1), np.diff(chunk_start))
+        np.add.at(statistics[:, :, columns], (chunk, clusters), context.statistics)
 
 
 def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
@@ -104,6 +119,17 @@ def _log_likelihood(
             f"{(n, n_slots)} (observations, clusters), got {found.shape}"
         )
     return found
+
+
+def checked_naturals(family: ConjugateFamily, natural: Any, n_slots: int) -> Floats:
+    """Return natural parameters, their shape checked, finite so that 0 times them is 0."""
+    found, shape = np.asarray(natural, np.float64), (n_slots, family.n_stats)
+    if found.shape != shape:
+        raise InputError(
+            f"natural_parameters of the family {type(family).__name__} must return an array of "
+            f"shape {shape} (topics, n_stats), got {found.shape}"
+        )
+    return np.clip(found, -LARGEST_NATURAL, LARGEST_NATURAL)
 
 
 def _possible(log_likelihood: Floats) -> Floats:
@@ -194,6 +220,8 @@ class GroupOrder:
     ----------
     groups : Groups
         Those of the observations, or with a chunk for each group.
+    contexts : GivenContexts
+        Contexts of groups, with the parameters or scores of this sweep.
     threads : ThreadPool
     """
 
@@ -201,7 +229,10 @@ class GroupOrder:
         observations, labels, given, threads = task
         self._cluster_of_group = labels.clusters
         self._chunk_start = observations.layout.chunk_start
-        self._scores = given.contexts.extra
+        self._scores = log_likelihood_of_groups(observations, given)
+        naturals, log_categories, _ = given.contexts
+        parameters = ContextParameters(naturals, log_categories, self._scores)
+        self.contexts = GivenContexts(observations.dense, observations.bags, parameters)
         self._slots = [
             Slots(context, labels.clusters, given.slots[0])
             for context in observations.python_contexts
@@ -248,7 +279,10 @@ def draw_clusters_by_chunk(
     """
     observations, labels, given, _ = task
     chunk_start = observations.layout.chunk_start
-    contexts = GivenContexts(observations.dense, observations.bags, given.contexts)
+    weights, position = (
+        (given.weights.log_clusters, order.contexts),
+        (given.key, observations.first_group),
+    )
 
     def assign(first: int, last: int) -> None:
         for chunk in range(first, last):
@@ -258,16 +292,8 @@ def draw_clusters_by_chunk(
             scores = score(begin, end)
             for part in order.parts(chunk, chunk + 1):
                 one, other = (order.groups.chunk_start[bound] for bound in part)
-                draw_clusters_by_scores(
-                    one,
-                    other,
-                    scores[one - begin : other - begin],
-                    given.weights.log_clusters,
-                    contexts,
-                    given.key,
-                    observations.first_group,
-                    labels.clusters,
-                )
+                rows = scores[one - begin : other - begin]
+                draw_clusters_by_scores(one, other, rows, *weights, *position, labels.clusters)
 
     order.threads.map(last_chunk - first_chunk, assign, first_chunk)
 

@@ -49,17 +49,8 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
         tokens: VectorTokens, first: int, last: int
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         topics, statistics = _empty_sums(task, last - first)
-        draw_vector_topics(
-            first,
-            last,
-            observations.groups,
-            tokens,
-            log_shares,
-            *labels,
-            topics,
-            statistics,
-            given.key,
-        )
+        out = (*labels, topics, statistics)
+        draw_vector_topics(first, last, observations.groups, tokens, log_shares, *out, given.key)
         return topics, statistics
 
     parts: list[Any] = []
@@ -78,18 +69,9 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
 
     def visit(tokens: VectorTokens, first: int, last: int) -> NDArray[np.float64]:
         topics, statistics = _empty_sums(task, last - first)
-        sweep_vector_groups(
-            first,
-            last,
-            observations.groups,
-            tokens,
-            given.weights.log_shares,
-            given.lam,
-            *labels,
-            topics,
-            statistics,
-            given.key,
-        )
+        weights = (given.weights.log_shares, given.lam)
+        out = (*labels, topics, statistics)
+        sweep_vector_groups(first, last, observations.groups, tokens, *weights, *out, given.key)
         return statistics
 
     parts: list[NDArray[np.float64]] = []

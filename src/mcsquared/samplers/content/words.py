@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.contexts import GivenContexts
 from mcsquared.kernels.cpu.lanes import N_LANES, aligned
 from mcsquared.kernels.cpu.mixtures import (
     draw_clusters_of_words,
@@ -32,37 +31,20 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw the cluster of every group, topics summed out: λ = ∞. Topics are drawn by cell later."""
     observations, labels, given, threads = task
     variates, shares = given.content, given.shares
-    layout, row_bounds = observations.layout, observations.layout.row_chunk_start
-    n_words, n_slots = len(variates), len(shares)
+    layout, rows = observations.layout, observations.layout.row_chunk_start
+    table, means = aligned(len(variates), len(shares)), np.empty(len(variates), np.float32)
+    mixtures = (variates.reshape(-1), np.ascontiguousarray(shares.T).reshape(-1), table, means)
     order = GroupOrder(task)
-    table, means = aligned(n_words, n_slots), np.empty(n_words, np.float32)
-    by_topic = np.ascontiguousarray(shares.T)
-    contexts = GivenContexts(observations.dense, observations.bags, given.contexts)
+    scores = (layout.words_of_group, table.reshape(-1), given.weights.log_clusters, order.contexts)
 
     def tabulate(first: int, last: int) -> None:
-        tabulate_log_mixtures(
-            row_bounds[first],
-            row_bounds[last],
-            variates.reshape(-1),
-            by_topic.reshape(-1),
-            table,
-            means,
-        )
+        tabulate_log_mixtures(rows[first], rows[last], *mixtures)
 
     def assign(first: int, last: int) -> None:
         for part in order.parts(first, last):
-            draw_clusters_of_words(
-                *part,
-                order.groups,
-                layout.words_of_group,
-                table.reshape(-1),
-                given.weights.log_clusters,
-                contexts,
-                given.key,
-                labels.clusters,
-            )
+            draw_clusters_of_words(*part, order.groups, *scores, given.key, labels.clusters)
 
-    threads.map(len(row_bounds) - 1, tabulate)
+    threads.map(len(rows) - 1, tabulate)
     order.threads.map(len(layout.chunk_start) - 1, assign)
     return {}
 
@@ -70,47 +52,30 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
 def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> dict[str, Any]:
     """Draw the topic of every token and count its word: λ finite."""
     observations, labels, given, threads = task
-    layout, word_bounds = observations.layout, observations.layout.word_chunk_start
+    layout, bounds = observations.layout, observations.layout.word_chunk_start
     base = as_floats(given.lam * np.exp(given.weights.log_shares))
     if words_in_topic is None:
         words_in_topic = np.empty((observations.n_words, base.shape[1]), np.int32)
+    tokens = (layout.word_start, layout.token_by_word, labels.topics)
 
     def count(first: int, last: int) -> None:
-        count_words_in_topics(
-            word_bounds[first],
-            word_bounds[last],
-            layout.word_start,
-            layout.token_by_word,
-            labels.topics,
-            words_in_topic,
-        )
+        count_words_in_topics(bounds[first], bounds[last], *tokens, words_in_topic)
 
     draw = draw_from_all_topics if base.shape[1] <= MANY_SLOTS else draw_group_topics_first
     draw(task, base)
-    threads.map(len(word_bounds) - 1, count)
+    threads.map(len(bounds) - 1, count)
     return {"words": words_in_topic}
 
 
 def draw_from_all_topics(task: GroupTask, base: Floats) -> None:
     """Draw the topic of every token, all topics weighed at once."""
     observations, labels, given, threads = task
-    layout, psi = observations.layout, given.content
-    blocks = (0,) * (base.shape[1] // N_LANES)
+    layout, blocks = observations.layout, (0,) * (base.shape[1] // N_LANES)
+    tokens = (layout.order_start, layout.order, observations.groups, observations.word)
+    weights = (base, given.content.reshape(-1), blocks)
 
     def visit(first: int, last: int) -> None:
-        sweep_tokens(
-            first,
-            last,
-            layout.order_start,
-            layout.order,
-            observations.groups,
-            observations.word,
-            base,
-            psi.reshape(-1),
-            blocks,
-            given.key,
-            *labels,
-        )
+        sweep_tokens(first, last, *tokens, *weights, given.key, *labels)
 
     threads.map(len(layout.order_start) - 1, visit)
 
@@ -118,27 +83,17 @@ def draw_from_all_topics(task: GroupTask, base: Floats) -> None:
 def draw_group_topics_first(task: GroupTask, base: Floats) -> None:
     """Draw the topic of every token, the topics of its group weighed first."""
     observations, labels, given, threads = task
-    layout, psi, by_topic = observations.layout, given.content, np.ascontiguousarray(base.T)
-    table, row_bounds = aligned(len(psi), len(base)), observations.layout.row_chunk_start
+    rows, psi = observations.layout.row_chunk_start, given.content.reshape(-1)
+    table = aligned(len(given.content), len(base))
+    by_topic = np.ascontiguousarray(base.T).reshape(-1)
+    tokens = (observations.groups, observations.word)
+    weights = (base.shape[1], base.reshape(-1), psi, table)
 
     def tabulate(first: int, last: int) -> None:
-        tabulate_mixtures(
-            row_bounds[first], row_bounds[last], psi.reshape(-1), by_topic.reshape(-1), table
-        )
+        tabulate_mixtures(rows[first], rows[last], psi, by_topic, table)
 
     def visit(first: int, last: int) -> None:
-        sweep_tokens_by_group_topics(
-            first,
-            last,
-            observations.groups,
-            observations.word,
-            base.shape[1],
-            base.reshape(-1),
-            psi.reshape(-1),
-            table,
-            given.key,
-            *labels,
-        )
+        sweep_tokens_by_group_topics(first, last, *tokens, *weights, given.key, *labels)
 
-    threads.map(len(row_bounds) - 1, tabulate)
-    threads.map(len(layout.chunk_start) - 1, visit)
+    threads.map(len(rows) - 1, tabulate)
+    threads.map(len(observations.layout.chunk_start) - 1, visit)

@@ -17,7 +17,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.groups import content_of
-from mcsquared.samplers.content.python_families import is_integrated
+from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.globals import begin_content
 from mcsquared.samplers.steps.weights import draw_shares
@@ -35,7 +35,7 @@ def groups_to_start_with(
     """Return the groups of a large corpus that a chain starts with; None: all of them."""
     sampled, n_groups, n_tokens = observations.sampled, observations.n_groups, observations.n_tokens
     few = n_tokens <= MAX_TOKENS and n_groups <= MAX_GROUPS
-    if sampled is None and (few or is_integrated(observations.python_content)):
+    if sampled is None and (few or integrated_families(observations)):
         return None
     known = np.arange(n_groups) if sampled is None else sampled
     most = min(SAMPLED_GROUPS, math.ceil(n_groups * MAX_TOKENS / max(n_tokens, 1)), len(known))
@@ -77,20 +77,10 @@ class StartExtension:
 
     def _draw_topics(self, shard: Observations, labels: Labels, threads: ThreadPool) -> None:
         bounds, given = shard.layout.chunk_start, self._given
+        tokens = (shard.group_start, shard.word, labels.clusters, given.shares, given.content)
+        numbers = (given.key, int(Step.FIRST_TOPICS), shard.first_token)
 
         def draw(first: int, last: int) -> None:
-            draw_first_topics(
-                bounds[first],
-                bounds[last],
-                shard.group_start,
-                shard.word,
-                labels.clusters,
-                given.shares,
-                given.content,
-                given.key,
-                int(Step.FIRST_TOPICS),
-                shard.first_token,
-                labels.topics,
-            )
+            draw_first_topics(bounds[first], bounds[last], *tokens, *numbers, labels.topics)
 
         threads.map(len(bounds) - 1, draw)

@@ -199,15 +199,7 @@ def topics_of_seeds(
         weights[:, : len(chosen)] /= weights[:, : len(chosen)].sum(axis=0)
     weights *= len(weights)  # most are near 1 then, far from underflow
     topics = np.zeros(observations.n_tokens, np.int32)
-    draw_topics_by_word(
-        0,
-        observations.n_words,
-        weights.shape[1],
-        layout.word_start,
-        layout.token_by_word,
-        weights.astype(np.float32).reshape(-1),
-        key,
-        int(Step.TOPICS),
-        topics,
-    )
+    tokens = (layout.word_start, layout.token_by_word, weights.astype(np.float32).reshape(-1))
+    size, step = weights.shape, int(Step.TOPICS)
+    draw_topics_by_word(0, size[0], size[1], *tokens, key, step, topics)
     return topics

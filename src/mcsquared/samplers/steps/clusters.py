@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mcsquared.kernels.cpu.clusters import ClusterCounts, resample_clusters
-from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
-from mcsquared.observations import Observations
+from mcsquared.kernels.cpu.contexts import ContextCounts
 from mcsquared.samplers.content.python_families import Slots
 from mcsquared.samplers.types import Sweep
-from mcsquared.state import State, context_counts
+from mcsquared.state import sum_contexts
 
 NO_SCORES = np.zeros(0)
 
@@ -21,7 +20,7 @@ def resample_clusters_in_turn(sweep: Sweep) -> None:
     slots = [Slots(c, state.cluster_of_group, n_slots) for c in observations.python_contexts]
     first = 0
     while True:
-        contexts = _sum_contexts(state, observations)
+        contexts = sum_contexts(state.counts, state.cluster_of_group, observations)
         first = _draw_from(first, sweep, slots, contexts)
         if first == observations.n_groups:
             break
@@ -29,20 +28,7 @@ def resample_clusters_in_turn(sweep: Sweep) -> None:
         for context in slots:
             context.grow(len(state.counts.groups_in_cluster))
     # Recomputed from scratch: rounding errors of removals must not accumulate over sweeps.
-    _sum_contexts(state, observations)
-
-
-def _sum_contexts(state: State, observations: Observations) -> ContextCounts:
-    """Sum the contexts of every cluster from scratch; return them as the kernel reads them."""
-    contexts = context_counts(state.counts, observations)
-    rebuild_contexts(
-        state.cluster_of_group,
-        state.counts.groups_in_cluster,
-        observations.dense,
-        observations.bags,
-        contexts,
-    )
-    return contexts
+    sum_contexts(state.counts, state.cluster_of_group, observations)
 
 
 def _draw_from(first: int, sweep: Sweep, slots: list[Slots], contexts: ContextCounts) -> int:
@@ -63,26 +49,13 @@ def _draw_from(first: int, sweep: Sweep, slots: list[Slots], contexts: ContextCo
 def _draw(first: int, last: int, scores: np.ndarray, sweep: Sweep, contexts: ContextCounts) -> int:
     """Draw the clusters of groups ``first:last``; return where slots ran out, or ``last``."""
     state, observations, bound = sweep.state, sweep.observations, sweep.bounds.clusters
-    counts = state.counts
-    return resample_clusters(
-        first,
-        last,
-        observations.group_start,
-        state.topic_of_token,
-        state.alpha,
-        state.v,
-        -1 if bound is None else bound,
-        state.topic_weights,
-        state.cluster_of_group,
-        ClusterCounts(
-            groups=counts.groups_in_cluster,
-            tokens=counts.tokens_in_cluster,
-            topics=counts.topics_in_cluster,
-            table=np.full(counts.topics_in_cluster.shape, np.nan),
-        ),
-        observations.dense,
-        observations.bags,
-        contexts,
-        scores,
-        sweep.key,
+    tokens = (observations.group_start, state.topic_of_token)
+    prior = (state.alpha, state.v, -1 if bound is None else bound, state.topic_weights)
+    counts = ClusterCounts(
+        groups=state.counts.groups_in_cluster,
+        tokens=state.counts.tokens_in_cluster,
+        topics=state.counts.topics_in_cluster,
+        table=np.full(state.counts.topics_in_cluster.shape, np.nan),
     )
+    given = (observations.dense, observations.bags, contexts, scores, sweep.key)
+    return resample_clusters(first, last, *tokens, *prior, state.cluster_of_group, counts, *given)

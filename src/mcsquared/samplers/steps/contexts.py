@@ -4,40 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.contexts import ContextParameters, sum_exponentials
+from mcsquared.kernels.cpu.contexts import sum_exponentials
 from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows
 from mcsquared.kernels.rng import Step
-from mcsquared.observations import Observations
-from mcsquared.samplers.content.python_families import log_likelihood_of_groups
-from mcsquared.samplers.types import Sweep
-from mcsquared.state import State
+from mcsquared.samplers.types import DrawnContexts, Sweep
 
 ROWS_OF_CHUNK = 8 * ROWS  # categories per chunk; sums are by chunk
 FEW_CELLS = 20_000
 SMALLEST_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
 
 
-def draw_contexts(sweep: Sweep) -> ContextParameters:
+def draw_contexts(sweep: Sweep) -> DrawnContexts:
     """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior."""
-    naturals, extra = draw_dense(sweep)
-    return ContextParameters(naturals, _log_categories(sweep), extra)
+    naturals, python = draw_dense(sweep)
+    return DrawnContexts(naturals, _log_categories(sweep), python)
 
 
-def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw φ_k of all contexts but bags: ``naturals`` and ``extra`` of the parameters."""
-    state, observations = sweep.state, sweep.observations
-    rng = sweep.key.generator(Step.CONTEXTS)
-    statistics, start = state.counts.context_statistics, observations.dense.stat_start
-    naturals = np.zeros((int(start[-1]), len(statistics)))
-    for c, family in enumerate(observations.dense_families):
-        columns = slice(start[c], start[c + 1])
-        parameters = family.sample_parameters(statistics[:, columns], rng)
-        naturals[columns] = family.natural_parameters(parameters).T
-    return naturals, _extra(state, observations, rng)
+def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
+    """Draw φ_k of all contexts but bags: ``naturals`` and ``python`` of the parameters."""
+    observations, rng = sweep.observations, sweep.key.generator(Step.CONTEXTS)
+    statistics = sweep.state.counts.context_statistics
+    naturals = np.zeros((int(observations.dense.stat_start[-1]), len(statistics)))
+    python: list[Any] = []
+    for family, columns in observations.context_columns:
+        parameters: Any = None
+        if family.can_sample:
+            parameters = family.sample_parameters(statistics[:, columns].copy(), rng)
+        if family.kernel is None:
+            python.append(parameters)
+        else:
+            naturals[columns] = family.natural_parameters(parameters).T
+    return naturals, python
 
 
 def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
@@ -60,18 +62,10 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
         for bag, part in _chunks_of_bags(first_chunk, first, last):
             rows = slice(first_row[bag], first_row[bag + 1])
             of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
-            draw_gamma_rows(
-                part.start * ROWS_OF_CHUNK,
-                min(part.stop * ROWS_OF_CHUNK, sizes[bag]),
-                counts.shape[1],
-                counts[rows].reshape(-1),
-                float(shapes[bag]),
-                int(Step.CATEGORIES),
-                key,
-                True,
-                logs[rows].reshape(-1),
-                first_number[bag] * ROWS,
-            )
+            cells = (part.start * ROWS_OF_CHUNK, min(part.stop * ROWS_OF_CHUNK, sizes[bag]))
+            given = (counts.shape[1], counts[rows].reshape(-1), float(shapes[bag]))
+            out = (logs[rows].reshape(-1), first_number[bag] * ROWS)
+            draw_gamma_rows(*cells, *given, int(Step.CATEGORIES), key, True, *out)
             sums = (largest[of_bag], total[of_bag])
             sum_exponentials(part.start, part.stop, ROWS_OF_CHUNK, logs[rows], *sums)
 
@@ -97,13 +91,3 @@ def _chunks_of_bags(start: list[int], first: int, last: int) -> Iterator[tuple[i
     for bag, (begin, end) in enumerate(pairwise(start)):
         if max(first, begin) < min(last, end):
             yield bag, range(max(first, begin) - begin, min(last, end) - begin)
-
-
-def _extra(
-    state: State, observations: Observations, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Return log F(x_j | φ_k) of Python families: (n_groups, cluster slots) or (0, 0)."""
-    contexts, n_slots = observations.python_contexts, len(state.counts.groups_in_cluster)
-    if not contexts:
-        return np.zeros((0, 0))
-    return log_likelihood_of_groups(contexts, state.cluster_of_group, n_slots, rng)

@@ -46,24 +46,15 @@ def draw_cell_topics(sweep: Sweep) -> None:
         return
     variates, shares = given.content, given.shares
     layout, words = sweep.observations.layout, state.counts.words_in_topic
-    bounds, at_once = layout.word_chunk_start, blocks_at_once(shares.shape[1])
+    bounds, n_slots = layout.word_chunk_start, shares.shape[1]
+    at_once = blocks_at_once(n_slots)
+    cells_of_word = (cells.entries, layout.word_start, cells.cluster_of_column)
+    weights = (shares.reshape(-1), variates.reshape(-1), given.key)
 
     def draw(first: int, last: int) -> NDArray[np.int32]:
         topics = np.zeros(shares.shape, np.int32)
-        draw_cells(
-            bounds[first],
-            bounds[last],
-            shares.shape[1],
-            at_once,
-            cells.entries,
-            layout.word_start,
-            cells.cluster_of_column,
-            shares.reshape(-1),
-            variates.reshape(-1),
-            given.key,
-            topics.reshape(-1),
-            words.reshape(-1),
-        )
+        part, out = (bounds[first], bounds[last]), (topics.reshape(-1), words.reshape(-1))
+        draw_cells(*part, n_slots, at_once, *cells_of_word, *weights, *out)
         return topics
 
     topics = sum(sweep.backend.threads.map(len(bounds) - 1, draw))

@@ -176,15 +176,9 @@ def _log_root(weights: Floats, log_unused: float, eta: float) -> float:
 
 
 def _log_contexts(state: State, observations: Observations, occupied: np.ndarray) -> float:
-    counts, total = state.counts, 0.0
-    start = observations.dense.stat_start
-    for c, family in enumerate(observations.dense_families):
-        statistics = counts.context_statistics[occupied, start[c] : start[c + 1]]
-        total += float(family.log_marginal(statistics).sum())
-    for generic in observations.python_contexts:
-        statistics = np.zeros((len(occupied), generic.family.n_stats))
-        np.add.at(statistics, state.cluster_of_group, generic.statistics)
-        total += float(generic.family.log_marginal(statistics[occupied]).sum())
+    statistics, total = state.counts.context_statistics, 0.0
+    for family, columns in observations.context_columns:
+        total += float(family.log_marginal(statistics[occupied, columns]).sum())
     return total
 
 

@@ -33,20 +33,11 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Floats, NDArray[np.float64]]]:
     bounds = sweep.observations.layout.row_chunk_start
     beta = float(sweep.priors.content.concentration)  # type: ignore[attr-defined]
     variates, n_slots = aligned(*words.shape), words.shape[1]
-    sums_of_chunk = np.zeros((len(bounds) - 1, n_slots))
+    sums_of_chunk, counts = np.zeros((len(bounds) - 1, n_slots)), words.reshape(-1)
 
     def draw(first: int, last: int) -> None:
-        draw_gamma_rows(
-            bounds[first],
-            bounds[last],
-            n_slots,
-            words.reshape(-1),
-            beta,
-            int(Step.CONTENT),
-            key,
-            False,
-            variates.reshape(-1),
-        )
+        rows = (bounds[first], bounds[last], n_slots)
+        draw_gamma_rows(*rows, counts, beta, int(Step.CONTENT), key, False, variates.reshape(-1))
         add_columns(first, last, bounds, variates, sums_of_chunk)
 
     finish_drawing = sweep.threads.begin(len(bounds) - 1, draw)
@@ -78,11 +69,8 @@ def draw_small_topics(
     """Redraw, in logs and from the same numbers, topics whose variates are too small for floats."""
     for m in np.flatnonzero(sums < SMALL_SUM):
         cells = np.arange(len(words), dtype=np.int64) * words.shape[1] + m
-        logs = np.array(
-            [
-                log_gamma_of_cell(cell, n, beta, int(Step.CONTENT), key)
-                for cell, n in zip(cells, words[:, m], strict=True)
-            ]
-        )
+        pairs = zip(cells, words[:, m], strict=True)
+        step = int(Step.CONTENT)
+        logs = np.array([log_gamma_of_cell(cell, n, beta, step, key) for cell, n in pairs])
         variates[:, m] = np.exp(logs - logsumexp(logs))
         sums[m] = 1.0

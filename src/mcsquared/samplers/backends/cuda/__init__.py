@@ -14,7 +14,7 @@ from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.base import Backend
-from mcsquared.samplers.content.python_families import is_integrated
+from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.threads import ThreadPool
 
 __all__ = ["cuda_backend", "missing_gpu"]
@@ -45,15 +45,19 @@ def check_device(observations: Observations) -> None:
     reason = missing_gpu()
     if reason is not None:
         raise InputError(f"device 'cuda' requires a GPU: {reason}")
-    if observations.python_content is not None:
-        name = type(observations.content_family).__name__
+    check_families(observations)
+
+
+def check_families(observations: Observations) -> None:
+    """Raise an error for families that cannot be used on a GPU."""
+    content = observations.python_content
+    if content is not None and not content.family.has_natural_parameters:
         raise InputError(
-            "device 'cuda' requires a content family with kernels, got the Python family "
-            f"{name}; use device='cpu'"
+            "device 'cuda' requires a content family with natural_parameters, got "
+            f"{type(content.family).__name__}; use device='cpu'"
         )
-    for context in observations.python_contexts:
-        if is_integrated(context):
-            raise InputError(
-                "device 'cuda' requires context families with sample_parameters, got "
-                f"{type(context.family).__name__}; use device='cpu'"
-            )
+    for family in integrated_families(observations):
+        raise InputError(
+            "device 'cuda' requires families with sample_parameters and log_likelihood, got "
+            f"{type(family).__name__}; use device='cpu'"
+        )

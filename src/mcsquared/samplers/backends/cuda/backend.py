@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.contexts import ContextParameters
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
 from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
@@ -30,12 +29,13 @@ from mcsquared.samplers.backends.cuda.buffers import Buffers, resized
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
+from mcsquared.samplers.content.python_families import log_likelihood_of_groups
 from mcsquared.samplers.content.shares import SMALLEST_SHARE
 from mcsquared.samplers.steps.contexts import SMALLEST_SHAPE, draw_dense
 from mcsquared.samplers.steps.log_joint import N_KNOWN, log_without_probabilities
 from mcsquared.samplers.steps.weights import draw_log_cluster_weights, topic_weights_with_tail
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Key, Labels, Sums, Sweep, Weights
+from mcsquared.samplers.types import DrawnContexts, Globals, Key, Labels, Sums, Sweep, Weights
 from mcsquared.state import State
 
 CATEGORIES = int(Step.CATEGORIES)
@@ -136,10 +136,8 @@ class CudaBackend(Backend):
         self._tabulate_base(state.lam)
         log_categories = self._draw_categories(key)
         log_clusters = draw_log_cluster_weights(sweep)
-        if self.observations.python_contexts:
-            self.save_labels(state, clusters_only=True)
-        naturals, extra = draw_dense(sweep)
-        contexts = ContextParameters(naturals, log_categories, extra)
+        naturals, python = draw_dense(sweep)
+        contexts = DrawnContexts(naturals, log_categories, python)
         return Globals(key, state.lam, Weights(topics, log_clusters, log_shares), contexts, None)
 
     def _resize(self, state: State) -> None:
@@ -192,6 +190,7 @@ class CudaBackend(Backend):
 
     def _sweep(self, given: Globals) -> None:
         """Draw topics and clusters of all groups, shard by shard, and sum them on the GPU."""
+        self._scores = log_likelihood_of_groups(self.observations, given)
         fill_zeros(self.categories)
         self.buffers.clear()
         self.content.clear()
@@ -200,7 +199,7 @@ class CudaBackend(Backend):
             self._sweep_varying_groups(given)
         else:
             for shard, labels in self._shards():
-                contexts = self._contexts_of(shard, given)
+                contexts = self._contexts_of(shard)
                 self.content.draw_clusters(shard, contexts, labels, given.key)
         self.content.finish_sums()
 
@@ -213,7 +212,7 @@ class CudaBackend(Backend):
             self.content.draw_topics(shard, (clusters, topics), given.lam, given.key)
             before = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_clusters)
             tokens = (shard.arrays.group_start, topics)
-            contexts = (buffers.log_clusters, *self._contexts_of(shard, given))
+            contexts = (buffers.log_clusters, *self._contexts_of(shard))
             scores = self._of_shard(buffers.log_rising_of_group, shard)
             out = (clusters, device["topics"], device["tables"], scores)
             resample(*before, *tokens, *rising, *contexts, *given.key, *out)
@@ -235,12 +234,11 @@ class CudaBackend(Backend):
         """Return the part of an array over groups that belongs to a shard."""
         return array if self.corpus.is_resident else array[shard.groups]
 
-    def _contexts_of(self, shard: Shard, given: Globals) -> tuple[Any, ...]:
+    def _contexts_of(self, shard: Shard) -> tuple[Any, ...]:
         """Return the contexts of a shard with the parameters they are scored by."""
-        buffers, arrays, extra = self.buffers, shard.arrays, given.contexts.extra
-        scores = buffers.no_scores
-        if len(extra):
-            scores = copy_to_device(extra[shard.groups])
+        buffers, arrays, scores = self.buffers, shard.arrays, self.buffers.no_scores
+        if len(self._scores):
+            scores = copy_to_device(self._scores[shard.groups])
         bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
         return (arrays.statistics, *bags, buffers.naturals, buffers.log_categories, scores)
 
@@ -257,12 +255,24 @@ class CudaBackend(Backend):
         found: dict[str, Any] = {
             "groups": host["groups"],
             "totals": host["totals"],
-            "context_statistics": (host["statistics"] / self.corpus.scales)[None],
+            "context_statistics": self._context_statistics()[None],
             "topics": host["topics"],
             "tables": host["tables"] if varies else None,
             "log_rising": host["log_rising"] if varies else None,
         }
         return Sums(**found | self.content.host_sums(all_of_them))
+
+    def _context_statistics(self) -> NDArray[np.float64]:
+        """Return the statistics of contexts; those of Python families are summed on the host."""
+        dense = self.buffers.host["statistics"] / self.corpus.scales
+        if not self.observations.python_contexts:
+            return dense
+        statistics = np.zeros((len(dense), self.observations.n_context_statistics))
+        statistics[:, : dense.shape[1]] = dense
+        clusters = copy_to_host(self.clusters)
+        for context, columns in self.observations.python_columns:
+            np.add.at(statistics[:, columns], clusters, context.statistics)
+        return statistics
 
     def log_shares(self, given: Globals) -> NDArray[np.float64]:
         """Return log τ, which was copied with the sums."""

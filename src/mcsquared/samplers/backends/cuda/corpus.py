@@ -62,6 +62,8 @@ class DeviceCorpus:
 
     Attributes
     ----------
+    values : float64 (n_tokens, width)
+        Content other than words: coordinates, or the statistics of a Python family.
     keeps_topics : bool
         Whether every token has a topic: for words if λ is finite, for vectors always.
     is_resident : bool
@@ -79,6 +81,8 @@ class DeviceCorpus:
         self, observations: Observations, varies: bool, max_bytes: int | None = None
     ) -> None:
         self.observations, self.varies = observations, varies
+        content = observations.python_content
+        self.values = observations.values if content is None else content.statistics
         self.keeps_topics = varies or not observations.n_words
         self.statistics = statistics_of_groups(observations)
         largest = np.abs(self.statistics).max(axis=0, initial=0.0)
@@ -151,7 +155,7 @@ class DeviceCorpus:
             return arrays | {
                 "order": np.concatenate([np.zeros(0, np.int64), *orders]),
                 "chunk_start": np.clip(bounds, start[0], start[-1]) - start[0],
-                "values": observations.values[tokens].reshape(-1),
+                "values": self.values[tokens].reshape(-1),
             }
         if self.varies:
             words = observations.word[tokens].astype(np.int32)
@@ -196,7 +200,7 @@ class DeviceCorpus:
         of_group = 24 + 8 * self.statistics.shape[1] + 8 * len(observations.bag_families)
         tokens, of_token = np.diff(observations.group_start), 8
         if not observations.n_words:
-            of_token = 8 + 8 * observations.values.shape[1]
+            of_token = 8 + 8 * self.values.shape[1]
         elif not self.varies:
             tokens = np.diff(observations.layout.words_of_group.start)
         n_bytes = of_group + 8 * bags + of_token * tokens

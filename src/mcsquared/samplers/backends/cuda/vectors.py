@@ -25,6 +25,7 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes
 from mcsquared.samplers.backends.cuda.content import DeviceContent
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
+from mcsquared.samplers.content.python_families import checked_naturals
 from mcsquared.samplers.steps.globals import draw_parameters
 from mcsquared.samplers.types import Globals, Key, Sweep
 from mcsquared.state import State
@@ -35,8 +36,10 @@ class DeviceVectors(DeviceContent):
 
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
         super().__init__(observations, priors, corpus)
-        self.width = observations.values.shape[1]
+        self.width = corpus.values.shape[1]
         factors = factors_of(observations.content_kind, self.width)
+        if observations.python_content is not None:  # the values are the statistics
+            factors = np.array([range(self.width), [-1] * self.width], np.int32)
         self.n_statistics = factors.shape[1]
         self.factors = copy_to_device(factors)
         self.token_in_order = empty(corpus.max_tokens, np.int32)
@@ -65,9 +68,11 @@ class DeviceVectors(DeviceContent):
         self._load_parameters(draw_parameters(sweep))
 
     def _load_parameters(self, parameters: Any) -> None:
-        observations = self.observations
-        natural = observations.content_family.natural_parameters(parameters)
-        tokens = natural_tokens(observations.content_kind, observations.values, natural)
+        family = self.observations.content_family
+        natural = family.natural_parameters(parameters)
+        if family.kernel is None:
+            natural = checked_naturals(family, natural, self.buffers.n_topics)
+        tokens = natural_tokens(self.observations.content_kind, self.corpus.values, natural)
         copy_to_device(tokens.natural.reshape(-1), self.natural)
 
     def prepare(self) -> None:
