@@ -263,7 +263,7 @@ def test_what_a_callback_raises_comes_out_and_ends_every_chain(corpus, n_jobs, c
             raise TroubleError("here")
 
     began, before = time.monotonic(), threading.active_count()
-    # Side by side, the chain without trouble would go on for minutes if nobody stopped it.
+    # In parallel, the other chain would run for minutes if it were not stopped.
     n_sweeps = 14 if n_jobs == 1 else 10**6
     with pytest.raises(TroubleError, match="here"):
         model(n_chains=2, n_jobs=n_jobs, n_sweeps=n_sweeps, callbacks=[fail]).fit(corpus)

@@ -321,7 +321,7 @@ def genuine(tmp_path_factory):
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_forged_checkpoint_is_refused_or_sound(tmp_path, genuine, name, sampling, data):
-    """Forged: changed and given the right digest again. Sound: a sweep can go on from it."""
+    """Forged: changed, with a recomputed digest. Sound: a sweep can continue from it."""
     tensors, meta = read_file(genuine(name, sampling), "checkpoint")
     if data.draw(st.booleans()):
         name = data.draw(st.sampled_from(sorted(tensors)))

@@ -130,7 +130,7 @@ def test_topics_that_differ_in_time_alone_are_told_apart():
     assert shares[:40][:, early].sum(axis=1).min() > 0.9
     assert shares[40:][:, ~early].sum(axis=1).min() > 0.9
     large = shares.mean(axis=0) > 0.05
-    # Their words are the same: nothing but the times can have told them apart.
+    # Their words are the same: only the times distinguish them.
     assert 0.5 * np.abs(model.components_[large] - 1 / 8).sum(axis=1).max() < 0.15
     without = HDP(**SHORT).fit(corpus).transform(corpus)
     assert 0.5 * np.abs(without[:40].mean(axis=0) - without[40:].mean(axis=0)).sum() < 0.1

@@ -55,7 +55,7 @@ def test_every_public_name_has_a_docstring():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_are_true(name):
-    # A method's examples go on from those of its class, which saves a fit for each. Those of a
+    # A method's examples continue those of its class, which saves a fit for each. Those of a
     # class that is not public are run by each class that inherits them.
     item = NAMES[name]
     own = examples(item, name)

@@ -96,7 +96,7 @@ def test_word_scores_are_those_of_a_product_in_doubles(n_clusters, n_entries):
 
 
 class Contexts:
-    """A Gaussian and a Poisson context, two bags, and scores from elsewhere; some are missing."""
+    """A Gaussian and a Poisson context, two bags, and additional scores; some are missing."""
 
     def __init__(self, n_clusters=16):
         rng = np.random.default_rng(3)

@@ -120,7 +120,7 @@ def topic_conditional(
 
 
 def sweep(state: PlainState, data: PlainData, seed: int, chain: int) -> None:
-    """Draw every z_j, then every l_ji. Tables and concentrations are drawn elsewhere."""
+    """Draw every z_j, then every l_ji. Tables and concentrations are not drawn."""
     state.sweep += 1
     for j in range(len(state.cluster_of_group)):
         choices, log_weights = cluster_conditional(j, state, data)

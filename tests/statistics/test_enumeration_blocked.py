@@ -137,7 +137,7 @@ def tokens_for_tables(draw_tables):
 
 
 def one_empty_slot(open_slots):
-    """A truncation with room for one new cluster and one new topic."""
+    """A truncation with slots for one new cluster and one new topic."""
 
     def first(occupied, bound):
         return open_slots(occupied, bound)[:1]
