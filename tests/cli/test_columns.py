@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcsquared.cli.columns import ContextOption, parse_contexts
+from mcsquared.cli.reading import ContextOption, parse_contexts
 from mcsquared.errors import InputError
 
 

@@ -81,12 +81,12 @@ def test_the_vocabulary_of_a_model_is_kept():
         (
             Corpus(COUNTS),
             "vectors",
-            r"the corpus must hold vectors \(content='vectors'\), got counts of words",
+            r"content must hold vectors \(content='vectors'\), got counts",
         ),
         (
             Corpus(COUNTS.astype(float)),
             "counts",
-            r"the corpus must hold counts \(content='counts'\), got vectors",
+            r"content must hold counts \(content='counts'\), got vectors",
         ),
         (Corpus(COUNTS), "words", "content must be 'auto', 'counts' or 'vectors', got 'words'"),
         (["one two"], "vectors", r"X must hold vectors \(content='vectors'\), got texts"),

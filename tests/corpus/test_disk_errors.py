@@ -251,7 +251,7 @@ def test_a_damaged_file_is_refused_by_name(damage, tmp_path, scratch):
 def test_without_pyarrow_the_sentence_names_it(tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("pyarrow")]:
         monkeypatch.setitem(sys.modules, name, None)
-    for name in ("mapping", "parquet", "arrow"):
+    for name in ("parquet", "arrow"):
         monkeypatch.delitem(sys.modules, f"mcsquared.corpus.sources.{name}")
     with pytest.raises(mc2.InputError, match="needs pyarrow: pip install pyarrow"):
         mc2.ParquetFolder(tmp_path).open()

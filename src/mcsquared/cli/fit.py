@@ -11,9 +11,8 @@ from pathlib import Path
 import typer
 
 from mcsquared.callbacks import StopWhenFlat
-from mcsquared.cli.columns import parse_contexts
 from mcsquared.cli.guard import INTERRUPTED, check_output, complain
-from mcsquared.cli.reading import FileOptions, read_for_fit, remember_reading
+from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, remember_reading
 from mcsquared.corpus import Corpus, ParquetFolder
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mcsquared.corpus.columns.missing import is_missing
-from mcsquared.corpus.content import Vectors, Words
+from mcsquared.corpus.columns.values import is_missing
+from mcsquared.corpus.content import Words
 from mcsquared.corpus.corpus import Corpus
 from mcsquared.corpus.folder import ParquetFolder
 from mcsquared.corpus.rows import check_same_order
@@ -38,7 +38,7 @@ def as_corpus(
     Corpus(2 groups, 3 tokens, 3 words, contexts: year)
     """
     if isinstance(X, Corpus):
-        _check_kind(X.content, content)
+        content_from(X.content, content)
         return X if contexts is None else X.with_contexts(contexts)
     if isinstance(X, ParquetFolder):
         raise InputError(f"X must be a corpus in memory, got {X!r}: use Corpus.read")
@@ -65,15 +65,6 @@ def as_corpus(
             )
         found = content_from(found.counts, vocabulary=vocabulary)
     return Corpus(found, contexts)
-
-
-def _check_kind(found: Words | Vectors, content: str) -> None:
-    if content == "counts" and isinstance(found, Vectors):
-        raise InputError("the corpus must hold counts (content='counts'), got vectors")
-    if content == "vectors" and isinstance(found, Words):
-        raise InputError("the corpus must hold vectors (content='vectors'), got counts of words")
-    if content not in ("auto", "counts", "vectors"):
-        raise InputError(f"content must be 'auto', 'counts' or 'vectors', got {content!r}")
 
 
 def _is_empty_lists(X: Any) -> bool:

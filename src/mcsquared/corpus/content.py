@@ -1,6 +1,6 @@
 """The content of groups: counts of words, or vectors."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +95,9 @@ class Vectors:
     start: NDArray[np.int64]
     values: NDArray[np.float64]
 
+    n_words = 0
+    vocabulary = word_frequency = document_frequency = None
+
     @property
     def n_groups(self) -> int:
         """Number of groups."""
@@ -125,12 +128,7 @@ class Vectors:
 def words_from_counts(matrix: Any, vocabulary: Iterable[str] | None = None) -> Words:
     """Return `Words` from a sparse or dense matrix of integers >= 0."""
     counts = count_matrix(matrix, "content")
-    if counts.shape[0] == 0:
-        raise InputError("content must have at least one group (row), got none")
-    if counts.shape[1] == 0:
-        raise InputError(
-            f"content has 0 feature(s) (shape={counts.shape}) while a minimum of 1 is required."
-        )
+    check_shape(counts.shape)
     return Words(counts, _vocabulary(vocabulary, counts.shape[1]))
 
 
@@ -181,8 +179,13 @@ def names_array(names: Any, size: int, argument: str, what: str) -> NDArray[np.o
     listed = [name if isinstance(name, str) else str(name) for name in names]
     if len(listed) != size:
         raise InputError(f"{argument} must have one name per {what} ({size}), got {len(listed)}")
-    array = np.empty(size, dtype=object)
-    array[:] = listed
+    return object_array(listed)
+
+
+def object_array(items: Sequence[Any]) -> NDArray[np.object_]:
+    """Return a 1-D array of objects, also of sequences."""
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
     return array
 
 
@@ -223,6 +226,16 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
 
 def _too_many(argument: str, count: float) -> InputError:
     return InputError(f"{argument} must hold counts <= {LARGEST_COUNT}, got {count:.0f}")
+
+
+def check_shape(shape: tuple[int, ...]) -> None:
+    """Raise `InputError` where a matrix has no rows or no columns."""
+    if shape[0] == 0:
+        raise InputError("content must have at least one group (row), got none")
+    if shape[1] == 0:
+        raise InputError(
+            f"content has 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        )
 
 
 def check_numeric(dtype: np.dtype[Any], argument: str = "content") -> None:

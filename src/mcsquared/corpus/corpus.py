@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.convert import aligned_content, aligned_contexts
 from mcsquared.corpus.content import Vectors, Words, names_array
-from mcsquared.corpus.fingerprint import fingerprint
 from mcsquared.corpus.rows import check_same_order, random_test_mask, row_index
 from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.frames import (
+    annotated_parts,
     context_columns,
     contexts_from,
     frame_content,
@@ -24,6 +24,7 @@ from mcsquared.corpus.sources.frames import (
     table_of,
 )
 from mcsquared.corpus.sources.texts import CountedWords, count_texts, count_tokens
+from mcsquared.corpus.summary import fingerprint, size_line, summary_html
 from mcsquared.errors import InputError
 
 _logger = logging.getLogger("mcsquared")
@@ -276,8 +277,6 @@ class Corpus:
         >>> mc2.Corpus.from_anndata(cells, contexts="age")
         Corpus(2 groups, 6 tokens, 3 words, contexts: age)
         """
-        from mcsquared.corpus.sources.anndata import annotated_parts
-
         found, table, group_names = annotated_parts(data, contexts, layer, content)
         columns = context_columns(table, list(table.columns), bags, found.n_groups)
         return cls(found, columns, group_names)
@@ -295,22 +294,22 @@ class Corpus:
     @property
     def n_words(self) -> int:
         """Number of different words; 0 where the content is vectors."""
-        return self.content.n_words if isinstance(self.content, Words) else 0
+        return self.content.n_words
 
     @property
     def vocabulary(self) -> NDArray[np.object_] | None:
         """The words; None where the content is vectors."""
-        return self.content.vocabulary if isinstance(self.content, Words) else None
+        return self.content.vocabulary
 
     @property
     def word_frequency(self) -> NDArray[np.int64] | None:
         """Number of occurrences of each word, int64 (n_words,); None for vector content."""
-        return self.content.word_frequency if isinstance(self.content, Words) else None
+        return self.content.word_frequency
 
     @property
     def document_frequency(self) -> NDArray[np.int64] | None:
         """In how many groups each word occurs, int64 (n_words,); None for vectors."""
-        return self.content.document_frequency if isinstance(self.content, Words) else None
+        return self.content.document_frequency
 
     @property
     def tokens_per_group(self) -> NDArray[np.int64]:
@@ -321,17 +320,10 @@ class Corpus:
         return self.n_groups
 
     def __repr__(self) -> str:
-        return f"Corpus({self._content_line()}, contexts: {', '.join(self.contexts) or 'none'})"
+        return f"Corpus({size_line(self)}, contexts: {', '.join(self.contexts) or 'none'})"
 
     def _repr_html_(self) -> str:
-        from mcsquared.corpus.summary import summary_html
-
         return summary_html(self)
-
-    def _content_line(self) -> str:
-        if isinstance(self.content, Words):
-            return f"{self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words"
-        return f"{self.n_groups} groups, {self.n_tokens} vectors of width {self.content.width}"
 
     def describe(self) -> str:
         """Return a line on the content and one on each context: kind, family, what is observed.
@@ -342,7 +334,7 @@ class Corpus:
         2 groups, 6 tokens, 3 words
         year: number, family gaussian, 1 of 2 observed, 1990 to 1990
         """
-        lines = [self._content_line(), *(column.describe() for column in self.contexts.values())]
+        lines = [size_line(self), *(column.describe() for column in self.contexts.values())]
         of_columns = _column_notes(self.contexts)
         return "\n".join([*lines, *(note for note in self.notes if note not in of_columns)])
 

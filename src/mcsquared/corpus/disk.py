@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from mcsquared.corpus.buffers import RowsBuffer, Run
 from mcsquared.corpus.columns.builder import BufferedColumn
 from mcsquared.corpus.columns.column import Column
+from mcsquared.corpus.content import object_array
 from mcsquared.corpus.corpus import Corpus
-from mcsquared.corpus.fingerprint import fingerprint
 from mcsquared.corpus.rows import row_index
 from mcsquared.corpus.sources.texts import BufferedWords
+from mcsquared.corpus.summary import fingerprint, size_line
 from mcsquared.errors import InputError
 
 _BLOCK_NAMES = 2**16
@@ -72,8 +73,8 @@ class DiskCorpus:
         self.folder, self.memory = folder, memory
         self._words, self._names = words, names
         references = {name: column.reference for name, column in columns.items()}
-        self._empty = Corpus(words.counted, references)  # no groups: what all parts share
-        self.contexts: dict[str, Column] = self._empty.contexts
+        self._empty = shared = Corpus(words.counted, references)  # no groups: what all parts share
+        self.contexts: dict[str, Column] = shared.contexts
         self._columns = {
             name: replace(column, reference=self.contexts[name]) for name, column in columns.items()
         }
@@ -81,15 +82,10 @@ class DiskCorpus:
         self.n_tokens = int(words.word_frequency.sum())
         self.vocabulary: NDArray[np.object_] = words.counted.words.vocabulary
         self.n_words: int = len(self.vocabulary)
-        self.word_frequency, self.document_frequency = (
-            words.word_frequency,
-            words.document_frequency,
-        )
-        self.notes: list[str] = self._empty.notes
-        self.dropped_words, self.dropped_tokens = (
-            words.counted.dropped_words,
-            words.counted.dropped_tokens,
-        )
+        self.word_frequency = words.word_frequency
+        self.document_frequency = words.document_frequency
+        self.notes: list[str] = shared.notes
+        self.dropped_words, self.dropped_tokens = shared.dropped_words, shared.dropped_tokens
         self._fingerprint: str | None = None
         self._remove: Any = weakref.finalize(self, _remove, folder, os.getpid())
 
@@ -101,11 +97,7 @@ class DiskCorpus:
         return self.n_groups
 
     def __repr__(self) -> str:
-        contexts = ", ".join(self.contexts) or "none"
-        return (
-            f"DiskCorpus({self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words, "
-            f"contexts: {contexts})"
-        )
+        return f"DiskCorpus({size_line(self)}, contexts: {', '.join(self.contexts) or 'none'})"
 
     def __enter__(self) -> "DiskCorpus":
         return self
@@ -159,12 +151,8 @@ class DiskCorpus:
 
     def _group_names(self, *runs: Run) -> NDArray[np.object_]:
         if self._names is None:
-            listed = [str(j) for first, last in runs for j in range(first, last)]
-        else:
-            listed = self._names.strings(*runs)
-        names = np.empty(len(listed), dtype=object)
-        names[:] = listed
-        return names
+            return object_array([str(j) for first, last in runs for j in range(first, last)])
+        return object_array(self._names.strings(*runs))
 
     def describe(self) -> str:
         """Return a line on the content and one on each context; see `Corpus.describe`.
@@ -175,9 +163,8 @@ class DiskCorpus:
         3 groups, 3 tokens, 2 words
         year: number, family gaussian, 2 of 3 observed, 1990 to 2000
         """
-        content = f"{self.n_groups} groups, {self.n_tokens} tokens, {self.n_words} words"
         contexts = [column.describe(self.n_groups) for column in self._columns.values()]
-        return "\n".join([content, *contexts, *self._words.counted.notes])
+        return "\n".join([size_line(self), *contexts, *self._words.counted.notes])
 
     def fingerprint(self) -> str:
         """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`.

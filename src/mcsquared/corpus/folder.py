@@ -129,7 +129,7 @@ class ParquetFolder:
         >>> checked = folder.check()
         """
         try:
-            from mcsquared.corpus.sources.mapping import map_columns
+            from mcsquared.corpus.sources.parquet import map_columns
         except ImportError as error:
             raise InputError(
                 f"{self.path} is a folder of Parquet files, reading it needs pyarrow: "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.corpus import Words
 from mcsquared.corpus.disk import SampledCorpus
@@ -46,18 +46,11 @@ class PythonObservations:
     observed: NDArray[np.bool_]
     x: Any
 
-    def part(self, rows: slice) -> PythonObservations:
-        """Return consecutive observations."""
-        seen = np.concatenate([[0], np.cumsum(self.observed)])
-        some = self.x[int(seen[rows.start]) : int(seen[rows.stop])]
-        return PythonObservations(self.family, self.statistics[rows], self.observed[rows], some)
-
-    def take(self, rows: NDArray[np.integer]) -> PythonObservations:
+    def take(self, rows: slice | NDArray[np.integer]) -> PythonObservations:
         """Return selected observations."""
-        number = np.cumsum(self.observed) - 1
         observed = self.observed[rows]
-        some = self.x[number[rows[observed]]]
-        return PythonObservations(self.family, self.statistics[rows], observed, some)
+        positions = (np.cumsum(self.observed) - 1)[rows][observed]
+        return PythonObservations(self.family, self.statistics[rows], observed, self.x[positions])
 
     @classmethod
     def of(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> PythonObservations:
@@ -104,18 +97,18 @@ class Observations:
     """
 
     group_start: NDArray[np.int64]
-    word: NDArray[np.int32]
-    n_words: int
-    values: NDArray[np.float64]
-    content_kind: int
-    content_parameters: NDArray[np.float64]
-    python_content: PythonObservations | None
     dense: Dense
     bags: Bags
     python_contexts: list[PythonObservations]
     content_family: ConjugateFamily
     dense_families: list[ConjugateFamily]
     bag_families: list[ConjugateFamily]
+    word: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    n_words: int = 0
+    values: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    content_kind: int = -1
+    content_parameters: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    python_content: PythonObservations | None = None
     first_group: int = 0
     first_token: int = 0
 
@@ -184,40 +177,33 @@ class Observations:
         groups = slice(int(chunks[0]), int(chunks[-1]))
         start = self.group_start[groups.start : groups.stop + 1]
         tokens = slice(int(start[0]), int(start[-1]))
-        content = self.python_content
         part = replace(
-            self,
-            group_start=start - start[0],
-            word=self.word[tokens],
-            values=self.values[tokens] if len(self.values) else self.values,
-            python_content=None if content is None else content.part(tokens),
-            dense=self.dense._replace(
-                values=self.dense.values[groups], observed=self.dense.observed[groups]
-            ),
-            bags=take_bags(self.bags, np.arange(groups.start, groups.stop)),
-            python_contexts=[context.part(groups) for context in self.python_contexts],
+            self._select(groups, tokens, start - start[0]),
             first_group=self.first_group + groups.start,
             first_token=self.first_token + tokens.start,
         )
-        part.__dict__["layout"] = Layout(
-            part.group_start, part.word, part.n_words, chunks - chunks[0]
-        )
-        return part
+        return with_chunks(part, chunks)
 
     def take(self, groups: NDArray[np.integer]) -> Observations:
         """Return selected groups."""
-        tokens, start = _rows(self.group_start, groups)
-        content = self.python_content
+        return self._select(groups, *_rows(self.group_start, groups))
+
+    def _select(
+        self,
+        groups: slice | NDArray[np.integer],
+        tokens: slice | NDArray[np.int64],
+        start: NDArray[np.int64],
+    ) -> Observations:
+        """Return selected groups, which have these tokens."""
+        content, dense = self.python_content, self.dense
         return replace(
             self,
             group_start=start,
             word=self.word[tokens] if len(self.word) else self.word,
             values=self.values[tokens] if len(self.values) else self.values,
             python_content=None if content is None else content.take(tokens),
-            dense=self.dense._replace(
-                values=self.dense.values[groups], observed=self.dense.observed[groups]
-            ),
-            bags=take_bags(self.bags, groups),
+            dense=dense._replace(values=dense.values[groups], observed=dense.observed[groups]),
+            bags=take_bags(self.bags, np.arange(self.n_groups)[groups]),
             python_contexts=[context.take(groups) for context in self.python_contexts],
         )
 
@@ -248,6 +234,12 @@ class Observations:
         return sum(family.n_stats for family in self.bag_families)
 
 
+def with_chunks(part: Observations, chunks: NDArray[np.int64]) -> Observations:
+    """Return a shard whose layout has the chunks of the corpus, given by their bounds in it."""
+    part.__dict__["layout"] = Layout(part.group_start, part.word, part.n_words, chunks - chunks[0])
+    return part
+
+
 def observe(corpus: Corpus, priors: Priors) -> Observations:
     """Return a corpus under its families, with its groups in memory or on disk."""
     if isinstance(corpus, SampledCorpus):
@@ -272,32 +264,22 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
 
 def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
     content = corpus.content
-    arrays: dict[str, Any] = {
-        "word": np.zeros(0, np.int32),
-        "n_words": 0,
-        "values": np.zeros((0, 0)),
-        "content_kind": -1,
-        "content_parameters": np.zeros(0),
-        "python_content": None,
-    }
     if content.n_tokens > MAX_TOKENS:
         raise InputError(
             f"the corpus must have <= {MAX_TOKENS} tokens in memory, got {content.n_tokens}"
         )
     if isinstance(content, Words):
-        start = np.zeros(content.n_groups + 1, np.int64)
-        np.cumsum(content.tokens_per_group, out=start[1:])
         word = np.repeat(content.counts.indices, content.counts.data).astype(np.int32, copy=False)
-        return arrays | {"group_start": start, "word": word, "n_words": content.n_words}
-    arrays["group_start"] = content.start
+        start = np.append(0, np.cumsum(content.tokens_per_group))
+        return {"group_start": start, "word": word, "n_words": content.n_words}
     x = vector_observations(corpus, family)
     if family.kernel is None:
-        return arrays | {
-            "python_content": PythonObservations.of(family, x, np.ones(len(x), np.bool_))
-        }
-    values = np.ascontiguousarray(content.values - _origin(family))
-    return arrays | {
-        "values": values,
+        observed = np.ones(len(x), np.bool_)
+        python_content = PythonObservations.of(family, x, observed)
+        return {"group_start": content.start, "python_content": python_content}
+    return {
+        "group_start": content.start,
+        "values": np.ascontiguousarray(content.values - _origin(family)),
         "content_kind": KINDS[family.kernel],
         "content_parameters": family.kernel_parameters(),
     }
@@ -308,28 +290,27 @@ def _origin(family: ConjugateFamily) -> NDArray[np.float64]:
     return np.asarray(0.0 if origin is None else origin, dtype=np.float64)
 
 
-def _starts(sizes: list[int]) -> NDArray[np.int64]:
+def _starts(sizes: ArrayLike) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Dense:
-    values, observed, parameters, n_prepared, n_stats = [], [], [], [], []
+    values = []
     for column, family in contexts:
         matrix = np.asarray(column.values, np.float64).reshape(n_groups, -1) - _origin(family)
         values.append(np.where(column.observed[:, None], matrix, 0.0))
-        observed.append(column.observed)
-        parameters.append(family.kernel_parameters())
-        n_prepared.append(prepared_size(KINDS[str(family.kernel)], parameters[-1]))
-        n_stats.append(family.n_stats)
+    kinds = [KINDS[str(family.kernel)] for _, family in contexts]
+    parameters = [family.kernel_parameters() for _, family in contexts]
+    observed = [column.observed for column, _ in contexts]
     return Dense(
-        kind=np.array([KINDS[str(family.kernel)] for _, family in contexts], np.int64),
+        kind=np.array(kinds, np.int64),
         parameters=np.concatenate([np.zeros(0), *parameters]),
         parameter_start=_starts([p.size for p in parameters]),
         values=np.ascontiguousarray(np.hstack([np.zeros((n_groups, 0)), *values])),
         value_start=_starts([v.shape[1] for v in values]),
         observed=np.column_stack([np.zeros((n_groups, 0), bool), *observed]),
-        stat_start=_starts(n_stats),
-        prepared_start=_starts(n_prepared),
+        stat_start=_starts([family.n_stats for _, family in contexts]),
+        prepared_start=_starts(list(map(prepared_size, kinds, parameters))),
     )
 
 
@@ -338,7 +319,7 @@ def _rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the entries of selected rows, and the start of each row among them."""
     sizes = np.diff(start)[chosen]
-    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    begins = _starts(sizes)
     return np.arange(begins[-1]) + np.repeat(start[chosen] - begins[:-1], sizes), begins
 
 
@@ -367,7 +348,7 @@ def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Bags
         if column.kind == "bag":
             indptr, codes, counts = column.values.indptr, column.values.indices, column.values.data
         else:
-            indptr = np.concatenate([[0], np.cumsum(column.observed)])
+            indptr = _starts(column.observed)
             codes = column.values[column.observed]
             counts = np.ones(len(codes), np.int32)
         start[c] = indptr.astype(np.int64) + n_entries

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
-from mcsquared.observations import Observations, observe
+from mcsquared.observations import Observations, observe, with_chunks
 from mcsquared.observations.layout import Layout, LayoutSummary
 
 if TYPE_CHECKING:
@@ -74,10 +74,7 @@ class DiskObservations(Observations):
             first_group=int(chunks[0]),
             first_token=int(self.summary.token_start[first_chunk]),
         )
-        part.__dict__["layout"] = Layout(
-            part.group_start, part.word, part.n_words, chunks - chunks[0]
-        )
-        return part
+        return with_chunks(part, chunks)
 
     def take(self, groups: NDArray[np.integer]) -> Observations:
         """Read selected groups."""

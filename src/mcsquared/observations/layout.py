@@ -178,7 +178,9 @@ class LayoutSummary:
             at = np.searchsorted(cost, passed)
             chunks += (groups_before + at + 1).tolist()
             tokens += total[at].tolist()
-            times = _added(times, np.bincount(block))
+            total_times = np.bincount(block, minlength=len(times))
+            total_times[: len(times)] += times
+            times = total_times
             groups_before, tokens_before = groups_before + len(block), int(total[-1])
         lengths = np.flatnonzero(times)
         lengths = lengths[lengths > 0].astype(np.int64)
@@ -188,15 +190,6 @@ class LayoutSummary:
             (lengths, times[lengths]),
             int(lengths.max(initial=0)),
         )
-
-
-def _added(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Add two arrays, of which one may be longer."""
-    if len(one) < len(other):
-        one, other = other, one
-    total = one.copy()
-    total[: len(other)] += other
-    return total
 
 
 def split_evenly(cost: NDArray[np.integer], n_parts: int, step: int = 1) -> NDArray[np.int64]:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus.buffers import Buffer, RowsBuffer, Run, Storage
-from mcsquared.corpus.columns.column import Column, code_label, description
+from mcsquared.corpus.columns.column import Column, description
 from mcsquared.corpus.columns.encoder import LabelEncoder, recode_rows
+from mcsquared.corpus.columns.values import code_label, prefix_errors
 from mcsquared.corpus.content import check_magnitude
 from mcsquared.errors import InputError
 
@@ -191,10 +192,8 @@ class ColumnBuilder:
             )
         if batch.kind in _FLOAT_KINDS:
             check_magnitude(batch.values, f"context {self._name!r}")
-        try:
+        with prefix_errors(f"context {self._name!r}"):
             self._append(batch)
-        except InputError as error:
-            raise InputError(f"context {self._name!r} {error}") from error
 
     def _open(self, batch: Batch) -> None:
         self._kind = batch.kind
@@ -248,10 +247,8 @@ class ColumnBuilder:
         buffer = self._buffer
         if buffer is None:
             return self._finish_unobserved()
-        if self._kind == "floats":
-            return self._finish_floats()
-        if self._kind == "unsplit":
-            return self._finish_unsplit()
+        if self._kind in ("floats", "unsplit"):
+            return self._finish_rows()
         if isinstance(buffer, RowsBuffer):
             categories, position = self._encoder.sorted()
             rows = RowsBuffer(self._storage, self._stem)
@@ -261,13 +258,10 @@ class ColumnBuilder:
             empty = sparse.csr_matrix((0, len(categories)), dtype=np.int32)
             return BufferedColumn(self._reference("bag", empty, categories), rows)
         if self._kind == "category":
-            categories, position = self._encoder.sorted()
-            if self._is_ordered:
-                categories, position = (
-                    self._encoder.labels(),
-                    np.arange(len(position), dtype=np.int32),
-                )
-            buffer.recode(np.append(position, np.int32(-1)))
+            categories = self._encoder.labels()
+            if not self._is_ordered:
+                categories, position = self._encoder.sorted()
+                buffer.recode(np.append(position, np.int32(-1)))
             empty = np.zeros(0, np.int32)
             return BufferedColumn(self._reference("category", empty, categories), buffer)
         kind = "number" if self._kind == "duration" else self._kind
@@ -289,46 +283,47 @@ class ColumnBuilder:
         self._open(batch._replace(kind=kind))
         return self.finish()
 
-    def _finish_floats(self) -> BufferedColumn:
-        """Return vectors if all lists have one length, else bags of integers."""
-        final = ColumnBuilder(self._name, self._storage, self._stem)
+    def _finish_rows(self) -> BufferedColumn:
+        """Return vectors or bags: the whole column is known, and so is what its rows are."""
         is_vector = len(self._widths) == 1
         if self._is_fractional and not is_vector:
             raise InputError(
                 f"context {self._name!r} must hold vectors of one width or lists of categories, "
                 "got lists of fractional numbers of different lengths"
             )
-        rows = self._buffer
-        assert isinstance(rows, RowsBuffer)
-        for run in rows.blocks():
-            start, numbers, _ = rows.read(run)
-            lengths = np.diff(start)
-            if is_vector:
-                vectors = np.full((len(lengths), *self._widths), np.nan)
-                vectors[lengths > 0] = numbers.reshape(-1, *self._widths)
-                note = "lists of floating numbers of one length: taken for vectors"
-                final.add(vector_batch(vectors, note))
-                continue
-            known = ~np.isnan(numbers)
-            row_of = np.repeat(np.arange(len(lengths)), lengths)[known]
-            distinct, codes = np.unique(numbers[known], return_inverse=True)
-            labels = [code_label(value) for value in distinct.tolist()]
-            lengths = np.bincount(row_of, minlength=len(lengths))
-            final.add(Batch("bag", len(lengths), bool(labels), codes, labels, lengths))
-        rows.remove()
-        return final.finish()
-
-    def _finish_unsplit(self) -> BufferedColumn:
-        """Return bags: the whole column is known, and so is the separator."""
         final = ColumnBuilder(self._name, self._storage, self._stem)
         rows = self._buffer
         assert isinstance(rows, RowsBuffer)
         for run in rows.blocks():
-            strings = rows.strings(run)
-            separator = default_separator(self._has_semicolon)
-            final.add(split_batch(np.arange(len(strings)), strings, separator))
+            if self._kind == "unsplit":
+                strings = rows.strings(run)
+                separator = default_separator(self._has_semicolon)
+                final.add(split_batch(np.arange(len(strings)), strings, separator))
+                continue
+            start, numbers, _ = rows.read(run)
+            lengths = np.diff(start)
+            final.add(
+                _list_vectors(lengths, numbers, *self._widths)
+                if is_vector
+                else _list_bags(lengths, numbers)
+            )
         rows.remove()
         return final.finish()
+
+
+def _list_vectors(lengths: NDArray[Any], numbers: NDArray[np.float64], width: int) -> Batch:
+    vectors = np.full((len(lengths), width), np.nan)
+    vectors[lengths > 0] = numbers.reshape(-1, width)
+    return vector_batch(vectors, "lists of floating numbers of one length: taken for vectors")
+
+
+def _list_bags(lengths: NDArray[Any], numbers: NDArray[np.float64]) -> Batch:
+    known = ~np.isnan(numbers)
+    row_of = np.repeat(np.arange(len(lengths)), lengths)[known]
+    distinct, codes = np.unique(numbers[known], return_inverse=True)
+    labels = [code_label(value) for value in distinct.tolist()]
+    lengths = np.bincount(row_of, minlength=len(lengths))
+    return Batch("bag", len(lengths), bool(labels), codes, labels, lengths)
 
 
 def default_separator(has_semicolon: bool) -> str:

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.corpus.columns.hints import hint
-from mcsquared.corpus.content import check_magnitude, count_matrix, names_array
+from mcsquared.corpus.columns.values import days_to_dates, hint
+from mcsquared.corpus.content import check_magnitude, count_matrix, names_array, object_array
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
 from mcsquared.families.registry import column_kinds, for_kind, kinds_of
 
 _SCALAR_KINDS = ("number", "date", "boolean", "count")
-_NANOSECOND_DAYS = 106751.0  # range of int64 nanoseconds on either side of 1970
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,11 +188,8 @@ class Column:
                 f"{self.kind}"
             )
         code_of = {str(name): code for code, name in enumerate(categories)}
-        new_code = np.array(
-            [code_of.get(name, -1) for name in self.categories] + [-1], dtype=np.int32
-        )
-        names = np.empty(len(code_of), dtype=object)
-        names[:] = list(code_of)
+        new_code = np.array([*(code_of.get(name, -1) for name in self.categories), -1], np.int32)
+        names = object_array(list(code_of))
         if self.kind == "category":
             return replace(self, values=new_code[self.values], categories=names)
         known = np.flatnonzero(new_code[:-1] >= 0)
@@ -269,34 +265,6 @@ def description(column: Column, n_observed: int, n_groups: int) -> str:
     if not note and column.kind == "category" and column.categories is not None:
         note = hint(column.categories.tolist(), n_observed)
     return f"{line} ({note})" if note else line
-
-
-def days_to_dates(days: Any) -> NDArray[np.datetime64]:
-    """Convert days since 1970 to datetime64[ns], or [us] outside the years 1678-2262."""
-    days = np.asarray(days, dtype=np.float64)
-    missing = np.isnan(days)
-    filled = np.where(missing, 0.0, days)
-    if np.abs(filled).max(initial=0.0) > 1e8:
-        raise InputError("dates must lie within 270,000 years of 1970")
-    # Days as float64 are precise to about a microsecond.
-    dates = np.round(filled * 86_400e6).astype(np.int64).astype("datetime64[us]")
-    dates[missing] = np.datetime64("NaT")
-    if np.abs(filled).max(initial=0.0) < _NANOSECOND_DAYS:
-        return dates.astype("datetime64[ns]")
-    return dates
-
-
-def code_label(value: Any) -> str:
-    """Return the category name of a scalar; 3 and 3.0 have the same name."""
-    if (
-        isinstance(value, float | np.floating)
-        and float(value).is_integer()
-        and abs(float(value)) < 2**53
-    ):
-        return str(int(value))
-    if isinstance(value, bytes):
-        return value.decode("utf-8")
-    return value if type(value) is str else str(value)
 
 
 def _float_values(name: str, kind: str, values: Any) -> NDArray[np.float64]:

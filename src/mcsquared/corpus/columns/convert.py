@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.corpus.columns.column import Column, code_label, days_to_dates
+from mcsquared.corpus.columns.column import Column
+from mcsquared.corpus.columns.values import code_label, days_to_dates, iso_days
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families.registry import for_kind, kinds_of
@@ -193,8 +194,6 @@ def _as_count(column: Column) -> Column | None:
 
 def _as_date(column: Column) -> Column | None:
     """Return the dates that the labels of a category spell, as a text file has them."""
-    from mcsquared.corpus.sources.spelling import iso_days
-
     if column.kind != "category":
         return None
     days = [iso_days(name) for name in _names(column)]

@@ -1,13 +1,13 @@
 """Labels to codes as they appear, and rows of such codes recoded to their final order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus.buffers import MemoryBudget, RowsBuffer
-from mcsquared.corpus.content import LARGEST_COUNT
+from mcsquared.corpus.content import LARGEST_COUNT, object_array
 from mcsquared.errors import InputError
 
 
@@ -21,28 +21,30 @@ class LabelEncoder:
     def __len__(self) -> int:
         return len(self._code_of)
 
-    def codes(self, labels: Iterable[str]) -> NDArray[np.int32]:
+    def codes(self, labels: Sequence[str] | NDArray[np.object_]) -> NDArray[np.int32]:
         """Return the codes of labels; a new label gets the next code."""
         code_of = self._code_of
         before = len(code_of)
-        codes = np.array([code_of.setdefault(label, len(code_of)) for label in labels], np.int32)
+        if not before and len(set(labels)) == len(labels):  # a corpus in memory is one batch
+            code_of.update(zip(labels, range(len(labels)), strict=True))
+            codes = np.arange(len(labels), dtype=np.int32)
+        else:
+            new = (code_of.setdefault(label, len(code_of)) for label in labels)
+            codes = np.fromiter(new, np.int32, len(labels))
         self._budget.take(len(code_of) - before, len(code_of))
         return codes
 
     def labels(self) -> NDArray[np.object_]:
         """Return the labels in the order of their codes."""
-        labels = np.empty(len(self._code_of), dtype=object)
-        labels[:] = list(self._code_of)
-        return labels
+        return object_array(list(self._code_of))
 
     def sorted(self) -> tuple[NDArray[np.object_], NDArray[np.int32]]:
         """Return the labels in alphabetical order, and the position of each code among them."""
-        labels = self.labels()
         # Python's sort is faster than NumPy's for strings that are nearly in order.
-        order = np.array(sorted(range(len(labels)), key=labels.__getitem__), np.int64)
-        position = np.empty(len(order), np.int32)
-        position[order] = np.arange(len(order), dtype=np.int32)
-        return labels[order], position
+        names = sorted(self._code_of)
+        position = np.empty(len(names), np.int32)
+        position[[self._code_of[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+        return object_array(names), position
 
 
 def recode_rows(

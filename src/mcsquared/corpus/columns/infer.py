@@ -19,14 +19,20 @@ from mcsquared.corpus.columns.builder import (
     split,
     vector_batch,
 )
-from mcsquared.corpus.columns.column import Column, code_label
-from mcsquared.corpus.columns.missing import as_list, is_missing
+from mcsquared.corpus.columns.column import Column
+from mcsquared.corpus.columns.values import (
+    DAY,
+    array_days,
+    as_list,
+    code_label,
+    date_days,
+    is_missing,
+    prefix_errors,
+)
 from mcsquared.corpus.content import LARGEST_COUNT
 from mcsquared.errors import InputError
 
 DURATION_NOTE = "durations are counted in days"
-_DAY = datetime.timedelta(days=1)
-_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def column_from(name: str, values: Any) -> Column:
@@ -44,7 +50,9 @@ def column_from(name: str, values: Any) -> Column:
         return replace(values, name=name)
     if sparse.issparse(values) and values.shape[1]:
         return Column(name, "bag", values)
-    return column_of(name, batch_from(name, values))
+    with prefix_errors(f"context {name!r}"):
+        batch = batch_from(values)
+    return column_of(name, batch)
 
 
 def bag_from(name: str, values: Any, separator: str | None) -> Column:
@@ -57,20 +65,22 @@ def bag_from(name: str, values: Any, separator: str | None) -> Column:
     """
     if isinstance(values, Column) or sparse.issparse(values) or getattr(values, "ndim", 1) == 2:
         return column_from(name, values)
-    return column_of(name, bag_batch(name, values, separator))
-
-
-def bag_batch(name: str, values: Any, separator: str | None) -> Batch:
-    """Return a batch of bags from delimited strings, lists and single values."""
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise InputError(
             f"bags: the separator of {name!r} must be a non-empty string such as ';', got "
             f"{separator!r}"
         )
+    with prefix_errors(f"context {name!r}"):
+        batch = bag_batch(values, separator)
+    return column_of(name, batch)
+
+
+def bag_batch(values: Any, separator: str | None) -> Batch:
+    """Return a batch of bags from delimited strings, lists and single values."""
     listed = as_list(values)
     if separator is None:
         separator = default_separator(any(isinstance(v, str) and ";" in v for v in listed))
-    return _lists(name, [_as_row(value, separator) for value in listed])
+    return _lists([_as_row(value, separator) for value in listed])
 
 
 def _as_row(value: Any, separator: str) -> Any:
@@ -83,25 +93,23 @@ def _as_row(value: Any, separator: str) -> Any:
     return [value]  # such as a single number
 
 
-def batch_from(name: str, values: Any) -> Batch:
+def batch_from(values: Any) -> Batch:
     """Return the values of an array, a list or a series of any library as a batch."""
     if sparse.issparse(values):
         return Batch("nothing", values.shape[0], False)
     not_a_column = isinstance(values, str | bytes | Mapping | set | frozenset)
     if not_a_column or not isinstance(values, Iterable):
-        raise InputError(
-            f"context {name!r} must be a column of values, got {type(values).__name__}"
-        )
+        raise InputError(f"must be a column of values, got {type(values).__name__}")
     if isinstance(values, np.ma.MaskedArray):
         masked, values = np.ma.getmaskarray(values), values.data.astype(object)
         values[masked] = None
     if not isinstance(values, np.ndarray | list | tuple | range):
         values, categories = _series_values(values)
         if categories is not None:
-            return _category(name, values, order=categories)
+            return _category(values, order=categories)
     if isinstance(values, np.ndarray):
-        return _from_array(name, values)
-    return _from_objects(name, list(values))
+        return _from_array(values)
+    return _from_objects(list(values))
 
 
 def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
@@ -138,65 +146,65 @@ def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
     return series.to_list(), None
 
 
-def _from_array(name: str, values: NDArray[Any]) -> Batch:
+def _from_array(values: NDArray[Any]) -> Batch:
     kind = values.dtype.kind
     if kind == "V" and values.dtype.names:
-        values = _structured(name, values)
+        values = _structured(values)
         kind = values.dtype.kind
     if values.ndim not in (1, 2):
-        raise InputError(f"context {name!r} must have 1 or 2 dimensions, got {values.ndim}")
+        raise InputError(f"must have 1 or 2 dimensions, got {values.ndim}")
     if values.ndim == 2:
         if kind not in "biuf":
-            return _from_objects(name, [row.tolist() for row in values])
+            return _from_objects([row.tolist() for row in values])
         return vector_batch(values.astype(np.float64))
     if kind in "iuf":
         return _floats("number", values.astype(np.float64))
     if kind == "b":
         return _floats("boolean", values.astype(np.float64))
     if kind == "M":
-        return _floats("date", _array_days(name, values))
+        return _floats("date", array_days(values))
     if kind == "m":
         return _floats("duration", values / np.timedelta64(1, "D"), DURATION_NOTE)
-    return _from_objects(name, values.tolist())
+    return _from_objects(values.tolist())
 
 
 def _floats(kind: str, values: NDArray[np.float64], note: str = "") -> Batch:
     return Batch(kind, len(values), not np.isnan(values).all(), values, note=note)
 
 
-def _structured(name: str, values: NDArray[Any]) -> NDArray[Any]:
+def _structured(values: NDArray[Any]) -> NDArray[Any]:
     from numpy.lib.recfunctions import structured_to_unstructured
 
     try:
         return structured_to_unstructured(values).astype(np.float64)
     except (TypeError, ValueError, NotImplementedError) as error:
-        raise InputError(f"context {name!r} must have numeric fields: {error}") from error
+        raise InputError(f"must have numeric fields: {error}") from error
 
 
-def _from_objects(name: str, values: list[Any]) -> Batch:
-    kinds = [_kind_of(name, value) for value in values]
+def _from_objects(values: list[Any]) -> Batch:
+    kinds = [_kind_of(value) for value in values]
     present = set(kinds) - {"nothing"}
     if not present:
         return Batch("nothing", len(values), False)
     if present == {"bag"}:
-        return _lists(name, values)
+        return _lists(values)
     if present <= {"number", "boolean"}:
         kind = "number" if "number" in present else "boolean"
-        return _floats(kind, _numbers(name, values, kinds))
+        return _floats(kind, _numbers(values, kinds))
     if present == {"date"}:
-        return _floats("date", np.array([date_days(name, value) for value in values]))
+        return _floats("date", np.array([date_days(value) for value in values]))
     if present == {"duration"}:
-        days = [np.nan if is_missing(value) else value / _DAY for value in values]
+        days = [np.nan if is_missing(value) else value / DAY for value in values]
         return _floats("duration", np.array(days, dtype=np.float64), DURATION_NOTE)
     listed = " and ".join(sorted(KIND_NAMES[kind] for kind in present))
     if present <= {"category", "number", "boolean"}:
-        batch = _category(name, values)
+        batch = _category(values)
         note = "" if present == {"category"} else f"mixes {listed}: taken for categories"
         return batch._replace(note=note)
-    raise InputError(f"context {name!r} must hold values of one kind, got {listed}")
+    raise InputError(f"must hold values of one kind, got {listed}")
 
 
-def _kind_of(name: str, value: Any) -> str:
+def _kind_of(value: Any) -> str:
     """Return the kind of column that a single value implies."""
     if isinstance(value, str | bytes):
         return "category"
@@ -213,25 +221,24 @@ def _kind_of(name: str, value: Any) -> str:
     if sparse.issparse(value) or (isinstance(value, Iterable) and hasattr(value, "__len__")):
         return "bag"
     raise InputError(
-        f"context {name!r} must hold numbers, dates, booleans, strings or lists, got a "
-        f"{type(value).__name__}"
+        f"must hold numbers, dates, booleans, strings or lists, got a {type(value).__name__}"
     )
 
 
-def _numbers(name: str, values: list[Any], kinds: list[str]) -> NDArray[np.float64]:
+def _numbers(values: list[Any], kinds: list[str]) -> NDArray[np.float64]:
     try:
         pairs = zip(values, kinds, strict=True)
         return np.array([np.nan if kind == "nothing" else float(value) for value, kind in pairs])
     except (OverflowError, ValueError, TypeError) as error:
-        raise InputError(f"context {name!r} holds a number that is too large: {error}") from error
+        raise InputError(f"holds a number that is too large: {error}") from error
 
 
-def _category(name: str, values: list[Any], order: list[Any] | None = None) -> Batch:
+def _category(values: list[Any], order: list[Any] | None = None) -> Batch:
     """Encode the labels that occur, in order of appearance or in the given order."""
-    labels = [None if is_missing(value) else _label(name, value) for value in values]
+    labels = [None if is_missing(value) else _label(value) for value in values]
     used = dict.fromkeys(label for label in labels if label is not None)
     if order is not None:
-        used = dict.fromkeys(label for item in order if (label := _label(name, item)) in used)
+        used = dict.fromkeys(label for item in order if (label := _label(item)) in used)
     code_of: dict[str | None, int] = {label: code for code, label in enumerate(used)}
     codes = np.array([code_of.get(label, -1) for label in labels], np.int64)
     return Batch(
@@ -239,24 +246,24 @@ def _category(name: str, values: list[Any], order: list[Any] | None = None) -> B
     )
 
 
-def _label(name: str, item: Any) -> str:
+def _label(item: Any) -> str:
     if isinstance(item, Iterable) and not isinstance(item, str | bytes):
-        raise InputError(f"context {name!r} must hold lists of categories, got lists inside lists")
+        raise InputError("must hold lists of categories, got lists inside lists")
     try:
         return code_label(item)
     except UnicodeDecodeError as error:
-        raise InputError(f"context {name!r} holds bytes that are not UTF-8: {error}") from error
+        raise InputError(f"holds bytes that are not UTF-8: {error}") from error
 
 
 # ------------------------------------------------------------------------------ lists
 
 
-def _lists(name: str, rows: list[Any]) -> Batch:
+def _lists(rows: list[Any]) -> Batch:
     """Return a batch of bags or of lists of floats; None and empty lists are missing.
 
     Rows are lists, tuples, sets, arrays, sparse rows, or mappings from category to count.
     """
-    items = [_items(name, row) for row in rows]
+    items = [_items(row) for row in rows]
     flat = [item for row in items for item, _ in row]
     if all(item is None or isinstance(item, float | np.floating) for item in flat):
         numbers = np.array([np.nan if item is None else item for item in flat], np.float64)
@@ -270,7 +277,7 @@ def _lists(name: str, rows: list[Any]) -> Batch:
             if type(item) is not str:  # most items are strings
                 if is_missing(item):
                     continue
-                item = _label(name, item)
+                item = _label(item)
             if count:
                 lengths[j] += 1
                 codes.append(code_of.setdefault(item, len(code_of)))
@@ -280,69 +287,26 @@ def _lists(name: str, rows: list[Any]) -> Batch:
     )
 
 
-def _items(name: str, row: Any) -> list[tuple[Any, int]]:
+def _items(row: Any) -> list[tuple[Any, int]]:
     """Return the entries of one list with their counts."""
     if is_missing(row):
         return []
     if sparse.issparse(row):
         row = row.toarray().ravel()
-        return [(code, _count(name, row[code])) for code in np.flatnonzero(row)]
+        return [(code, _count(row[code])) for code in np.flatnonzero(row)]
     if isinstance(row, Mapping):
-        return [(item, _count(name, count)) for item, count in row.items() if not is_missing(count)]
+        return [(item, _count(count)) for item, count in row.items() if not is_missing(count)]
     if isinstance(row, np.ndarray):
         if row.ndim != 1:
-            raise InputError(
-                f"context {name!r} must hold 1-D arrays in its rows, got {row.ndim} dimensions"
-            )
+            raise InputError(f"must hold 1-D arrays in its rows, got {row.ndim} dimensions")
         if row.dtype.kind == "f":
             return [(float(item), 1) for item in row]
         row = row.tolist()
     return [(item, 1) for item in row]
 
 
-def _count(name: str, count: Any) -> int:
+def _count(count: Any) -> int:
     whole = isinstance(count, Integral) or (hasattr(count, "is_integer") and count.is_integer())
     if not whole or not 0 <= count <= LARGEST_COUNT:
-        raise InputError(
-            f"context {name!r} must hold bags with integer counts >= 0, got {count!r:.40}"
-        )
+        raise InputError(f"must hold bags with integer counts >= 0, got {count!r:.40}")
     return int(count)
-
-
-# ------------------------------------------------------------------------------ dates
-
-
-def date_days(name: str, value: Any) -> float:
-    """Return a date as days since 1970-01-01, in UTC; NaN where it is missing."""
-    if is_missing(value):
-        return np.nan
-    if isinstance(value, np.datetime64):
-        return float(_array_days(name, np.array([value]))[0])
-    if type(value).__name__ == "Period":
-        value = value.to_timestamp()
-    if isinstance(value, datetime.datetime):
-        try:
-            if value.tzinfo is not None:
-                value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-            return float((value - _EPOCH) / _DAY)
-        except (OverflowError, ValueError) as error:
-            raise InputError(f"context {name!r} holds a date out of range: {error}") from error
-    return float(value.toordinal() - _EPOCH.toordinal())
-
-
-def _array_days(name: str, dates: NDArray[np.datetime64]) -> NDArray[np.float64]:
-    whole = dates.astype("datetime64[D]")
-    # The time of day is converted separately: microseconds since 1970 overflow for distant dates.
-    rest = (dates.astype("datetime64[us]") - whole.astype("datetime64[us]")) / np.timedelta64(
-        1, "D"
-    )
-    days = whole.astype(np.int64).astype(np.float64)
-    missing = np.isnat(dates)
-    days[missing] = 0.0
-    if (np.abs(days) > 1e8).any():
-        raise InputError(
-            f"context {name!r} holds a date out of range: {np.abs(days).max():g} days from 1970"
-        )
-    days += np.where(missing, 0.0, rest)
-    days[missing] = np.nan
-    return days

@@ -11,6 +11,7 @@ from mcsquared.corpus.content import (
     Vectors,
     Words,
     check_numeric,
+    check_shape,
     check_values,
     words_from_counts,
 )
@@ -34,6 +35,9 @@ def content_from(
     if kind not in ("auto", "counts", "vectors"):
         raise InputError(f"content must be 'auto', 'counts' or 'vectors', got {kind!r}")
     if isinstance(content, Words | Vectors):
+        found = "counts" if isinstance(content, Words) else "vectors"
+        if kind not in ("auto", found):
+            raise InputError(f"content must hold {kind} (content={kind!r}), got {found}")
         return content
     if sparse.issparse(content):
         if kind == "vectors":
@@ -56,8 +60,6 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
     A group without tokens is an empty array; its width need not be given.
     """
     groups = [_float_array(array, f"content[{j}]") for j, array in enumerate(arrays)]
-    if not groups:
-        raise InputError("content must have at least one group, got none")
     width, first = None, 0
     for j, group in enumerate(groups):
         if group.ndim == 2:
@@ -73,12 +75,9 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
                 f"content[{j}] must be an array of shape (number of tokens, width), got "
                 f"{group.ndim} dimension(s)"
             )
-    if not width:
-        raise InputError(
-            f"content has 0 feature(s) (shape=({len(groups)}, 0)) while a minimum of 1 is required."
-        )
+    check_shape((len(groups), width or 0))
     start = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
-    values = np.concatenate([group.reshape(-1, width) for group in groups])
+    values = np.concatenate([group.reshape(-1, width or 0) for group in groups])
     check_values(values, "content")
     return Vectors(start, np.ascontiguousarray(values))
 
@@ -182,11 +181,6 @@ def _float_array(array: Any, argument: str) -> NDArray[np.float64]:
 
 def _one_vector_per_group(matrix: NDArray[Any]) -> Vectors:
     values = _float_array(matrix, "content")
-    if values.shape[0] == 0:
-        raise InputError("content must have at least one group (row), got none")
-    if values.shape[1] == 0:
-        raise InputError(
-            f"content has 0 feature(s) (shape={values.shape}) while a minimum of 1 is required."
-        )
+    check_shape(values.shape)
     check_values(values, "content")
     return Vectors(np.arange(len(values) + 1, dtype=np.int64), np.ascontiguousarray(values))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from mcsquared.corpus.columns.builder import Batch, split_batch, vector_batch
-from mcsquared.corpus.columns.column import code_label
 from mcsquared.corpus.columns.infer import bag_batch, batch_from
+from mcsquared.corpus.columns.values import code_label
 from mcsquared.corpus.content import LARGEST_COUNT
 from mcsquared.errors import InputError
 
@@ -128,7 +128,7 @@ def strings(array: Any) -> list[str | None]:
 # ------------------------------------------------------------------------------ contexts
 
 
-def context_batch(name: str, array: Any, is_bag: bool = False, separator: Any = None) -> Batch:
+def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Batch:
     """Return a context of consecutive groups.
 
     Parameters
@@ -153,14 +153,14 @@ def context_batch(name: str, array: Any, is_bag: bool = False, separator: Any = 
         is_vector = types.is_fixed_size_list(dtype) and not is_bag and _is_number(dtype.value_type)
         return _vectors(array) if is_vector else _lists(array)
     if types.is_date32(dtype) and not is_bag:
-        batch = batch_from(name, array.to_numpy(zero_copy_only=False))
+        batch = batch_from(array.to_numpy(zero_copy_only=False))
         # In memory, days are Python dates, which leave the kind open where all are missing.
         return batch if batch.observed else batch._replace(kind="nothing")
     if types.is_boolean(dtype) and not is_bag:
         values = _floats(array.cast(pa.uint8()))
         return Batch("boolean", n_rows, array.null_count < n_rows, values)
     values = pa.chunked_array([array])
-    return bag_batch(name, values, None) if is_bag else batch_from(name, values)
+    return bag_batch(values, None) if is_bag else batch_from(values)
 
 
 def _vectors(array: Any) -> Batch:

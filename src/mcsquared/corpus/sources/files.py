@@ -4,14 +4,15 @@ import csv
 import gzip
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from mcsquared.corpus.columns.values import interpret, interpret_dates
 from mcsquared.corpus.sources.frames import Table, table_of
-from mcsquared.corpus.sources.spelling import interpret, interpret_dates
 from mcsquared.errors import InputError
 
 _FORMAT_OF_SUFFIX = {
@@ -74,8 +75,19 @@ def _format(path: Path, format: str | None) -> str:
     return kind
 
 
-def _check_readable(path: Path, kind: str) -> None:
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Report errors of the file system as `InputError`."""
     try:
+        yield
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _check_readable(path: Path, kind: str) -> None:
+    with readable(path):
         if path.is_dir():
             if kind != "parquet" or not any(path.glob("*.parquet")):
                 raise InputError(f"{path} must be a file or hold Parquet files, got a folder")
@@ -83,10 +95,6 @@ def _check_readable(path: Path, kind: str) -> None:
             raise InputError(f"{path} does not exist")
         elif path.is_file() and path.stat().st_size == 0:
             raise InputError(f"{path} must have one row per group, but is empty")
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} cannot be read: {error}") from error
 
 
 def _decoded(path: Path, encoding: str) -> str:
@@ -155,11 +163,9 @@ def _long_fields() -> Iterator[None]:
 
 def check_unique(path: Path, names: list[str]) -> None:
     """Raise `InputError` where two columns of a file have the same name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise InputError(f"{path} must have unique column names, got {name!r} twice")
-        seen.add(name)
 
 
 def _read_json_lines(path: Path, text: str) -> Table:

@@ -12,15 +12,11 @@ from scipy import sparse
 
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.infer import DURATION_NOTE, bag_from, column_from
-from mcsquared.corpus.columns.missing import as_list, is_missing
+from mcsquared.corpus.columns.values import as_list, is_missing
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.texts import CountedWords, count_texts, count_tokens
 from mcsquared.errors import InputError
-
-
-def _as_it_is(values: Any) -> Any:
-    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +33,7 @@ class Table:
         Names of the rows, from an index.
     duplicated : frozenset of str
         Names that more than one column has; they cannot be used.
-    interpret : callable
+    interpret : callable, optional
         Converts the values of a column; a CSV file has strings only.
     """
 
@@ -46,7 +42,7 @@ class Table:
     source: str = "frame"
     row_names: list[Any] | None = None
     duplicated: frozenset[str] = field(default_factory=frozenset)
-    interpret: Callable[[Any], Any] = _as_it_is
+    interpret: Callable[[Any], Any] | None = None
 
     def raw(self, name: Any, argument: str) -> Any:
         """Return a column as it was read."""
@@ -69,7 +65,15 @@ class Table:
 
     def typed(self, name: Any, argument: str) -> Any:
         """Return a column with its types."""
-        return self.interpret(self.raw(name, argument))
+        values = self.raw(name, argument)
+        return values if self.interpret is None else self.interpret(values)
+
+    def check_unique(self) -> None:
+        """Raise `InputError` where two columns have the same name."""
+        if self.duplicated:
+            raise InputError(
+                f"{self.source} must have unique column names, got {min(self.duplicated)!r} twice"
+            )
 
 
 def is_frame(value: Any) -> bool:
@@ -105,16 +109,13 @@ def table_of(frame: Any, source: str = "frame") -> Table:
     return Table(columns, len(native), source)
 
 
-def _repeated(names: list[str]) -> frozenset[str]:
-    return frozenset(name for name, count in Counter(names).items() if count > 1)
-
-
 def _pandas_table(frame: Any, source: str) -> Table:
     names = [
         " ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns
     ]
+    repeated = frozenset(name for name, count in Counter(names).items() if count > 1)
     columns = {name: frame.iloc[:, i] for i, name in enumerate(names)}
-    return Table(columns, len(frame), source, index_names(frame), _repeated(names))
+    return Table(columns, len(frame), source, index_names(frame), repeated)
 
 
 def index_names(frame: Any) -> list[Any] | None:
@@ -125,25 +126,11 @@ def index_names(frame: Any) -> list[Any] | None:
     return [", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in index]
 
 
-def contexts_from(
-    contexts: Any, n_groups: int, bags: Mapping[str, str | None] | Iterable[str] | None = None
-) -> dict[str, Column]:
-    """Return context columns from a frame or a dict of columns, one row per group.
-
-    Parameters
-    ----------
-    contexts : None, frame, series, or mapping from name to values
-    n_groups : int
-    bags : mapping from column to separator, optional
-        Columns of strings to be split into bags; None as separator means ";", or "," where there is
-        none.
-    """
-    if contexts is None:
-        table = Table({}, n_groups, "contexts")
-    elif isinstance(contexts, Mapping):
-        table = Table(
-            {str(name): values for name, values in contexts.items()}, n_groups, "contexts"
-        )
+def contexts_from(contexts: Any, n_groups: int) -> dict[str, Column]:
+    """Return context columns from a frame, a series or a dict of columns, one row per group."""
+    if contexts is None or isinstance(contexts, Mapping):
+        columns = {str(name): values for name, values in (contexts or {}).items()}
+        table = Table(columns, n_groups, "contexts")
     elif is_frame(contexts):
         table = table_of(contexts, "contexts")
         if table.n_rows != n_groups:
@@ -157,20 +144,14 @@ def contexts_from(
             f"contexts must be a data frame or a dict from name to column, got "
             f"{type(contexts).__name__}"
         )
-    if table.duplicated:
-        raise InputError(
-            f"contexts must have unique column names, got {min(table.duplicated)!r} twice"
-        )
-    return context_columns(table, list(table.columns), bags, n_groups)
+    table.check_unique()
+    return context_columns(table, list(table.columns), None, n_groups)
 
 
 def context_columns(
-    table: Table,
-    names: Sequence[Any] | str | None,
-    bags: Mapping[str, str | None] | Iterable[str] | None,
-    n_groups: int,
+    table: Table, names: Sequence[Any] | str | None, bags: Any, n_groups: int
 ) -> dict[str, Column]:
-    """Return the named columns of a table as contexts."""
+    """Return the named columns of a table as contexts; see `bag_separators` for ``bags``."""
     listed = name_list(names, "contexts")
     separators = bag_separators(bags, listed)
     columns = {}
@@ -203,7 +184,13 @@ def name_list(names: Any, argument: str) -> list[str]:
 
 
 def bag_separators(bags: Any, names: list[str]) -> dict[str, str | None]:
-    """Return the separator of each context that is declared to be a bag."""
+    """Return the separator of each context that is declared to be a bag.
+
+    Parameters
+    ----------
+    bags : mapping from column to separator, iterable of columns, or None
+        None as separator: ";", or "," where no value of the column has a ";".
+    """
     if bags is None:
         return {}
     if isinstance(bags, str) or not isinstance(bags, Iterable):
@@ -291,12 +278,7 @@ def numbers_of(
             )
         columns.append(values)
     matrix: NDArray[Any] = np.column_stack(columns) if table.n_rows else np.empty((0, len(listed)))
-    content = content_from(matrix, kind)
-    return (
-        Words(content.counts, np.array(listed, dtype=object))
-        if isinstance(content, Words)
-        else content
-    )
+    return _named(content_from(matrix, kind), listed)
 
 
 def _numeric_column(name: str, values: Any) -> NDArray[Any] | None:
@@ -321,19 +303,77 @@ def _says_integer(values: Any) -> bool:
 def frame_content(frame: Any, kind: str = "auto") -> tuple[Words | Vectors, list[Any] | None]:
     """Return the content of a frame whose columns are all numbers, and its row names."""
     table = table_of(frame, "content")
-    if table.duplicated:
-        raise InputError(
-            f"content must have unique column names, got {min(table.duplicated)!r} twice"
-        )
+    table.check_unique()
     if table.columns and hasattr(frame, "sparse") and _all_sparse(frame):
-        counts = content_from(frame.sparse.to_coo(), kind)
-        if isinstance(counts, Words):
-            counts = Words(counts.counts, np.array(list(table.columns), dtype=object))
-        return counts, table.row_names
+        content = content_from(frame.sparse.to_coo(), kind)
+        return _named(content, list(table.columns)), table.row_names
     return numbers_of(table, None, (), kind), table.row_names
+
+
+def _named(content: Words | Vectors, columns: list[str]) -> Words | Vectors:
+    """Return content whose words, if it has some, are the names of columns."""
+    if isinstance(content, Words):
+        return Words(content.counts, np.array(columns, dtype=object))
+    return content
 
 
 def _all_sparse(frame: Any) -> bool:
     return all(
         hasattr(dtype, "subtype") and str(dtype).startswith("Sparse") for dtype in frame.dtypes
     )
+
+
+# ------------------------------------------------------------------------------ AnnData
+
+
+def annotated_parts(
+    data: Any, contexts: Sequence[str] | str | None, layer: str | None, content: str
+) -> tuple[Words | Vectors, Table, list[str]]:
+    """Return content, a table of the contexts asked for, and the names of the groups.
+
+    Any object with the attributes of AnnData will do: anndata need not be installed.
+    """
+    lacking = [name for name in ("X", "obs", "obs_names", "var_names") if not hasattr(data, name)]
+    if lacking:
+        raise InputError(
+            f"data must be AnnData, got {type(data).__name__} without {', '.join(lacking)}"
+        )
+    if content not in ("counts", "vectors"):
+        raise InputError(f"content must be 'counts' or 'vectors', got {content!r}")
+    names = [str(name) for name in data.obs_names]
+    observations = table_of(data.obs, "obs")
+    embeddings = getattr(data, "obsm", {})
+    columns = {}
+    for name in name_list(contexts, "contexts"):
+        if name not in observations.columns and name in embeddings:
+            columns[name] = _embedding(name, embeddings[name])
+        else:
+            columns[name] = observations.raw(name, "contexts")
+    matrix = _matrix(data, layer)
+    vocabulary = [str(name) for name in data.var_names] if content == "counts" else None
+    return content_from(matrix, content, vocabulary), Table(columns, len(names), "obs"), names
+
+
+def _matrix(data: Any, layer: str | None) -> Any:
+    if layer is None:
+        matrix, argument = data.X, "data.X"
+    else:
+        layers = getattr(data, "layers", {})
+        if layer not in layers:
+            known = ", ".join(map(repr, layers)) or "none"
+            raise InputError(f"layer must be one of {known}, got {layer!r}")
+        matrix, argument = layers[layer], f"layer {layer!r}"
+    if matrix is None:
+        raise InputError(f"{argument} must be a matrix, got None")
+    if hasattr(matrix, "to_memory"):  # a matrix on disk
+        matrix = matrix.to_memory()
+    return matrix if sparse.issparse(matrix) else np.asarray(matrix)
+
+
+def _embedding(name: str, values: Any) -> Any:
+    if sparse.issparse(values):
+        return values
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise InputError(f"contexts: {name!r} of obsm must be a matrix of numbers")
+    return array

@@ -13,7 +13,7 @@ from scipy import sparse
 from mcsquared.corpus.buffers import Buffer, RowsBuffer, Run, Storage
 from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.encoder import LabelEncoder, recode_rows
-from mcsquared.corpus.columns.missing import as_list, is_missing
+from mcsquared.corpus.columns.values import as_list, is_missing
 from mcsquared.corpus.content import LARGEST_COUNT, Words, words_from_counts
 from mcsquared.errors import InputError
 
@@ -191,7 +191,7 @@ class WordsBuilder:
         self._n_missing += sum(text is None for text in texts)
         counts, names = self._vectorize([text or "" for text in texts])
         codes = self._encoder.codes(names)[counts.indices]
-        before = np.zeros(0, np.int64) if self._n_texts_with is None else self._n_texts_with
+        before = self._total[:0] if self._n_texts_with is None else self._n_texts_with
         self._n_texts_with = self._added(before, codes[counts.data > 0], None)
         self._append(np.diff(counts.indptr), codes, counts.data)
 
@@ -202,7 +202,10 @@ class WordsBuilder:
         try:
             vectorizer = CountVectorizer(**{**self._vectorizer, "dtype": np.int64})
             counts = vectorizer.fit_transform(texts)
-            return sparse.csr_matrix(counts), vectorizer.get_feature_names_out().astype(object)
+            words = vectorizer.vocabulary_
+            names = np.empty(len(words), object)
+            names[np.fromiter(words.values(), np.int64, len(words))] = list(words)
+            return sparse.csr_matrix(counts), names
         except ValueError as error:
             if "empty vocabulary" in str(error):  # other batches may hold words
                 return sparse.csr_matrix((len(texts), 0), dtype=np.int64), np.empty(0, object)

@@ -1,0 +1,234 @@
+"""Values of any library: missing ones, labels, and numbers and dates as files spell them."""
+
+import datetime
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.errors import InputError
+
+DAY = datetime.timedelta(days=1)
+_EPOCH = datetime.datetime(1970, 1, 1)
+_NANOSECOND_DAYS = 106751.0  # range of int64 nanoseconds on either side of 1970
+_MANY = 20  # distinct values that are unlikely to all differ by accident
+_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>"})
+_TRUTH = {"true": True, "false": False}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)", re.IGNORECASE
+)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ][0-9:.,]+ ?(Z|[+-][0-9:]+)?)?)?")
+
+
+@contextmanager
+def prefix_errors(argument: str) -> Iterator[None]:
+    """Put the name of an argument in front of errors."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{argument} {error}") from error
+
+
+def as_list(values: Any) -> list[Any]:
+    """Return the values of a list, an array or a series of any library as Python objects."""
+    for method in ("to_pylist", "to_list", "tolist"):  # of pyarrow, pandas and polars, NumPy
+        if hasattr(values, method):
+            listed = getattr(values, method)()
+            return listed if isinstance(listed, list) else [listed]
+    return list(values)
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a single value is None, NaN, NaT, pandas' NA or a masked entry."""
+    if value is None:
+        return True
+    if isinstance(value, str | bytes | list | tuple | set | frozenset | dict) or hasattr(
+        value, "shape"
+    ):
+        # NumPy scalars have a shape as well; those, and only those, may be NaN, NaT or masked.
+        return getattr(value, "shape", None) == () and _differs_from_itself(value)
+    # By name, so that pandas is not imported.
+    return type(value).__name__ in ("NAType", "NaTType") or _differs_from_itself(value)
+
+
+def _differs_from_itself(value: Any) -> bool:
+    if type(value).__name__ == "MaskedConstant":
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):
+        return False
+
+
+def code_label(value: Any) -> str:
+    """Return the category name of a scalar; 3 and 3.0 have the same name."""
+    if (
+        isinstance(value, float | np.floating)
+        and float(value).is_integer()
+        and abs(float(value)) < 2**53
+    ):
+        return str(int(value))
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    return value if type(value) is str else str(value)
+
+
+def hint(categories: Sequence[str], n_observed: int) -> str:
+    """Return advice on strings that look like lists, numbers or dates; "" where they do not.
+
+    Parameters
+    ----------
+    categories : sequence of str
+        The different texts.
+    n_observed : int
+        Groups that have one.
+
+    Examples
+    --------
+    >>> hint(["Ann; Bob", "Bob; Cleo", "Ann"], 3)
+    "texts with ';' are perhaps lists: bags= in Python, NAME:bag in mc2 fit"
+    >>> hint(["red", "green"], 50)
+    ''
+    """
+    if not categories:
+        return ""
+    for separator in (";", "|"):
+        if 2 * sum(separator in text for text in categories) >= len(categories):
+            return (
+                f"texts with {separator!r} are perhaps lists: bags= in Python, NAME:bag in mc2 fit"
+            )
+    if all(_reads(float, text) for text in categories):
+        return "numbers written as text: convert them if they are meant as numbers"
+    if all(_reads(datetime.date.fromisoformat, text) for text in categories):
+        return "dates written as text: convert them if they are meant as dates"
+    if len(categories) == n_observed >= _MANY:
+        return "no two groups share a value, so it has no information about clusters"
+    return ""
+
+
+def _reads(convert: Callable[[str], object], text: str) -> bool:
+    try:
+        convert(text)
+    except ValueError:
+        return False
+    return True
+
+
+# ------------------------------------------------------------------------------ text files
+
+
+def interpret(strings: Sequence[str]) -> Any:
+    """Return the values of a column of a CSV file: numbers, booleans, dates, or the strings.
+
+    An empty field is missing. "NA", "nan", "null" and the like are missing as well, but only in a
+    column of numbers, booleans or dates: among names they may be names.
+    """
+    fields = [field.strip() for field in strings]
+    present = [field for field in fields if field.lower() not in _MISSING]
+    if not present:
+        return [None if field.lower() in _MISSING else field for field in fields]
+    if all(_NUMBER.fullmatch(field) for field in present):
+        if len(present) == len(fields) and all(_WHOLE.fullmatch(field) for field in fields):
+            return np.array([int(field) for field in fields], dtype=np.int64)
+        return np.array([np.nan if field.lower() in _MISSING else float(field) for field in fields])
+    if all(field.lower() in _TRUTH for field in present):
+        return [_TRUTH.get(field.lower()) for field in fields]
+    dates = _dates(fields)
+    return [field or None for field in fields] if dates is None else dates
+
+
+def interpret_dates(values: list[Any]) -> Any:
+    """Return dates if all strings spell dates (JSON has no type for them), else the list."""
+    if not all(value is None or isinstance(value, str) for value in values):
+        return values
+    dates = _dates(["" if value is None else value.strip() for value in values])
+    return values if dates is None else dates
+
+
+def iso_days(text: str) -> float | None:
+    """Return days since 1970 (UTC) of a date: 2014-06-21, 2014-06 or 2014-06-21T12:00Z."""
+    moment = _moment(text.strip())
+    return None if moment is None else (moment - _EPOCH) / DAY
+
+
+def _dates(fields: list[str]) -> Any:
+    dates = np.full(len(fields), "NaT", dtype="datetime64[us]")
+    found = False
+    for i, field in enumerate(fields):
+        if field.lower() in _MISSING:
+            continue
+        moment = _moment(field)
+        if moment is None:
+            return None
+        dates[i] = moment
+        found = True
+    return dates if found else None
+
+
+def _moment(text: str) -> datetime.datetime | None:
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        moment = datetime.datetime.fromisoformat(text if len(text) > 7 else f"{text}-01")
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+    return moment
+
+
+# ------------------------------------------------------------------------------ dates
+
+
+def days_to_dates(days: Any) -> NDArray[np.datetime64]:
+    """Convert days since 1970 to datetime64[ns], or [us] outside the years 1678-2262."""
+    days = np.asarray(days, dtype=np.float64)
+    missing = np.isnan(days)
+    filled = np.where(missing, 0.0, days)
+    if np.abs(filled).max(initial=0.0) > 1e8:
+        raise InputError("dates must lie within 270,000 years of 1970")
+    # Days as float64 are precise to about a microsecond.
+    dates = np.round(filled * 86_400e6).astype(np.int64).astype("datetime64[us]")
+    dates[missing] = np.datetime64("NaT")
+    if np.abs(filled).max(initial=0.0) < _NANOSECOND_DAYS:
+        return dates.astype("datetime64[ns]")
+    return dates
+
+
+def date_days(value: Any) -> float:
+    """Return a date as days since 1970-01-01, in UTC; NaN where it is missing."""
+    if is_missing(value):
+        return np.nan
+    if isinstance(value, np.datetime64):
+        return float(array_days(np.array([value]))[0])
+    if type(value).__name__ == "Period":
+        value = value.to_timestamp()
+    if isinstance(value, datetime.datetime):
+        try:
+            if value.tzinfo is not None:
+                value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+            return float((value - _EPOCH) / DAY)
+        except (OverflowError, ValueError) as error:
+            raise InputError(f"holds a date out of range: {error}") from error
+    return float(value.toordinal() - _EPOCH.toordinal())
+
+
+def array_days(dates: NDArray[np.datetime64]) -> NDArray[np.float64]:
+    """Return dates as days since 1970-01-01; NaN where they are missing."""
+    whole = dates.astype("datetime64[D]")
+    # The time of day is converted separately: microseconds since 1970 overflow for distant dates.
+    rest = (dates.astype("datetime64[us]") - whole.astype("datetime64[us]")) / np.timedelta64(
+        1, "D"
+    )
+    days = whole.astype(np.int64).astype(np.float64)
+    missing = np.isnat(dates)
+    days[missing] = 0.0
+    if (np.abs(days) > 1e8).any():
+        raise InputError(f"holds a date out of range: {np.abs(days).max():g} days from 1970")
+    days += np.where(missing, 0.0, rest)
+    days[missing] = np.nan
+    return days
