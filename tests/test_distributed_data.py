@@ -35,7 +35,7 @@ def client():
 
 @pytest.fixture
 def backends(monkeypatch):
-    """The backends that fits make."""
+    """The backends that fits create."""
     made = []
 
     class Watched(mc2.distributed.DaskBackend):

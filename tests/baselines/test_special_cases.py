@@ -26,7 +26,7 @@ LONG = {"n_sweeps": 1500, "burn_in": 100, "thin": 1, "keep_parameters": 1, "samp
 
 
 def frequencies(model):
-    """How often each partition of the groups was drawn."""
+    """Return the frequency of each partition of the groups in the draws."""
     drawn = Counter(canonical(row) for row in model.posterior_.cluster_of_group.tolist())
     return {labels: n / drawn.total() for labels, n in drawn.items()}
 
@@ -38,7 +38,7 @@ def distance(found, exact):
 
 
 def together(table):
-    """How probable it is that two groups are in one cluster, for every pair."""
+    """Return the probability that two groups share a cluster, for every pair."""
     result = 0.0
     for labels, chance in table.items():
         result = result + chance * np.equal.outer(labels, labels)

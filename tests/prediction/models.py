@@ -18,7 +18,7 @@ from mcsquared.posterior import ParameterDraw, Posterior
 
 @dataclass
 class Counts:
-    """What one kept draw says: cluster of each group, and its counts."""
+    """One kept draw: the cluster of each group, and the counts."""
 
     cluster_of_group: Any
     topics_in_cluster: Any

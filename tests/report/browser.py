@@ -153,7 +153,7 @@ class Browser:
 
     @property
     def place(self) -> str:
-        """What stands after the file's name in the address."""
+        """Return the fragment of the address."""
         return self.run("return window.location.hash")
 
     def addresses(self) -> set[str]:
@@ -165,15 +165,15 @@ class Browser:
         )
 
     def overflow(self) -> int:
-        """How many pixels the page is wider than its window."""
+        """Return the number of pixels by which the page is wider than its window."""
         return self.run("return document.documentElement.scrollWidth - window.innerWidth")
 
     def complaints(self) -> list[str]:
-        """What the console has said since the last time."""
+        """Return the console messages since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """What has been asked for since the last time, but for the page itself."""
+        """Return the requests since the last call, except that for the page itself."""
         found = []
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]

@@ -78,11 +78,11 @@ def test_a_topic_along_a_number_shares_out_all_content():
 
 def test_every_group_is_somewhere_in_all_draws():
     posterior, _, _ = make_posterior(n_groups=60, noise=0.2)
-    member = memberships(posterior)
-    assert (member.share.sum(axis=1) > 0.9).all()
-    first = member.choice[:, 0]
+    membership = memberships(posterior)
+    assert (membership.share.sum(axis=1) > 0.9).all()
+    first = membership.choice[:, 0]
     assert (first == posterior.labels).mean() > 0.9
-    second = member.second_choice(posterior.labels)
+    second = membership.second_choice(posterior.labels)
     assert not (second == posterior.labels).any()
 
 

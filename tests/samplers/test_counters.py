@@ -34,7 +34,7 @@ VECTORS = ["gaussian", "bernoulli", "multivariate", "no_content"]
 
 
 class Record:
-    """What was drawn: words of counters, and streams; nothing may be drawn twice."""
+    """Record of draws: words of counters, and streams; nothing may be drawn twice."""
 
     def __init__(self):
         self.words, self.streams = set(), set()
@@ -45,9 +45,9 @@ class Record:
             assert (key, counter, word) not in self.words, f"{counter} is used twice"
             self.words.add((key, counter, word))
 
-    def note_stream(self, *place):
-        assert place not in self.streams, f"{place} is begun twice"
-        self.streams.add(place)
+    def note_stream(self, *stream):
+        assert stream not in self.streams, f"{stream} is begun twice"
+        self.streams.add(stream)
 
     def numbers(self, seed, chain, sweep):
         """Numbers that are noted, for the plain blocked sampler."""

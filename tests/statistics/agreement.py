@@ -58,7 +58,7 @@ def run(tiny, n_sweeps, seed, sampler=COLLAPSED, burn_in=200):
 
 
 def raw(state, knows_topics):
-    """What is seen of a state, with its arbitrary numbers of clusters and topics."""
+    """Return the labels of a state, with clusters and topics numbered arbitrarily."""
     if knows_topics:
         return state.cluster_of_group.tobytes(), state.topic_of_token.tobytes()
     tables = state.counts.topics_in_cluster, state.counts.words_in_topic
@@ -162,7 +162,7 @@ def compare(tiny, n_sweeps, seed, sampler=COLLAPSED):
 
 
 def is_exact(found, allowance, n_errors=np.inf):
-    """Whether distances are no larger than an allowance beside what chance puts there."""
+    """Return whether distances exceed those expected by chance by no more than an allowance."""
     return all(
         found[what].total_variation < allowance + 2 * found[what].expected
         for what in ("partition", "everything")
@@ -170,7 +170,7 @@ def is_exact(found, allowance, n_errors=np.inf):
 
 
 def row(found):
-    """What the table of docs/calibration.md says of a comparison."""
+    """Return the row of a comparison in the table of docs/calibration.md."""
     return {
         "largest_z": max(found["n_clusters"].largest_z, found["n_topics"].largest_z),
         "total_variation": found["partition"].total_variation,

@@ -166,7 +166,7 @@ def largest(z, design):
 
 
 def row(z, design):
-    """What the table of docs/calibration.md says of a joint test."""
+    """Return the row of a joint test in the table of docs/calibration.md."""
     return {
         "largest_z": float(np.abs(z).max()),
         "note": f"{len(z)} statistics, rms {np.sqrt((z**2).mean()):.2f}, "

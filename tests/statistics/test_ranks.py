@@ -21,7 +21,7 @@ def make(name, lam="λ = ∞"):
 
 
 def quantities(design):
-    """What is ranked: everything that has a prior, and the numbers of clusters and topics."""
+    """Return the ranked values: all with a prior, and the numbers of clusters and topics."""
     return (*QUANTITIES, "lam") if isinstance(design.priors.lam, Gamma) else QUANTITIES
 
 

@@ -65,11 +65,11 @@ def report_data(
     content = content_data(posterior, image_shape, dimension_names)
     image = content["image"] is not None
     words = None if posterior.vocabulary is None else Words(posterior)
-    member, shares = memberships(posterior), topic_shares(posterior)
+    membership, shares = memberships(posterior), topic_shares(posterior)
     sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
     discs = cluster_discs(np.sqrt(shares.share), sizes)
-    stability = np.bincount(posterior.labels, weights=member.confidence) / sizes
-    score = member.confidence
+    stability = np.bincount(posterior.labels, weights=membership.confidence) / sizes
+    score = membership.confidence
     if corpus is not None:
         # Σ √(p q) of the topic shares p of a group and q of its cluster.
         roots = np.sqrt(topics_of_group), np.sqrt(shares.share[posterior.labels])
@@ -88,11 +88,13 @@ def report_data(
         "title": title,
         "content": content,
         "facts": facts(posterior, content["unit"]),
-        "checks": checks(posterior, member.confidence, diagnostics),
+        "checks": checks(posterior, membership.confidence, diagnostics),
         "model": model_sentences(posterior),
         "notes": [shorten(note, 400) for note in posterior.notes],
         "gaps": _gaps(posterior, corpus, groups),
-        "groups": group_data(posterior, member, discs, groups, topics_of_group, corpus is not None),
+        "groups": group_data(
+            posterior, membership, discs, groups, topics_of_group, corpus is not None
+        ),
         "clusters": clusters,
         "topics": topic_data(posterior, shares, words, typical, image),
         "words": None if words is None else word_data(posterior, words),

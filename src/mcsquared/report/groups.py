@@ -102,7 +102,7 @@ def typical_groups(
 
 def group_data(
     posterior: Posterior,
-    member: Membership,
+    membership: Membership,
     discs: Discs,
     groups: Integers,
     shares: Floats | NDArray[np.float32],
@@ -120,7 +120,11 @@ def group_data(
     labels = posterior.labels.astype(np.int64)
     tokens = posterior.tokens_per_group
     points = place_groups(
-        discs, labels, member.confidence, member.second_choice(posterior.labels), np.log1p(tokens)
+        discs,
+        labels,
+        membership.confidence,
+        membership.second_choice(posterior.labels),
+        np.log1p(tokens),
     )
     limit = _MAX_NAME_OF_MANY if len(groups) > _MANY else _MAX_NAME
     top = _largest(shares[groups], N_TOPICS_OF_GROUP)
@@ -129,9 +133,9 @@ def group_data(
         "numbers": pack(groups) if len(groups) < posterior.n_groups else None,
         "names": [shorten(name, limit) for name in posterior.group_names[groups]],
         "cluster": pack(labels[groups]),
-        "confidence": pack_shares(member.confidence[groups]),
-        "choice": pack(member.choice[groups] + 1),
-        "choice_share": pack_shares(member.share[groups]),
+        "confidence": pack_shares(membership.confidence[groups]),
+        "choice": pack(membership.choice[groups] + 1),
+        "choice_share": pack_shares(membership.share[groups]),
         "tokens": pack(tokens[groups]),
         "topic": pack(top),
         "topic_share": pack_shares(np.take_along_axis(shares[groups], top, axis=1)),
