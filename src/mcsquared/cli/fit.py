@@ -19,7 +19,7 @@ from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM, Concentration
 from mcsquared.storage import check_target
 
-N_TOPICS_SHOWN = 10
+MAX_TOPICS = 10
 OPTION_OF_PARAMETER = {"n_sweeps": "--sweeps", "burn_in": "--burn-in", "n_chains": "--chains"}
 
 
@@ -149,10 +149,10 @@ def show(model: MC2, out: Path) -> None:
             f"{in_draws.max()} each: groups between clusters can make more, or fewer"
         )
     topics = model.posterior_.topics()
-    for row in topics.head(N_TOPICS_SHOWN).itertuples():
+    for row in topics.head(MAX_TOPICS).itertuples():
         typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {_words(row.words)}")
-    if len(topics) > N_TOPICS_SHOWN:
-        typer.echo(f"  and {len(topics) - N_TOPICS_SHOWN} more")
+    if len(topics) > MAX_TOPICS:
+        typer.echo(f"  and {len(topics) - MAX_TOPICS} more")
 
 
 def _words(words: object) -> str:

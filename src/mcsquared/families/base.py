@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcsquared.errors import InputError
+from mcsquared.families.checks import known
 from mcsquared.families.numerics import Floats, Integers, Rng, membership
 from mcsquared.families.traits import FamilyTraits, Observations
 
@@ -327,14 +328,14 @@ class ConjugateFamily(FamilyTraits, ABC):
         return "predictive" in vars(type(self))
 
     def kernel_parameters(self) -> Floats:
-        """Return the prior as one flat array for compiled kernels, float64.
+        """Return the prior as one flat array for compiled kernels, float64; by default the fields.
 
         Examples
         --------
         >>> mc2.Bernoulli(1, 3).kernel_parameters()
         array([1., 3.])
         """
-        return np.zeros(0)
+        return np.array([known(self, name) for name in self.field_checks], np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the family as plain values that JSON can hold.

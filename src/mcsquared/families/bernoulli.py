@@ -83,10 +83,6 @@ class Bernoulli(Univariate):
         """Draw 0 or 1 for each label: float64 (n,)."""
         return (rng.random(labels.size) < np.exp(parameters[labels, 0])).astype(np.float64)
 
-    def kernel_parameters(self) -> Floats:
-        """Return (a, b)."""
-        return np.array([self.a, self.b])
-
     def _after(self, stats: Floats) -> tuple[Floats, Floats]:
         """Return the beta parameters after the statistics."""
         n, ones = np.moveaxis(np.asarray(stats, np.float64), -1, 0)

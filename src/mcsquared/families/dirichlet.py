@@ -94,10 +94,6 @@ class _Dirichlet(ConjugateFamily):
         weights /= weights.sum(axis=-1, keepdims=True)
         return weights
 
-    def kernel_parameters(self) -> Floats:
-        """Return (concentration, size)."""
-        return np.array([self.concentration, self.n_stats], np.float64)
-
 
 @dataclass(frozen=True)
 class Categorical(_Dirichlet):

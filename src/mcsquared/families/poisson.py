@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import gammaln
 
-from mcsquared.families.checks import known, positive_number
+from mcsquared.families.checks import positive_number
 from mcsquared.families.numerics import Floats, Integers, Rng, log_gamma_ratio, log_standard_gamma
 from mcsquared.families.traits import Observations, Predictive
 from mcsquared.families.univariate import Univariate
@@ -103,10 +103,6 @@ class Poisson(Univariate):
     ) -> Floats:
         """Draw one count per label: float64 (n,)."""
         return rng.poisson(np.exp(parameters[labels, 0])).astype(np.float64)
-
-    def kernel_parameters(self) -> Floats:
-        """Return (shape, rate)."""
-        return np.array([self.shape, known(self, "rate")])
 
     def _after(self, stats: Floats) -> tuple[Floats, Floats]:
         """Return shape and rate of the gamma after the statistics."""

@@ -182,4 +182,4 @@ class FamilyTraits:
         raise self._missing("sample_observations")
 
     def _missing(self, method: str) -> InputError:
-        return InputError(f"the family {type(self).__name__} does not define {method}, needed here")
+        return InputError(f"the family {type(self).__name__} does not define {method}")

@@ -185,7 +185,7 @@ def _obstacle(target: Path) -> str | None:
     if target.exists() and not target.is_file():
         return "it exists and is not an ordinary file"
     if target.exists() and not os.access(target, os.W_OK):
-        return "the file there is read-only"
+        return "the existing file is read-only"
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"its folder {folder} is read-only"
     with suppress(AttributeError, OSError, ValueError):  # not every system has a limit
