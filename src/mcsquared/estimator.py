@@ -34,7 +34,7 @@ from mcsquared.fitting.disk import (
 from mcsquared.model.parameters import ALPHA, ETA, LAM, Concentration, V, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
-from mcsquared.prediction.alignment import check_names, check_width
+from mcsquared.prediction.groups import check_names, check_width
 from mcsquared.state import Bounds
 from mcsquared.storage.models import load_model, save_model
 
@@ -425,7 +425,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         """Return the summary of a fitted model for notebooks."""
         if not hasattr(self, "posterior_"):
             return str(super()._html_repr())
-        from mcsquared.posterior.summary import model_html
+        from mcsquared.posterior.exports import model_html
 
         return model_html(self.posterior_, repr(self))
 

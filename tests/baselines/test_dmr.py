@@ -3,8 +3,7 @@ import pytest
 from sklearn.base import clone
 
 from mcsquared.baselines import DMR, LDA
-from mcsquared.baselines.dmr import _draw_of, marginal_prior
-from mcsquared.baselines.features import Features
+from mcsquared.baselines.dmr import Features, _draw_of, marginal_prior
 from mcsquared.baselines.lda import TomotopyChain, import_tomotopy
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError

@@ -2,7 +2,7 @@ import datetime
 
 import numpy as np
 
-from mcsquared.baselines.features import Features
+from mcsquared.baselines.dmr import Features
 from mcsquared.corpus import Column, Corpus
 
 

@@ -239,13 +239,19 @@ def test_a_bound_on_topics_holds_and_groups_may_be_empty():
     [
         ({"v": np.inf}, "v must be a positive number or a Gamma prior, got inf"),
         ({"eta": -1.0}, "eta must be a positive number or a Gamma prior, got -1.0"),
-        ({"n_sweeps": 10, "burn_in": 10}, "n_sweeps must exceed burn_in"),
-        ({"thin": 0}, "thin.*0"),
-        ({"max_topics": 0}, "max_topics.*0"),
-        ({"init": "best"}, "init.*'best'"),
-        ({"random_state": -1}, "random_state.*-1"),
+        (
+            {"n_sweeps": 10, "burn_in": 10},
+            r"n_sweeps must exceed burn_in \(10\) by at least 2, got 10",
+        ),
+        ({"thin": 0}, "thin must be an integer >= 1, got 0"),
+        ({"max_topics": 0}, "max_topics must be an integer >= 1, got 0"),
+        ({"init": "best"}, "init must be one of 'auto', 'random', got 'best'"),
+        (
+            {"random_state": -1},
+            "random_state must be None, a RandomState or an integer between 0 .*, got -1",
+        ),
         ({"content": Gaussian()}, "words"),
-        ({"n_jobs": 0}, "n_jobs.*0"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0, got 0"),
     ],
 )
 def test_bad_parameters_are_refused_in_one_sentence(parameters, message):

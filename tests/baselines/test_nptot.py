@@ -263,7 +263,7 @@ def test_same_seed_same_fit():
         ({"width": 0.0}, "width must be a positive number, got 0.0"),
         ({"alpha": 0.0}, "alpha must be a positive number or a Gamma prior, got 0.0"),
         ({"v": np.inf}, "v must be a positive number or a Gamma prior, got inf"),
-        ({"max_topics": 1.5}, "max_topics.*1.5"),
+        ({"max_topics": 1.5}, "max_topics must be an integer >= 1, got 1.5"),
     ],
 )
 def test_bad_parameters_are_refused_in_one_sentence(parameters, message):

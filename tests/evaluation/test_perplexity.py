@@ -293,12 +293,12 @@ def test_nothing_to_score_has_no_perplexity():
     ("options", "named"),
     [
         ({"method": "left_to_right"}, "'exact' is"),
-        ({"n_particles": 0}, "n_particles"),
-        ({"n_kept": 0}, "n_kept"),
-        ({"method": "wrong"}, "method"),
-        ({"random_state": -1}, "random_state"),
-        ({"n_new": 0}, "n_new"),
-        ({"n_repeats": 0}, "n_repeats"),
+        ({"n_particles": 0}, "n_particles must be an integer >= 1, got 0"),
+        ({"n_kept": 0}, "n_kept must be an integer >= 1, got 0"),
+        ({"method": "wrong"}, "method must be one of 'exact', .*, got 'wrong'"),
+        ({"random_state": -1}, "random_state must be an integer >= 0, .*, got -1"),
+        ({"n_new": 0}, "n_new must be an integer >= 1, got 0"),
+        ({"n_repeats": 0}, "n_repeats must be an integer >= 1, got 0"),
     ],
 )
 def test_bad_arguments_are_named(options, named):

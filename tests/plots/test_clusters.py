@@ -155,5 +155,8 @@ def test_many_clusters_are_coloured_but_not_written():
 def test_what_cannot_be_compared_is_said(posterior):
     with pytest.raises(mc2.InputError, match="same groups, got 30 and 2"):
         plots.compare(posterior, [0, 1])
-    with pytest.raises(mc2.InputError, match=r"second must be a fitted model.*got dict"):
+    with pytest.raises(
+        mc2.InputError,
+        match="second must be a fitted model, a Posterior or one label per group, got dict",
+    ):
         plots.compare(posterior, {})

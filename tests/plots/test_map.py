@@ -9,7 +9,7 @@ from scipy import sparse
 
 import mcsquared as mc2
 from mcsquared import plots
-from mcsquared.plots.map import embed, group_features
+from mcsquared.plots.clusters import embed, group_features
 from mcsquared.posterior.tables import membership
 from tests.posterior.models import make_posterior
 
@@ -122,12 +122,12 @@ def test_groups_that_are_all_alike_have_places_of_their_own(n_groups):
     ("options", "message"),
     [
         ({"method": "pca"}, "method must be one of 'auto', 'tsne', 'umap', got 'pca'"),
-        ({"max_groups": 0}, "max_groups .*0"),
+        ({"max_groups": 0}, "max_groups must be an integer >= 1, got 0"),
         (
             {"shares": np.ones((3, 4))},
             r"shares must have one row per group \(60\), got shape \(3, 4\)",
         ),
-        ({"shares": -np.ones((60, 4))}, "shares must be finite"),
+        ({"shares": -np.ones((60, 4))}, "shares must be finite numbers >= 0"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(clear, options, message):

@@ -36,5 +36,7 @@ def test_the_title_has_the_diagnostics_of_the_scalar(posterior):
 
 def test_an_infinite_lam_or_an_unknown_scalar_harms_nothing(posterior):
     plots.trace(posterior, "lam").figure.canvas.draw()
-    with pytest.raises(mc2.InputError, match=r"scalar must be one of n_clusters, n_topics.*'beta'"):
+    with pytest.raises(
+        mc2.InputError, match=r"scalar must be one of n_clusters, n_topics, .*, got 'beta'"
+    ):
         plots.trace(posterior, "beta")

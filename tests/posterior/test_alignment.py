@@ -5,7 +5,7 @@ from scipy import sparse
 
 from mcsquared.families import Categorical, Gaussian
 from mcsquared.posterior import ParameterDraw
-from mcsquared.posterior.alignment import match_topics, topic_similarity
+from mcsquared.posterior.draws import match_topics, topic_similarity
 
 
 def draw_of(content) -> ParameterDraw:

@@ -36,10 +36,10 @@ def test_bad_questions_are_answered_by_a_sentence(draws, monkeypatch):
     together = CoClustering(draws)
     with pytest.raises(InputError, match="groups must be indices below 20, got 20"):
         together.rows(20)
-    with pytest.raises(InputError, match="group indices"):
+    with pytest.raises(InputError, match="groups must be group indices, got"):
         together.rows([0.5])
     for minimum in (0.0, -1, 1.5, float("nan")):
-        with pytest.raises(InputError, match="minimum must be in"):
+        with pytest.raises(InputError, match=r"minimum must be in \(0, 1\], got"):
             together.to_sparse(minimum)
     monkeypatch.setattr(module, "_MAX_ENTRIES", 10)
     with pytest.raises(InputError, match="minimum must be higher"):

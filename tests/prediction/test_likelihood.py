@@ -113,7 +113,7 @@ def test_several_contexts_multiply_and_one_can_be_left_out():
     contexts = {"x": np.array([1.0, 2.0, 3.0, 7.0]), "tags": [["a"], ["a", "b"], ["b"], ["c"]]}
     posterior = make_posterior([DRAW], contexts, {"x": Gaussian(), "tags": Bag()})
     test = words_corpus([[0], [1]], 3, contexts={"x": [2.0, 5.0], "tags": [["a"], ["c", "c"]]})
-    from mcsquared.prediction.alignment import align
+    from mcsquared.prediction.groups import align
 
     test, draw = align(posterior, test), posterior.parameters[0]
     both = log_context_given_cluster(posterior, draw, test)

@@ -5,7 +5,7 @@ import pytest
 
 from mcsquared.errors import InputError
 from mcsquared.prediction import topic_proportions
-from mcsquared.report.group_shares import group_topic_shares, shares_from_draws
+from mcsquared.report.groups import group_topic_shares
 from tests.posterior.models import make_posterior
 
 
@@ -22,7 +22,7 @@ def test_shares_are_like_those_of_transform(lam, vectors):
 def test_shares_do_not_depend_on_the_parts_they_are_computed_in(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=40, lam=5.0)
     whole = group_topic_shares(posterior, corpus)
-    monkeypatch.setattr("mcsquared.report.group_shares._MAX_BATCH", 60)
+    monkeypatch.setattr("mcsquared.report.groups._MAX_BATCH", 60)
     np.testing.assert_allclose(group_topic_shares(posterior, corpus), whole, rtol=1e-5)
 
 
@@ -46,7 +46,7 @@ def test_other_groups_than_those_of_the_fit_are_refused():
 
 def test_shares_from_draws_are_those_of_the_clusters_a_group_was_in():
     posterior, _, truth = make_posterior(n_groups=30, noise=0.0)
-    shares = shares_from_draws(posterior)
+    shares = group_topic_shares(posterior)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-5)
     for k in range(3):
         assert np.ptp(shares[truth == k][5:], axis=0).max() < 0.2

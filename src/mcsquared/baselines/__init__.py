@@ -7,24 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcsquared.baselines.clusterers import NMF, AffinityPropagation, KMeans, TopicClusters
+    from mcsquared.baselines.clusterers import (
+        NMF,
+        AffinityPropagation,
+        KMeans,
+        TopicClusters,
+        symmetric_kl,
+    )
     from mcsquared.baselines.dmr import DMR
     from mcsquared.baselines.hdp import HDP
     from mcsquared.baselines.lda import LDA
     from mcsquared.baselines.nptot import NPTOT
-    from mcsquared.baselines.rows import symmetric_kl
     from mcsquared.baselines.special_cases import DPMixture, NestedDP
-
-_NAMES = {
-    "clusterers": ("NMF", "AffinityPropagation", "KMeans", "TopicClusters"),
-    "dmr": ("DMR",),
-    "hdp": ("HDP",),
-    "lda": ("LDA",),
-    "nptot": ("NPTOT",),
-    "rows": ("symmetric_kl",),
-    "special_cases": ("DPMixture", "NestedDP"),
-}
-_MODULE_OF_NAME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "DMR",
@@ -40,10 +34,13 @@ __all__ = [
     "symmetric_kl",
 ]
 
+_MODULES = {name: name.lower() for name in ("DMR", "HDP", "LDA", "NPTOT")}
+_MODULES |= dict.fromkeys(("DPMixture", "NestedDP"), "special_cases")
+
 
 def __getattr__(name: str) -> object:
-    if name in _MODULE_OF_NAME:
-        return getattr(import_module(f"{__name__}.{_MODULE_OF_NAME[name]}"), name)
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'clusterers')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -12,16 +12,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.baselines.rows import RowTransformer, squared_distances, symmetric_kl
 from mcsquared.checks import as_seed, check_whole
+from mcsquared.corpus import Words, as_corpus
 from mcsquared.errors import InputError
 
 Labels = NDArray[np.int64]
-
-SIMILARITIES = {"euclidean": squared_distances, "symmetric_kl": symmetric_kl}
 
 
 class _Clusterer(ClusterMixin, BaseEstimator, ABC):
@@ -52,15 +51,18 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         >>> model.fit(corpus[:20]).labels_.shape
         (20,)
         """
-        self._rows = RowTransformer(self.weighting).fit(X)
-        rows, known = self._rows.transform(X)
+        self._rows = GroupRows(self.weighting).learn(X)
+        rows, known = self._rows.of(X)
         if not known.any():
             raise InputError("X must have at least one word, got none")
         found = self._cluster(rows[np.flatnonzero(known)])
         names, sizes = np.unique(found, return_counts=True)
-        self._order = names[np.argsort(-sizes, kind="stable")]
         self.n_clusters_ = len(names)
-        self.labels_ = self._numbered(found, known)
+        # By decreasing size; names that are not clusters have the rank of the largest.
+        self._rank = np.zeros(max(int(found.max()) + 1, getattr(self, "n_clusters", 0)), np.int64)
+        self._rank[names[np.argsort(-sizes, kind="stable")]] = np.arange(len(names))
+        self.labels_ = np.zeros(len(known), np.int64)
+        self.labels_[known] = self._rank[found]
         return self
 
     def predict(self, X: Any) -> Labels:
@@ -72,26 +74,18 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         (3,)
         """
         check_is_fitted(self)
-        rows, known = self._rows.transform(X)
-        if not known.any():
-            return np.zeros(len(known), np.int64)
-        return self._numbered(self._assign(rows[np.flatnonzero(known)]), known)
-
-    def _numbered(self, found: Labels, known: NDArray[np.bool_]) -> Labels:
-        """Return labels by decreasing size in training, 0 for groups without words."""
-        rank = np.zeros(int(self._order.max()) + 1, np.int64)
-        rank[self._order] = np.arange(len(self._order))
+        rows, known = self._rows.of(X)
         labels = np.zeros(len(known), np.int64)
-        labels[known] = rank[found]
+        if known.any():
+            labels[known] = self._rank[self._assign(rows[np.flatnonzero(known)])]
         return labels
 
 
 def _check_n_clusters(n_clusters: Any, rows: Any) -> int:
-    if check_whole("n_clusters", n_clusters, 1) > rows.shape[0]:
-        raise InputError(
-            "n_clusters must be at most the number of groups with words "
-            f"({rows.shape[0]}), got {n_clusters}"
-        )
+    n_groups = rows.shape[0]
+    if check_whole("n_clusters", n_clusters, 1) > n_groups:
+        known = f"the number of groups with words ({n_groups})"
+        raise InputError(f"n_clusters must be at most {known}, got {n_clusters}")
     return int(n_clusters)
 
 
@@ -137,10 +131,10 @@ class KMeans(_Clusterer):
             n_init=check_whole("n_init", self.n_init, 1),
             random_state=as_seed(self.random_state),
         ).fit(rows)
-        return self.model_.labels_.astype(np.int64)
+        return self.model_.labels_
 
     def _assign(self, rows: Any) -> Labels:
-        return self.model_.predict(rows).astype(np.int64)
+        return self.model_.predict(rows)
 
 
 @dataclass(eq=False, repr=False)
@@ -186,13 +180,10 @@ class NMF(_Clusterer):
             max_iter=check_whole("max_iter", self.max_iter, 1),
             random_state=as_seed(self.random_state),
         )
-        return self.model_.fit_transform(rows).argmax(axis=1).astype(np.int64)
+        return self.model_.fit_transform(rows).argmax(axis=1)
 
     def _assign(self, rows: Any) -> Labels:
-        factor = self.model_.transform(rows).argmax(axis=1)
-        # Factors that are not clusters in training are replaced by the largest cluster.
-        factor[~np.isin(factor, self._order)] = self._order[0]
-        return factor.astype(np.int64)
+        return self.model_.transform(rows).argmax(axis=1)
 
 
 @dataclass(eq=False, repr=False)
@@ -248,8 +239,7 @@ class AffinityPropagation(_Clusterer):
             max_iter=check_whole("max_iter", self.max_iter, 1),
             random_state=as_seed(self.random_state),
         ).fit(-SIMILARITIES[self.similarity](rows, rows))
-        labels = model.labels_.astype(np.int64)
-        centers = model.cluster_centers_indices_
+        labels, centers = model.labels_, model.cluster_centers_indices_
         if len(centers) == 0 or (labels < 0).any():
             # Not converged, with a warning from scikit-learn: one cluster.
             centers, labels = np.zeros(1, np.int64), np.zeros(rows.shape[0], np.int64)
@@ -257,8 +247,7 @@ class AffinityPropagation(_Clusterer):
         return labels
 
     def _assign(self, rows: Any) -> Labels:
-        distances = SIMILARITIES[self.similarity](rows, self.cluster_centers_)
-        return distances.argmin(axis=1).astype(np.int64)
+        return SIMILARITIES[self.similarity](rows, self.cluster_centers_).argmin(axis=1)
 
 
 @dataclass(eq=False, repr=False)
@@ -304,11 +293,13 @@ class TopicClusters(ClusterMixin, BaseEstimator):
         >>> model.fit(corpus[:20]).labels_.shape
         (20,)
         """
-        self.topics_ = clone(self._default_topics() if self.topics is None else self.topics)
-        if self.clusterer is None:
-            self.clusterer_ = AffinityPropagation("symmetric_kl", random_state=self.random_state)
-        else:
-            self.clusterer_ = clone(self.clusterer)
+        from mcsquared.baselines.hdp import HDP
+
+        seed = self.random_state
+        topics = HDP(random_state=seed) if self.topics is None else self.topics
+        by_divergence = AffinityPropagation("symmetric_kl", random_state=seed)
+        self.topics_ = clone(topics)
+        self.clusterer_ = clone(by_divergence if self.clusterer is None else self.clusterer)
         shares = np.asarray(self.topics_.fit(X).transform(X))
         self.labels_ = np.asarray(self.clusterer_.fit(shares).labels_)
         self.n_clusters_ = len(np.unique(self.labels_))
@@ -325,7 +316,116 @@ class TopicClusters(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         return self.clusterer_.predict(self.topics_.transform(X))
 
-    def _default_topics(self) -> Any:
-        from mcsquared.baselines.hdp import HDP
 
-        return HDP(random_state=self.random_state)
+Floats = NDArray[np.float64]
+
+WEIGHTINGS = ("proportions", "tfidf", "counts")
+SMALLEST = 1e-12  # replaces a share of zero, for the logarithm
+
+
+class GroupRows:
+    """Transformer of groups to rows: weighted words, or given rows of numbers.
+
+    Parameters
+    ----------
+    weighting : {"proportions", "tfidf", "counts"}
+        Weights of words: shares of the group's tokens; term frequency × inverse document frequency
+        as in scikit-learn, rows of length 1; or counts.
+    """
+
+    def __init__(self, weighting: str) -> None:
+        if weighting not in WEIGHTINGS:
+            known = ", ".join(map(repr, WEIGHTINGS))
+            raise InputError(f"weighting must be one of {known}, got {weighting!r}")
+        self.weighting = weighting
+        self.vocabulary: NDArray[np.object_] | None = None
+        self.width = 0
+        self._idf: Any = None
+
+    def learn(self, X: Any) -> Self:
+        """Learn the vocabulary and document frequencies from the training groups."""
+        corpus = as_corpus(X)
+        if isinstance(corpus.content, Words):
+            self.vocabulary, self.width = corpus.content.vocabulary, corpus.content.n_words
+            if self.weighting == "tfidf":
+                from sklearn.feature_extraction.text import TfidfTransformer
+
+                self._idf = TfidfTransformer().fit(corpus.content.counts)
+        else:
+            self.width = corpus.content.width
+        return self
+
+    def of(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Return the rows of groups, csr_matrix or float64, and which groups have any content."""
+        if self.vocabulary is None:
+            return self._given(X)
+        words: Any = self.vocabulary
+        corpus = as_corpus(X, content="counts", vocabulary=words)
+        content = corpus.aligned_to(words).content
+        assert isinstance(content, Words)
+        sizes = content.tokens_per_group
+        if self.weighting == "tfidf":
+            rows = self._idf.transform(content.counts)
+        elif self.weighting == "proportions":
+            rows = sparse.diags_array(1.0 / np.maximum(sizes, 1)) @ content.counts
+        else:
+            rows = content.counts.astype(np.float64)
+        return sparse.csr_matrix(rows), sizes > 0
+
+    def _given(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return rows that are given as one vector per group."""
+        content = as_corpus(X).content
+        sizes = content.tokens_per_group
+        if isinstance(content, Words) or (sizes > 1).any():
+            raise InputError("X must have one row per group, got groups of several vectors")
+        if content.width != self.width:
+            raise InputError(f"X must have {self.width} columns, got {content.width}")
+        rows = np.zeros((content.n_groups, content.width))
+        rows[sizes > 0] = content.values
+        return rows, sizes > 0
+
+
+def squared_distances(rows: Any, others: Any) -> Floats:
+    """Return the squared Euclidean distance of every row to every other: float64, dense."""
+    from sklearn.metrics import euclidean_distances
+
+    return euclidean_distances(rows, others, squared=True)
+
+
+def symmetric_kl(rows: Any, others: Any = None) -> Floats:
+    """Return KL(p ‖ q) + KL(q ‖ p) of every row p with every other q: float64, dense.
+
+    Parameters
+    ----------
+    rows : array-like or sparse matrix of shape (n, n_topics)
+        Non-negative shares; each row is divided by its sum. A share of zero is replaced by 10⁻¹².
+    others : array-like of shape (m, n_topics), optional
+        By default ``rows``.
+
+    Examples
+    --------
+    >>> mc2.baselines.symmetric_kl([[0.5, 0.5], [0.9, 0.1]]).round(2)
+    array([[0.  , 0.88],
+           [0.88, 0.  ]])
+    """
+    first = _shares(rows)
+    second = first if others is None else _shares(others)
+    log_first, log_second = np.log(first), np.log(second)
+    # Σ (p − q)(log p − log q), expanded into matrix products.
+    self_first, self_second = (first * log_first).sum(axis=1), (second * log_second).sum(axis=1)
+    cross = first @ log_second.T + log_first @ second.T
+    return np.maximum(self_first[:, None] + self_second[None] - cross, 0.0)
+
+
+def _shares(rows: Any) -> Floats:
+    dense = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+    if dense.ndim != 2 or not np.isfinite(dense).all() or (dense < 0.0).any():
+        raise InputError("rows must be a matrix of non-negative shares")
+    total = dense.sum(axis=1, keepdims=True)
+    if (total == 0.0).any():
+        raise InputError("rows must have a positive sum each, got a row of zeros")
+    dense = np.maximum(dense / total, SMALLEST)
+    return dense / dense.sum(axis=1, keepdims=True)
+
+
+SIMILARITIES = {"euclidean": squared_distances, "symmetric_kl": symmetric_kl}

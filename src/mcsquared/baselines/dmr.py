@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from mcsquared.baselines.features import Features
 from mcsquared.baselines.lda import TomotopyChain, TomotopyModel, import_tomotopy
 from mcsquared.baselines.topic_model import ALL, Rows, rows_by_value
-
-if TYPE_CHECKING:
-    from scipy import sparse
-
-    from mcsquared.corpus import Column, Corpus
+from mcsquared.corpus import Column, Corpus
+from mcsquared.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -28,25 +25,18 @@ class DMRDraw:
 
     α_jm = exp(intercept_m + Σ_f has_jf coefficients_mf) + smallest
 
-    Parameters
-    ----------
-    word_given_topic : float64 (n_topics, n_words)
-    intercept : float64 (n_topics,)
-    coefficients : float64 (n_topics, n_features)
-    smallest : float
-    marginal_alpha : float64 (n_topics,)
-        The prior of a group without known features: see `marginal_prior`.
+    ``marginal_alpha`` is the prior of a group without known features: see `marginal_prior`.
     """
 
-    word_given_topic: Floats
-    intercept: Floats
-    coefficients: Floats
+    word_given_topic: Floats  # (n_topics, n_words)
+    intercept: Floats  # (n_topics,)
+    coefficients: Floats  # (n_topics, n_features)
     smallest: float
-    marginal_alpha: Floats
+    marginal_alpha: Floats = field(default_factory=lambda: np.zeros(0))  # (n_topics,)
 
     def alpha(self, features: sparse.csr_matrix) -> Floats:
         """Return the prior of each group: float64 (n_groups, n_topics)."""
-        return _alpha(features, self.intercept, self.coefficients, self.smallest)
+        return np.exp(self.intercept + features @ self.coefficients.T) + self.smallest
 
 
 @dataclass(eq=False, repr=False)
@@ -157,9 +147,7 @@ def marginal_prior(alpha: Floats) -> Floats:
     It has the mixture's mean μ and its Σ_m E[θ_m²], which determine its sum s by
     Σ_m E[θ_m²] = (s Σ_m μ_m² + 1) / (s + 1).
 
-    Parameters
-    ----------
-    alpha : float64 (n_groups, n_topics)
+    ``alpha`` is (n_groups, n_topics).
     """
     total = alpha.sum(axis=1, keepdims=True)
     mean = (alpha / total).mean(axis=0)
@@ -175,17 +163,98 @@ def _draw_of(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
     found = np.asarray(model.lambda_, np.float64)[:, 0]
     coefficients = np.zeros((model.k, features.shape[1]))
     coefficients[:, [int(number) for number in model.multi_metadata_dict]] = found[:, 1:]
-    smallest = float(model.alpha_epsilon)
-    return DMRDraw(
-        word_given_topic=chain.word_given_topic(),
-        intercept=found[:, 0],
-        coefficients=coefficients,
-        smallest=smallest,
-        marginal_alpha=marginal_prior(_alpha(features, found[:, 0], coefficients, smallest)),
-    )
+    psi, smallest = chain.word_given_topic(), float(model.alpha_epsilon)
+    draw = DMRDraw(psi, found[:, 0], coefficients, smallest)
+    return replace(draw, marginal_alpha=marginal_prior(draw.alpha(features)))
 
 
-def _alpha(
-    features: sparse.csr_matrix, intercept: Floats, coefficients: Floats, smallest: float
-) -> Floats:
-    return np.exp(intercept + features @ coefficients.T) + smallest
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Binary features of contexts, learnt from the training groups.
+
+    Every category, entry of a bag and boolean value is a feature. Numbers, dates, counts and the
+    coordinates of vectors are cut at quantiles, and every bin is a feature. A missing context and a
+    category unseen in training have no feature.
+
+    """
+
+    columns: dict[str, Column]  # kinds and categories of the contexts, without groups
+    cuts: dict[str, list[NDArray[np.float64]]]  # inner bounds of the bins of each coordinate
+
+    @classmethod
+    def learn(cls, contexts: Mapping[str, Column], names: str | Iterable[str], n_bins: int) -> Self:
+        """Learn categories and cuts; ``names`` is a list of contexts, or "auto" for all."""
+        chosen = list(contexts) if isinstance(names, str) and names == "auto" else _listed(names)
+        for name in chosen:
+            if name not in contexts:
+                known = ", ".join(contexts) or "none"
+                raise InputError(f"contexts must be contexts of the corpus ({known}), got {name!r}")
+        shares = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+        cuts = {
+            name: [_cuts(values, shares) for values in np.atleast_2d(contexts[name].values.T)]
+            for name in chosen
+            if contexts[name].categories is None
+        }
+        return cls({name: contexts[name][:0] for name in chosen}, cuts)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features in the order of columns, e.g. "year<1990" or "authors=Ng_A"."""
+        names = []
+        for name, column in self.columns.items():
+            if column.categories is not None:
+                names += [f"{name}={category}" for category in column.categories]
+                continue
+            for i, cuts in enumerate(self.cuts[name]):
+                part = name if len(self.cuts[name]) == 1 else f"{name}[{i}]"
+                last = f"{part}>={cuts[-1]:g}" if len(cuts) else f"{part} known"
+                names += [*(f"{part}<{cut:g}" for cut in cuts), last]
+        return names
+
+    def of(self, corpus: Corpus) -> sparse.csr_matrix:
+        """Return the features of each group: csr_matrix of ones (n_groups, n_features)."""
+        blocks = [sparse.csr_matrix((corpus.n_groups, 0))]
+        for name, reference in self.columns.items():
+            if name in corpus.contexts:
+                column = corpus.contexts[name].conform(reference)
+                blocks.append(_indicators(column, self.cuts.get(name, [])))
+            else:
+                width = _indicators(reference, self.cuts.get(name, [])).shape[1]
+                blocks.append(sparse.csr_matrix((corpus.n_groups, width)))
+        features = sparse.csr_matrix(sparse.hstack(blocks, format="csr"), dtype=np.float64)
+        features.sort_indices()
+        return features
+
+
+def _listed(names: str | Iterable[str]) -> list[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError(f"contexts must be 'auto' or a list of names, got {names!r}")
+    return list(dict.fromkeys(names))
+
+
+def _cuts(values: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the inner bounds of the bins; fewer if many groups have the same value."""
+    seen = values[~np.isnan(values)]
+    if len(seen) == 0:
+        return np.zeros(0)
+    cuts = np.unique(np.quantile(seen, shares))
+    return cuts[cuts > seen.min()]
+
+
+def _indicators(column: Column, cuts: list[NDArray[np.float64]]) -> sparse.csr_matrix:
+    if column.kind == "bag":
+        present = column.values.astype(np.float64)
+        present.data[:] = 1.0
+        return present
+    if column.kind == "category":
+        return _one_hot(column.values, column.n_categories)
+    parts = []
+    for values, bounds in zip(np.atleast_2d(column.values.T), cuts, strict=True):
+        bins = np.where(np.isnan(values), -1, np.searchsorted(bounds, values, side="right"))
+        parts.append(_one_hot(bins, len(bounds) + 1))
+    return sparse.hstack(parts, format="csr")
+
+
+def _one_hot(code: NDArray[np.integer], size: int) -> sparse.csr_matrix:
+    rows = np.flatnonzero(code >= 0)
+    return sparse.csr_matrix((np.ones(len(rows)), (rows, code[rows])), shape=(len(code), size))

@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,11 +17,14 @@ from scipy import sparse
 from mcsquared.baselines.topic_model import ALL, Rows, TopicModel, one_cluster
 from mcsquared.chain import Schedule
 from mcsquared.checks import check_whole
+from mcsquared.corpus import Corpus
+from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.rng import Step, generator
-from mcsquared.model.parameters import ETA, V
+from mcsquared.model.parameters import ETA, Concentration, V
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
 from mcsquared.posterior.draws import content_means
+from mcsquared.prediction.groups import at_content_means
 from mcsquared.prediction.parameters import (
     PARAMETERS,
     ModelParameters,
@@ -31,7 +34,6 @@ from mcsquared.prediction.parameters import (
     split_unused_weight,
     stream,
 )
-from mcsquared.prediction.topics import at_content_means
 from mcsquared.progress import Progress
 from mcsquared.samplers import hdp
 from mcsquared.samplers.init import starts
@@ -39,11 +41,6 @@ from mcsquared.samplers.init.assignments import at_most, blocked_state
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key
 from mcsquared.state import Bounds, State
-
-if TYPE_CHECKING:
-    from mcsquared.corpus import Corpus
-    from mcsquared.families import ConjugateFamily
-    from mcsquared.model.parameters import Concentration
 
 Floats = NDArray[np.float64]
 
@@ -56,19 +53,11 @@ class HDPDraw:
 
     Given a draw, a new group has θ_j ~ DP(v, ε): the model of MC2 with one cluster, τ = ε, λ = v.
 
-    Attributes
-    ----------
-    content_statistics : csr_matrix of int32 (n_topics, n_words), or float64 (n_topics, n_stats)
-        Word counts, or the content family's statistics.
-    tokens_of_topic : int64 (n_topics,)
-    topic_weights : float64 (n_topics,)
-    unused_weight : float
-    v, eta : float
     """
 
-    content_statistics: sparse.csr_matrix | Floats
-    tokens_of_topic: NDArray[np.int64]
-    topic_weights: Floats
+    content_statistics: sparse.csr_matrix | Floats  # word counts, or the family's statistics
+    tokens_of_topic: NDArray[np.int64]  # (n_topics,)
+    topic_weights: Floats  # (n_topics,)
     unused_weight: float
     v: float
     eta: float
@@ -242,8 +231,7 @@ class HDPChain:
         self._model = (observations, priors, seed, CHAIN)
         self._bounds = Bounds(1, max_topics)
         self._n_threads = n_threads
-        rng = generator(seed, CHAIN, 0, int(Step.START))
-        topics = initial_topics(observations, priors, seed, init, max_topics, rng)
+        topics, rng = initial_topics(observations, priors, seed, init, max_topics)
         cluster_of_group = np.zeros(observations.n_groups, np.int64)
         self.state = blocked_state(observations, priors, cluster_of_group, topics, rng)
 
@@ -264,16 +252,12 @@ class HDPChain:
 
 
 def initial_topics(
-    observations: Observations,
-    priors: Priors,
-    seed: int,
-    init: str,
-    max_topics: int | None,
-    rng: np.random.Generator,
-) -> NDArray[np.int32]:
-    """Return the initial topics of all tokens, as in the sampler of MC2."""
-    n_topics = at_most(starts.topics_for(observations), max_topics)
-    return starts.first_topics(observations, priors, n_topics, Key(seed, CHAIN, 0), init, rng)
+    observations: Observations, priors: Priors, seed: int, init: str, max_topics: int | None
+) -> tuple[NDArray[np.int32], np.random.Generator]:
+    """Return the initial topics of all tokens, as in the sampler of MC2, and the generator."""
+    rng = generator(seed, CHAIN, 0, int(Step.START))
+    n_topics, key = at_most(starts.topics_for(observations), max_topics), Key(seed, CHAIN, 0)
+    return starts.first_topics(observations, priors, n_topics, key, init, rng), rng
 
 
 def occupied_slots(state: State) -> NDArray[np.int64]:
@@ -286,11 +270,12 @@ def occupied_slots(state: State) -> NDArray[np.int64]:
 def topics_of_state(state: State, observations: Observations) -> dict[str, Any]:
     """Return the arguments of `HDPDraw` except v."""
     counts, slots = state.counts, occupied_slots(state)
-    words = observations.n_words > 0
+    if observations.n_words > 0:
+        statistics = sparse.csr_matrix(counts.words_in_topic[:, slots].T)
+    else:
+        statistics = counts.topic_statistics[slots]
     return {
-        "content_statistics": sparse.csr_matrix(counts.words_in_topic[:, slots].T)
-        if words
-        else counts.topic_statistics[slots],
+        "content_statistics": statistics,
         "tokens_of_topic": counts.tokens_in_topic[slots],
         "topic_weights": state.topic_weights[slots],
         "unused_weight": math.exp(float(state.log_unused[0])),

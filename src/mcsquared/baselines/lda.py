@@ -5,25 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mcsquared.baselines.topic_model import ALL, Rows, TopicModel, one_cluster
-from mcsquared.corpus import Words
+from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical
 from mcsquared.prediction.fold_in import Samples
 from mcsquared.prediction.likelihood import safe_log
-from mcsquared.prediction.parameters import PARAMETERS, draw_key, stream
-
-if TYPE_CHECKING:
-    from scipy import sparse
-
-    from mcsquared.corpus import Corpus
-    from mcsquared.prediction.parameters import ModelParameters
+from mcsquared.prediction.parameters import PARAMETERS, ModelParameters, draw_key, stream
 
 Floats = NDArray[np.float64]
 
@@ -84,14 +79,8 @@ def dirichlet_parameters(
 class TomotopyChain:
     """A tomotopy model with the tokens of a corpus; all words have the same weight.
 
-    Parameters
-    ----------
-    model : tomotopy.LDAModel, or a subclass
-        Without documents. Groups without words are left out, as tomotopy does not accept them.
-    corpus : Corpus
-    n_jobs : int, optional
-    features : csr_matrix (n_groups, n_features), optional
-        Nonzero entries are the features of a group.
+    Groups without words are left out, as tomotopy does not accept them. Nonzero entries of
+    ``features``, (n_groups, n_features), are the features of a group.
     """
 
     def __init__(
@@ -144,18 +133,10 @@ class TomotopyChain:
 
 @dataclass(frozen=True, eq=False)
 class LDADraw:
-    """Topics of one stored draw with the prior of topic weights.
+    """Topics of one stored draw with the prior of topic weights."""
 
-    Parameters
-    ----------
-    word_given_topic : float64 (n_topics, n_words)
-        ψ; rows sum to 1.
-    alpha : float64 (n_topics,)
-        Dirichlet prior of θ.
-    """
-
-    word_given_topic: Floats
-    alpha: Floats
+    word_given_topic: Floats  # ψ, (n_topics, n_words); rows sum to 1
+    alpha: Floats  # Dirichlet prior of θ, (n_topics,)
 
 
 @dataclass(eq=False, repr=False)

@@ -186,19 +186,10 @@ class NPTOT(DirichletProcessModel):
         for i, rows in enumerate(subsets):
             yield rows, [replace(drawn, log_topic_evidence=logs[i]) for drawn, logs in draws]
 
-    def _log_likelihood(
-        self,
-        corpus: Corpus,
-        first: Corpus | None,
-        target: Corpus,
-        given_contexts: bool,
-        seed: int,
-    ) -> Floats:
-        if given_contexts and first is None:
-            raise InputError(
-                "method must be 'completion' if given_contexts=True, got 'left_to_right'"
-            )
-        return super()._log_likelihood(corpus, first, target, given_contexts, seed)
+    def _check_method(self, method: str, given_contexts: bool) -> None:
+        super()._check_method(method, given_contexts)
+        if given_contexts and method != "completion":
+            raise InputError(f"method must be 'completion' if given_contexts=True, got {method!r}")
 
 
 def _relative(log_densities: Floats) -> Floats:

@@ -12,7 +12,7 @@ from mcsquared.baselines.hdp import CHAIN, HDPDraw, initial_topics, occupied_slo
 from mcsquared.families import Gaussian
 from mcsquared.kernels.cpu.times import make_times, sum_times
 from mcsquared.kernels.cpu.tokens import resample_word_topics
-from mcsquared.kernels.rng import Step, generator
+from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import Concentration, initial_value
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -35,19 +35,12 @@ FIRST_COMPONENTS = 8  # initial component slots of each topic
 class NPTOTDraw(HDPDraw):
     """Topics of one stored draw with their components over time.
 
-    Attributes
-    ----------
-    component_start : int64 (n_topics + 1,)
-        Components of topic ``m`` are ``component_start[m]:component_start[m + 1]``.
-    component_statistics : float64 (n_components, 3)
-        n, Σt, Σt², times relative to the family's origin.
-    alpha : float
-        Concentration of components in a topic.
+    Components of topic ``m`` are ``component_start[m]:component_start[m + 1]``.
     """
 
-    component_start: NDArray[np.int64]
-    component_statistics: Floats
-    alpha: float
+    component_start: NDArray[np.int64]  # (n_topics + 1,)
+    component_statistics: Floats  # n, Σt, Σt² relative to the family's origin, (n_components, 3)
+    alpha: float  # concentration of components in a topic
 
     def mean_densities(self, family: Gaussian, times: Floats) -> Floats:
         """Return the predictive density f_m(t), parameters integrated out: (n_times, n_topics)."""
@@ -112,16 +105,14 @@ class NPTOTChain:
     ) -> None:
         self._observations, self._priors, self._seed = observations, priors, seed
         self._alpha_prior, self.max_topics = alpha, max_topics
-        rng = generator(seed, CHAIN, 0, int(Step.START))
-        topics = initial_topics(observations, priors, seed, init, max_topics, rng)
+        topics, rng = initial_topics(observations, priors, seed, init, max_topics)
         groups = np.arange(observations.n_groups)
         self.state = state_from_assignments(observations, priors, groups, topics, rng)
         timed = np.repeat(~np.isnan(time), np.diff(observations.group_start))
         component_of_token = np.where(timed, 0, -1).astype(np.int32)
         statistics = np.zeros((len(self.state.topic_weights), FIRST_COMPONENTS, 3))
-        self.times = make_times(
-            time, component_of_token, initial_value(alpha), parameters, statistics
-        )
+        first = initial_value(alpha)
+        self.times = make_times(time, component_of_token, first, parameters, statistics)
         self._sum_times()
 
     @property
@@ -181,16 +172,14 @@ class NPTOTChain:
             if state.n_topics == n_topics:
                 state.grow_topics()
             full = self.n_components.max(initial=0) == n_components
-            self._grow(len(state.topic_weights), n_components * 2 if full else n_components)
-
-    def _grow(self, n_topic_slots: int, n_component_slots: int) -> None:
-        """Add empty slots for components, with new scratch arrays."""
-        times, old = self.times, self.times.statistics
-        statistics = np.zeros((n_topic_slots, n_component_slots, 3))
-        statistics[: old.shape[0], : old.shape[1]] = old
-        self.times = make_times(
-            times.time, times.component_of_token, times.alpha, times.parameters, statistics
-        )
+            n_slots = n_components * 2 if full else n_components
+            times = self.times
+            # New scratch arrays, and empty slots for components.
+            statistics = np.zeros((len(state.topic_weights), n_slots, 3))
+            statistics[:n_topics, :n_components] = times.statistics
+            self.times = make_times(
+                times.time, times.component_of_token, times.alpha, times.parameters, statistics
+            )
 
     def _sum_times(self) -> None:
         sum_times(

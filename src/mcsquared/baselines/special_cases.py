@@ -13,17 +13,15 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mcsquared.chain import Callback
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
-from mcsquared.model.parameters import ALPHA, ETA, V
+from mcsquared.families import ConjugateFamily
+from mcsquared.model.parameters import ALPHA, ETA, Concentration, V
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from mcsquared.chain import Callback
-    from mcsquared.families import ConjugateFamily
-    from mcsquared.model.parameters import Concentration
 
 
 @dataclass(eq=False, repr=False)
@@ -190,6 +188,5 @@ def _n_rows(columns: Any) -> int:
     try:
         return int(columns.shape[0]) if hasattr(columns, "shape") else len(columns)
     except TypeError:
-        raise InputError(
-            f"X must be a corpus, a frame or a dict of columns, got {columns!r:.60}"
-        ) from None
+        required = "X must be a corpus, a frame or a dict of columns"
+        raise InputError(f"{required}, got {columns!r:.60}") from None

@@ -6,10 +6,10 @@ MC2 with one cluster, so new groups are sampled and scored by the same kernels, 
 
 from __future__ import annotations
 
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.checks import as_seed, check_jobs, check_whole
-from mcsquared.corpus import Corpus, Vectors, as_corpus
+from mcsquared.corpus import Column, Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.log_likelihood import log_completion, log_left_to_right
 from mcsquared.evaluation.perplexity import PerplexityResult, score_groups
+from mcsquared.families import ConjugateFamily
 from mcsquared.prediction.fold_in import SAMPLES, Samples, fold_in_groups
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import ModelParameters
-
-if TYPE_CHECKING:
-    from mcsquared.corpus import Column
-    from mcsquared.families import ConjugateFamily
 
 METHODS = ("completion", "left_to_right")
 ALL = slice(None)
@@ -122,9 +119,8 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):
         shares = np.zeros((corpus.n_groups, self.n_topics_))
         if self.n_topics_ > 0:
             for rows, parameters in self._mean_parameters(corpus):
-                some = _take(corpus, rows)
-                folded = fold_in_groups(some, parameters, _no_prior(some), self._transform_samples)
-                shares[rows] = folded.topics
+                some, samples = _take(corpus, rows), self._transform_samples
+                shares[rows] = fold_in_groups(some, parameters, _no_prior(some), samples).topics
         return shares
 
     def perplexity(
@@ -171,19 +167,15 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):
         (3,)
         """
         corpus = self._aligned(X, contexts)
-        if method not in METHODS:
-            known = " or ".join(map(repr, METHODS))
-            raise InputError(f"method must be {known}, got {method!r}")
+        self._check_method(method, given_contexts)
         seed = self._seed if random_state is None else as_seed(random_state)
-        return score_groups(
-            lambda first, target: self._log_likelihood(corpus, first, target, given_contexts, seed),
-            corpus,
-            method,
-            given_contexts,
-            seed,
-            n_dropped=int(corpus.dropped_tokens),
-            n_draws=len(self.draws_),
-        )
+
+        n_dropped, n_draws = int(corpus.dropped_tokens), len(self.draws_)
+
+        def score(first: Corpus | None, target: Corpus) -> Floats:
+            return self._log_likelihood(corpus, first, target, given_contexts, seed)
+
+        return score_groups(score, corpus, method, given_contexts, seed, n_dropped, n_draws)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of `transform`: topic0, topic1, ...
@@ -196,13 +188,13 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
 
+    def _check_method(self, method: str, given_contexts: bool) -> None:
+        if method not in METHODS:
+            known = " or ".join(map(repr, METHODS))
+            raise InputError(f"method must be {known}, got {method!r}")
+
     def _log_likelihood(
-        self,
-        corpus: Corpus,
-        first: Corpus | None,
-        target: Corpus,
-        given_contexts: bool,
-        seed: int,
+        self, corpus: Corpus, first: Corpus | None, target: Corpus, given_contexts: bool, seed: int
     ) -> Floats:
         """Return the log-likelihood of each group, or of its second half given the first."""
         result = np.zeros(corpus.n_groups)
@@ -212,9 +204,8 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):
             if first is None:
                 result[rows] = log_left_to_right(draws, some)
             else:
-                result[rows] = log_completion(
-                    draws, _take(first, rows), some, self._score_samples()
-                )
+                samples = self._score_samples()
+                result[rows] = log_completion(draws, _take(first, rows), some, samples)
         return result
 
     def _score_samples(self) -> Samples:
@@ -247,7 +238,7 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):
 
 def check_positive(name: str, value: Any) -> float:
     """Return a positive finite number, or raise an error that names the parameter."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if not number or not 0.0 < float(value) < float("inf"):
         raise InputError(f"{name} must be a positive number, got {value!r}")
     return float(value)

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError
-from mcsquared.posterior.coherence import CoDocuments, coherence, count_pairs
+from mcsquared.posterior.tables import CoDocuments, coherence, count_pairs
 
 
 def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> NDArray[np.int32]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
-from mcsquared.corpus import Words
+from mcsquared.corpus import Corpus, Words
+from mcsquared.errors import InputError
+from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.fold_in import (
     SAMPLES,
     Samples,
@@ -22,24 +23,29 @@ from mcsquared.prediction.fold_in import (
     fold_in_groups,
 )
 from mcsquared.prediction.likelihood import (
+    log_context_given_cluster,
     log_group_given_cluster,
     log_tokens_given_topics,
+    row_blocks,
     token_batches,
 )
-
-if TYPE_CHECKING:
-    from mcsquared.corpus import Corpus
-    from mcsquared.prediction.parameters import ModelParameters
+from mcsquared.prediction.parameters import (
+    PRINTED,
+    ModelParameters,
+    dense_statistics,
+    groups_in_cluster,
+    stream,
+)
 
 Floats = NDArray[np.float64]
+
+Draws = Iterable[tuple[ModelParameters, Floats]]
 
 N_PARTICLES = 10
 N_MOVES = 10  # earlier tokens whose topics are resampled before the next token
 
 
-def log_exact(
-    draws: Iterable[tuple[ModelParameters, Floats]], first: Corpus | None, target: Corpus
-) -> Floats:
+def log_exact(draws: Draws, first: Corpus | None, target: Corpus) -> Floats:
     """Return log p(target | first half, if given) of each group for λ = ∞: float64 (n_groups,)."""
     evidence = np.full(target.n_groups, -np.inf)
     joint = evidence.copy()
@@ -56,10 +62,7 @@ def log_exact(
 
 
 def log_completion(
-    draws: Iterable[tuple[ModelParameters, Floats]],
-    first: Corpus,
-    second: Corpus,
-    samples: Samples = SAMPLES,
+    draws: Draws, first: Corpus, second: Corpus, samples: Samples = SAMPLES
 ) -> Floats:
     """Return Σ_i log p(w_ji | first half) over the second half of each group: (n_groups,).
 
@@ -89,11 +92,7 @@ def log_completion(
     return np.bincount(group, times * total, minlength=second.n_groups).astype(np.float64)
 
 
-def log_left_to_right(
-    draws: Iterable[tuple[ModelParameters, Floats]],
-    corpus: Corpus,
-    n_particles: int = N_PARTICLES,
-) -> Floats:
+def log_left_to_right(draws: Draws, corpus: Corpus, n_particles: int = N_PARTICLES) -> Floats:
     """Return log p(w_j), or log p(w_j | contexts), of each group: float64 (n_groups,).
 
     The mean of estimates over draws, each weighted by the likelihood of the contexts.
@@ -106,3 +105,71 @@ def log_left_to_right(
         estimate = estimate_log_probability(corpus, parameters, log_prior, n_particles, N_MOVES)
         joint = np.logaddexp(joint, log_contexts + estimate)
     return joint - evidence
+
+
+SMOOTH = 0.1  # the appendix: "a constant smooth parameter, roughly set as 0.1"
+
+
+def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed: int) -> Floats:
+    """Return log Π_i (1/T) Σ_t τᵗ_{k, m} ψᵗ_{m, w_ji} of each group, float64 (n_groups,).
+
+    The appendix estimates z_j = k and l_ji = m of the test data, without saying how, and uses the
+    same k and m in every draw t. Here they are sampled once, from their conditional given the last
+    stored draw (and the group's contexts, if given), over that draw's clusters and topics:
+
+        p(z_j = k)  ∝  n_k p(x_j | k) Π_i Σ_m τ_km ψ_m,w_ji        p(l_ji = m)  ∝  τ_km ψ_m,w_ji
+
+    τ and ψ are the appendix's: ψ smoothed by 0.1 for any prior, τ over existing topics only. Labels
+    that do not exist in a draw have the formulas' values for counts of zero: τ = 0 for a topic,
+    τ = ε for a cluster. Labels have no meaning across draws, and neither has the mean over draws.
+    """
+    if not isinstance(corpus.content, Words):
+        raise InputError("content must be words for method 'printed', got vectors")
+    draws = posterior.parameters
+    if not draws or draws[-1].n_topics == 0:
+        raise InputError("method 'printed' requires a model with topics, got none")
+    rng, last, counts = stream(seed, PRINTED), draws[-1], corpus.content.counts
+    tau, psi = printed_parameters(last, last.topics_in_cluster.shape)
+    log_weight = counts.astype(np.float64) @ np.log(tau @ psi).T
+    log_weight += np.log(groups_in_cluster(posterior, last))
+    if given_contexts:
+        log_weight += log_context_given_cluster(posterior, last, corpus)[:, :-1]
+    cluster_of_group = _sample_rows(softmax(log_weight, axis=1), rng)
+
+    group = np.repeat(np.arange(corpus.n_groups), corpus.content.tokens_per_group)
+    word = np.repeat(counts.indices, counts.data)
+    cluster, topic = cluster_of_group[group], np.empty(len(word), np.int64)
+    for block in row_blocks(len(word), len(psi)):
+        topic[block] = _sample_rows(tau[cluster[block]] * psi[:, word[block]].T, rng)
+
+    shape = tuple(np.max([draw.topics_in_cluster.shape for draw in draws], axis=0))
+    total = np.zeros(len(word))
+    for draw in draws:
+        tau, psi = printed_parameters(draw, shape)
+        total += tau[cluster, topic] * psi[topic, word]
+    log_token = np.log(total / len(draws))
+    return np.bincount(group, log_token, minlength=corpus.n_groups).astype(np.float64)
+
+
+def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    """Return the appendix's τ (n_clusters, n_topics) and ψ (n_topics, n_words).
+
+    ``shape`` is (n_clusters, n_topics), at least that of the draw; additional labels have counts
+    of zero.
+    """
+    n_clusters, n_topics = draw.topics_in_cluster.shape
+    weights = np.zeros(shape)
+    weights[:, :n_topics] = draw.v * draw.topic_weights
+    weights[:n_clusters, :n_topics] += draw.topics_in_cluster.toarray()
+    counts = dense_statistics(draw)
+    smoothed = np.full((shape[1], counts.shape[1]), SMOOTH)
+    smoothed[:n_topics] += counts
+    tau, psi = (table / table.sum(axis=1, keepdims=True) for table in (weights, smoothed))
+    return tau, psi
+
+
+def _sample_rows(weights: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Sample a column of each row with probability proportional to its weight."""
+    cumulative = np.cumsum(weights, axis=1)
+    threshold = rng.random(len(weights)) * cumulative[:, -1]
+    return (cumulative <= threshold[:, None]).sum(axis=1)

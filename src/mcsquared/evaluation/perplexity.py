@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +36,11 @@ from mcsquared.evaluation.log_likelihood import (
     log_completion,
     log_exact,
     log_left_to_right,
+    log_printed,
 )
-from mcsquared.evaluation.printed import log_printed
-from mcsquared.prediction.alignment import align
+from mcsquared.posterior import Posterior
 from mcsquared.prediction.fold_in import SAMPLES, Samples
+from mcsquared.prediction.groups import align
 from mcsquared.prediction.likelihood import log_cluster_prior, log_context_given_cluster
 from mcsquared.prediction.parameters import (
     HALVES,
@@ -49,9 +49,6 @@ from mcsquared.prediction.parameters import (
     parameters_of_draws,
     stream,
 )
-
-if TYPE_CHECKING:
-    from mcsquared.posterior import Posterior
 
 __all__ = ["PerplexityResult", "perplexity", "split_halves", "whole_group_method"]
 
@@ -185,15 +182,8 @@ def perplexity(
             return log_left_to_right(draws, target, n_particles)
         return log_completion(draws, first, target, Samples(n_kept=n_kept))
 
-    return score_groups(
-        log_likelihood,
-        known,
-        method,
-        given_contexts,
-        seed,
-        n_dropped=int(corpus.n_tokens - known.n_tokens),
-        n_draws=len(posterior.parameters),
-    )
+    n_dropped, n_draws = int(corpus.n_tokens - known.n_tokens), len(posterior.parameters)
+    return score_groups(log_likelihood, known, method, given_contexts, seed, n_dropped, n_draws)
 
 
 def score_groups(
@@ -202,16 +192,12 @@ def score_groups(
     method: str,
     given_contexts: bool,
     seed: int,
-    *,
     n_dropped: int,
     n_draws: int,
 ) -> PerplexityResult:
     """Score the second half of each group for method "completion", else the whole group.
 
-    Parameters
-    ----------
-    log_likelihood : callable
-        Takes the first halves, or None, and the groups to score; returns float64 (n_groups,).
+    ``log_likelihood`` receives the first halves, or None, and the groups to score.
     """
     first, target = None, corpus
     if method == "completion":
@@ -225,16 +211,14 @@ def score_groups(
 
 
 def _draws(
-    posterior: Posterior,
-    corpus: Corpus,
-    given_contexts: bool,
-    seed: int,
-    n_new: int,
-    n_repeats: int,
+    posterior: Posterior, corpus: Corpus, given_contexts: bool, *streams: int
 ) -> Iterator[tuple[ModelParameters, Floats]]:
-    """Yield the parameters of every draw with log p(z_j = k, contexts if given)."""
+    """Yield the parameters of every draw with log p(z_j = k, contexts if given).
+
+    ``streams`` are the seed, the number of new clusters and of repeats of `parameters_of_draws`.
+    """
     previous = None
-    for draw, parameters in parameters_of_draws(posterior, seed, n_new, n_repeats):
+    for draw, parameters in parameters_of_draws(posterior, *streams):
         if draw is not previous:  # contexts do not depend on the repeat
             previous = draw
             log_context = np.zeros((corpus.n_groups, parameters.n_clusters + 1))

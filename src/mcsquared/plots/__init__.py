@@ -4,9 +4,8 @@ Every function takes a fitted `MC2` or a `Posterior` and an optional ``ax`` to d
 the axes. The colours are safe for colour-blind readers.
 """
 
-from mcsquared.plots.clusters import cluster_topics, coclustering, compare
+from mcsquared.plots.clusters import cluster_map, cluster_topics, coclustering, compare
 from mcsquared.plots.contexts import context_of_cluster, topic_over_context
-from mcsquared.plots.map import cluster_map
 from mcsquared.plots.topics import topic_images, topic_words
 from mcsquared.plots.traces import trace
 

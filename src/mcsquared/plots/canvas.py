@@ -22,14 +22,6 @@ LINE_STYLES = ("-", "--", "-.", ":")
 MAX_TICKS = 40
 
 
-def posterior_of(model: Any) -> Posterior:
-    """Return the posterior of a fitted model, or the posterior itself."""
-    posterior = getattr(model, "posterior_", model)
-    if isinstance(posterior, Posterior):
-        return posterior
-    raise InputError(f"model must be a fitted MC2 or a Posterior, got {type(model).__name__}")
-
-
 def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
     """Return ``ax``, or new axes of this size in inches."""
     if ax is not None:

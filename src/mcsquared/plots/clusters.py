@@ -1,24 +1,29 @@
-"""Heat maps of clusters: their topics, how often groups share one, two clusterings compared."""
+"""Figures of clusters: topics, co-clustering, a map of the groups, comparison of clusterings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
+from mcsquared.checks import check_whole
 from mcsquared.errors import InputError
 from mcsquared.plots.canvas import (
     COLOURS,
+    GREY,
     axes_for,
     heat_map,
-    label_text,
     label_ticks,
-    posterior_of,
+    plain,
     select,
 )
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.posterior import posterior_of
+from mcsquared.posterior.tables import membership, topic_given_group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +52,6 @@ def cluster_topics(
         By default the 40 largest.
     topics : int or list of int, optional
         By default the 60 largest.
-    ax : Axes, optional
 
     Examples
     --------
@@ -62,11 +66,10 @@ def cluster_topics(
     width, height = 2.2 + 0.17 * len(columns), 1.2 + 0.2 * len(rows)
     ax = axes_for(ax, max(4.0, width), max(2.2, height))
     heat_map(ax, shares, "share of the topic", aspect="auto")
-    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
+    sizes = np.bincount(posterior.labels)
     label_ticks(ax.yaxis, [f"{cluster} ({sizes[cluster]})" for cluster in rows], fontsize=8)
     label_ticks(ax.xaxis, columns, limit=30, fontsize=8)
-    ax.set_xlabel("topic")
-    ax.set_ylabel("cluster (groups)")
+    ax.set(xlabel="topic", ylabel="cluster (groups)")
     return ax
 
 
@@ -80,7 +83,6 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
     model : MC2 or Posterior
     groups : int or bool array, optional
         By default all groups, or 200 that are spread evenly over the clusters.
-    ax : Axes, optional
 
     Examples
     --------
@@ -97,10 +99,10 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
         chosen = chosen[rows]
     ax = axes_for(ax, 5.6, 4.8)
     together = posterior.coclustering().to_dense(chosen)
-    heat_map(ax, together, "probability of the same cluster", vmax=1.0)
+    heat_map(ax, together, "probability of the same cluster", highest=1.0)
     _mark_clusters(ax, labels[chosen], numbered=len(chosen) > MAX_NAMED_GROUPS)
     if len(chosen) <= MAX_NAMED_GROUPS:
-        names = [label_text(name, 18) for name in posterior.group_names[chosen]]
+        names = [plain(name, 18) for name in posterior.group_names[chosen]]
         label_ticks(ax.yaxis, names, fontsize=7)
         label_ticks(ax.xaxis, names, fontsize=7, rotation=90)
     return ax
@@ -118,8 +120,7 @@ def _mark_clusters(ax: Axes, labels: NDArray[np.int32], numbered: bool) -> None:
     if numbered:
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_ticks(first + (count - 1) / 2, [str(k) for k in cluster], fontsize=8)
-        ax.set_xlabel("cluster")
-        ax.set_ylabel("cluster")
+        ax.set(xlabel="cluster", ylabel="cluster")
 
 
 def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
@@ -133,7 +134,6 @@ def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     first, second : MC2, Posterior or labels
         Labels, one per group, may have any type, such as known classes.
-    ax : Axes, optional
 
     Examples
     --------
@@ -157,7 +157,7 @@ def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
     size = (2.6 + 0.32 * min(n_columns, 30), 1.4 + 0.28 * min(n_rows, 30))
     ax = axes_for(ax, max(4.2, size[0]), max(2.6, size[1]))
     shares = counts / counts.sum(axis=1, keepdims=True)
-    heat_map(ax, shares, "share of the row", vmax=1.0, aspect="auto")
+    heat_map(ax, shares, "share of the row", highest=1.0, aspect="auto")
     if max(counts.shape) <= MAX_CELLS_WITH_COUNTS:
         for row, column in np.argwhere(counts > 0):
             colour = "white" if shares[row, column] > 0.55 else "black"
@@ -166,8 +166,7 @@ def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
     rotate = max(map(len, other_names)) > 3 and n_columns > 4
     label_ticks(ax.yaxis, one_names, limit=30, fontsize=8)
     label_ticks(ax.xaxis, other_names, limit=30, fontsize=8, rotation=90 if rotate else 0)
-    ax.set_ylabel("first")
-    ax.set_xlabel("second")
+    ax.set(xlabel="second", ylabel="first")
     distance, information = variation_of_information(one, other), nmi(one, other)
     ax.set_title(f"VI {distance:.2f}, NMI {information:.2f}", fontsize=9, loc="left")
     return ax
@@ -195,7 +194,7 @@ def _encode(labels: NDArray[Any]) -> tuple[Integers, list[str]]:
     if not numeric:
         order = np.argsort(-count, kind="stable")
         names, code = names[order], np.argsort(order)[code]
-    return code.astype(np.int64), [label_text(name, 18) for name in names]
+    return code.astype(np.int64), [plain(name, 18) for name in names]
 
 
 def _diagonal_order(counts: Integers) -> Integers:
@@ -211,3 +210,144 @@ def _diagonal_order(counts: Integers) -> Integers:
     overlapping = counts[rows, columns] > 0
     position[columns[overlapping]] = rows[overlapping]
     return np.argsort(position, kind="stable")
+
+
+Floats = NDArray[np.float64]
+
+METHODS = ("auto", "tsne", "umap")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+MAX_DRAWS = 50  # for the features; more draws hardly change the map
+N_COMPONENTS = 50
+JITTER = 0.1  # relative to the standard deviation over all groups
+MIN_SCALE = 0.01  # of features, whose rows have a length of about 1
+MAX_NUMBERED = 30  # clusters
+
+
+def cluster_map(
+    model: Any,
+    shares: ArrayLike | None = None,
+    *,
+    method: str = "auto",
+    max_groups: int = 2000,
+    random_state: int = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the groups as points, coloured by cluster; similar groups are close to each other.
+
+    Groups are similar if they share a cluster in many draws and have similar topics. The position
+    among groups that share a cluster in all draws is arbitrary. Pale points belong to their
+    cluster in few draws. Clusters differ in colour and marker, grey from the 37th on, and are
+    numbered at their centre.
+
+    Parameters
+    ----------
+    model : MC2 or Posterior
+    shares : float (n_groups, n_topics), optional
+        Topic shares of the groups, from ``model.transform(corpus)``; by default those of their
+        clusters.
+    method : {"auto", "tsne", "umap"}
+        "auto" is UMAP if it is installed, otherwise scikit-learn's t-SNE. Large distances carry
+        little information in either.
+    max_groups : int
+        Draw a random sample if there are more groups.
+
+    Examples
+    --------
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> model = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
+    >>> ax = mc2.plots.cluster_map(model, method="tsne")
+    """
+    posterior = posterior_of(model)
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    n_groups, max_groups = posterior.n_groups, check_whole("max_groups", max_groups, 1)
+    groups = np.arange(n_groups)
+    if n_groups > max_groups:
+        rng = np.random.default_rng(random_state)
+        groups = np.sort(rng.choice(n_groups, max_groups, replace=False))
+    points = embed(group_features(posterior, shares)[groups], method, random_state)
+    ax = axes_for(ax, 6.4, 5.4)
+    opacity = 0.25 + 0.75 * membership(posterior)[groups]
+    labels = posterior.labels[groups]
+    size = float(np.clip(9000 / len(groups), 8, 50))
+    for cluster in np.unique(labels):
+        inside = labels == cluster
+        style = {"s": size, "alpha": opacity[inside], "linewidths": 0, **_marker(int(cluster))}
+        ax.scatter(*points[inside].T, label=f"cluster {cluster}", **style)
+        if cluster < MAX_NUMBERED:
+            _annotate(ax, points[inside], str(cluster))
+    ax.set(xticks=[], yticks=[])
+    sampled = f"{len(groups)} of " if len(groups) < n_groups else ""
+    title = f"{sampled}{n_groups} groups, {posterior.n_clusters} clusters"
+    ax.set_title(title, fontsize=9, loc="left")
+    return ax
+
+
+def group_features(posterior: Posterior, shares: ArrayLike | None = None) -> sparse.csr_matrix:
+    """Return sparse features of the groups: one row per group.
+
+    The squared distance of two rows is the share of draws that separate the groups, plus twice the
+    squared Hellinger distance of their topic shares.
+    """
+    labels = posterior.cluster_of_group
+    used = np.linspace(0, len(labels) - 1, min(len(labels), MAX_DRAWS)).round().astype(int)
+    rows = np.arange(posterior.n_groups)
+    weight = np.full(len(rows), np.sqrt(0.5 / len(used)))
+    indicators = [sparse.csr_matrix((weight, (rows, labels[draw]))) for draw in used]
+    topics = topic_given_group(posterior) if shares is None else np.asarray(shares, np.float64)
+    if topics.ndim != 2 or len(topics) != posterior.n_groups:
+        raise InputError(
+            f"shares must have one row per group ({posterior.n_groups}), got shape {topics.shape}"
+        )
+    if not np.isfinite(topics).all() or (topics < 0).any():
+        raise InputError("shares must be finite numbers >= 0, as returned by model.transform")
+    return sparse.hstack([*indicators, sparse.csr_matrix(np.sqrt(topics))], format="csr")
+
+
+def embed(features: sparse.csr_matrix, method: str, random_state: int) -> Floats:
+    """Return the position of each row of features in the plane: float64 (n_groups, 2)."""
+    from sklearn.utils.extmath import randomized_svd
+
+    n_groups, n_features = features.shape
+    n_components = min(N_COMPONENTS, n_features - 1, n_groups - 1)
+    if n_components < 2 or n_groups < 5:  # too few for an embedding
+        return np.column_stack([np.arange(n_groups, dtype=np.float64), np.zeros(n_groups)])
+    left, values, _ = randomized_svd(features, n_components, random_state=random_state)
+    reduced = left * values
+    # Jitter separates groups that share a cluster in every draw. It is never zero, because
+    # scikit-learn's t-SNE crashes if all points are equal.
+    scale = max(np.sqrt(reduced.var(axis=0).mean()), MIN_SCALE)
+    noise = np.random.default_rng(random_state).normal(size=reduced.shape)
+    reduced = reduced + JITTER * scale * noise
+    embedding: Any
+    if method == "umap" or (method == "auto" and find_spec("umap") is not None):
+        try:
+            from umap import UMAP
+        except ImportError as error:
+            raise ImportError(
+                "umap is not installed; pip install umap-learn provides it, or use method='tsne'"
+            ) from error
+        embedding = UMAP(n_neighbors=min(15, n_groups - 1), random_state=random_state)
+    else:
+        from sklearn.manifold import TSNE
+
+        perplexity = min(30.0, (n_groups - 1) / 3)
+        embedding = TSNE(perplexity=perplexity, init="pca", random_state=random_state)
+    return np.asarray(embedding.fit_transform(reduced), np.float64)
+
+
+def _marker(cluster: int) -> dict[str, Any]:
+    """Return the colour and marker of a cluster; those of the 36 largest differ."""
+    if cluster >= len(COLOURS) * len(MARKERS):
+        return {"color": GREY, "marker": "."}
+    marker = MARKERS[cluster // len(COLOURS)]
+    return {"color": COLOURS[cluster % len(COLOURS)], "marker": marker}
+
+
+def _annotate(ax: Axes, points: Floats, text: str) -> None:
+    """Write a text above the point closest to the median of the points."""
+    median = np.median(points, axis=0)
+    closest = points[np.square(points - median).sum(axis=1).argmin()]
+    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "color": "black"}
+    ax.annotate(text, closest, xytext=(0, 8), textcoords="offset points", bbox=box, **style)

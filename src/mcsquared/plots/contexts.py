@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +11,14 @@ from mcsquared.plots.canvas import (
     COLOURS,
     GREY,
     axes_for,
-    label_text,
     line_style,
-    posterior_of,
+    plain,
     select,
     topic_names,
 )
 from mcsquared.posterior.contexts import context_display
+from mcsquared.posterior.exports import plural
+from mcsquared.posterior.posterior import posterior_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,6 @@ def topic_over_context(
         By default the five largest.
     n_values : int
         Maximum number of categories: those most probable in one of the topics.
-    ax : Axes, optional
 
     Examples
     --------
@@ -62,7 +62,7 @@ def topic_over_context(
     ids = select("topics", topics, posterior.n_topics, N_SERIES)
     series = dict(zip(ids.tolist(), topic_names(posterior, ids), strict=True))
     table = posterior.context_given_topic(name)
-    return _draw(table, context_display(posterior, name), series, "topic", n_values, ax)
+    return _draw(table, context_display(posterior, name), series, n_values, ax)
 
 
 def context_of_cluster(
@@ -84,7 +84,6 @@ def context_of_cluster(
         By default the five largest.
     n_values : int
         Maximum number of categories: those most probable in one of the clusters.
-    ax : Axes, optional
 
     Examples
     --------
@@ -96,36 +95,33 @@ def context_of_cluster(
     ids = select("clusters", clusters, posterior.n_clusters, N_SERIES)
     table = posterior.context_given_cluster(name)
     display = context_display(posterior, name)
-    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
-    series: dict[Any, str] = {
-        k: f"{k} ({sizes[k]} group{'s' if sizes[k] != 1 else ''})" for k in ids.tolist()
-    }
+    sizes = np.bincount(posterior.labels).tolist()
+    series: dict[Any, str] = {k: f"{k} ({plural(sizes[k], 'group')})" for k in ids.tolist()}
     if display != "vector":
         labels = posterior.labels[posterior.contexts[name].observed]
         observed = np.bincount(labels, minlength=posterior.n_clusters)
         overall = table.to_numpy() @ (observed / max(observed.sum(), 1))
         table, series = table.assign(**{ALL: overall}), series | {ALL: ALL}
-    return _draw(table, display, series, "cluster", n_values, ax)
+    return _draw(table, display, series, n_values, ax)
 
 
 def _draw(
-    table: pd.DataFrame,
-    display: str | None,
-    series: Mapping[Any, str],
-    of: str,
-    n_values: int,
-    ax: Axes | None,
+    table: pd.DataFrame, display: str | None, series: dict[Any, str], n_values: int, ax: Axes | None
 ) -> Axes:
     """Draw columns of a table, given with their labels, and a legend."""
     ids, names = list(series), list(series.values())
+    of = table.columns.names[0]
     if display == "vector":
-        ax = _draw_moments(table, ids, names, axes_for(ax, 6.4, 3.2))
+        ax = axes_for(ax, 6.4, 3.2)
+        _draw_moments(table, ids, names, ax)
     elif display in ("curve", "counts"):
-        ax = _draw_curves(table[ids], display, names, axes_for(ax, 6.4, 3.2))
+        ax = axes_for(ax, 6.4, 3.2)
+        _draw_curves(table[ids], display, names, ax)
     else:
         rows = _most_probable(table[ids], n_values)
         height = 1.1 + len(rows) * max(0.3, 0.11 * (len(ids) + 1))
-        ax = _draw_bars(rows, names, axes_for(ax, 6.4, min(height, 12.0)))
+        ax = axes_for(ax, 6.4, min(height, 12.0))
+        _draw_bars(rows, names, ax)
     # Outside the axes, where it hides nothing.
     ax.legend(title=of, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
@@ -137,7 +133,7 @@ def _series_style(name: str, number: int) -> dict[str, Any]:
     return line_style(number)
 
 
-def _draw_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Axes) -> Axes:
+def _draw_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Axes) -> None:
     x = table.index.to_numpy()
     counts, dates = display == "counts", x.dtype.kind == "M"
     marker = "." if counts and len(x) <= 60 else None
@@ -147,11 +143,10 @@ def _draw_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Ax
     ax.margins(x=0.0)
     if not (counts or dates) and x[-1] - x[0] > MIN_INTEGER_RANGE:
         ax.locator_params(axis="x", integer=True)  # no fractions of years
-    ax.set_xlabel(label_text(table.index.name, 60))
+    ax.set_xlabel(plain(table.index.name, 60))
     ax.set_ylabel("probability" if counts else "density per day" if dates else "density")
     if dates:
         ax.tick_params(axis="x", labelrotation=30)
-    return ax
 
 
 def _most_probable(table: pd.DataFrame, n_values: int) -> pd.DataFrame:
@@ -163,7 +158,7 @@ def _most_probable(table: pd.DataFrame, n_values: int) -> pd.DataFrame:
     return table.iloc[order]
 
 
-def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
+def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> None:
     n_series = table.shape[1]
     thickness = 0.84 / n_series
     position = np.arange(len(table))
@@ -172,14 +167,13 @@ def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
         hatch = None if number < len(COLOURS) else "//"
         colour = _series_style(label, number)["color"]
         ax.barh(y, values, thickness, color=colour, hatch=hatch, label=label, linewidth=0)
-    ax.set_yticks(position, [label_text(value) for value in table.index], fontsize=8)
+    ax.set_yticks(position, [plain(value) for value in table.index], fontsize=8)
     ax.set_ylim(len(table) - 0.5, -0.5)
     ax.set_xlabel("probability")
-    ax.set_ylabel(label_text(table.index.name, 40))
-    return ax
+    ax.set_ylabel(plain(table.index.name, 40))
 
 
-def _draw_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str], ax: Axes) -> Axes:
+def _draw_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str], ax: Axes) -> None:
     """Draw the mean of each dimension with one standard deviation as error bar."""
     dimension = np.arange(len(table))
     offset = 0.6 / max(len(ids), 1)
@@ -191,4 +185,3 @@ def _draw_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str],
     ax.set_xticks(dimension)
     ax.set_xlabel("dimension")
     ax.set_ylabel("mean ± standard deviation")
-    return ax

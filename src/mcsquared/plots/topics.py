@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from mcsquared.checks import check_whole
 from mcsquared.errors import InputError
-from mcsquared.plots.canvas import COLOURS, axes_for, label_text, posterior_of, select
+from mcsquared.plots.canvas import COLOURS, axes_for, plain, select
+from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import top_words
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ def topic_words(
     model : MC2 or Posterior
     topics : int or list of int, optional
         By default the twelve largest.
-    n_words : int
-    ax : Axes, optional
 
     Examples
     --------
@@ -70,7 +69,7 @@ def topic_words(
         heading = f"topic {topic} ({weights[topic]:.1%})"
         ax.text(column, top, heading, va="center", weight="bold", fontsize=9)
         for bar, word in zip(y.tolist(), posterior.vocabulary[words[topic]], strict=True):
-            ax.text(column + 0.02, bar, label_text(word, 24), va="center", fontsize=9)
+            ax.text(column + 0.02, bar, plain(word, 24), va="center", fontsize=9)
     ax.set_xlim(-0.02, n_columns)
     ax.set_ylim(n_rows * (n_words + 2) - 1.3, -0.7)
     ax.set_axis_off()
@@ -95,7 +94,6 @@ def topic_images(
         Height and width; pixels are in row-major order.
     topics : int or list of int, optional
         By default the 32 largest.
-    ax : Axes, optional
 
     Examples
     --------
@@ -112,16 +110,19 @@ def topic_images(
     gap = max(1, round(0.2 * min(height, width)))
     head = max(gap, round(0.35 * height))
     mosaic = np.full((n_rows * (height + head), n_columns * (width + gap) - gap), np.nan)
-    ax = axes_for(ax, *_size(mosaic.shape, n_columns))
+    inches = max(1.5, 0.95 * n_columns)
+    ax = axes_for(ax, inches, max(1.0, inches * mosaic.shape[0] / mosaic.shape[1]))
+    from matplotlib.patches import Rectangle
+
     for number, topic in enumerate(ids):
         row, column = divmod(number, n_columns)
         top, left = row * (height + head) + head, column * (width + gap)
-        mosaic[top : top + height, left : left + width] = _scaled(
-            components[topic].reshape(height, width)
-        )
+        image = _scaled(components[topic].reshape(height, width))
+        mosaic[top : top + height, left : left + width] = image
         middle = left + (width - 1) / 2
         ax.text(middle, top - 0.5 - head / 2, str(topic), ha="center", va="center", fontsize=9)
-        _frame(ax, left - 0.5, top - 0.5, width, height)
+        corner = (left - 0.5, top - 0.5)
+        ax.add_patch(Rectangle(corner, width, height, fill=False, edgecolor="#B0B0B0", lw=0.6))
     ax.imshow(mosaic, cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
     ax.set_axis_off()
     return ax
@@ -137,20 +138,8 @@ def _checked_shape(shape: Any, n_pixels: int) -> tuple[int, int]:
     return height, width
 
 
-def _size(shape: tuple[int, int], n_columns: int) -> tuple[float, float]:
-    """Return the size of a mosaic in inches, about one inch per column."""
-    width = max(1.5, 0.95 * n_columns)
-    return width, max(1.0, width * shape[0] / shape[1])
-
-
 def _scaled(image: Floats) -> Floats:
     """Scale an image to 0..1; the zero of non-negative images is kept."""
     low = min(float(image.min()), 0.0)
     spread = float(image.max()) - low
     return (image - low) / spread if spread > 0 else np.zeros_like(image)
-
-
-def _frame(ax: Axes, left: float, top: float, width: int, height: int) -> None:
-    from matplotlib.patches import Rectangle
-
-    ax.add_patch(Rectangle((left, top), width, height, fill=False, edgecolor="#B0B0B0", lw=0.6))

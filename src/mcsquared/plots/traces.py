@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcsquared.errors import InputError
-from mcsquared.plots.canvas import GREY, axes_for, line_style, posterior_of
+from mcsquared.plots.canvas import GREY, axes_for, line_style
+from mcsquared.posterior.posterior import posterior_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from mcsquared.posterior import Posterior
 
 LABELS = {
     "n_clusters": "clusters",
@@ -29,7 +28,6 @@ def trace(model: Any, scalar: str = "log_joint", *, ax: Axes | None = None) -> A
     ----------
     model : MC2 or Posterior
     scalar : {"log_joint", "n_clusters", "n_topics", "alpha", "v", "eta", "lam", "seconds"}
-    ax : Axes, optional
 
     Examples
     --------
@@ -43,27 +41,20 @@ def trace(model: Any, scalar: str = "log_joint", *, ax: Axes | None = None) -> A
     if scalar not in known:
         raise InputError(f"scalar must be one of {', '.join(known) or 'none'}, got {scalar!r}")
     ax = axes_for(ax, 6.4, 3.0)
-    first_kept = []
+    first_kept: list[int] = []
     for number, (chain, rows) in enumerate(frame.groupby("chain", sort=True)):
         sweep, value = rows["sweep"].to_numpy(), rows[scalar].to_numpy(dtype=np.float64)
         finite = np.where(np.isfinite(value), value, np.nan)
         ax.plot(sweep, finite, lw=1.1, label=f"chain {chain}", **line_style(number))
-        kept = rows["kept"].to_numpy(dtype=bool)
-        if kept.any():
-            first_kept.append(int(sweep[kept.argmax()]))
-    if first_kept and max(first_kept) > 1:
+        first_kept += sweep[rows["kept"].to_numpy(dtype=bool)][:1].tolist()
+    if max(first_kept, default=0) > 1:
         ax.axvspan(0.5, max(first_kept) - 0.5, color=GREY, alpha=0.2, lw=0, label="burn-in")
     ax.set_xlim(0.5, max(frame["sweep"].max() + 0.5, 1.5))
-    ax.set_xlabel("sweep")
-    ax.set_ylabel(LABELS.get(scalar, scalar))
-    ax.set_title(_diagnostics(posterior, scalar), fontsize=9, loc="right")
+    ax.set(xlabel="sweep", ylabel=LABELS.get(scalar, scalar))
+    table = posterior.diagnostics().set_index("scalar")
+    if scalar in table.index and not np.isnan(table.loc[scalar, "rhat"]):
+        row = table.loc[scalar]
+        title = f"R-hat {row['rhat']:.2f}, effective sample size {row['ess_bulk']:.0f}"
+        ax.set_title(title, fontsize=9, loc="right")
     ax.legend(fontsize=8, frameon=False, ncols=3, loc="best")
     return ax
-
-
-def _diagnostics(posterior: Posterior, scalar: str) -> str:
-    table = posterior.diagnostics().set_index("scalar")
-    if scalar not in table.index or np.isnan(table.loc[scalar, "rhat"]):
-        return ""
-    row = table.loc[scalar]
-    return f"R-hat {row['rhat']:.2f}, effective sample size {row['ess_bulk']:.0f}"

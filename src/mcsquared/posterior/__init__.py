@@ -1,7 +1,6 @@
 """The posterior: kept draws, their consensus, tables and diagnostics."""
 
-from mcsquared.posterior.coclustering import CoClustering
-from mcsquared.posterior.consensus import expected_loss, variation_of_information
+from mcsquared.posterior.consensus import CoClustering, expected_loss, variation_of_information
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.posterior.posterior import Posterior
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from mcsquared.errors import InputError
 
@@ -77,7 +78,8 @@ def expected_loss(labels: Labels, draws: Labels, loss: Loss = "vi") -> float:
     _check_loss(loss)
     function, total = _function(loss), 0.0
     for draw in draws:
-        joint = _joint_counts(labels, draw)
+        pairs = labels.astype(np.int64) * (int(draw.max()) + 1) + draw
+        joint = np.unique(pairs, return_counts=True)[1]
         total += function(np.bincount(labels)).sum() + function(np.bincount(draw)).sum()
         total -= 2.0 * function(joint).sum()
     n_groups = labels.size
@@ -95,9 +97,7 @@ def numbered_by_size(labels: Labels) -> Labels:
     _, first, inverse, counts = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
-    order = np.lexsort((first, -counts))
-    rank = np.empty(order.size, np.int32)
-    rank[order] = np.arange(order.size, dtype=np.int32)
+    rank = np.argsort(np.lexsort((first, -counts))).astype(np.int32)
     return rank[inverse]
 
 
@@ -113,18 +113,10 @@ def _function(loss: Loss) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     return lambda count: count * np.log(np.maximum(count, 1))
 
 
-def _joint_counts(first: Labels, second: Labels) -> NDArray[np.int64]:
-    """Return the sizes of the non-empty intersections of two partitions."""
-    pairs = first.astype(np.int64) * (int(second.max()) + 1) + second
-    return np.unique(pairs, return_counts=True)[1]
-
-
 def _thin(draws: Labels, limit: int) -> Labels:
     """Return at most ``limit`` draws, evenly spaced."""
     n_draws = len(draws)
-    if n_draws <= limit:
-        return draws
-    return draws[np.linspace(0, n_draws - 1, limit).round().astype(int)]
+    return draws[np.linspace(0, n_draws - 1, min(n_draws, limit)).round().astype(int)]
 
 
 def _units(draws: Labels) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64]]:
@@ -140,17 +132,17 @@ def _units(draws: Labels) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64]]
     return (units + offset).astype(np.int32), weight.astype(np.int64), unit_of_group
 
 
-def _tables(row_of_unit: Labels, weight: NDArray[np.int64], loss: Loss) -> Tables:
-    """Return empty tables for the search."""
+def _search(draws: Labels, loss: Loss) -> tuple[_Search, NDArray[np.int64]]:
+    """Return the search with empty tables, and the unit of each group."""
     from mcsquared.kernels.cpu.consensus import Tables
 
+    row_of_unit, weight, unit_of_group = _units(draws)
     n_units = row_of_unit.shape[0]
     capacity = np.bincount(row_of_unit.ravel())
-    row_start = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64)
-    return Tables(
+    tables = Tables(
         row_of_unit=row_of_unit,
         weight=weight,
-        row_start=row_start,
+        row_start=np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64),
         row_length=np.zeros(capacity.size, np.int32),
         row_cluster=np.zeros(row_of_unit.size, np.int32),
         row_count=np.zeros(row_of_unit.size, np.int32),
@@ -159,12 +151,7 @@ def _tables(row_of_unit: Labels, weight: NDArray[np.int64], loss: Loss) -> Table
         gain=np.zeros(n_units),
         seen=np.zeros(n_units, np.int32),
     )
-
-
-def _search(draws: Labels, loss: Loss) -> tuple[_Search, NDArray[np.int64]]:
-    """Return the initialised search, and the unit of each group."""
-    row_of_unit, weight, unit_of_group = _units(draws)
-    return _Search(_tables(row_of_unit, weight, loss)), unit_of_group
+    return _Search(tables), unit_of_group
 
 
 class _Search:
@@ -196,7 +183,16 @@ class _Search:
         for number, start in enumerate(self._starts()):
             if (self.budget <= 0 and number >= 2) or self.agreeing >= _ENOUGH_AGREE:
                 break
-            self._improve(start)
+            labels = start
+            if labels is not None:
+                self.kernels.assign(labels, self.tables)
+            else:
+                labels = np.zeros(self.n_units, np.int32)
+                self.kernels.clear(self.tables)
+                order = self.rng.permutation(self.n_units)
+                self.kernels.allocate(order, labels, self.tables, self.max_clusters)
+                self.budget -= self.pass_length
+            self._descend(labels)
         self._dissolve()
         return self.best
 
@@ -218,19 +214,6 @@ class _Search:
     def _partition_of_draw(self, draw: int) -> Labels:
         rows = self.tables.row_of_unit[:, draw]
         return np.unique(rows, return_inverse=True)[1].astype(np.int32)
-
-    def _improve(self, start: Labels | None) -> None:
-        """Search from a start, by default a greedy one; keep the result if it is better."""
-        if start is None:
-            labels = np.zeros(self.n_units, np.int32)
-            self.kernels.clear(self.tables)
-            order = self.rng.permutation(self.n_units)
-            self.kernels.allocate(order, labels, self.tables, self.max_clusters)
-            self.budget -= self.pass_length
-        else:
-            labels = start
-            self.kernels.assign(labels, self.tables)
-        self._descend(labels)
 
     def _descend(self, labels: Labels) -> None:
         """Move units and merge clusters until convergence; keep the result if it is better."""
@@ -282,3 +265,95 @@ def share_of_consensus(draw: Labels, consensus: Labels) -> NDArray[np.float64]:
     both = np.zeros((int(draw.max()) + 1, int(consensus.max()) + 1))
     np.add.at(both, (draw, consensus), 1.0)
     return both / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
+
+
+Floats = NDArray[np.float64]
+
+_BLOCK_ENTRIES = 2**22
+_MAX_ENTRIES = 2**28
+
+
+class CoClustering:
+    """The share of draws in which two groups are in the same cluster, computed on demand.
+
+    Parameters
+    ----------
+    cluster_of_group : int32 (n_draws, n_groups)
+        The cluster of each group in each draw.
+    """
+
+    def __init__(self, cluster_of_group: NDArray[np.int32]) -> None:
+        self._draws = cluster_of_group
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self._draws.shape[1])
+
+    def __repr__(self) -> str:
+        return f"CoClustering({self.n_groups} groups, {len(self._draws)} draws)"
+
+    def among(self, groups: ArrayLike) -> CoClustering:
+        """Return the co-clustering of some groups, renumbered in the order given."""
+        return CoClustering(self._draws[:, np.atleast_1d(self._indices(groups, "groups"))])
+
+    def between(self, first: ArrayLike, second: ArrayLike) -> Floats:
+        """Return the probability that two groups share a cluster, for pairs of group indices.
+
+        Parameters
+        ----------
+        first, second : int or int array
+            Broadcast against each other.
+        """
+        one, other = self._indices(first, "first"), self._indices(second, "second")
+        total = np.zeros(np.broadcast_shapes(one.shape, other.shape))
+        for draw in self._draws:
+            total += draw[one] == draw[other]
+        return total / len(self._draws)
+
+    def rows(self, groups: ArrayLike) -> Floats:
+        """Return the rows of some groups: float64 (len(groups), n_groups)."""
+        chosen = np.atleast_1d(self._indices(groups, "groups"))
+        return self.between(chosen[:, None], np.arange(self.n_groups)[None, :])
+
+    def to_dense(self, groups: ArrayLike) -> Floats:
+        """Return the square matrix of some groups."""
+        chosen = np.atleast_1d(self._indices(groups, "groups"))
+        return self.between(chosen[:, None], chosen[None, :])
+
+    def to_sparse(self, minimum: float = 0.5) -> sparse.csr_matrix:
+        """Return the matrix of all groups without the entries below ``minimum``.
+
+        Parameters
+        ----------
+        minimum : float
+            In (0, 1]; the matrix of all pairs would be dense.
+        """
+        if not 0.0 < minimum <= 1.0:
+            raise InputError(f"minimum must be in (0, 1], got {minimum!r}")
+        blocks: list[sparse.csr_matrix] = []
+        n_entries = 0
+        step = max(1, _BLOCK_ENTRIES // max(self.n_groups, 1))
+        for start in range(0, self.n_groups, step):
+            share = self.rows(np.arange(start, min(start + step, self.n_groups)))
+            share[share < minimum - 1e-12] = 0.0
+            blocks.append(sparse.csr_matrix(share))
+            n_entries += blocks[-1].nnz
+            if n_entries > _MAX_ENTRIES:
+                raise InputError(
+                    f"minimum must be higher: more than {_MAX_ENTRIES} pairs have probability "
+                    f"{minimum} or more; alternatively use rows"
+                )
+        return sparse.vstack(blocks, format="csr")
+
+    def _indices(self, groups: ArrayLike, argument: str) -> NDArray[np.int64]:
+        indices = np.asarray(groups)
+        if indices.dtype == bool and indices.shape == (self.n_groups,):
+            indices = np.flatnonzero(indices)
+        if indices.size and indices.dtype.kind not in "iu":
+            raise InputError(f"{argument} must be group indices, got {indices.dtype}")
+        indices = indices.astype(np.int64)
+        if indices.size and not -self.n_groups <= indices.min() <= indices.max() < self.n_groups:
+            wrong = indices.max() if indices.max() > 0 else indices.min()
+            raise InputError(f"{argument} must be indices below {self.n_groups}, got {wrong}")
+        return indices

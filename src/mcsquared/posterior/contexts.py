@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logsumexp
+from scipy.special import softmax
 
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError
@@ -48,21 +48,6 @@ def context_statistics(posterior: Posterior, name: str) -> Floats:
     )
 
 
-def context_given_cluster(posterior: Posterior, name: str) -> pd.DataFrame:
-    """Return the posterior predictive distribution of a context in each cluster."""
-    return _table(posterior, name, np.eye(posterior.n_clusters), "cluster")
-
-
-def context_given_topic(posterior: Posterior, name: str) -> pd.DataFrame:
-    """Return the distribution of a context over the tokens of each topic.
-
-    A mixture of the clusters' distributions, weighted by their tokens in the topic.
-    """
-    from mcsquared.posterior.tables import cluster_given_topic
-
-    return _table(posterior, name, cluster_given_topic(posterior), "topic")
-
-
 def topic_given_context(posterior: Posterior, name: str, value: Any) -> pd.DataFrame:
     """Return the topic probabilities of a group given one context.
 
@@ -75,11 +60,9 @@ def topic_given_context(posterior: Posterior, name: str, value: Any) -> pd.DataF
     statistics = context_statistics(posterior, name)
     log_weight = np.log(np.bincount(posterior.labels) / posterior.n_groups)
     log_weight += family.log_predictive(observation, statistics)[0]
-    cluster = np.exp(log_weight - logsumexp(log_weight))
-    probability = cluster @ posterior.topic_given_cluster.to_numpy()
+    probability = softmax(log_weight) @ posterior.topic_given_cluster.to_numpy()
     table = pd.DataFrame({"topic": np.arange(len(probability)), "probability": probability})
-    table = table.sort_values("probability", ascending=False, kind="stable")
-    return table.reset_index(drop=True)
+    return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
 
 
 def _observation(column: Column, name: str, value: Any) -> Any:
@@ -98,8 +81,11 @@ def _observation(column: Column, name: str, value: Any) -> Any:
     return found.observations()
 
 
-def _table(posterior: Posterior, name: str, weights: Floats, of: str) -> pd.DataFrame:
-    """Return a frame with one column per mixture of clusters: weights (n_clusters, n_columns)."""
+def context_table(posterior: Posterior, name: str, weights: Floats, of: str) -> pd.DataFrame:
+    """Return the posterior predictive distribution of a context in mixtures of clusters.
+
+    One column per mixture; ``weights`` is (n_clusters, n_columns), and ``of`` names the columns.
+    """
     import pandas as pd
 
     column, family = context_of(posterior, name)
@@ -111,7 +97,7 @@ def _table(posterior: Posterior, name: str, weights: Floats, of: str) -> pd.Data
         values, index = _densities(family, points, statistics), column.display(points)
     elif display == "counts":
         points = _counts_grid(column)
-        values, index = _probabilities(family, points, statistics), points
+        values, index = softmax(family.log_predictive(points, statistics), axis=0), points
     elif display == "categories" and column.categories is None:
         index = np.array([False, True])
         values = np.exp(family.log_predictive(column.default_family().outcomes(), statistics))
@@ -160,12 +146,6 @@ def _densities(family: ConjugateFamily, points: Floats, statistics: Floats) -> F
     return np.divide(density, area, out=uniform, where=area > 0)
 
 
-def _probabilities(family: ConjugateFamily, points: Floats, statistics: Floats) -> Floats:
-    """Return probabilities (n_points, n_clusters); columns sum to 1."""
-    logs = family.log_predictive(points, statistics)
-    return np.exp(logs - logsumexp(logs, axis=0))
-
-
 def _moments(family: ConjugateFamily, statistics: Floats, weights: Floats, of: str) -> pd.DataFrame:
     """Return mean and sd of each dimension: one row per dimension, two columns per mixture."""
     import pandas as pd
@@ -177,9 +157,6 @@ def _moments(family: ConjugateFamily, statistics: Floats, weights: Floats, of: s
     centred = means[None, :, :] - mean[:, None, :]
     variance = weights.T @ variances + np.einsum("cm,mcd->md", weights, np.square(centred))
     both = np.stack([mean, np.sqrt(variance)], axis=1).reshape(-1, len(dimensions)).T
-    columns = pd.MultiIndex.from_product(
-        [range(weights.shape[1]), ["mean", "sd"]], names=[of, None]
-    )
-    return pd.DataFrame(
-        both, index=pd.RangeIndex(len(dimensions), name="dimension"), columns=columns
-    )
+    pairs = [range(weights.shape[1]), ["mean", "sd"]]
+    columns = pd.MultiIndex.from_product(pairs, names=[of, None])
+    return pd.DataFrame(both, pd.RangeIndex(len(dimensions), name="dimension"), columns)

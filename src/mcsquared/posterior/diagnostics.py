@@ -55,24 +55,15 @@ def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for name in SCALARS:
-        if name not in trace:
-            continue
+    for name in filter(trace.__contains__, SCALARS):
         chains = chains_of(trace, name)
         if name in DECLARED and DECLARED[name].may_be_infinite and not _varies(chains):
             continue
+        mean = chains.mean() if chains.size else np.nan
+        sd = chains.std(ddof=1) if chains.size > 1 else np.nan
         rhat, size = split_rhat(chains), effective_sample_size(chains)
-        rows.append(
-            {
-                "scalar": name,
-                "mean": chains.mean() if chains.size else np.nan,
-                "sd": chains.std(ddof=1) if chains.size > 1 else np.nan,
-                "rhat": rhat,
-                "ess_bulk": size,
-                "ess_tail": tail_sample_size(chains),
-                "advice": _advice(name, chains, rhat, size, notes),
-            }
-        )
+        advice = _advice(name, chains, rhat, size, notes)
+        rows.append((name, mean, sd, rhat, size, tail_sample_size(chains), advice))
     columns = ["scalar", "mean", "sd", "rhat", "ess_bulk", "ess_tail", "advice"]
     table = pd.DataFrame(rows, columns=columns)
     table.attrs["advice"] = _summary(table["scalar"], table["advice"])
@@ -144,11 +135,8 @@ def tail_sample_size(chains: Floats) -> float:
     """Return the tail effective sample size, the smaller one of the 5% and 95% quantiles."""
     if not _varies(chains):
         return float("nan")
-    sizes = [
-        _sample_size(_split((chains <= quantile).astype(np.float64)))
-        for quantile in np.quantile(chains, (0.05, 0.95))
-    ]
-    return min(sizes)
+    below = [chains <= quantile for quantile in np.quantile(chains, (0.05, 0.95))]
+    return min(_sample_size(_split(tail.astype(np.float64))) for tail in below)
 
 
 def _varies(chains: Floats) -> bool:
@@ -165,9 +153,9 @@ def _split(chains: Floats) -> Floats:
 def _normal_scores(chains: Floats) -> Floats:
     """Return the normal quantiles of the values' average ranks (Blom's offsets)."""
     from scipy.special import ndtri
+    from scipy.stats import rankdata
 
-    _, inverse, counts = np.unique(chains, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[inverse].reshape(chains.shape)
+    ranks = rankdata(chains).reshape(chains.shape)
     return ndtri((ranks - 0.375) / (chains.size + 0.25))
 
 
@@ -180,50 +168,37 @@ def _rhat(chains: Floats) -> float:
     return float(np.sqrt((n_draws - 1) / n_draws + between / within))
 
 
-def _autocovariance(chains: Floats) -> Floats:
-    """Return the autocovariances of each chain at all lags, computed by FFT."""
-    from scipy.fft import next_fast_len
-
-    n_draws = chains.shape[1]
-    centred = chains - chains.mean(axis=1, keepdims=True)
-    length = next_fast_len(2 * n_draws, real=True)
-    transform = np.fft.rfft(centred, length, axis=1)
-    return np.fft.irfft(np.abs(transform) ** 2, length, axis=1)[:, :n_draws] / n_draws
-
-
 def _sample_size(chains: Floats) -> float:
     """Return the effective sample size by Geyer's initial monotone sequence.
 
     The autocorrelation of lag t combines within- and between-chain variance:
-    1 − (W − mean autocovariance) / (total variance).
+    1 − (W − mean autocovariance) / (total variance). Autocovariances are computed by FFT.
     """
+    from scipy.fft import next_fast_len
+
     n_chains, n_draws = chains.shape
     if np.ptp(chains) == 0.0:
         return float(chains.size)
-    covariance = _autocovariance(chains)
+    centred = chains - chains.mean(axis=1, keepdims=True)
+    length = next_fast_len(2 * n_draws, real=True)
+    transform = np.fft.rfft(centred, length, axis=1)
+    covariance = np.fft.irfft(np.abs(transform) ** 2, length, axis=1)[:, :n_draws] / n_draws
     within = covariance[:, 0].mean() * n_draws / (n_draws - 1.0)
     total = within * (n_draws - 1.0) / n_draws
     if n_chains > 1:
         total += chains.mean(axis=1).var(ddof=1)
     correlation = 1.0 - (within - covariance.mean(axis=0)) / total
     correlation[0] = 1.0
-    length = _autocorrelation_length(correlation)
     # Antithetic chains may exceed the number of draws; the bound keeps the estimate stable.
-    length = max(length, 1.0 / np.log10(chains.size))
-    return float(chains.size / length)
+    time = max(_autocorrelation_time(correlation), 1.0 / np.log10(chains.size))
+    return float(chains.size / time)
 
 
-def _autocorrelation_length(correlation: Floats) -> float:
+def _autocorrelation_time(correlation: Floats) -> float:
     """Return −1 + 2 Σ of pairs of lags, truncated at the first negative pair, non-increasing."""
-    n_lags = len(correlation)
-    pairs: list[float] = []
-    lag = 0
-    even, odd = correlation[0], correlation[1]
-    while lag < n_lags - 4 and even + odd > 0.0:
-        pairs.append(even + odd)
-        lag += 2
-        even, odd = correlation[lag], correlation[lag + 1]
-    monotone = np.minimum.accumulate(np.array(pairs))
+    n_pairs = max(-(-(len(correlation) - 4) // 2), 0)
+    pairs = correlation[: 2 * n_pairs].reshape(n_pairs, 2).sum(axis=1)
+    n_used = int(np.argmin(np.append(pairs, 0.0) > 0.0))
     # The first lag after the truncation is included if it is positive.
-    tail = even if even > 0.0 and pairs else 0.0
-    return float(-1.0 + 2.0 * monotone.sum() + tail)
+    tail = max(correlation[2 * n_used], 0.0) if n_used else 0.0
+    return float(-1.0 + 2.0 * np.minimum.accumulate(pairs[:n_used]).sum() + tail)

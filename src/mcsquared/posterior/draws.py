@@ -1,4 +1,4 @@
-"""A kept draw with its parameters: sparse additive counts of occupied clusters and topics."""
+"""Kept draws with their parameters, and the match of the topics of two draws."""
 
 from __future__ import annotations
 
@@ -20,28 +20,16 @@ Floats = NDArray[np.float64]
 class ParameterDraw(Concentrations):
     """The counts and weights of one kept draw. Clusters 0..K-1 and topics 0..M-1 are occupied.
 
-    Attributes
-    ----------
-    draw : int
-        Row of the posterior's ``cluster_of_group``.
-    topics_in_cluster : csr_matrix of int32 (n_clusters, n_topics)
-        Tokens.
-    content_statistics : csr_matrix of int32 (n_topics, n_words), or float64 (n_topics, n_stats)
-        Word counts, or the content family's statistics.
-    topic_weights : float64 (n_topics,)
-    unused_weight : float
-    alpha, v, eta, lam : float
-    tables_in_cluster : csr_matrix of int32 (n_clusters, n_topics), optional
-        Tables that the groups of a cluster have opened for a topic: between 1 and the number of
-        tokens if there are tokens. None if ``lam`` is infinite: then every token counts.
+    Counts are int32. A group opens between one table and as many as it has tokens for each of its
+    topics; without ``tables_in_cluster``, if ``lam`` is infinite, every token counts.
     """
 
-    draw: int
-    topics_in_cluster: sparse.csr_matrix
-    content_statistics: sparse.csr_matrix | NDArray[np.float64]
-    topic_weights: NDArray[np.float64]
+    draw: int  # row of the posterior's cluster_of_group
+    topics_in_cluster: sparse.csr_matrix  # tokens, (n_clusters, n_topics)
+    content_statistics: sparse.csr_matrix | Floats  # word counts (n_topics, n_words), or statistics
+    topic_weights: Floats  # (n_topics,)
     unused_weight: float
-    tables_in_cluster: sparse.csr_matrix | None = None
+    tables_in_cluster: sparse.csr_matrix | None = None  # (n_clusters, n_topics)
 
     def __post_init__(self) -> None:
         if (self.tables_in_cluster is None) != math.isinf(self.lam):
@@ -115,13 +103,62 @@ def content_means(
     For words the mean probabilities (n_mw + β) / (n_m + V β), for vectors the mean of each
     dimension. For a family without a known mean, the statistics per token.
 
-    Parameters
-    ----------
-    statistics : csr_matrix of int32 (n_topics, n_words), or float64 (n_topics, n_stats)
-    n_tokens : int64 (n_topics,)
-    family : ConjugateFamily
     """
     if isinstance(statistics, np.ndarray) and len(statistics) == 0:
         return np.zeros((0, family.n_dimensions or 1))
     means = family.mean_observation(statistics)
     return statistics / np.maximum(n_tokens, 1)[:, None] if means is None else means
+
+
+def match_topics(
+    draw: ParameterDraw, reference: ParameterDraw, family: ConjugateFamily
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return the topic of the reference matched to each topic of a draw, and their similarity.
+
+    The assignment maximises the total similarity; unmatched topics have topic -1, similarity 0.
+
+    Returns
+    -------
+    topic : int64 (n_topics,)
+    similarity : float64 (n_topics,)
+        From 0 (nothing in common) to 1 (equal).
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    similarity = topic_similarity(draw, reference, family)
+    rows, columns = linear_sum_assignment(similarity, maximize=True)
+    # The assignment also pairs topics with nothing in common.
+    alike = similarity[rows, columns] > 0.0
+    rows, columns = rows[alike], columns[alike]
+    topic = np.full(draw.n_topics, -1, np.int64)
+    closeness = np.zeros(draw.n_topics)
+    topic[rows], closeness[rows] = columns, similarity[rows, columns]
+    return topic, closeness
+
+
+def topic_similarity(
+    draw: ParameterDraw, reference: ParameterDraw, family: ConjugateFamily
+) -> Floats:
+    """Return the similarity of the topics of two draws: float64 (n_topics, n_others).
+
+    For words one minus the squared Hellinger distance of the observed shares, Σ_w √(p_w q_w); for
+    vectors a Gaussian kernel of the distance of the means, in standard deviations of the means.
+    """
+    if sparse.issparse(draw.content_statistics):
+        product = _root_shares(draw) @ _root_shares(reference).T
+        return np.minimum(product.toarray(), 1.0)
+    means, others = draw.content_means(family), reference.content_means(family)
+    if not len(means) or not len(others):
+        return np.zeros((len(means), len(others)))
+    spread = np.concatenate([means, others]).std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    difference = (means[:, None, :] - others[None, :, :]) / scale
+    return np.exp(-0.5 * np.square(difference).mean(axis=2))
+
+
+def _root_shares(draw: ParameterDraw) -> sparse.csr_matrix:
+    """Return the square root of each word's share of its topic, sparse."""
+    counts = sparse.csr_matrix(draw.content_statistics, dtype=np.float64)
+    totals = np.asarray(counts.sum(axis=1)).ravel()
+    shares = sparse.diags(1.0 / np.maximum(totals, 1.0)) @ counts
+    return shares.sqrt().tocsr()

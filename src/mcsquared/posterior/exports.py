@@ -1,4 +1,4 @@
-"""Export the posterior to ArviZ and pyLDAvis."""
+"""Exports of the posterior: ArviZ, pyLDAvis, and an HTML summary for notebooks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcsquared.errors import InputError
+from mcsquared.markup import Part, bars, card, facts, more, sentences, table
 from mcsquared.posterior.diagnostics import SCALARS, chains_of
 
 if TYPE_CHECKING:
@@ -15,33 +16,19 @@ if TYPE_CHECKING:
 
 
 def to_arviz(posterior: Posterior) -> Any:
-    """Return the label-free scalars of the kept draws as ``arviz.InferenceData``.
-
-    The log joint density is ``lp`` in the sample statistics. Chains are cut to the shortest one.
-    """
+    """Return the label-free scalars of the kept draws, cut to the shortest chain."""
     arviz = _import("arviz")
     if posterior.trace.empty:
         raise InputError("to_arviz requires a trace, but the posterior has no trace")
-    scalars = {
-        name: chains_of(posterior.trace, name, kept_only=True)
-        for name in SCALARS
-        if name in posterior.trace
-    }
+    names = [name for name in SCALARS if name in posterior.trace]
+    scalars = {name: chains_of(posterior.trace, name, kept_only=True) for name in names}
     log_joint = scalars.pop("log_joint")
     finite = {name: values for name, values in scalars.items() if np.isfinite(values).all()}
     return arviz.from_dict(posterior=finite, sample_stats={"lp": log_joint})
 
 
 def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
-    """Return the topics prepared for ``pyLDAvis.display`` and ``pyLDAvis.save_html``.
-
-    Topics keep their ids.
-
-    Parameters
-    ----------
-    **options
-        Passed to ``pyLDAvis.prepare``.
-    """
+    """Return the topics prepared for pyLDAvis; ``options`` are passed to ``pyLDAvis.prepare``."""
     if posterior.vocabulary is None or posterior.word_frequency is None:
         raise InputError("to_pyldavis requires words, but the content of this model is vectors")
     if posterior.n_topics < 3:
@@ -72,3 +59,85 @@ def _import(package: str) -> Any:
         raise ImportError(
             f'{package} is not installed; pip install "mcsquared[diagnostics]" provides it'
         ) from error
+
+
+N_ROWS = 8
+N_WORDS = 8
+
+
+def summary_html(posterior: Posterior) -> str:
+    """Return the summary of a posterior as HTML."""
+    return card("Posterior", *_parts(posterior))
+
+
+def model_html(posterior: Posterior, parameters: str) -> str:
+    """Return the summary of a fitted model as HTML."""
+    return card("MC2", *_parts(posterior), more("Parameters", sentences([parameters])))
+
+
+def _parts(posterior: Posterior) -> list[Part]:
+    """Return sizes, advice, topics, clusters and notes."""
+    parts = [facts(line) for line in _lines(posterior)]
+    if not posterior.trace.empty:
+        parts.append(sentences(posterior.diagnostics().attrs["advice"], advice=True))
+    if posterior.parameters:
+        parts += [_topics(posterior), _clusters(posterior)]
+    if posterior.notes:
+        parts.append(more(f"Notes ({len(posterior.notes)})", sentences(posterior.notes)))
+    return parts
+
+
+def _lines(posterior: Posterior) -> list[str]:
+    n_chains = len(set(posterior.chain_of_draw.tolist()))
+    found = f"{posterior.n_groups:,} groups in {plural(posterior.n_clusters, 'cluster')}"
+    if posterior.n_fitted > posterior.n_groups:
+        found = f"{posterior.n_fitted:,} groups; summary of {found}"
+    if posterior.parameters:
+        tokens = int(posterior.tokens_per_group.sum())
+        kind = "tokens" if posterior.vocabulary is not None else "vectors"
+        found += f", {tokens:,} {kind} in {plural(posterior.n_topics, 'topic')}"
+    draws = f"{plural(posterior.n_draws, 'draw')} of {plural(n_chains, 'chain')}"
+    contexts = ", ".join(posterior.priors.contexts) or "none"
+    return [found, f"{draws}, {len(posterior.parameters)} with topics; contexts: {contexts}"]
+
+
+def plural(n: int, noun: str) -> str:
+    """Return a number with its noun: "1 cluster", "2 clusters"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _topics(posterior: Posterior) -> Part:
+    frame = posterior.topics(n_words=N_WORDS)
+    content = "words" if "words" in frame else "mean"
+    rows = [
+        (int(row.topic), bars(float(row.weight), frame["weight"].max()), getattr(row, content))
+        for row in frame.head(N_ROWS).itertuples()
+    ]
+    return _section("Topics", len(frame), ["topic", "share of tokens", content], rows)
+
+
+def _clusters(posterior: Posterior) -> Part:
+    try:
+        frame = posterior.clusters()
+    except InputError:
+        return Part("")  # a user-defined family has no table
+    names = [name for name in frame.columns if name not in ("cluster", "n_tokens", "share")]
+    rows = [
+        [int(row["cluster"]), bars(float(row["share"]), frame["share"].max())]
+        + [_plain(row[name]) for name in names]
+        for _, row in frame.head(N_ROWS).iterrows()
+    ]
+    header = ["cluster", "share of groups", *(name.replace("n_", "") for name in names)]
+    return _section("Clusters", len(frame), header, rows)
+
+
+def _section(what: str, n: int, header: list[str], rows: list[Any]) -> Part:
+    count = f"{n}" if n <= N_ROWS else f"first {N_ROWS} of {n}"
+    return more(f"{what} ({count})", table(header, rows))
+
+
+def _plain(value: Any) -> Any:
+    """Convert NumPy scalars to Python's, and dates to ISO format."""
+    if hasattr(value, "isoformat"):
+        return value.isoformat()[:10]
+    return value.item() if hasattr(value, "item") else value

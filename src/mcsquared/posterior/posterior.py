@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
+from mcsquared.corpus import Column
 from mcsquared.errors import InputError
-from mcsquared.posterior import contexts as context_tables
+from mcsquared.model.priors import Priors
 from mcsquared.posterior import exports, tables
-from mcsquared.posterior.alignment import match_topics
-from mcsquared.posterior.coclustering import CoClustering
-from mcsquared.posterior.coherence import CoDocuments, count_pairs
-from mcsquared.posterior.consensus import Labels, Loss, consensus, variation_of_information
+from mcsquared.posterior.consensus import (
+    CoClustering,
+    Labels,
+    Loss,
+    consensus,
+    variation_of_information,
+)
+from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
-from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.draws import ParameterDraw, match_topics
+from mcsquared.posterior.tables import CoDocuments, count_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
-    from scipy import sparse
-
-    from mcsquared.corpus import Column
-    from mcsquared.model.priors import Priors
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,6 +35,7 @@ Integers = NDArray[np.int64]
 MAX_TOP_WORDS = 20
 
 
+@dataclass(eq=False, repr=False)
 class Posterior:
     """Kept draws of a fit, summarised by one partition and one set of topics.
 
@@ -60,7 +64,7 @@ class Posterior:
         Remarks on the data and the run.
     source : dict of str to str
         How the data were read, so that new data can be read in the same way.
-    codocument : CoDocuments or mapping, optional
+    codocument : CoDocuments, optional
         Number of groups that contain two top words of a topic; see `attach_codocuments`.
     n_fitted : int, optional
         Number of groups that were sampled, if the posterior contains only some of them.
@@ -88,56 +92,42 @@ class Posterior:
     True
     """
 
-    def __init__(
-        self,
-        priors: Priors,
-        group_names: NDArray[np.object_],
-        vocabulary: NDArray[np.object_] | None,
-        contexts: Mapping[str, Column],
-        tokens_per_group: Integers,
-        cluster_of_group: Labels,
-        chain_of_draw: NDArray[np.int32],
-        sweep_of_draw: NDArray[np.int32],
-        trace: pd.DataFrame,
-        parameters: Sequence[ParameterDraw],
-        word_frequency: Integers | None = None,
-        document_frequency: Integers | None = None,
-        seed: int = 0,
-        notes: Sequence[str] = (),
-        source: Mapping[str, str] | None = None,
-        codocument: CoDocuments | Mapping[str, NDArray[np.int32]] | None = None,
-        n_fitted: int | None = None,
-    ) -> None:
-        self.priors = priors
-        self.group_names = np.asarray(group_names, dtype=object)
-        self.vocabulary = None if vocabulary is None else np.asarray(vocabulary, dtype=object)
-        self.contexts = dict(contexts)
-        self.tokens_per_group = np.asarray(tokens_per_group, np.int64)
-        self.cluster_of_group = np.ascontiguousarray(cluster_of_group, np.int32)
-        self.chain_of_draw = np.asarray(chain_of_draw, np.int32)
-        self.sweep_of_draw = np.asarray(sweep_of_draw, np.int32)
-        self.trace = trace
-        self.parameters = list(parameters)
-        self.word_frequency = word_frequency
-        self.document_frequency = document_frequency
-        self.seed = int(seed)
-        self.notes = list(notes)
-        self.source = dict(source or {})
-        if isinstance(codocument, Mapping):
-            codocument = CoDocuments(codocument["words"], codocument["counts"])
-        self.codocument = codocument
-        self.n_fitted = self.n_groups if n_fitted is None else n_fitted
-        self._check()
+    priors: Priors
+    group_names: NDArray[np.object_]
+    vocabulary: NDArray[np.object_] | None
+    contexts: dict[str, Column]
+    tokens_per_group: Integers
+    cluster_of_group: Labels
+    chain_of_draw: NDArray[np.int32]
+    sweep_of_draw: NDArray[np.int32]
+    trace: pd.DataFrame
+    parameters: list[ParameterDraw]
+    word_frequency: Integers | None = None
+    document_frequency: Integers | None = None
+    seed: int = 0
+    notes: list[str] = field(default_factory=list)
+    source: dict[str, str] = field(default_factory=dict)
+    codocument: CoDocuments | None = None
+    n_fitted: int = None  # type: ignore[assignment]
 
-    def _check(self) -> None:
-        """Raise an error if the shapes of the arguments do not agree."""
-        labels = self.cluster_of_group
+    def __post_init__(self) -> None:
+        self.group_names = np.asarray(self.group_names, dtype=object)
+        if self.vocabulary is not None:
+            self.vocabulary = np.asarray(self.vocabulary, dtype=object)
+        self.contexts, self.source = dict(self.contexts), dict(self.source or {})
+        self.parameters, self.notes = list(self.parameters), list(self.notes)
+        self.tokens_per_group = np.asarray(self.tokens_per_group, np.int64)
+        self.cluster_of_group = labels = np.ascontiguousarray(self.cluster_of_group, np.int32)
+        self.chain_of_draw = np.asarray(self.chain_of_draw, np.int32)
+        self.sweep_of_draw = np.asarray(self.sweep_of_draw, np.int32)
+        self.seed = int(self.seed)
         if labels.ndim != 2 or labels.size == 0:
             raise InputError(
                 "cluster_of_group must have at least one draw and one group, "
                 f"got shape {labels.shape}"
             )
         n_draws, n_groups = labels.shape
+        self.n_fitted = n_groups if self.n_fitted is None else self.n_fitted
         lengths = dict.fromkeys(("group_names", "tokens_per_group"), n_groups)
         lengths |= dict.fromkeys(("chain_of_draw", "sweep_of_draw"), n_draws)
         found = {name: len(getattr(self, name)) for name in lengths}
@@ -158,9 +148,7 @@ class Posterior:
         return f"Posterior({draws}, {len(self.parameters)} with parameters{found})"
 
     def _repr_html_(self) -> str:
-        from mcsquared.posterior.summary import summary_html
-
-        return summary_html(self)
+        return exports.summary_html(self)
 
     @property
     def n_draws(self) -> int:
@@ -307,9 +295,7 @@ class Posterior:
 
     def _of_consensus(self, shares: Floats) -> Floats:
         """Convert topic shares from the representative draw's clusters to the consensus."""
-        draw = self.representative_draw
-        labels = self.cluster_of_group[draw.draw]
-        return (tables.token_weights(self, labels, draw.n_clusters) @ shares)[:, self.topic_order]
+        return (tables.token_weights(self, self.representative_draw) @ shares)[:, self.topic_order]
 
     @property
     def word_given_topic(self) -> pd.DataFrame:
@@ -385,17 +371,19 @@ class Posterior:
         >>> posterior.context_given_cluster("position").shape == (101, posterior.n_clusters)
         True
         """
-        return context_tables.context_given_cluster(self, name)
+        return context_table(self, name, np.eye(self.n_clusters), "cluster")
 
     def context_given_topic(self, name: str) -> pd.DataFrame:
         """Return the distribution of a context over the tokens of each topic: values by topics.
+
+        A mixture of the clusters' distributions, weighted by their tokens in the topic.
 
         Examples
         --------
         >>> posterior.context_given_topic("position").shape == (101, posterior.n_topics)
         True
         """
-        return context_tables.context_given_topic(self, name)
+        return context_table(self, name, tables.cluster_given_topic(self), "topic")
 
     def topic_given_context(self, name: str, value: Any) -> pd.DataFrame:
         """Return the topic probabilities of a group with this context, most probable first.
@@ -405,7 +393,7 @@ class Posterior:
         >>> round(float(posterior.topic_given_context("position", 4.0)["probability"].sum()), 6)
         1.0
         """
-        return context_tables.topic_given_context(self, name, value)
+        return topic_given_context(self, name, value)
 
     def diagnostics(self) -> pd.DataFrame:
         """Return split R-hat, effective sample sizes and advice for the label-free scalars.
@@ -423,6 +411,8 @@ class Posterior:
     def to_arviz(self) -> Any:
         """Return the label-free scalars of the kept draws as ``arviz.InferenceData``.
 
+        The log joint density is ``lp`` in the sample statistics. Chains are cut to the shortest.
+
         Examples
         --------
         >>> posterior.to_arviz().posterior["n_clusters"].shape  # chains, draws
@@ -433,9 +423,19 @@ class Posterior:
     def to_pyldavis(self, **options: Any) -> Any:
         """Return the topics prepared for ``pyLDAvis.display``; topics keep their ids.
 
+        Options are passed to ``pyLDAvis.prepare``.
+
         Examples
         --------
         >>> len(posterior.to_pyldavis(mds="mmds").topic_order) == posterior.n_topics
         True
         """
         return exports.to_pyldavis(self, **options)
+
+
+def posterior_of(model: Any) -> Posterior:
+    """Return the posterior of a fitted model, or the posterior itself."""
+    posterior = getattr(model, "posterior_", model)
+    if isinstance(posterior, Posterior):
+        return posterior
+    raise InputError(f"model must be a fitted MC2 or a Posterior, got {type(model).__name__}")

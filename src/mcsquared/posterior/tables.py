@@ -1,9 +1,9 @@
-"""Tables of topics, clusters and their representative groups."""
+"""Tables of topics with their coherence, of clusters, and of representative groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from scipy import sparse
 
 from mcsquared.checks import check_whole
 from mcsquared.errors import InputError
-from mcsquared.posterior.coherence import coherence
 from mcsquared.posterior.contexts import context_of, context_statistics
 
 if TYPE_CHECKING:
@@ -53,10 +52,10 @@ def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
         return pd.DataFrame(table)
     words = top_words(posterior, n_words)
     table["words"] = [", ".join(posterior.vocabulary[row]) for row in words]
-    table["coherence"] = np.nan
-    if posterior.codocument is not None:
-        pairs = posterior.codocument
-        table["coherence"] = coherence(pairs, posterior.n_groups, words.shape[1])
+    pairs = posterior.codocument
+    table["coherence"] = (
+        np.nan if pairs is None else coherence(pairs, posterior.n_groups, len(words.T))
+    )
     counts = np.bincount(words.ravel(), minlength=1)
     table["diversity"] = (counts[words] == 1).mean(axis=1) if words.size else np.nan
     table["stability"] = posterior.topic_stability
@@ -69,17 +68,17 @@ def cluster_table(posterior: Posterior) -> pd.DataFrame:
     """Return one row per cluster: its size, stability, main topics, and a value per context."""
     import pandas as pd
 
-    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
+    sizes = np.bincount(posterior.labels)
     table: dict[str, Any] = {
         "cluster": np.arange(posterior.n_clusters),
         "n_groups": sizes,
         "n_tokens": posterior.tokens_of_cluster,
         "share": sizes / posterior.n_groups,
-        "stability": _cluster_stability(posterior),
+        "stability": cluster_stability(posterior, membership(posterior)),
         "topics": [_main_topics(row) for row in posterior.topic_given_cluster.to_numpy()],
     }
     for name in posterior.priors.contexts:
-        summary = _summary(posterior, name)
+        summary = _context_summary(posterior, name)
         if summary is not None:
             table[name if name not in table else f"{name}_context"] = summary
     return pd.DataFrame(table)
@@ -90,7 +89,7 @@ def _main_topics(shares: Floats) -> str:
     return ", ".join(f"{topic} ({shares[topic]:.0%})" for topic in order)
 
 
-def _summary(posterior: Posterior, name: str) -> Any:
+def _context_summary(posterior: Posterior, name: str) -> Any:
     """Return the mean or the most probable value of a context in each cluster, if there is one."""
     column, family = context_of(posterior, name)
     statistics = context_statistics(posterior, name)
@@ -108,21 +107,18 @@ def membership(posterior: Posterior) -> Floats:
     The mean over the draws of the share of the cluster's other groups that share its cluster.
     """
     labels = posterior.labels
-    sizes = np.bincount(labels)
+    others = np.bincount(labels)[labels] - 1
     total = np.zeros(posterior.n_groups)
     for draw in posterior.cluster_of_group:
         pairs = labels.astype(np.int64) * (int(draw.max()) + 1) + draw
         _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
         total += counts[inverse] - 1
-    others = np.maximum(sizes[labels] - 1, 1) * len(posterior.cluster_of_group)
-    return np.where(sizes[labels] > 1, total / others, 1.0)
+    return np.where(others > 0, total / (np.maximum(others, 1) * posterior.n_draws), 1.0)
 
 
-def _cluster_stability(posterior: Posterior) -> Floats:
-    """Return the mean probability that two groups of a cluster share one in a draw."""
-    labels = posterior.labels
-    total = np.bincount(labels, weights=membership(posterior), minlength=posterior.n_clusters)
-    return total / np.bincount(labels, minlength=posterior.n_clusters)
+def cluster_stability(posterior: Posterior, member: Floats) -> Floats:
+    """Return the mean `membership` of each cluster's groups."""
+    return np.bincount(posterior.labels, weights=member) / np.bincount(posterior.labels)
 
 
 def representative_groups(
@@ -149,14 +145,9 @@ def representative_groups(
     tokens = posterior.tokens_per_group[candidates]
     order = np.lexsort((candidates, -tokens, -np.round(score, 12)))[:n_groups]
     chosen = candidates[order]
-    return pd.DataFrame(
-        {
-            "group": chosen,
-            "name": posterior.group_names[chosen],
-            "score": score[order],
-            "n_tokens": tokens[order],
-        }
-    )
+    names = posterior.group_names[chosen]
+    table = {"group": chosen, "name": names, "score": score[order], "n_tokens": tokens[order]}
+    return pd.DataFrame(table)
 
 
 def _check_id(argument: str, value: Any, n: int) -> None:
@@ -167,12 +158,7 @@ def _check_id(argument: str, value: Any, n: int) -> None:
 def align_topics(values: Floats, topic: NDArray[np.int64], n_topics: int) -> Floats:
     """Move columns of a draw's topics to the posterior's topics; unmatched topics (-1) are dropped.
 
-    Parameters
-    ----------
-    values : float64 (n, n_topics of the draw)
-    topic : int64 (n_topics of the draw,)
-        From `Posterior.topic_alignment`.
-    n_topics : int
+    ``topic`` is the draw's entry of `Posterior.topic_alignment`.
     """
     aligned = np.zeros((len(values), n_topics))
     known = topic >= 0
@@ -206,15 +192,55 @@ def cluster_given_topic(posterior: Posterior) -> Floats:
     return np.divide(tokens, totals, out=uniform, where=totals > 0)
 
 
-def token_weights(posterior: Posterior, labels: NDArray[np.int32], n_rows: int) -> Floats:
+def token_weights(posterior: Posterior, draw: ParameterDraw) -> Floats:
     """Return the share of each consensus cluster's tokens in each cluster of a draw.
 
     Groups without tokens count only in clusters without tokens.
     """
-    tokens = posterior.tokens_per_group.astype(np.float64)
     empty = posterior.tokens_of_cluster == 0
-    weight = np.where(empty[posterior.labels], 1.0, tokens)
-    both = sparse.coo_matrix(
-        (weight, (posterior.labels, labels)), shape=(posterior.n_clusters, n_rows)
-    ).toarray()
+    weight = np.where(empty[posterior.labels], 1.0, posterior.tokens_per_group)
+    both = np.zeros((posterior.n_clusters, draw.n_clusters))
+    np.add.at(both, (posterior.labels, posterior.cluster_of_group[draw.draw]), weight)
     return both / both.sum(axis=1, keepdims=True)
+
+
+class CoDocuments(NamedTuple):
+    """The top words of each topic, and the number of groups that contain each pair of them."""
+
+    words: NDArray[np.int32]  # indices, most probable first, (n_topics, n_top)
+    counts: NDArray[np.int32]  # (n_topics, n_top, n_top); diagonal: groups with the word
+
+
+def count_pairs(counts: sparse.csr_matrix, words: NDArray[np.int32]) -> CoDocuments:
+    """Count the groups that contain both of two top words of a topic.
+
+    ``counts`` are the word counts of the groups, ``words`` the top words: int32 (n_topics, n_top).
+    """
+    used, column_of_word = np.unique(words, return_inverse=True)
+    occurs = sparse.csc_matrix(counts[:, used])
+    occurs.data = np.ones(len(occurs.data), np.int32)
+    together = np.zeros((*words.shape, words.shape[1]), np.int32)
+    for topic, columns in enumerate(column_of_word.reshape(words.shape)):
+        chosen = occurs[:, columns]
+        together[topic] = (chosen.T @ chosen).toarray()
+    return CoDocuments(words, together)
+
+
+def coherence(pairs: CoDocuments, n_groups: int, n_words: int) -> NDArray[np.float64]:
+    """Return the mean normalised pointwise mutual information of each topic's top words.
+
+        NPMI(a, b) = log[ p(a, b) / (p(a) p(b)) ] / −log p(a, b)
+
+    with p the share of groups; −1 for words that never co-occur, 0 for words that are in all
+    groups. NaN with fewer than two words.
+    """
+    together = pairs.counts[:, :n_words, :n_words] / n_groups
+    first, second = np.triu_indices(together.shape[1], k=1)
+    if len(first) == 0:
+        return np.full(len(together), np.nan)
+    alone = np.diagonal(together, axis1=1, axis2=2)
+    both = together[:, first, second]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = np.log(both / (alone[:, first] * alone[:, second])) / -np.log(both)
+    score = np.where(both == 0.0, -1.0, np.where(both == 1.0, 0.0, score))
+    return score.mean(axis=1)

@@ -8,26 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.checks import check_whole
+from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
-from mcsquared.prediction.alignment import align
-from mcsquared.prediction.clusters import draw_cluster_probabilities
+from mcsquared.families import ConjugateFamily
+from mcsquared.families.traits import Predictive
+from mcsquared.posterior import Posterior
+from mcsquared.posterior.contexts import context_of
+from mcsquared.prediction.groups import align, draw_cluster_probabilities
 from mcsquared.prediction.likelihood import context_statistics, row_blocks
 from mcsquared.prediction.parameters import parameters_of_draws
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mcsquared.corpus import Column, Corpus
-    from mcsquared.families import ConjugateFamily
-    from mcsquared.families.traits import Predictive
-    from mcsquared.posterior import Posterior
-
 Floats = NDArray[np.float64]
 
 BATCH_GROUPS = 20_000  # limits the array of cluster probabilities over all draws
-DEFAULT_TOP = 10
-QUANTILE_LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
-MAX_GRID_POINTS = 4001
+TOP = 10
+LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
+GRID_POINTS = 4001
 
 
 def context_distribution(
@@ -54,13 +53,10 @@ def context_distribution(
     """
     import pandas as pd
 
-    if name not in posterior.priors.contexts:
-        known = ", ".join(map(repr, posterior.priors.contexts)) or "none"
-        raise InputError(f"name must be a context of the model ({known}), got {name!r}")
+    column, family = context_of(posterior, name)
     if top is not None:
         check_whole("top", top, 1)
     corpus = align(posterior, corpus)
-    family, column = posterior.priors.contexts[name], posterior.contexts[name]
     outcomes = family.outcomes()
     if outcomes is None and not family.has_predictive:
         raise InputError(
@@ -77,14 +73,14 @@ def context_distribution(
         names = [False, True] if column.categories is None else column.categories
         values = np.asarray(names, dtype=object)
         probability = np.exp(family.log_predictive(outcomes, statistics))[: len(values)]
-        frames.append(_rank(weights, probability, values, batch.group_names, top or DEFAULT_TOP))
+        frames.append(_rank(weights, probability, values, batch.group_names, top or TOP))
     return pd.concat(frames, ignore_index=True)
 
 
 def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, Floats]:
     """Return the weights (n_groups, n_components) and statistics of all draws' clusters."""
     weights, statistics = [], []
-    family, column = posterior.priors.contexts[name], posterior.contexts[name]
+    column, family = context_of(posterior, name)
     for draw, parameters in parameters_of_draws(posterior):
         weights.append(draw_cluster_probabilities(posterior, draw, parameters, corpus, name))
         labels = posterior.cluster_of_group[draw.draw]
@@ -95,30 +91,23 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, F
 def _rank(
     weights: Floats, probability: Floats, values: NDArray[Any], names: NDArray[Any], top: int
 ) -> pd.DataFrame:
-    """Rank the values of each group by probability.
-
-    Parameters
-    ----------
-    weights : float64 (n_groups, n_components)
-    probability : float64 (n_values, n_components)
-    """
+    """Rank the values of each group; ``probability`` is (n_values, n_components)."""
     import pandas as pd
 
     n_groups, top = len(weights), min(top, len(values))
-    chosen = np.empty((n_groups, top), np.int64)
-    predicted = np.empty((n_groups, top))
+    chosen, shares = np.empty((n_groups, top), np.int64), np.empty((n_groups, top))
     for block in row_blocks(n_groups, len(values)):
-        mixture = weights[block] @ probability.T
-        best = np.sort(np.argpartition(-mixture, top - 1, axis=1)[:, :top], axis=1)
-        order = np.argsort(-np.take_along_axis(mixture, best, 1), axis=1, kind="stable")
+        share = weights[block] @ probability.T
+        best = np.sort(np.argpartition(-share, top - 1, axis=1)[:, :top], axis=1)
+        order = np.argsort(-np.take_along_axis(share, best, 1), axis=1, kind="stable")
         chosen[block] = np.take_along_axis(best, order, 1)
-        predicted[block] = np.take_along_axis(mixture, chosen[block], 1)
+        shares[block] = np.take_along_axis(share, chosen[block], 1)
     return pd.DataFrame(
         {
             "group": np.repeat(names, top),
             "rank": np.tile(np.arange(1, top + 1), n_groups),
             "value": values[chosen.ravel()],
-            "probability": predicted.ravel(),
+            "probability": shares.ravel(),
         }
     )
 
@@ -142,24 +131,15 @@ def _summarise(
         table |= {"mean": column.display(mean), "sd": sd}
         table |= {"lower": column.display(lower), "upper": column.display(upper)}
         frames.append(pd.DataFrame(table))
-    if len(frames) == 1:
-        return frames[0]
-    # Sort by group, then by dimension.
-    rows = np.arange(len(names) * len(frames)).reshape(len(frames), len(names)).T.ravel()
-    return pd.concat(frames, ignore_index=True).iloc[rows].reset_index(drop=True)
+    # Ordered by group, then by dimension.
+    return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
 
 
 def mixture_summary(
     weights: Floats, components: Predictive, tail: float = 0.05
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return mean, standard deviation and the two ``tail`` quantiles of each row's mixture.
-
-    Parameters
-    ----------
-    weights : float64 (n, n_components)
-        Rows sum to 1.
-    """
-    centre = float(components.mean.mean())  # centring avoids cancellation
+    """Return mean, standard deviation and the two ``tail`` quantiles of each row's mixture."""
+    centre = float(components.mean.mean())  # squared deviations lose fewer digits than squares
     deviation = components.mean - centre
     mean = weights @ deviation
     with np.errstate(invalid="ignore"):
@@ -180,11 +160,11 @@ def mixture_summary(
 
 
 def _grid(components: Predictive) -> Floats:
-    """Return the quantiles of all components, at which the mixture's CDF is evaluated."""
-    points = np.unique(components.distribution.ppf(QUANTILE_LEVELS))
+    """Return the points at which cumulative distributions are evaluated: quantiles of all."""
+    points = np.unique(components.distribution.ppf(LEVELS))
     points = points[np.isfinite(points)]
-    if components.discrete and points[-1] < MAX_GRID_POINTS:
+    if components.discrete and points[-1] < GRID_POINTS:
         points = np.arange(0.0, points[-1] + 1.0)
-    if len(points) > MAX_GRID_POINTS:
-        points = points[np.linspace(0, len(points) - 1, MAX_GRID_POINTS).round().astype(int)]
+    if len(points) > GRID_POINTS:
+        points = points[np.linspace(0, len(points) - 1, GRID_POINTS).round().astype(int)]
     return points

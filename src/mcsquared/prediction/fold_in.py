@@ -10,23 +10,20 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, log_softmax
 
-from mcsquared.corpus import Words
+from mcsquared.corpus import Corpus, Words
 from mcsquared.kernels.cpu.fold_in import fold_in
 from mcsquared.kernels.cpu.group_state import NEGLIGIBLE, ClusterTables, TokenTables
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.left_to_right import left_to_right
 from mcsquared.prediction.likelihood import TokenBatch, log_mixture, token_batches
 from mcsquared.prediction.parameters import ModelParameters
-
-if TYPE_CHECKING:
-    from mcsquared.corpus import Corpus
 
 Floats = NDArray[np.float64]
 
@@ -45,18 +42,10 @@ SINGLE_THREAD_TOKENS = 5000  # below this, starting threads costs more than it s
 
 
 class FoldedGroups(NamedTuple):
-    """Posterior means of groups given the parameters of one draw.
+    """Posterior means of groups given the parameters of one draw."""
 
-    Parameters
-    ----------
-    log_cluster : float64 (n_groups, n_clusters + n_new)
-        log p(z_j = k | j).
-    topics : float64 (n_groups, n_topics + n_unused)
-        E[θ_j | j], the group's topic weights; rows sum to 1.
-    """
-
-    log_cluster: Floats
-    topics: Floats
+    log_cluster: Floats  # log p(z_j = k | j), (n_groups, n_clusters + n_new)
+    topics: Floats  # E[θ_j | j], (n_groups, n_topics + n_unused); rows sum to 1
 
 
 def fold_in_groups(
@@ -64,10 +53,7 @@ def fold_in_groups(
 ) -> FoldedGroups:
     """Sample the clusters and topics of groups given the parameters, and return their means.
 
-    Parameters
-    ----------
-    log_prior : float64 (n_groups, n_clusters + n_new)
-        From `log_cluster_prior`.
+    ``log_prior`` is that of `log_cluster_prior`.
     """
     log_tau, lam = parameters.log_topic_given_cluster, parameters.lam
     log_cluster = np.empty((corpus.n_groups, len(log_tau)))
@@ -93,11 +79,6 @@ def estimate_log_probability(
 
     The estimate of p(w_j) is unbiased for any number of particles and moves. Particles are
     allocated to clusters mostly by the result of folding in, which affects the variance only.
-
-    Parameters
-    ----------
-    samples : Samples
-        Iterations of folding in.
     """
     result = np.empty(corpus.n_groups)
     seed = parameters.key[0]
@@ -114,9 +95,8 @@ def _samplers(
     corpus: Corpus, parameters: ModelParameters, log_prior: Floats
 ) -> Iterator[tuple[slice, _BatchSampler]]:
     log_mass = _pad(parameters.log_topic_given_cluster + np.log(parameters.lam))
-    mass = np.exp(log_mass)
-    log_gamma_after = gammaln(1.0 + mass)
-    clusters = ClusterTables(_drop_negligible(mass), log_mass, log_gamma_after)
+    log_gamma_after = gammaln(1.0 + np.exp(log_mass))
+    clusters = ClusterTables(_exp(log_mass), log_mass, log_gamma_after)
     keys = _keys(corpus, parameters.key[1])
     for batch in token_batches(corpus, parameters):
         prior = np.ascontiguousarray(log_prior[batch.groups])
@@ -141,7 +121,7 @@ class _BatchSampler:
         self._log_scale = counts @ scale
         log_token = log_mixture(relative, parameters.log_topic_given_cluster)
         logs = _pad(relative)
-        self._tokens = TokenTables(_drop_negligible(np.exp(logs)), logs)
+        self._tokens = TokenTables(_exp(logs), logs)
         upto = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
         self._group_start = upto[counts.indptr].astype(np.int64)
         self._row_of_token = np.repeat(counts.indices, counts.data).astype(np.int32)
@@ -162,24 +142,12 @@ class _BatchSampler:
         topics = np.empty((len(self.log_prior), self.clusters.mass.shape[1]))
         joint_moves = self.sizes <= max(JOINT_MOVE_TOKENS, 2.0 * self._lam)
 
-        def run(first: int, last: int) -> None:
-            groups = slice(first, last)
-            fold_in(
-                self._group_start[first : last + 1],
-                self._row_of_token,
-                self._tokens,
-                self.clusters,
-                self.log_prior[groups],
-                self.log_start[groups],
-                joint_moves[groups],
-                seed,
-                self._keys[groups],
-                *samples,
-                log_cluster[groups],
-                topics[groups],
-            )
+        def run(groups: slice, *tables: Any) -> None:
+            start, joint = self.log_start[groups], joint_moves[groups]
+            outputs = log_cluster[groups], topics[groups]
+            fold_in(*tables, start, joint, seed, self._keys[groups], *samples, *outputs)
 
-        _run_threads(run, self._group_start)
+        self._run_threads(run)
         return log_cluster, topics
 
     def left_to_right(
@@ -188,25 +156,33 @@ class _BatchSampler:
         """Return an estimate of log p(w_j) of each group."""
         result = np.empty(len(self.log_prior))
 
-        def run(first: int, last: int) -> None:
-            groups = slice(first, last)
-            left_to_right(
-                self._group_start[first : last + 1],
-                self._row_of_token,
-                self._tokens,
-                self.clusters,
-                self.log_prior[groups],
-                log_proposal[groups],
-                self._lam,
-                seed,
-                self._keys[groups],
-                n_particles,
-                n_moves,
-                result[groups],
-            )
+        def run(groups: slice, *tables: Any) -> None:
+            random = self._lam, seed, self._keys[groups], n_particles, n_moves
+            left_to_right(*tables, log_proposal[groups], *random, result[groups])
 
-        _run_threads(run, self._group_start)
+        self._run_threads(run)
         return result + self._log_scale
+
+    def _run_threads(self, run: Callable[..., None]) -> None:
+        """Run on ranges of groups with about equally many tokens, in parallel.
+
+        The function receives the groups and the first arguments of the kernels.
+        """
+        start, n_groups = self._group_start, len(self.sizes)
+
+        def run_range(first: int, last: int) -> None:
+            groups, tables = slice(first, last), (self._row_of_token, self._tokens, self.clusters)
+            run(groups, start[first : last + 1], *tables, self.log_prior[groups])
+
+        n_threads = cpu_count()
+        if n_threads == 1 or start[-1] < SINGLE_THREAD_TOKENS:
+            run_range(0, n_groups)
+            return
+        targets = np.linspace(0, start[-1], 4 * n_threads + 1)[1:-1]
+        inner = np.searchsorted(start, targets)
+        bounds = np.unique(np.concatenate([[0], inner, [n_groups]])).tolist()
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(run_range, bounds[:-1], bounds[1:]))
 
 
 def _pad(rows: Floats) -> Floats:
@@ -215,7 +191,9 @@ def _pad(rows: Floats) -> Floats:
     return np.pad(rows, ((0, 0), (0, -n_columns % N_LANES)), constant_values=-np.inf)
 
 
-def _drop_negligible(table: Floats) -> Floats:
+def _exp(logs: Floats) -> Floats:
+    """Return the exponential, with 0 for values below `NEGLIGIBLE`."""
+    table = np.exp(logs)
     table[table < NEGLIGIBLE] = 0.0
     return table
 
@@ -236,15 +214,3 @@ def _keys(corpus: Corpus, key: int) -> NDArray[np.uint32]:
             number = zlib.crc32(array[start[j] : start[j + 1]].tobytes(), number)
         keys[j] = number ^ key
     return keys
-
-
-def _run_threads(run: Callable[[int, int], None], start: NDArray[np.int64]) -> None:
-    """Run on ranges of groups with about equally many tokens, in parallel."""
-    n_threads, n_groups = cpu_count(), len(start) - 1
-    if n_threads == 1 or start[-1] < SINGLE_THREAD_TOKENS:
-        run(0, n_groups)
-        return
-    targets = np.linspace(0, start[-1], 4 * n_threads + 1)[1:-1]
-    bounds = np.unique(np.concatenate([[0], np.searchsorted(start, targets), [n_groups]])).tolist()
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(run, bounds[:-1], bounds[1:]))

@@ -7,21 +7,18 @@ product, vectors are processed in batches of groups.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
-from mcsquared.corpus import Words
+from mcsquared.corpus import Column, Corpus, Words
+from mcsquared.families import ConjugateFamily
 from mcsquared.model.priors import vector_observations
+from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.parameters import ModelParameters
-
-if TYPE_CHECKING:
-    from mcsquared.corpus import Column, Corpus
-    from mcsquared.families import ConjugateFamily
-    from mcsquared.posterior import ParameterDraw, Posterior
 
 Floats = NDArray[np.float64]
 
@@ -30,20 +27,11 @@ BLOCK_SIZE = 1 << 21  # numbers in the largest array of a block of rows: 16 MB
 
 
 class TokenBatch(NamedTuple):
-    """Some groups of a corpus with the log-likelihood of their tokens in each topic.
-
-    Parameters
-    ----------
-    groups : slice
-    counts : csr_matrix (n_groups, n_rows)
-        Number of occurrences of each row of ``log_likelihood`` in each group.
-    log_likelihood : float64 (n_rows, n_topics)
-        One row per distinct word, or per vector.
-    """
+    """Some groups of a corpus with the log-likelihood of their tokens in each topic."""
 
     groups: slice
-    counts: sparse.csr_matrix
-    log_likelihood: Floats
+    counts: sparse.csr_matrix  # occurrences of each row of log_likelihood, (n_groups, n_rows)
+    log_likelihood: Floats  # one row per distinct word, or per vector, (n_rows, n_topics)
 
 
 def token_batches(corpus: Corpus, parameters: ModelParameters) -> Iterator[TokenBatch]:
@@ -127,10 +115,7 @@ def log_group_given_cluster(corpus: Corpus, parameters: ModelParameters) -> Floa
 def log_tokens_given_topics(batch: TokenBatch, topics: Floats) -> Floats:
     """Return log Σ_m θ_jm ψ_m(w) of every entry of a batch's counts, float64 (n_entries,).
 
-    Parameters
-    ----------
-    topics : float64 (n_groups, n_topics)
-        θ of the batch's groups.
+    ``topics`` are θ of the batch's groups: float64 (n_groups, n_topics).
     """
     top = batch.log_likelihood.max(axis=1)
     likelihood = np.exp(batch.log_likelihood - top[:, None])
@@ -172,7 +157,7 @@ def log_context_given_cluster(
     The context parameters φ are integrated out; the last column is a new cluster. A context that is
     missing in a group, or in the whole corpus, contributes nothing.
     """
-    n_clusters = draw.topics_in_cluster.shape[0]
+    n_clusters = draw.n_clusters
     labels = posterior.cluster_of_group[draw.draw]
     result = np.zeros((corpus.n_groups, n_clusters + 1))
     for name, family in posterior.priors.contexts.items():
@@ -187,10 +172,7 @@ def log_context_given_cluster(
 def log_cluster_prior(parameters: ModelParameters, log_context: Floats) -> Floats:
     """Return log p(z_j = k, contexts of j), shape (n_groups, n_clusters + n_new).
 
-    Parameters
-    ----------
-    log_context : float64 (n_groups, n_clusters + 1)
-        From `log_context_given_cluster`; zeros if contexts are not used.
+    ``log_context`` is that of `log_context_given_cluster`, or zeros if contexts are not used.
     """
     weight = parameters.log_weight_of_cluster
     column = np.minimum(np.arange(len(weight)), parameters.n_clusters)

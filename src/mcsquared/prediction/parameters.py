@@ -20,17 +20,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mcsquared.errors import InputError
+from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import log_standard_gamma
-
-if TYPE_CHECKING:
-    from mcsquared.families import ConjugateFamily
-    from mcsquared.posterior import ParameterDraw, Posterior
+from mcsquared.posterior import ParameterDraw, Posterior
 
 Floats = NDArray[np.float64]
 
@@ -45,39 +44,20 @@ PARAMETERS, HALVES, PRINTED = range(3)  # random streams, one per purpose
 class ModelParameters:
     """Parameters that the probability of a group depends on, drawn given one stored draw.
 
-    Parameters
-    ----------
-    log_weight_of_cluster : float64 (n_clusters + n_new,)
-        Prior log-probability of each cluster. The last ``n_new`` entries are independent draws of
-        the new cluster and share its weight.
-    log_topic_given_cluster : float64 (n_clusters + n_new, n_topics + n_unused)
-        log τ; the rows of its exponential sum to 1.
-    content_parameters : float64 (n_topics + n_unused, n_parameters)
-        Parameters of the content family, for words log ψ; statistics if ``integrated``.
-    family : ConjugateFamily
-        Content family.
-    n_clusters, n_topics : int
-        Clusters and topics that exist in the stored draw.
-    lam : float
-        How closely groups follow their cluster; infinite if groups do not vary.
-    key : tuple of int
-        Two numbers below 2³², the key of the random numbers of sampled groups.
-    integrated : bool
-        Whether the density of a vector is the predictive given the topics' statistics.
-    log_topic_evidence : float64 (n_topics + n_unused,), optional
-        Log-likelihood that every token of a group contributes in addition to its word.
+    The last ``n_new`` clusters are independent draws of the new cluster and share its weight; the
+    last ``n_unused`` topics share the weight of unused topics.
     """
 
-    log_weight_of_cluster: Floats
-    log_topic_given_cluster: Floats
-    content_parameters: Floats
-    family: ConjugateFamily
-    n_clusters: int
+    log_weight_of_cluster: Floats  # prior log-probability, (n_clusters + n_new,)
+    log_topic_given_cluster: Floats  # log τ, (n_clusters + n_new, n_topics + n_unused)
+    content_parameters: Floats  # (n_topics + n_unused, ...); for words log ψ; or statistics
+    family: ConjugateFamily  # of the content
+    n_clusters: int  # that exist in the stored draw
     n_topics: int
     lam: float = math.inf
-    key: tuple[int, int] = (0, 0)
-    integrated: bool = False
-    log_topic_evidence: Floats | None = None
+    key: tuple[int, int] = (0, 0)  # of the random numbers of sampled groups, below 2³²
+    integrated: bool = False  # ψ integrated out: content_parameters are the topics' statistics
+    log_topic_evidence: Floats | None = None  # per topic, added to the log-likelihood of each word
 
     @property
     def n_new(self) -> int:
@@ -99,7 +79,7 @@ def draw_parameters(
     posterior: Posterior, draw: ParameterDraw, rng: np.random.Generator, n_new: int = N_NEW
 ) -> ModelParameters:
     """Draw τ and ψ given the counts of a stored draw, with new clusters and unused topics."""
-    n_clusters, n_topics = draw.topics_in_cluster.shape
+    n_clusters, n_topics = draw.n_clusters, draw.n_topics
     unused = split_unused_weight(draw.unused_weight, draw.eta, rng)
     shape = np.tile(draw.v * np.concatenate([draw.topic_weights, unused]), (n_clusters + n_new, 1))
     shape[:n_clusters, :n_topics] += draw.drawn_from_cluster.toarray()
@@ -109,10 +89,10 @@ def draw_parameters(
     weight[:n_clusters] = groups_in_cluster(posterior, draw) * (n_groups / posterior.n_groups)
 
     family = posterior.priors.content
-    log_tau = draw_log_dirichlet(shape, rng)
+    # The order of the draws: τ, ψ, key.
     return ModelParameters(
         log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
-        log_topic_given_cluster=log_tau,
+        log_topic_given_cluster=draw_log_dirichlet(shape, rng),
         content_parameters=draw_content(family, dense_statistics(draw), len(unused), rng),
         family=family,
         n_clusters=n_clusters,
@@ -160,9 +140,7 @@ def draw_key(rng: np.random.Generator) -> tuple[int, int]:
 def dense_statistics(draw: Any) -> Floats:
     """Return the content statistics of a draw's topics, or their word counts: float64, dense."""
     statistics = draw.content_statistics
-    if isinstance(statistics, np.ndarray):
-        return statistics
-    return np.asarray(statistics.toarray(), np.float64)
+    return statistics.toarray().astype(np.float64) if sparse.issparse(statistics) else statistics
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:
@@ -172,8 +150,7 @@ def stream(seed: int, *purpose: int) -> np.random.Generator:
 
 def groups_in_cluster(posterior: Posterior, draw: ParameterDraw) -> NDArray[np.int64]:
     """Return the number of training groups in each cluster of a draw."""
-    labels = posterior.cluster_of_group[draw.draw]
-    return np.bincount(labels, minlength=draw.topics_in_cluster.shape[0])
+    return np.bincount(posterior.cluster_of_group[draw.draw], minlength=draw.n_clusters)
 
 
 def split_unused_weight(unused_weight: float, eta: float, rng: np.random.Generator) -> Floats:

@@ -1,20 +1,18 @@
-"""Report data of clusters and topics: sizes, shares of each other, overlap of clusters."""
+"""Report data of clusters and topics: names, sizes, shares of each other, overlap."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.corpus import Column
+from mcsquared.posterior import Posterior
 from mcsquared.posterior.tables import align_topics, token_weights
 from mcsquared.report.content import N_WORDS_OF_CLUSTER, NAMING_RELEVANCE, Words
-from mcsquared.report.naming import cluster_names, topic_names
-from mcsquared.report.packing import pack, pack_shares
-
-if TYPE_CHECKING:
-    from mcsquared.posterior import Posterior
+from mcsquared.report.packing import pack, pack_shares, shorten
 
 Floats = NDArray[np.float64]
 Typical = list[list[tuple[int, float]]]  # of each cluster or topic: (group, score)
@@ -25,12 +23,7 @@ _MIN_SHARE = 5e-4
 
 
 class TopicShares(NamedTuple):
-    """Topic shares of the clusters: in the representative draw, and their range over all draws.
-
-    Parameters
-    ----------
-    share, low, high : float64 (n_clusters, n_topics)
-    """
+    """Topic shares of the clusters, float64 (n_clusters, n_topics), and their range over draws."""
 
     share: Floats
     low: Floats
@@ -42,8 +35,7 @@ def topic_shares(posterior: Posterior) -> TopicShares:
     share = posterior.topic_of_tokens
     low, high = share.copy(), share.copy()
     for draw, topic in zip(posterior.parameters, posterior.topic_alignment, strict=True):
-        labels = posterior.cluster_of_group[draw.draw]
-        found = token_weights(posterior, labels, draw.n_clusters) @ draw.token_shares()
+        found = token_weights(posterior, draw) @ draw.token_shares()
         found = align_topics(found, topic, posterior.n_topics)
         np.minimum(low, found, out=low)
         np.maximum(high, found, out=high)
@@ -58,10 +50,8 @@ def cluster_overlap(posterior: Posterior) -> Floats:
     sizes = np.bincount(labels[chosen], minlength=n).astype(np.float64)
     total = np.zeros((n, n))
     for draw in posterior.cluster_of_group:
-        counts = sparse.coo_matrix(
-            (np.ones(int(chosen.sum())), (labels[chosen], draw[chosen])),
-            shape=(n, int(draw.max()) + 1),
-        ).tocsr()
+        index = (labels[chosen], draw[chosen])
+        counts = sparse.csr_matrix((np.ones(len(index[0])), index), (n, int(draw.max()) + 1))
         total += (counts @ counts.T).toarray()
     total /= posterior.n_draws
     pairs = sizes[:, None] * sizes[None, :]
@@ -81,11 +71,10 @@ def cluster_data(
     image: bool,
 ) -> dict[str, Any]:
     """Return the clusters' part of the report."""
-    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
     return {
         "n": posterior.n_clusters,
         "names": cluster_names(posterior, words, shares.share),
-        "size": pack(sizes),
+        "size": pack(np.bincount(posterior.labels)),
         "tokens": pack(posterior.tokens_of_cluster),
         "stability": pack_shares(stability),
         "topics": _largest(*shares),
@@ -135,3 +124,95 @@ def topic_data(
         "typical": typical,
         "images": pack(posterior.components) if image else None,
     }
+
+
+N_PHRASES = 2
+_MAX_LENGTH = 40
+# A value names a cluster if most of its groups have it, and clearly more than in other clusters.
+_MOST, _MIN_LIFT = 0.5, 1.2
+_MIN_DEVIATION = 0.5  # from the overall mean, in standard deviations, to be low or high
+
+
+def cluster_names(posterior: Posterior, words: Words | None, shares: Floats) -> list[str]:
+    """Return a short name for each cluster; empty if nothing is distinctive."""
+    if words is not None and words.readable:
+        return [words.name(row @ words.topics) for row in shares]
+    bag = _first_bag(posterior)
+    if bag is not None:
+        table = posterior.context_given_cluster(bag).to_numpy()
+        return _names_by_items(posterior.contexts[bag], table, np.bincount(posterior.labels))
+    phrases: list[list[str]] = [[] for _ in range(posterior.n_clusters)]
+    for name, column in posterior.contexts.items():
+        for found, phrase in zip(phrases, _phrases(posterior, name, column), strict=True):
+            if phrase:
+                found.append(phrase)
+    return [", ".join(found[:N_PHRASES]) for found in phrases]
+
+
+def topic_names(posterior: Posterior, words: Words | None) -> list[str]:
+    """Return a few words for each topic: its words, or the items of a bag it occurs with."""
+    if words is not None and words.readable:
+        return [words.name(row) for row in words.topics]
+    bag = _first_bag(posterior)
+    if bag is None:
+        return [""] * posterior.n_topics
+    table = posterior.context_given_topic(bag).to_numpy()
+    names = _names_by_items(posterior.contexts[bag], table, posterior.tokens_of_topic)
+    return [f"with {values}" if values else "" for values in names]
+
+
+def _first_bag(posterior: Posterior) -> str | None:
+    return next((name for name, column in posterior.contexts.items() if column.kind == "bag"), None)
+
+
+def _names_by_items(column: Column, table: Floats, weight: NDArray[np.int64]) -> list[str]:
+    """Return the items that distinguish each column of a table from their mixture."""
+    overall = np.maximum(table @ (weight / max(weight.sum(), 1)), 1e-300)
+    gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
+    best = np.argsort(-gain, axis=0, kind="stable")[:N_PHRASES].T
+    names: Any = column.categories
+    lifted = table > _MIN_LIFT * overall[:, None]
+    return [
+        ", ".join(shorten(names[v], _MAX_LENGTH) for v in row if v < len(names) and lifted[v, k])
+        for k, row in enumerate(best)
+    ]
+
+
+def _phrases(posterior: Posterior, name: str, column: Column) -> list[str]:
+    """Return a phrase on a context for each cluster: a value, or low or high; often empty."""
+    short = shorten(name, _MAX_LENGTH)
+    if column.kind in ("category", "boolean"):
+        names = column.categories
+        values = (
+            [f"not {short}", short] if names is None else [shorten(x, _MAX_LENGTH) for x in names]
+        )
+        shares = posterior.context_given_cluster(name).to_numpy().T
+        return _values_of_most(shares, np.bincount(posterior.labels), values)
+    if column.kind == "vector":
+        return [""] * posterior.n_clusters
+    ends = ("early", "late") if column.kind == "date" else ("low", "high")
+    return [f"{ends[int(side > 0)]} {short}" if side else "" for side in _sides(posterior, column)]
+
+
+def _values_of_most(shares: Floats, sizes: NDArray[np.int64], values: list[str]) -> list[str]:
+    """Return the value that most groups of each cluster have, but fewer of the others."""
+    overall = (sizes / max(sizes.sum(), 1)) @ shares
+    best = shares.argmax(axis=1) if shares.shape[1] else np.zeros(len(shares), np.int64)
+    return [
+        values[v] if v < len(values) and row[v] >= max(_MOST, _MIN_LIFT * overall[v]) else ""
+        for v, row in zip(best, shares, strict=True)
+    ]
+
+
+def _sides(posterior: Posterior, column: Column) -> NDArray[np.int64]:
+    """Return −1 if the mean of a cluster is clearly low, 1 if it is high, otherwise 0."""
+    values = np.asarray(column.observations(), np.float64)
+    labels = posterior.labels[column.observed]
+    spread = float(values.std()) if len(values) else 0.0
+    if not spread > 0:
+        return np.zeros(posterior.n_clusters, np.int64)
+    counts = np.bincount(labels, minlength=posterior.n_clusters)
+    sums = np.bincount(labels, values - values.mean(), minlength=posterior.n_clusters)
+    deviation = sums / np.maximum(counts, 1) / spread
+    clear = np.abs(deviation) >= _MIN_DEVIATION
+    return np.where(clear, np.sign(deviation), 0.0).astype(np.int64)

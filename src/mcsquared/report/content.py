@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.posterior import Posterior
 from mcsquared.report.packing import pack, pack_lists, pack_shares, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from mcsquared.posterior import Posterior
 
 Floats = NDArray[np.float64]
 
@@ -39,13 +38,7 @@ def image_shape_of(vocabulary: NDArray[np.object_]) -> tuple[int, int] | None:
 
 
 class Words:
-    """The words of a model with their probabilities in topics and overall.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        With a vocabulary.
-    """
+    """The words of a model with their probabilities in topics and overall."""
 
     def __init__(self, posterior: Posterior) -> None:
         self.vocabulary: NDArray[np.object_] = np.asarray(posterior.vocabulary)
@@ -53,9 +46,7 @@ class Words:
         weight = posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
         self.overall = np.maximum(weight @ self.topics, 1e-300)
         frequency = posterior.word_frequency
-        self.frequency = (
-            np.zeros(len(self.vocabulary), np.int64) if frequency is None else frequency
-        )
+        self.frequency = np.zeros_like(self.overall, np.int64) if frequency is None else frequency
         sample = self.vocabulary[np.argsort(-self.frequency, kind="stable")[:200]]
         named = [bool(_WORDLIKE.fullmatch(word)) for word in sample]
         # Codes such as "vw12" or "sift7" are no names.
@@ -146,10 +137,10 @@ def content_data(
 def vector_data(posterior: Posterior) -> dict[str, Any]:
     """Return mean, and sd if the family has one, of each topic, of each cluster and overall."""
     means = posterior.components
-    covariance = _covariances(posterior)
-    shares = posterior.topic_of_tokens
+    statistics = np.asarray(posterior.representative_draw.content_statistics)
+    covariance = posterior.priors.content.mean_covariance(statistics)
     weight = posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
-    mixture = np.vstack([shares, weight])
+    mixture = np.vstack([posterior.topic_of_tokens, weight])
     mixture_means = mixture @ means
     data: dict[str, Any] = {
         "width": int(means.shape[1]),
@@ -160,6 +151,7 @@ def vector_data(posterior: Posterior) -> dict[str, Any]:
     }
     if covariance is None:
         return data
+    covariance = covariance[posterior.topic_order]
     variance = np.diagonal(covariance, axis1=1, axis2=2)
     squares = mixture @ (variance + np.square(means)) - np.square(mixture_means)
     sd = np.sqrt(np.maximum(squares, 0.0))
@@ -172,10 +164,3 @@ def vector_data(posterior: Posterior) -> dict[str, Any]:
         # Of the first two dimensions, to draw ellipses.
         data["topic_covariance"] = pack(covariance[:, 0, 1])
     return data
-
-
-def _covariances(posterior: Posterior) -> Floats | None:
-    """Return the expected covariance of each topic, (n_topics, width, width), if it is known."""
-    statistics = np.asarray(posterior.representative_draw.content_statistics)
-    covariance = posterior.priors.content.mean_covariance(statistics)
-    return None if covariance is None else covariance[posterior.topic_order]

@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.corpus import Column
 from mcsquared.errors import InputError
+from mcsquared.posterior import Posterior
 from mcsquared.posterior.contexts import context_display, context_of, context_statistics
 from mcsquared.posterior.tables import cluster_given_topic
 from mcsquared.report.packing import pack, pack_lists, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from mcsquared.corpus import Column
-    from mcsquared.posterior import Posterior
 
 Floats = NDArray[np.float64]
 
@@ -35,16 +34,11 @@ def context_data(
 ) -> dict[str, Any]:
     """Return a context's part of the report.
 
-    Parameters
-    ----------
-    groups : int64 (n_listed,)
-        The groups in the report.
-    shares : float (n_groups, n_topics)
-        Topic shares of all groups.
+    ``groups`` are the groups in the report, ``shares`` the topic shares of all groups.
     """
     column = posterior.contexts[name]
     missing = ~column.observed
-    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
+    sizes = np.bincount(posterior.labels)
     without = np.bincount(posterior.labels[missing], minlength=posterior.n_clusters)
     data: dict[str, Any] = {
         "name": shorten(name, _MAX_LENGTH),
@@ -85,11 +79,10 @@ def _values(column: Column, groups: NDArray[np.int64]) -> dict[str, Any]:
             return {"values": None, "left_out": int(chosen.nnz)}
         lengths = np.diff(chosen.indptr)
         return {"values": {"lengths": pack(lengths), "items": pack(chosen.indices)}}
-    if column.kind == "category":
-        return {"values": pack(column.values[groups].astype(np.int64) + 1)}
-    if column.kind == "boolean":
-        return {"values": pack(np.nan_to_num(column.values[groups] + 1.0).astype(np.int64))}
-    return {"values": pack(column.values[groups])}
+    values = column.values[groups]
+    if column.kind in ("category", "boolean"):
+        values = np.nan_to_num(values + 1.0).astype(np.int64)
+    return {"values": pack(values)}
 
 
 def _curves(
@@ -131,9 +124,8 @@ def _over(
     n_bins = len(edges) - 1
     bin_of_row = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, n_bins - 1)
     weight = np.bincount(bin_of_row, weights=tokens[rows], minlength=n_bins)
-    indicator = sparse.csr_matrix(
-        (tokens[rows].astype(np.float64), (bin_of_row, rows)), shape=(n_bins, len(shares))
-    )
+    weights = tokens[rows].astype(np.float64)
+    indicator = sparse.csr_matrix((weights, (bin_of_row, rows)), (n_bins, len(shares)))
     share = (indicator @ shares) / np.maximum(weight, 1.0)[:, None]
     total = np.bincount(bin_of_row, weights=values, minlength=n_bins)
     counts = np.bincount(bin_of_row, minlength=n_bins)
@@ -162,20 +154,15 @@ def _family_means(posterior: Posterior, name: str) -> dict[str, Any]:
 
 def _vectors(by_cluster: pd.DataFrame, by_topic: pd.DataFrame, weight: Floats) -> dict[str, Any]:
     """Return mean and sd of every dimension."""
-
-    def parts(table: pd.DataFrame) -> tuple[Floats, Floats]:
-        both = table.to_numpy().T.reshape(-1, 2, len(table))
-        return both[:, 0], both[:, 1]
-
-    means, sds = parts(by_cluster)
-    topic_means, topic_sds = parts(by_topic)
+    clusters, topics = (x.to_numpy().T.reshape(-1, 2, len(x)) for x in (by_cluster, by_topic))
+    means, sds = clusters[:, 0], clusters[:, 1]
     overall = weight @ means
     spread = np.sqrt(weight @ (np.square(sds) + np.square(means - overall)))
     return {
         "table": "vector",
         "width": int(means.shape[1]),
-        "by_cluster": pack(np.stack([means, sds], axis=1)),
-        "by_topic": pack(np.stack([topic_means, topic_sds], axis=1)),
+        "by_cluster": pack(clusters),
+        "by_topic": pack(topics),
         "overall": pack(np.stack([overall, spread])),
     }
 
@@ -186,23 +173,18 @@ def _categories(
     """Return the main values of each cluster and topic with their probabilities."""
     clusters, topics = by_cluster.to_numpy().T, by_topic.to_numpy().T
     overall = weight @ clusters
+    bag = column.kind == "bag"
+    seen = column.values.indices if bag else np.asarray(column.observations()).astype(np.int64)
     data: dict[str, Any] = {
         "table": "categories",
         "overall": pack(overall),
-        "groups_with": pack(_groups_with(column, len(overall))),
+        "groups_with": pack(np.bincount(seen, minlength=len(overall))),
         "by_cluster": _shortlist(clusters, overall),
         "by_topic": _shortlist(topics, overall),
     }
     if column.kind == "boolean":
         data["categories"] = ["no", "yes"]
     return data
-
-
-def _groups_with(column: Column, n_values: int) -> NDArray[np.int64]:
-    if column.kind == "bag":
-        return np.bincount(column.values.indices, minlength=n_values)
-    observed = np.asarray(column.observations()).astype(np.int64)
-    return np.bincount(observed, minlength=n_values)
 
 
 def _shortlist(probability: Floats, overall: Floats) -> dict[str, Any]:
@@ -213,13 +195,6 @@ def _shortlist(probability: Floats, overall: Floats) -> dict[str, Any]:
     """
     ratio = np.log(np.maximum(probability, 1e-300) / np.maximum(overall, 1e-300))
     gain = probability * ratio
-    values = [
-        np.union1d(
-            np.argsort(-row, kind="stable")[:_N_VALUES],
-            np.argsort(-row_gain, kind="stable")[:_N_VALUES],
-        )
-        for row, row_gain in zip(probability, gain, strict=True)
-    ]
-    return pack_lists(
-        values, [row[chosen] for row, chosen in zip(probability, values, strict=True)]
-    )
+    best = (np.argsort(-x, axis=1, kind="stable")[:, :_N_VALUES] for x in (probability, gain))
+    values = [np.unique(row) for row in np.hstack(list(best))]
+    return pack_lists(values, [row[v] for row, v in zip(probability, values, strict=True)])

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
+from mcsquared.posterior import Posterior
+from mcsquared.posterior.tables import cluster_stability
 from mcsquared.report.clusters import Typical, cluster_data, topic_data, topic_shares
 from mcsquared.report.content import Words, content_data, vector_data, word_data
 from mcsquared.report.contexts import context_data
-from mcsquared.report.diagnostics import diagnostic_data
-from mcsquared.report.group_shares import group_topic_shares, shares_from_draws
-from mcsquared.report.groups import group_data, memberships, typical_groups
+from mcsquared.report.groups import (
+    group_data,
+    group_topic_shares,
+    memberships,
+    typical_groups,
+)
 from mcsquared.report.layout import cluster_discs, disc_colours
-from mcsquared.report.overview import checks, facts, model_sentences
+from mcsquared.report.overview import checks, diagnostic_data, facts, model_sentences
 from mcsquared.report.packing import pack, shorten
-
-if TYPE_CHECKING:
-    from mcsquared.corpus import Corpus
-    from mcsquared.posterior import Posterior
 
 Indices = NDArray[np.int64]
 
@@ -57,18 +59,15 @@ def report_data(
     width = posterior.components.shape[1]
     if image_shape is not None and image_shape[0] * image_shape[1] != width:
         raise InputError(f"image_shape must have {width} pixels, got {image_shape!r}")
-    if corpus is None:
-        topics_of_group = shares_from_draws(posterior)
-    else:
-        topics_of_group = group_topic_shares(posterior, corpus)
+    topics_of_group = group_topic_shares(posterior, corpus)
     groups = _sample_groups(posterior)
     content = content_data(posterior, image_shape, dimension_names)
     image = content["image"] is not None
     words = None if posterior.vocabulary is None else Words(posterior)
     membership, shares = memberships(posterior), topic_shares(posterior)
-    sizes = np.bincount(posterior.labels, minlength=posterior.n_clusters)
+    sizes = np.bincount(posterior.labels)
     discs = cluster_discs(np.sqrt(shares.share), sizes)
-    stability = np.bincount(posterior.labels, weights=membership.confidence) / sizes
+    stability = cluster_stability(posterior, membership.confidence)
     score = membership.confidence
     if corpus is not None:
         # Σ √(p q) of the topic shares p of a group and q of its cluster.

@@ -7,7 +7,7 @@ landmarks with t-SNE and places the other groups near the most similar landmarks
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,7 @@ _N_LANDMARKS = 1200
 _N_NEIGHBOURS = 4
 
 
-@dataclass(frozen=True)
-class Discs:
+class Discs(NamedTuple):
     """One disc per cluster, with an area proportional to its number of groups."""
 
     centre: Floats
@@ -37,11 +36,7 @@ class Discs:
 def cluster_discs(features: Floats, sizes: Integers) -> Discs:
     """Return discs that do not overlap; clusters with similar features are neighbours.
 
-    Parameters
-    ----------
-    features : float64 (n_clusters, n_features)
-        The map approximates their Euclidean distances.
-    sizes : int64 (n_clusters,)
+    The map approximates the Euclidean distances of ``features``: (n_clusters, n_features).
     """
     centre = _principal_plane(features, sizes)
     if len(centre) <= _MAX_FITTED:
@@ -85,9 +80,7 @@ def _fit_distances(start: Floats, features: Floats, n_rounds: int = 150) -> Floa
     if target.max() == 0.0:
         return start
     # Clusters that coincide in the plane would stay together.
-    angle = np.arange(n) * _GOLDEN_ANGLE
-    nudge = 1e-3 * target.max() * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    points = start + nudge
+    points = start + 1e-3 * target.max() * _directions(np.arange(n) * _GOLDEN_ANGLE)
     for _ in range(n_rounds):
         difference = points[:, None, :] - points[None, :, :]
         distance = np.sqrt(np.square(difference).sum(axis=2))
@@ -116,8 +109,7 @@ def _separate(centre: Floats, radius: Floats, n_rounds: int = 400) -> Floats:
     n_rounds = max(20, min(n_rounds, _MAX_PAIRS // n**2))
     gap = 0.2 * np.median(radius) + 0.8
     target = radius[:, None] + radius[None, :] + gap
-    angle = np.arange(n) * _GOLDEN_ANGLE
-    points = centre + 1e-6 * target.max() * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    points = centre + 1e-6 * target.max() * _directions(np.arange(n) * _GOLDEN_ANGLE)
     # The larger disc of a pair moves less.
     share = np.square(radius)[None, :] / (np.square(radius)[:, None] + np.square(radius)[None, :])
     touching = np.square(target)
@@ -146,17 +138,12 @@ def place_groups(
 
     Parameters
     ----------
-    cluster : int64 (n_groups,)
-    confidence : float64 (n_groups,)
-        Probability of each group's cluster.
+    cluster, confidence : int64, float64 (n_groups,)
+        Cluster of each group and its probability.
     other : int64 (n_groups,)
         The second choice of each group, or -1.
     weight : float64 (n_groups,)
         Orders groups of equal confidence, largest first.
-
-    Returns
-    -------
-    float64 (n_groups, 2)
     """
     n = len(cluster)
     order = np.lexsort((-weight, -np.round(confidence, 3), cluster))
@@ -175,10 +162,13 @@ def place_groups(
     positions = np.lexsort((seeds, ring, sorted_cluster))
     k, angle = sorted_cluster[positions], seeds[positions]
     distance = np.sqrt((rank[positions] + 0.5) / np.maximum(sizes[k], 1)) * discs.radius[k]
-    direction = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     points = np.empty((n, 2))
-    points[groups] = discs.centre[k] + distance[:, None] * direction
+    points[groups] = discs.centre[k] + distance[:, None] * _directions(angle)
     return points
+
+
+def _directions(angle: Floats) -> Floats:
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
 def disc_colours(discs: Discs) -> Integers:
@@ -194,13 +184,7 @@ def disc_colours(discs: Discs) -> Integers:
 
 
 def topic_map(shares: Floats, seed: int) -> Floats:
-    """Return a point for each group; groups with similar topics are neighbours.
-
-    Parameters
-    ----------
-    shares : float64 (n_groups, n_topics)
-        Topic shares of each group.
-    """
+    """Return a point for each group; groups with similar topics are neighbours."""
     from sklearn.manifold import TSNE
 
     n = len(shares)

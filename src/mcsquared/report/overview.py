@@ -1,21 +1,22 @@
-"""The overview of a report: key figures, checks of the run, and a description of the model."""
+"""The overview of a report: key figures, diagnostics and checks, a description of the model."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import re
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.model.parameters import Gamma
+from mcsquared.model.parameters import DECLARED, Gamma
+from mcsquared.posterior import Posterior
+from mcsquared.posterior.diagnostics import SCALARS
+from mcsquared.posterior.exports import plural
 from mcsquared.report.packing import shorten
 
-if TYPE_CHECKING:
-    from mcsquared.posterior import Posterior
-
 Floats = NDArray[np.float64]
-Check = dict[str, str]  # level ("good", "watch" or "bad"), title and text
+Check = tuple[str, str, str]  # level ("good", "watch" or "bad"), title and text
 
 _GOOD_RHAT, _BAD_RHAT = 1.05, 1.1
 _GOOD_SAMPLE_SIZE, _BAD_SAMPLE_SIZE = 200.0, 50.0
@@ -32,7 +33,7 @@ def facts(posterior: Posterior, unit: str) -> list[dict[str, str]]:
         content = f"{len(posterior.vocabulary):,} distinct"
     median = f"median length: {np.median(posterior.tokens_per_group):,.0f} {unit}"
     contexts = ", ".join(shorten(name, 40) for name in posterior.contexts) or "none"
-    chains = _count(len(np.unique(posterior.chain_of_draw)), "chain")
+    chains = plural(len(np.unique(posterior.chain_of_draw)), "chain")
     rows = [
         ("groups", posterior.n_groups, median),
         (unit, int(posterior.tokens_per_group.sum()), content),
@@ -44,25 +45,18 @@ def facts(posterior: Posterior, unit: str) -> list[dict[str, str]]:
     return [{"label": label, "value": f"{value:,}", "note": note} for label, value, note in rows]
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 def _range(counts: list[int]) -> str:
     low, high = min(counts), max(counts)
     return f"{low:,} in every draw" if low == high else f"{low:,} to {high:,} in the draws"
 
 
-def checks(posterior: Posterior, confidence: Floats, diagnostics: dict[str, Any]) -> list[Check]:
+def checks(
+    posterior: Posterior, confidence: Floats, diagnostics: dict[str, Any]
+) -> list[dict[str, str]]:
     """Return the checks of a run: level ("good", "watch", "bad"), title and text of each.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    confidence : float64 (n_groups,)
-        Membership of each group in its cluster.
-    diagnostics : dict
-        From `diagnostic_data`.
+    ``confidence`` is the membership of each group in its cluster, ``diagnostics`` the result of
+    `diagnostic_data`.
     """
     convergence = _convergence(diagnostics)
     found = [
@@ -75,11 +69,7 @@ def checks(posterior: Posterior, confidence: Floats, diagnostics: dict[str, Any]
         _small_clusters(posterior),
         _empty_groups(posterior),
     ]
-    return [check for check in found if check is not None]
-
-
-def _check(level: str, title: str, text: str) -> Check:
-    return {"level": level, "title": title, "text": text}
+    return [dict(zip(("level", "title", "text"), check, strict=True)) for check in found if check]
 
 
 def _if_converged(convergence: Check, check: Check | None) -> Check | None:
@@ -87,50 +77,38 @@ def _if_converged(convergence: Check, check: Check | None) -> Check | None:
 
     The draws of a chain that has just started are similar only because it moves slowly.
     """
-    if check is None or convergence["level"] != "bad" or check["level"] != "good":
+    if check is None or convergence[0] != "bad" or check[0] != "good":
         return check
-    return _check(
-        "watch",
-        f"{check['title']} in this run",
-        f"{check['text']} The run has not converged, so another run may give different results.",
-    )
+    text = f"{check[2]} The run has not converged, so another run may give different results."
+    return "watch", f"{check[1]} in this run", text
 
 
 def _convergence(diagnostics: dict[str, Any]) -> Check:
     known = [row for row in diagnostics["scalars"] if math.isfinite(row["rhat"])]
     if not known:
-        return _check(
-            "watch",
-            "Convergence could not be assessed",
-            "Too few draws were kept to compute R-hat.",
-        )
+        text = "Too few draws were kept to compute R-hat."
+        return "watch", "Convergence could not be assessed", text
     worst = max(known, key=lambda row: row["rhat"])
     largest = f"{worst['rhat']:.2f} ({worst['label']})"
     one_chain = diagnostics["n_chains"] == 1
     if worst["rhat"] > _BAD_RHAT and one_chain:
-        return _check(
-            "bad",
-            "The chain has not converged",
+        text = (
             f"Its halves differ: the largest R-hat is {largest}; 1.00 means agreement. Clusters "
-            "and topics are preliminary: run more sweeps and a longer burn-in.",
+            "and topics are preliminary: run more sweeps and a longer burn-in."
         )
+        return "bad", "The chain has not converged", text
     if worst["rhat"] > _BAD_RHAT:
-        return _check(
-            "bad",
-            "The chains disagree",
+        text = (
             f"They have not converged to the same distribution: the largest R-hat is {largest}; "
             "1.00 means agreement. Results common to all chains are reliable, details may differ: "
-            "run more sweeps.",
+            "run more sweeps."
         )
+        return "bad", "The chains disagree", text
+    text = f"The largest R-hat is {largest}."
     if one_chain:
-        return _check(
-            "watch",
-            "The chain appears to have converged",
-            f"The largest R-hat is {largest}. Only several chains (n_chains=4) can show whether "
-            "other starting points lead to other results.",
-        )
-    level = "good" if worst["rhat"] <= _GOOD_RHAT else "watch"
-    return _check(level, "The chains agree", f"The largest R-hat is {largest}.")
+        text += " Only several chains (n_chains=4) can show whether other starting points lead to "
+        return "watch", "The chain appears to have converged", text + "other results."
+    return "good" if worst["rhat"] <= _GOOD_RHAT else "watch", "The chains agree", text
 
 
 def _sample_size(diagnostics: dict[str, Any]) -> Check | None:
@@ -141,16 +119,16 @@ def _sample_size(diagnostics: dict[str, Any]) -> Check | None:
     size = worst["ess_bulk"]
     text = f"The smallest effective sample size is {size:,.0f} ({worst['label']})."
     if size >= _GOOD_SAMPLE_SIZE:
-        return _check("good", "Sufficient effective sample size", text)
+        return "good", "Sufficient effective sample size", text
     level = "watch" if size >= _BAD_SAMPLE_SIZE else "bad"
     text += " Estimates are imprecise: run more sweeps."
-    return _check(level, "Low effective sample size", text)
+    return level, "Low effective sample size", text
 
 
 def _clusters(posterior: Posterior, confidence: Floats) -> Check:
     if posterior.n_draws < 5:
-        text = f"The posterior has {_count(posterior.n_draws, 'draw')}."
-        return _check("watch", "Too few draws to assess the clusters", text)
+        text = f"The posterior has {plural(posterior.n_draws, 'draw')}."
+        return "watch", "Too few draws to assess the clusters", text
     certain = float((confidence >= _CERTAIN).mean())
     share = "All" if certain == 1.0 else f"{min(math.floor(100 * certain), 99)}% of the"
     text = f"{share} groups share their cluster with the same groups in at least {_CERTAIN:.0%} of "
@@ -158,8 +136,8 @@ def _clusters(posterior: Posterior, confidence: Floats) -> Check:
     if certain < 1.0:
         text += " The others are between clusters; their pages list the alternatives."
     if certain >= 0.8:
-        return _check("good", "The clusters are stable", text)
-    return _check("watch" if certain >= 0.4 else "bad", "Some clusters are uncertain", text)
+        return "good", "The clusters are stable", text
+    return "watch" if certain >= 0.4 else "bad", "Some clusters are uncertain", text
 
 
 def _topics(posterior: Posterior) -> Check | None:
@@ -170,18 +148,18 @@ def _topics(posterior: Posterior) -> Check | None:
     stable = float(tokens[stability >= 0.7].sum() / max(tokens.sum(), 1))
     text = f"{stable:.0%} of the content belongs to topics with a close match in other draws."
     if stable >= 0.7:
-        return _check("good", "The topics are stable", text)
-    return _check("watch", "Some topics vary between draws", text)
+        return "good", "The topics are stable", text
+    return "watch", "Some topics vary between draws", text
 
 
 def _bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> Check | None:
     reached = [note for note in posterior.notes if "was reached" in note]
     if reached:
         text = f"{'; '.join(reached)}. Increase or remove it."
-        return _check("bad", "A bound was reached", text)
+        return "bad", "A bound was reached", text
     if any(diagnostics["bounds"].values()):
         text = "The numbers of clusters and topics stayed below their bounds."
-        return _check("good", "No bound was reached", text)
+        return "good", "No bound was reached", text
     return None
 
 
@@ -192,30 +170,27 @@ def _missing(posterior: Posterior) -> Check | None:
         if missing:
             share = missing / len(column)
             percent = f" ({share:.0%})" if share > 0.005 else ""
-            parts.append(f"{shorten(name, 80)} in {_count(missing, 'group')}{percent}")
+            parts.append(f"{shorten(name, 80)} in {plural(missing, 'group')}{percent}")
     if not parts:
         return None
     text = f"{'; '.join(parts)}. The model integrates over missing contexts."
-    return _check("good", "Some contexts are missing", text)
+    return "good", "Some contexts are missing", text
 
 
 def _small_clusters(posterior: Posterior) -> Check | None:
     small = int((np.bincount(posterior.labels) < 3).sum())
     if not small or posterior.n_groups < 10:
         return None
-    return _check(
-        "watch",
-        f"{_count(small, 'cluster')} of one or two groups",
-        "They may be outliers or groups without a stable cluster: check them before naming them.",
-    )
+    text = "They may be outliers or groups without a stable cluster: check them before naming them."
+    return "watch", f"{plural(small, 'cluster')} of one or two groups", text
 
 
 def _empty_groups(posterior: Posterior) -> Check | None:
     empty = int((posterior.tokens_per_group == 0).sum())
     if not empty:
         return None
-    title = f"{_count(empty, 'group')} without content"
-    return _check("watch", title, "The contexts alone determine the cluster.")
+    title = f"{plural(empty, 'group')} without content"
+    return "watch", title, "The contexts alone determine the cluster."
 
 
 def model_sentences(posterior: Posterior) -> list[str]:
@@ -246,3 +221,75 @@ def model_sentences(posterior: Posterior) -> list[str]:
         f"{content} Contexts: {families or 'none'}.",
         f"{n_sweeps:,} sweeps per chain, seed {posterior.seed}{time}.",
     ]
+
+
+LABELS = {
+    "n_clusters": "occupied clusters",
+    "n_topics": "occupied topics",
+    "log_joint": "log joint density",
+    **{name: declared.label for name, declared in DECLARED.items()},
+}
+_MAX_POINTS = 800  # of a trace, per chain
+# A note of the fit; its wording differs between versions.
+_TRUNCATION = re.compile(
+    r"chain (\d+) \D*truncation \D*(\d+) clusters and (\d+) topics\D+(\d+) and (\d+)\D*"
+)
+
+
+def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict[str, Any]:
+    """Return the diagnostics' part of the report.
+
+    ``bounds`` are ``max_clusters`` and ``max_topics`` of the estimator, None if unbounded.
+    """
+    rows = posterior.diagnostics().to_dict("records")
+    return {
+        "scalars": [{**row, "label": LABELS[str(row["scalar"])]} for row in rows],
+        "traces": _traces(posterior),
+        "kept": _kept_counts(posterior),
+        "truncation": _truncation(posterior.notes),
+        "bounds": bounds,
+        "n_chains": len(np.unique(posterior.chain_of_draw)),
+        "n_draws": posterior.n_draws,
+    }
+
+
+def _traces(posterior: Posterior) -> list[dict[str, Any]]:
+    """Return one thinned series per scalar and chain, with the sweep of the first kept draw."""
+    trace = posterior.trace
+    if not len(trace):
+        return []
+    chains = [(int(number), part) for number, part in trace.groupby("chain", sort=True)]
+    series = []
+    for name in SCALARS:
+        if name not in trace or not np.isfinite(trace[name].to_numpy(np.float64)).any():
+            continue
+        lines = []
+        for number, part in chains:
+            kept, thinned = part["sweep"][part["kept"]], part[:: -(-len(part) // _MAX_POINTS)]
+            lines.append(
+                {
+                    "chain": number,
+                    "sweeps": thinned["sweep"].tolist(),
+                    "values": [float(f"{x:.6g}") for x in thinned[name]],
+                    "first_kept": int(kept.iloc[0]) if len(kept) else None,
+                }
+            )
+        series.append({"name": name, "label": LABELS[name], "chains": lines})
+    return series
+
+
+def _kept_counts(posterior: Posterior) -> dict[str, list[list[int]]]:
+    """Return the histograms of the numbers of clusters and topics in the kept draws."""
+    clusters = [len(np.unique(draw)) for draw in posterior.cluster_of_group]
+    topics = [draw.n_topics for draw in posterior.parameters]
+    return {
+        name: [part.tolist() for part in np.unique(np.array(n, np.int64), return_counts=True)]
+        for name, n in (("clusters", clusters), ("topics", topics))
+    }
+
+
+def _truncation(notes: list[str]) -> list[dict[str, int]]:
+    """Return each chain's truncation and its largest numbers of clusters and topics."""
+    names = ("chain", "cluster_slots", "topic_slots", "clusters", "topics")
+    found = (_TRUNCATION.fullmatch(note) for note in notes)
+    return [dict(zip(names, map(int, match.groups()), strict=True)) for match in found if match]

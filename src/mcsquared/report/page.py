@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from mcsquared.corpus import Corpus, as_corpus
 from mcsquared.errors import InputError
+from mcsquared.posterior import Posterior
+from mcsquared.posterior.posterior import posterior_of
 from mcsquared.report.data import report_data
 from mcsquared.report.packing import embedded_json
 from mcsquared.storage import check_target, write_text
 
 if TYPE_CHECKING:
     from mcsquared.estimator import MC2
-    from mcsquared.posterior import Posterior
 
 # In order of dependence; they are concatenated to one script.
 _SCRIPTS = (
@@ -79,9 +81,14 @@ def write_report(
     >>> folder.cleanup()
     """
     target = check_target(path)
-    posterior, bounds = _posterior_of(model)
-    if corpus is not None:
-        corpus = _as_corpus(model, posterior, corpus)
+    posterior = posterior_of(model)
+    names = () if model is posterior else ("clusters", "topics")
+    bounds = {name: getattr(model, f"max_{name}", None) for name in names}
+    if corpus is not None and not isinstance(corpus, Corpus):
+        content: Any = getattr(model, "content", "auto")
+        kind = content if content in ("counts", "vectors") else "auto"
+        words: Any = posterior.vocabulary
+        corpus = as_corpus(corpus, None, content=kind, vocabulary=words)
     data = report_data(
         posterior,
         corpus,
@@ -91,30 +98,6 @@ def write_report(
         bounds=bounds,
     )
     write_text(target, render(data))
-
-
-def _posterior_of(model: Any) -> tuple[Posterior, dict[str, int | None]]:
-    """Return the posterior, and the bounds of the estimator if they are known."""
-    from mcsquared.posterior import Posterior
-
-    if isinstance(model, Posterior):
-        return model, {}
-    posterior = getattr(model, "posterior_", None)
-    if not isinstance(posterior, Posterior):
-        raise InputError(f"model must be a fitted MC2 or a Posterior, got {type(model).__name__}")
-    bounds = {name: getattr(model, f"max_{name}", None) for name in ("clusters", "topics")}
-    return posterior, bounds
-
-
-def _as_corpus(model: Any, posterior: Posterior, corpus: Any) -> Any:
-    from mcsquared.corpus import Corpus, as_corpus
-
-    if isinstance(corpus, Corpus):
-        return corpus
-    content = getattr(model, "content", "auto")
-    kind = content if content in ("counts", "vectors") else "auto"
-    words: Any = posterior.vocabulary
-    return as_corpus(corpus, None, content=kind, vocabulary=words)
 
 
 def render(data: dict[str, Any]) -> str:

@@ -18,8 +18,8 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.coherence import CoDocuments
 from mcsquared.posterior.consensus import numbered_by_size
+from mcsquared.posterior.tables import CoDocuments
 from mcsquared.storage.arrays import INVALID, Reader, pack_csr, pack_strings
 from mcsquared.storage.files import PathLike, Tensors, read_file, write_file
 from mcsquared.storage.states import pack_draw, unpack_draw

@@ -1,0 +1,238 @@
+"""New groups: alignment with training, cluster probabilities and topic proportions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from mcsquared.corpus import Corpus, Vectors, Words
+from mcsquared.errors import InputError
+from mcsquared.families import ConjugateFamily
+from mcsquared.posterior import ParameterDraw, Posterior
+from mcsquared.posterior.consensus import share_of_consensus
+from mcsquared.prediction.fold_in import fold_in_groups
+from mcsquared.prediction.likelihood import (
+    log_cluster_prior,
+    log_context_given_cluster,
+    log_group_given_cluster,
+    safe_log,
+    token_batches,
+)
+from mcsquared.prediction.parameters import (
+    PARAMETERS,
+    ModelParameters,
+    dense_statistics,
+    draw_log_dirichlet,
+    draw_parameters,
+    parameters_of_draws,
+    stream,
+)
+
+Floats = NDArray[np.float64]
+
+
+def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats, Floats]:
+    """Return each group's probability of every consensus cluster, and of a new cluster.
+
+    The mean over stored parameter draws of p(z_j = k | contents and contexts of j). Cluster k of a
+    draw contributes to consensus cluster c in proportion to the share of its groups that are in c.
+    For a finite lam, groups are sampled, and the result is also a mean over samples.
+
+    Returns
+    -------
+    probabilities : float64 (n_groups, n_consensus_clusters)
+        Given that the cluster is not new; rows sum to 1.
+    new : float64 (n_groups,)
+        The probability that the cluster is new.
+    """
+    corpus = align(posterior, corpus)
+    n_groups = corpus.n_groups
+    total = np.zeros((n_groups, posterior.n_clusters))
+    log_scale = np.full(n_groups, -np.inf)
+    new = np.zeros(n_groups)
+    for draw, parameters in parameters_of_draws(posterior):
+        log_joint = _log_joint(posterior, draw, parameters, corpus)
+        log_known = logsumexp(log_joint[:, : parameters.n_clusters], axis=1)
+        log_known -= logsumexp(log_joint, axis=1)
+        new += np.clip(-np.expm1(log_known), 0.0, 1.0)
+        known = softmax(log_joint[:, : parameters.n_clusters], axis=1)
+        # Relative to the largest so far: the row of a group that is almost surely new sums to 1.
+        scale = np.maximum(log_scale, log_known)
+        total *= np.exp(log_scale - scale)[:, None]
+        share = share_of_consensus(posterior.cluster_of_group[draw.draw], posterior.labels)
+        total += np.exp(log_known - scale)[:, None] * (known @ share)
+        log_scale = scale
+    total /= total.sum(axis=1, keepdims=True)
+    return total, new / len(posterior.parameters)
+
+
+def most_probable_cluster(posterior: Posterior, corpus: Corpus) -> NDArray[np.int64]:
+    """Return the most probable consensus cluster of each group."""
+    return cluster_probabilities(posterior, corpus)[0].argmax(axis=1)
+
+
+def draw_cluster_probabilities(
+    posterior: Posterior,
+    draw: ParameterDraw,
+    parameters: ModelParameters,
+    corpus: Corpus,
+    leave_out: str | None = None,
+) -> Floats:
+    """Return p(z_j = k | j) in one draw, shape (n_groups, n_clusters + 1); the last is new."""
+    probability = softmax(_log_joint(posterior, draw, parameters, corpus, leave_out), axis=1)
+    n_clusters = parameters.n_clusters
+    new = probability[:, n_clusters:].sum(axis=1, keepdims=True)
+    return np.hstack([probability[:, :n_clusters], new])
+
+
+def _log_joint(
+    posterior: Posterior,
+    draw: ParameterDraw,
+    parameters: ModelParameters,
+    corpus: Corpus,
+    leave_out: str | None = None,
+) -> Floats:
+    """Return log p(z_j = k | j) up to a constant per group."""
+    log_context = log_context_given_cluster(posterior, draw, corpus, leave_out)
+    log_prior = log_cluster_prior(parameters, log_context)
+    if math.isinf(parameters.lam):
+        return log_prior + log_group_given_cluster(corpus, parameters)
+    return fold_in_groups(corpus, parameters, log_prior).log_cluster
+
+
+NEGLIGIBLE = 1e-9  # cluster probabilities below this are ignored
+
+
+def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
+    """Return each group's share of every topic of the representative draw.
+
+    For λ = ∞, the sum over clusters of p(z_j = k | j) times the mean over the group's tokens of
+
+        p(l = m | z_j = k, w)  ∝  (c_km + v ε_m) p(w | tokens of m)
+
+    which is exact for one token with τ and ψ integrated out. For a finite λ, the posterior mean of
+    the group's weights θ_j, sampled with τ and ψ at their means. Unused topics are left out. A
+    group without tokens has the topic weights of its clusters.
+
+    Returns
+    -------
+    float64 (n_groups, n_topics)
+        In the public order of the topics; rows sum to 1.
+    """
+    corpus = align(posterior, corpus)
+    draw = posterior.parameters[posterior.representative]
+    if draw.n_topics == 0:
+        return np.zeros((corpus.n_groups, 0))
+    rng = stream(posterior.seed, PARAMETERS, int(posterior.representative), 0)
+    parameters = draw_parameters(posterior, draw, rng)
+    words = isinstance(corpus.content, Words)
+    topic_given_cluster = draw.topic_given_cluster()
+    if not math.isinf(draw.lam):
+        new = draw_log_dirichlet(np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1)), rng)
+        log_tau = np.vstack([safe_log(topic_given_cluster), new])
+        means = at_content_means(parameters, dense_statistics(draw), words)
+        means = replace(means, log_topic_given_cluster=log_tau)
+        log_context = log_context_given_cluster(posterior, draw, corpus)
+        log_prior = log_cluster_prior(means, log_context)
+        return fold_in_groups(corpus, means, log_prior).topics[:, posterior.topic_order]
+
+    cluster = draw_cluster_probabilities(posterior, draw, parameters, corpus)
+    new = draw.topic_weights / draw.topic_weights.sum()
+    topic_given_cluster = np.vstack([topic_given_cluster, new])
+    means = at_content_means(parameters, dense_statistics(draw), words)
+    responsibilities = _word_responsibilities if words else _vector_responsibilities
+    result = responsibilities(corpus, means, cluster, safe_log(topic_given_cluster))
+    empty = corpus.content.tokens_per_group == 0
+    result[empty] = cluster[empty] @ topic_given_cluster
+    result /= result.sum(axis=1, keepdims=True)
+    return result[:, posterior.topic_order]
+
+
+def at_content_means(
+    parameters: ModelParameters, statistics: Floats, words: bool
+) -> ModelParameters:
+    """Return the parameters of known topics with ψ at its mean, or integrated out for vectors."""
+    family: ConjugateFamily = parameters.family
+    content = family.mean_parameters(statistics) if words else statistics
+    return replace(parameters, content_parameters=content, integrated=not words)
+
+
+def _word_responsibilities(
+    corpus: Corpus, means: ModelParameters, cluster: Floats, log_tau: Floats
+) -> Floats:
+    """Return Σ_k p(z_j = k | j) mean_i p(l_ji = m | k, w_ji), one table of words per cluster."""
+    words = corpus.content
+    assert isinstance(words, Words)
+    result = np.zeros((words.n_groups, len(means.content_parameters)))
+    for k, log_weights in enumerate(log_tau):
+        groups = np.flatnonzero((cluster[:, k] > NEGLIGIBLE) & (words.tokens_per_group > 0))
+        if len(groups) == 0:
+            continue
+        counts = words.counts[groups].astype(np.float64)
+        used = np.unique(counts.indices)  # limits the table to the words of these groups
+        table = softmax(means.log_words(used) + log_weights, axis=1)
+        share = cluster[groups, k] / words.tokens_per_group[groups]
+        result[groups] += share[:, None] * (counts[:, used] @ table)
+    return result
+
+
+def _vector_responsibilities(
+    corpus: Corpus, means: ModelParameters, cluster: Floats, log_tau: Floats
+) -> Floats:
+    """Return the same for vectors, batch by batch."""
+    sizes = corpus.content.tokens_per_group
+    result = np.zeros((corpus.n_groups, len(means.content_parameters)))
+    for groups, counts, log_psi in token_batches(corpus, means):
+        weights = np.repeat(cluster[groups], sizes[groups], axis=0)
+        share = weights / np.repeat(sizes[groups], sizes[groups])[:, None]
+        topics = np.zeros_like(log_psi)
+        for k in np.flatnonzero((weights > NEGLIGIBLE).any(axis=0)):
+            rows = weights[:, k] > NEGLIGIBLE
+            topics[rows] += share[rows, k, None] * softmax(log_psi[rows] + log_tau[k], axis=1)
+        result[groups] = counts @ topics
+    return result
+
+
+SIMILARITY_CUTOFF = 0.7  # of `difflib`: "yaer" and "years" are this similar to "year"
+
+
+def align(posterior: Posterior, corpus: Corpus) -> Corpus:
+    """Return the corpus with the vocabulary and the context categories of training.
+
+    Words unseen in training are dropped, categories unseen in training become missing values, and
+    contexts unknown to the model are ignored.
+    """
+    width = posterior.priors.content.n_dimensions
+    return corpus.aligned_to(posterior.vocabulary, posterior.contexts, width)
+
+
+def check_names(posterior: Posterior, corpus: Corpus) -> None:
+    """Raise an error for context names that look misspelt, which would otherwise be ignored.
+
+    Additional contexts are allowed. A name counts as misspelt if it is unknown to the model and
+    similar to a context that the corpus lacks.
+    """
+    known, found = list(posterior.contexts), list(corpus.contexts)
+    lacking = [str(name) for name in known if name not in found]
+    for name in found:
+        similar = get_close_matches(str(name), lacking, n=1, cutoff=SIMILARITY_CUTOFF)
+        if name not in known and similar:
+            raise InputError(
+                f"contexts must use the names of training, got {name!r} but no {similar[0]!r}"
+            )
+
+
+def check_width(posterior: Posterior, corpus: Corpus, n_features: int) -> None:
+    """Raise an error if vectors have another width than in training; Python families accept any."""
+    if posterior.priors.content.kernel is None or not isinstance(corpus.content, Vectors):
+        return
+    width = corpus.content.width
+    if width != n_features:
+        raise InputError(
+            f"X has {width} features, but MC2 is expecting {n_features} features as input"
+        )
