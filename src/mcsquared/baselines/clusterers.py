@@ -4,8 +4,6 @@ Clusters are numbered by decreasing size, as in MC2. Groups without words are as
 largest cluster.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self

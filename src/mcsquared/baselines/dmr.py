@@ -1,7 +1,5 @@
 """Dirichlet-multinomial regression: topics whose shares depend on contexts, by tomotopy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise

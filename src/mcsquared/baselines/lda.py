@@ -1,7 +1,5 @@
 """Latent Dirichlet allocation with a fixed number of topics, fitted by tomotopy."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Chains and stored draws of npTOT: topics of words with components over time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

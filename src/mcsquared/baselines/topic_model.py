@@ -4,8 +4,6 @@ In all of them a group mixes topics by its own weights θ_j with a common prior.
 MC2 with one cluster, so new groups are sampled and scored by the same kernels, on the same halves.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from numbers import Real

@@ -4,8 +4,6 @@ All functions take ``draws``, an iterable of pairs: the parameters of a draw, an
 the clusters of each group before any token, float64 (n_groups, n_clusters + n_new).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -18,8 +18,6 @@ states which one was used:
     comparison with the paper's table. Requires λ = ∞.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Kept draws with their parameters, and the match of the topics of two draws."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

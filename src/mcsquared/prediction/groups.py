@@ -1,7 +1,5 @@
 """New groups: alignment with training, cluster probabilities and topic proportions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from difflib import get_close_matches

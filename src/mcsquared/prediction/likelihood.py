@@ -4,8 +4,6 @@ No function creates an array of groups × words or of tokens × clusters: words 
 product, vectors are processed in batches of groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

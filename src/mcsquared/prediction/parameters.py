@@ -15,8 +15,6 @@ has its posterior predictive density given the draw's statistics. This is exact 
 nearly exact for several tokens of a new group if the topics hold many more.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Report data of clusters and topics: names, sizes, shares of each other, overlap."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

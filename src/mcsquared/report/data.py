@@ -1,7 +1,5 @@
 """All data of a report, as one structure of lists, numbers and texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Report data of groups: clusters with probabilities, topics, and positions on the maps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ apart, and the groups of a disc fill it like the seeds of a sunflower. The map b
 landmarks with t-SNE and places the other groups near the most similar landmarks.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The overview of a report: key figures, diagnostics and checks, a description of the model."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Encode the data of a report: arrays in base64, JSON that is safe inside HTML."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math
