@@ -49,8 +49,8 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         >>> model.fit(corpus[:20]).labels_.shape
         (20,)
         """
-        self._rows = GroupRows(self.weighting).learn(X)
-        rows, known = self._rows.of(X)
+        self._rows = RowTransformer(self.weighting).fit(X)
+        rows, known = self._rows.transform(X)
         if not known.any():
             raise InputError("X must have at least one word, got none")
         found = self._cluster(rows[np.flatnonzero(known)])
@@ -72,7 +72,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         (3,)
         """
         check_is_fitted(self)
-        rows, known = self._rows.of(X)
+        rows, known = self._rows.transform(X)
         labels = np.zeros(len(known), np.int64)
         if known.any():
             labels[known] = self._rank[self._assign(rows[np.flatnonzero(known)])]
@@ -321,8 +321,8 @@ WEIGHTINGS = ("proportions", "tfidf", "counts")
 SMALLEST = 1e-12  # replaces a share of zero, for the logarithm
 
 
-class GroupRows:
-    """Transformer of groups to rows: weighted words, or given rows of numbers.
+class RowTransformer:
+    """Transformer from groups to rows: weighted word counts, or the given rows of numbers.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ class GroupRows:
         self.width = 0
         self._idf: Any = None
 
-    def learn(self, X: Any) -> Self:
+    def fit(self, X: Any) -> Self:
         """Learn the vocabulary and document frequencies from the training groups."""
         corpus = as_corpus(X)
         if isinstance(corpus.content, Words):
@@ -353,8 +353,8 @@ class GroupRows:
             self.width = corpus.content.width
         return self
 
-    def of(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
-        """Return the rows of groups, csr_matrix or float64, and which groups have any content."""
+    def transform(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Return the rows of groups, csr_matrix or float64, and a mask of groups with content."""
         if self.vocabulary is None:
             return self._given(X)
         words: Any = self.vocabulary
@@ -371,7 +371,7 @@ class GroupRows:
         return sparse.csr_matrix(rows), sizes > 0
 
     def _given(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return rows that are given as one vector per group."""
+        """Return rows given as one vector per group."""
         content = as_corpus(X).content
         sizes = content.tokens_per_group
         if isinstance(content, Words) or (sizes > 1).any():
@@ -384,14 +384,14 @@ class GroupRows:
 
 
 def squared_distances(rows: Any, others: Any) -> Floats:
-    """Return the squared Euclidean distance of every row to every other: float64, dense."""
+    """Return the squared Euclidean distances between rows and others: float64, dense."""
     from sklearn.metrics import euclidean_distances
 
     return euclidean_distances(rows, others, squared=True)
 
 
 def symmetric_kl(rows: Any, others: Any = None) -> Floats:
-    """Return KL(p ‖ q) + KL(q ‖ p) of every row p with every other q: float64, dense.
+    """Return KL(p ‖ q) + KL(q ‖ p) for every row p and every other row q: float64, dense.
 
     Parameters
     ----------
@@ -421,7 +421,7 @@ def _shares(rows: Any) -> Floats:
         raise InputError("rows must be a matrix of non-negative shares")
     total = dense.sum(axis=1, keepdims=True)
     if (total == 0.0).any():
-        raise InputError("rows must have a positive sum each, got a row of zeros")
+        raise InputError("every row must have a positive sum, got a row of zeros")
     dense = np.maximum(dense / total, SMALLEST)
     return dense / dense.sum(axis=1, keepdims=True)
 

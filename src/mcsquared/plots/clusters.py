@@ -17,8 +17,8 @@ from mcsquared.plots.canvas import (
     GREY,
     axes_for,
     heat_map,
+    label_text,
     label_ticks,
-    plain,
     select,
 )
 from mcsquared.posterior import Posterior
@@ -99,10 +99,10 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
         chosen = chosen[rows]
     ax = axes_for(ax, 5.6, 4.8)
     together = posterior.coclustering().to_dense(chosen)
-    heat_map(ax, together, "probability of the same cluster", highest=1.0)
+    heat_map(ax, together, "probability of the same cluster", vmax=1.0)
     _mark_clusters(ax, labels[chosen], numbered=len(chosen) > MAX_NAMED_GROUPS)
     if len(chosen) <= MAX_NAMED_GROUPS:
-        names = [plain(name, 18) for name in posterior.group_names[chosen]]
+        names = [label_text(name, 18) for name in posterior.group_names[chosen]]
         label_ticks(ax.yaxis, names, fontsize=7)
         label_ticks(ax.xaxis, names, fontsize=7, rotation=90)
     return ax
@@ -157,7 +157,7 @@ def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
     size = (2.6 + 0.32 * min(n_columns, 30), 1.4 + 0.28 * min(n_rows, 30))
     ax = axes_for(ax, max(4.2, size[0]), max(2.6, size[1]))
     shares = counts / counts.sum(axis=1, keepdims=True)
-    heat_map(ax, shares, "share of the row", highest=1.0, aspect="auto")
+    heat_map(ax, shares, "share of the row", vmax=1.0, aspect="auto")
     if max(counts.shape) <= MAX_CELLS_WITH_COUNTS:
         for row, column in np.argwhere(counts > 0):
             colour = "white" if shares[row, column] > 0.55 else "black"
@@ -194,7 +194,7 @@ def _encode(labels: NDArray[Any]) -> tuple[Integers, list[str]]:
     if not numeric:
         order = np.argsort(-count, kind="stable")
         names, code = names[order], np.argsort(order)[code]
-    return code.astype(np.int64), [plain(name, 18) for name in names]
+    return code.astype(np.int64), [label_text(name, 18) for name in names]
 
 
 def _diagonal_order(counts: Integers) -> Integers:

@@ -11,8 +11,8 @@ from mcsquared.plots.canvas import (
     COLOURS,
     GREY,
     axes_for,
+    label_text,
     line_style,
-    plain,
     select,
     topic_names,
 )
@@ -143,7 +143,7 @@ def _draw_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Ax
     ax.margins(x=0.0)
     if not (counts or dates) and x[-1] - x[0] > MIN_INTEGER_RANGE:
         ax.locator_params(axis="x", integer=True)  # no fractions of years
-    ax.set_xlabel(plain(table.index.name, 60))
+    ax.set_xlabel(label_text(table.index.name, 60))
     ax.set_ylabel("probability" if counts else "density per day" if dates else "density")
     if dates:
         ax.tick_params(axis="x", labelrotation=30)
@@ -167,10 +167,10 @@ def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> None:
         hatch = None if number < len(COLOURS) else "//"
         colour = _series_style(label, number)["color"]
         ax.barh(y, values, thickness, color=colour, hatch=hatch, label=label, linewidth=0)
-    ax.set_yticks(position, [plain(value) for value in table.index], fontsize=8)
+    ax.set_yticks(position, [label_text(value) for value in table.index], fontsize=8)
     ax.set_ylim(len(table) - 0.5, -0.5)
     ax.set_xlabel("probability")
-    ax.set_ylabel(plain(table.index.name, 40))
+    ax.set_ylabel(label_text(table.index.name, 40))
 
 
 def _draw_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str], ax: Axes) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mcsquared.checks import check_whole
 from mcsquared.errors import InputError
-from mcsquared.plots.canvas import COLOURS, axes_for, plain, select
+from mcsquared.plots.canvas import COLOURS, axes_for, label_text, select
 from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import top_words
 
@@ -69,7 +69,7 @@ def topic_words(
         heading = f"topic {topic} ({weights[topic]:.1%})"
         ax.text(column, top, heading, va="center", weight="bold", fontsize=9)
         for bar, word in zip(y.tolist(), posterior.vocabulary[words[topic]], strict=True):
-            ax.text(column + 0.02, bar, plain(word, 24), va="center", fontsize=9)
+            ax.text(column + 0.02, bar, label_text(word, 24), va="center", fontsize=9)
     ax.set_xlim(-0.02, n_columns)
     ax.set_ylim(n_rows * (n_words + 2) - 1.3, -0.7)
     ax.set_axis_off()

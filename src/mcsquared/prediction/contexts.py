@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 BATCH_GROUPS = 20_000  # limits the array of cluster probabilities over all draws
-TOP = 10
-LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
-GRID_POINTS = 4001
+DEFAULT_TOP = 10
+QUANTILE_LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
+MAX_GRID_POINTS = 4001
 
 
 def context_distribution(
@@ -73,7 +73,7 @@ def context_distribution(
         names = [False, True] if column.categories is None else column.categories
         values = np.asarray(names, dtype=object)
         probability = np.exp(family.log_predictive(outcomes, statistics))[: len(values)]
-        frames.append(_rank(weights, probability, values, batch.group_names, top or TOP))
+        frames.append(_rank(weights, probability, values, batch.group_names, top or DEFAULT_TOP))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -95,19 +95,19 @@ def _rank(
     import pandas as pd
 
     n_groups, top = len(weights), min(top, len(values))
-    chosen, shares = np.empty((n_groups, top), np.int64), np.empty((n_groups, top))
+    chosen, predicted = np.empty((n_groups, top), np.int64), np.empty((n_groups, top))
     for block in row_blocks(n_groups, len(values)):
-        share = weights[block] @ probability.T
-        best = np.sort(np.argpartition(-share, top - 1, axis=1)[:, :top], axis=1)
-        order = np.argsort(-np.take_along_axis(share, best, 1), axis=1, kind="stable")
+        mixture = weights[block] @ probability.T
+        best = np.sort(np.argpartition(-mixture, top - 1, axis=1)[:, :top], axis=1)
+        order = np.argsort(-np.take_along_axis(mixture, best, 1), axis=1, kind="stable")
         chosen[block] = np.take_along_axis(best, order, 1)
-        shares[block] = np.take_along_axis(share, chosen[block], 1)
+        predicted[block] = np.take_along_axis(mixture, chosen[block], 1)
     return pd.DataFrame(
         {
             "group": np.repeat(names, top),
             "rank": np.tile(np.arange(1, top + 1), n_groups),
             "value": values[chosen.ravel()],
-            "probability": shares.ravel(),
+            "probability": predicted.ravel(),
         }
     )
 
@@ -131,7 +131,7 @@ def _summarise(
         table |= {"mean": column.display(mean), "sd": sd}
         table |= {"lower": column.display(lower), "upper": column.display(upper)}
         frames.append(pd.DataFrame(table))
-    # Ordered by group, then by dimension.
+    # Sort by group, then by dimension.
     return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
 
 
@@ -139,7 +139,7 @@ def mixture_summary(
     weights: Floats, components: Predictive, tail: float = 0.05
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return mean, standard deviation and the two ``tail`` quantiles of each row's mixture."""
-    centre = float(components.mean.mean())  # squared deviations lose fewer digits than squares
+    centre = float(components.mean.mean())  # centring avoids cancellation
     deviation = components.mean - centre
     mean = weights @ deviation
     with np.errstate(invalid="ignore"):
@@ -160,11 +160,11 @@ def mixture_summary(
 
 
 def _grid(components: Predictive) -> Floats:
-    """Return the points at which cumulative distributions are evaluated: quantiles of all."""
-    points = np.unique(components.distribution.ppf(LEVELS))
+    """Return the quantiles of all components, at which the mixture's CDF is evaluated."""
+    points = np.unique(components.distribution.ppf(QUANTILE_LEVELS))
     points = points[np.isfinite(points)]
-    if components.discrete and points[-1] < GRID_POINTS:
+    if components.discrete and points[-1] < MAX_GRID_POINTS:
         points = np.arange(0.0, points[-1] + 1.0)
-    if len(points) > GRID_POINTS:
-        points = points[np.linspace(0, len(points) - 1, GRID_POINTS).round().astype(int)]
+    if len(points) > MAX_GRID_POINTS:
+        points = points[np.linspace(0, len(points) - 1, MAX_GRID_POINTS).round().astype(int)]
     return points

@@ -24,7 +24,7 @@ _MANY, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many gro
 
 
 class Membership(NamedTuple):
-    """How the draws distribute each group over the clusters of the consensus."""
+    """Distribution of each group over the clusters of the consensus, across draws."""
 
     confidence: Floats  # mean probability of sharing a cluster with its other groups, (n_groups,)
     choice: Integers  # most frequent clusters, (n_groups, N_CHOICES); -1 if there are fewer

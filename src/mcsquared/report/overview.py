@@ -227,15 +227,15 @@ LABELS = {
     "log_joint": "log joint density",
     **{name: declared.label for name, declared in DECLARED.items()},
 }
-_MAX_POINTS = 800  # of a trace, per chain
-# A note of the fit; its wording differs between versions.
+_MAX_POINTS = 800  # points of a trace per chain
+# Truncation note of a fit; its wording differs between versions.
 _TRUNCATION = re.compile(
     r"chain (\d+) \D*truncation \D*(\d+) clusters and (\d+) topics\D+(\d+) and (\d+)\D*"
 )
 
 
 def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict[str, Any]:
-    """Return the diagnostics' part of the report.
+    """Return the data of the diagnostics section.
 
     ``bounds`` are ``max_clusters`` and ``max_topics`` of the estimator, None if unbounded.
     """
