@@ -208,6 +208,21 @@ def test_the_smallest_corpora_are_fitted(X, with_contexts):
     assert len(fitted.posterior_.topics()) == fitted.n_topics_
 
 
+@pytest.mark.parametrize("content", ["gaussian", "multivariate_gaussian", "poisson", "bernoulli"])
+@pytest.mark.parametrize("init", ["auto", "random"])
+def test_a_fit_to_one_group_without_vectors_predicts_groups_with_and_without_them(content, init):
+    X, new = [np.zeros((0, 1))], [np.ones((2, 1)), np.zeros((0, 1))]
+    contexts, new_contexts = {"x": ["a"], "y": [np.nan]}, {"x": ["a", None], "y": [1.0, np.nan]}
+    fitted = model(content=content, init=init).fit(X, contexts=contexts)
+    for groups, columns in ((X, contexts), (new, new_contexts)):
+        assert fitted.transform(groups, contexts=columns).shape == (len(groups), fitted.n_topics_)
+        shares = fitted.predict_proba(groups, contexts=columns)
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+        assert np.isfinite(fitted.predict_new_proba(groups, contexts=columns)).all()
+        for name in contexts:
+            assert len(fitted.predict_context(groups, name, contexts=columns)) == len(groups)
+
+
 def test_without_content_contexts_alone_make_clusters():
     x = np.r_[np.full(20, -10.0), np.full(20, 10.0)] + rng.normal(0, 0.5, 40)
     fitted = model(n_sweeps=60, burn_in=20).fit(np.zeros((40, 2), int), contexts={"x": x})
