@@ -386,8 +386,8 @@ def _n_bytes(sent: Any) -> int:
 
 def _to_device(shard: Observations, priors: Priors) -> Any:
     """Copy a shard to the GPU of the worker that runs this; it stays there."""
+    from mcsquared.samplers.backends.cuda.backend import DeviceShard
     from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
-    from mcsquared.samplers.backends.cuda.shard import DeviceShard
 
     return DeviceShard(DeviceCorpus(shard, varies=priors.lam != math.inf), priors)
 

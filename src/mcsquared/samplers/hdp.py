@@ -9,10 +9,8 @@ therefore this model's v, and only row 0 of the tables is used.
 
 from __future__ import annotations
 
-import dataclasses
-import math
-
 import numpy as np
+from numpy.typing import NDArray
 
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -24,7 +22,7 @@ from mcsquared.samplers.steps.globals import begin_content
 from mcsquared.samplers.steps.groups import update_counts
 from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.tables import draw_tables
-from mcsquared.samplers.steps.topics import resample_topics_in_turn
+from mcsquared.samplers.steps.topics import draw_topics_in_turn
 from mcsquared.samplers.steps.weights import topic_weights_with_tail
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Weights
@@ -81,27 +79,26 @@ def sweep_in_turn(
     Both leave the posterior invariant. For the collapsed kernel every group is its own cluster.
     """
     key = Key(seed, OTHER_CHAIN + chain, state.sweep)
-    groups, n_slots = np.arange(observations.n_groups, dtype=np.int32), len(state.topic_weights)
-    topics = state.topic_of_token.astype(np.int32)
-    by_group = dataclasses.replace(
-        state,
-        cluster_of_group=groups,
-        topic_of_token=topics,
-        v=state.lam,
-        lam=math.inf,
-        counts=count(observations, groups, topics, len(groups), n_slots),
-        tables_in_cluster=None,
-    )
-    resample_topics_in_turn(Sweep(by_group, observations, priors, bounds, key))
-    n_clusters, n_slots = len(state.counts.groups_in_cluster), len(by_group.topic_weights)
-    state.topic_of_token = topics.astype(np.uint16)
-    state.topic_weights, state.log_unused = by_group.topic_weights, by_group.log_unused
-    state.counts = count(observations, state.cluster_of_group, topics, n_clusters, n_slots)
+    sweep = Sweep(state, observations, priors, bounds, key)
+    n_clusters = len(state.counts.groups_in_cluster)
+    groups = np.arange(observations.n_groups, dtype=np.int32)
+    state.topic_of_token = state.topic_of_token.astype(np.int32)
+    _count(sweep, groups, len(groups))
+    draw_topics_in_turn(sweep, groups, state.lam)
     prior = state.lam * state.topic_weights
-    tables = draw_tables(by_group.counts.topics_in_cluster, prior, key)
-    state.tables_in_cluster = np.zeros((n_clusters, n_slots), np.int32)
+    tables = draw_tables(state.counts.topics_in_cluster, prior, key)
+    _count(sweep, state.cluster_of_group, n_clusters)
+    state.topic_of_token = state.topic_of_token.astype(np.uint16)
+    state.tables_in_cluster = np.zeros((n_clusters, len(prior)), np.int32)
     state.tables_in_cluster[0] = tables.sum(axis=0)
-    _resample_concentrations(Sweep(state, observations, priors, bounds, key))
+    _resample_concentrations(sweep)
+
+
+def _count(sweep: Sweep, clusters: NDArray[np.int32], n_clusters: int) -> None:
+    """Recount the state with these clusters of groups."""
+    state = sweep.state
+    slots = (n_clusters, len(state.topic_weights))
+    state.counts = count(sweep.observations, clusters, state.topic_of_token, *slots)
 
 
 def _resample_concentrations(sweep: Sweep) -> None:

@@ -17,7 +17,7 @@ from mcsquared.samplers.content.python_families import (
     context_statistics_by_chunk,
     is_integrated,
 )
-from mcsquared.samplers.content.shares import as_floats
+from mcsquared.samplers.steps.weights import as_floats
 from mcsquared.samplers.types import GroupTask, Sums
 
 TABULATED = 128  # largest count of a group in a topic whose log rising factorial is tabulated

@@ -19,7 +19,7 @@ from mcsquared.kernels.cpu.varying_tokens import (
     sweep_tokens_by_group_topics,
 )
 from mcsquared.samplers.content.python_families import GroupOrder
-from mcsquared.samplers.content.shares import as_floats
+from mcsquared.samplers.steps.weights import as_floats
 from mcsquared.samplers.types import GroupTask
 
 MANY_SLOTS = 512  # from here on, weighing the topics of a group first is faster

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.python_families import is_integrated
-from mcsquared.samplers.content.shares import divided_shares
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.psi import begin_psi, scale_psi
-from mcsquared.samplers.steps.weights import draw_weights
+from mcsquared.samplers.steps.weights import divided_shares, draw_weights
 from mcsquared.samplers.types import Globals, Sweep, Weights
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,111 +13,95 @@ from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.cpu.tokens import resample_word_topics
 from mcsquared.kernels.cpu.vectors import rebuild_topics, resample_vector_topics
 from mcsquared.kernels.rng import Step, uniform
-from mcsquared.observations import Observations
 from mcsquared.samplers.content.python_families import Slots
-from mcsquared.samplers.types import Key, Sweep
+from mcsquared.samplers.types import Sweep
 from mcsquared.state import State
 
 
+class Position(NamedTuple):
+    """Where a kernel starts or has run out of slots: a group and a token."""
+
+    group: int
+    token: int
+
+
 def resample_topics_in_turn(sweep: Sweep) -> None:
-    """Draw l_ji token by token with parameters integrated out; add slots when they run out."""
-    state, observations, key = sweep.state, sweep.observations, sweep.key
+    """Draw l_ji token by token with parameters integrated out."""
+    draw_topics_in_turn(sweep, sweep.state.cluster_of_group, sweep.state.v)
+
+
+def draw_topics_in_turn(sweep: Sweep, cluster_of_group: NDArray[np.int32], v: float) -> None:
+    """Draw l_ji ∝ (c_km + v ε_m) p(w_ji | m) token by token; add slots when they run out.
+
+    Parameters
+    ----------
+    cluster_of_group : int32 (n_groups,)
+        Rows of ``topics_in_cluster`` in the counts of the state.
+    """
+    observations = sweep.observations
     if observations.n_tokens == 0:
         return
     max_topics = -1 if sweep.bounds.topics is None else sweep.bounds.topics
     if observations.python_content is not None:
-        _resample_python_topics(state, observations, key, max_topics)
+        _draw_python_topics(sweep, cluster_of_group, v, max_topics)
         return
-    group = token = 0
+    draw = _draw_word_topics if observations.content_kind < 0 else _draw_vector_topics
+    position = Position(0, 0)
     while True:
-        counts = state.counts
-        if observations.content_kind < 0:
-            group, token = resample_word_topics(
-                group,
-                token,
-                observations.group_start,
-                observations.word,
-                state.cluster_of_group,
-                sweep.priors.content.concentration,  # type: ignore[attr-defined]
-                state.v,
-                state.eta,
-                max_topics,
-                state.topic_of_token,
-                counts.topics_in_cluster,
-                counts.words_in_topic,
-                counts.tokens_in_topic,
-                state.topic_weights,
-                state.log_unused,
-                key,
-            )
-        else:
-            group, token = _resample_vector_topics(
-                state, observations, group, token, max_topics, key
-            )
-        if token == observations.n_tokens:
+        position = Position(*draw(sweep, position, cluster_of_group, v, max_topics))
+        if position.token == observations.n_tokens:
             return
-        state.grow_topics()
+        sweep.state.grow_topics()
 
 
-def _resample_vector_topics(
-    state: State, observations: Observations, group: int, token: int, max_topics: int, key: Key
+def _draw_word_topics(
+    sweep: Sweep, first: Position, cluster_of_group: NDArray[np.int32], v: float, max_topics: int
 ) -> tuple[int, int]:
-    counts = state.counts
-    kind, parameters = observations.content_kind, observations.content_parameters
-    n_prepared = prepared_size(kind, parameters)
-    prepared = np.zeros((len(counts.tokens_in_topic), n_prepared))
-    rebuild_topics(
-        kind,
-        parameters,
-        observations.values,
-        state.topic_of_token,
-        counts.topic_statistics,
-        prepared,
-    )
-    stopped = resample_vector_topics(
-        group,
-        token,
-        observations.group_start,
-        observations.values,
-        state.cluster_of_group,
-        kind,
-        parameters,
-        state.v,
-        state.eta,
-        max_topics,
-        state.topic_of_token,
-        counts.topics_in_cluster,
-        counts.topic_statistics,
-        prepared,
-        counts.tokens_in_topic,
-        state.topic_weights,
-        state.log_unused,
-        key,
-    )
-    counts.topic_statistics[:] = 0.0
-    add_observations(kind, observations.values, state.topic_of_token, counts.topic_statistics)
+    state, observations, counts = sweep.state, sweep.observations, sweep.state.counts
+    tokens = (observations.group_start, observations.word, cluster_of_group)
+    beta = sweep.priors.content.concentration  # type: ignore[attr-defined]
+    tables = (counts.topics_in_cluster, counts.words_in_topic, counts.tokens_in_topic)
+    out = (state.topic_of_token, *tables, state.topic_weights, state.log_unused)
+    return resample_word_topics(*first, *tokens, beta, v, state.eta, max_topics, *out, sweep.key)
+
+
+def _draw_vector_topics(
+    sweep: Sweep, first: Position, cluster_of_group: NDArray[np.int32], v: float, max_topics: int
+) -> tuple[int, int]:
+    state, observations, counts = sweep.state, sweep.observations, sweep.state.counts
+    family = (observations.content_kind, observations.content_parameters)
+    values, statistics = observations.values, counts.topic_statistics
+    prepared = np.zeros((len(counts.tokens_in_topic), prepared_size(*family)))
+    rebuild_topics(*family, values, state.topic_of_token, statistics, prepared)
+    tokens = (observations.group_start, values, cluster_of_group)
+    tables = (counts.topics_in_cluster, statistics, prepared, counts.tokens_in_topic)
+    out = (state.topic_of_token, *tables, state.topic_weights, state.log_unused)
+    prior = (*family, v, state.eta, max_topics)
+    stopped = resample_vector_topics(*first, *tokens, *prior, *out, sweep.key)
+    statistics[:] = 0.0
+    add_observations(family[0], values, state.topic_of_token, statistics)
     return stopped
 
 
-def _resample_python_topics(
-    state: State, observations: Observations, key: Key, max_topics: int
+def _draw_python_topics(
+    sweep: Sweep, cluster_of_group: NDArray[np.int32], v: float, max_topics: int
 ) -> None:
-    """Draw the topic of every token when the content family has no kernel."""
-    assert observations.python_content is not None
-    content, counts = observations.python_content, state.counts
-    cluster_of_token = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
+    """Draw every token's topic where the content's family has no kernel."""
+    state, counts, key = sweep.state, sweep.state.counts, sweep.key
+    content = sweep.observations.python_content
+    assert content is not None
+    cluster_of_token = np.repeat(cluster_of_group, np.diff(sweep.observations.group_start))
     slots = Slots(content, state.topic_of_token, len(state.topic_weights))
     for i, k in enumerate(cluster_of_token.tolist()):
         if state.n_topics == len(state.topic_weights):
             state.grow_topics()
             slots.grow(len(state.topic_weights))
         old = int(state.topic_of_token[i])
-        log_predictive = slots.log_predictive(i, old)
+        gain = slots.log_predictive(i, old)
         _remove_token(state, k, old)
-        candidates, log_prior = _candidates(state, k, max_topics)
+        candidates, log_prior = _candidates(state, k, v, max_topics)
         u = uniform(*key, int(Step.TOPICS), i, 0)
-        log_weights = log_predictive[candidates] + log_prior
-        m = int(candidates[pick(log_weights, len(candidates), u)])
+        m = int(candidates[pick(gain[candidates] + log_prior, len(candidates), u)])
         if counts.tokens_in_topic[m] == 0:
             log_rest = math.log(uniform(*key, int(Step.BIRTHS), i, 0)) / state.eta
             state.topic_weights[m] = -math.expm1(log_rest) * math.exp(state.log_unused[0])
@@ -141,14 +126,14 @@ def _remove_token(state: State, k: int, m: int) -> None:
 
 
 def _candidates(
-    state: State, k: int, max_topics: int
+    state: State, k: int, v: float, max_topics: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the occupied topics, plus an empty one below the bound, and their log prior."""
     counts = state.counts
     active = np.flatnonzero(counts.tokens_in_topic > 0)
-    prior = counts.topics_in_cluster[k, active] + state.v * state.topic_weights[active]
+    prior = counts.topics_in_cluster[k, active] + v * state.topic_weights[active]
     if active.size and 0 <= max_topics <= active.size:
         return active, np.log(prior)
     empty = np.flatnonzero(counts.tokens_in_topic == 0)[0]
-    log_new = math.log(state.v) + state.log_unused[0]
+    log_new = math.log(v) + state.log_unused[0]
     return np.append(active, empty), np.append(np.log(prior), log_new)

@@ -17,6 +17,7 @@ from mcsquared.samplers.steps.concentrations import draw_topic_weights
 from mcsquared.samplers.types import Sweep, Weights
 
 FEW_CELLS = 10_000  # clusters × topics
+SMALLEST_SHARE = 1e-20  # smaller ones count as 0: products would underflow or be slow
 
 
 def draw_weights(sweep: Sweep) -> Weights:
@@ -82,3 +83,15 @@ def draw_shares(sweep: Sweep, topics: NDArray[np.float64]) -> NDArray[np.float64
 
     sweep.threads.map(len(tables), draw, is_small=tables.size < FEW_CELLS)
     return log_shares
+
+
+def as_floats(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return float32 values, 0 below `SMALLEST_SHARE`."""
+    return np.where(values < SMALLEST_SHARE, 0.0, values).astype(np.float32)
+
+
+def divided_shares(weights: Weights, sums: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return τ_km divided by the sum of the topic's variates."""
+    shares = as_floats(np.exp(weights.log_shares))
+    shares /= sums.astype(np.float32)
+    return shares

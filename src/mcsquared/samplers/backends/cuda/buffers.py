@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
 from mcsquared.kernels.cuda.sums import N_PARTS
+from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 from mcsquared.samplers.content.groups import TABLE_SIZE, TABULATED
+from mcsquared.samplers.types import Key
+from mcsquared.state import State
 
 Shapes = dict[str, tuple[tuple[int, ...], Any]]
 
@@ -133,3 +136,30 @@ def resized(table: Any, n_columns: int, new_columns: int) -> Any:
     new = np.zeros((len(old), new_columns), np.int32)
     new[:, :n_columns] = old
     return copy_to_device(new.reshape(-1))
+
+
+class DeviceContent:
+    """The content of a corpus on the GPU. Methods without a body are optional."""
+
+    buffers: Buffers
+
+    def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
+        self.observations, self.priors, self.corpus = observations, priors, corpus
+
+    def load_counts(self, words_in_topic: NDArray[np.int32]) -> None:
+        """Copy counts to the GPU."""
+
+    def save_counts(self, state: State) -> None:
+        """Copy counts to a state."""
+
+    def resize(self, n_topics: int, new_topics: int) -> None:
+        """Add topic slots to the counts."""
+
+    def finish_sums(self) -> None:
+        """Add the sums of the chunks."""
+
+    def draw_cell_topics(self, key: Key) -> None:
+        """Draw topics by (cluster, word) cell (λ = ∞)."""
+
+    def add_log_counts(self) -> None:
+        """Add the log-densities of the counts."""

@@ -22,8 +22,7 @@ from mcsquared.kernels.cuda.vector_sums import N_SEGMENTS, add_statistics, sort_
 from mcsquared.kernels.cuda.vector_tokens import draw_vector_topics, sweep_vector_groups
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes
-from mcsquared.samplers.backends.cuda.content import DeviceContent
+from mcsquared.samplers.backends.cuda.buffers import Buffers, DeviceContent, Shapes
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.content.python_families import checked_naturals
 from mcsquared.samplers.steps.globals import draw_parameters

@@ -19,12 +19,11 @@ from mcsquared.kernels.cuda.varying_tokens import sweep_tokens
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes, resized
-from mcsquared.samplers.backends.cuda.content import DeviceContent
+from mcsquared.samplers.backends.cuda.buffers import Buffers, DeviceContent, Shapes, resized
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard, longest_first
-from mcsquared.samplers.content.shares import SMALLEST_SHARE
 from mcsquared.samplers.steps.log_joint import N_KNOWN, log_without_probabilities
 from mcsquared.samplers.steps.psi import SMALL_SUM, draw_small_topics
+from mcsquared.samplers.steps.weights import SMALLEST_SHARE
 from mcsquared.samplers.types import Globals, Key, Sweep
 from mcsquared.state import State
 
