@@ -5,7 +5,7 @@ import pytest
 
 from mcsquared.errors import InputError
 from mcsquared.posterior import CoClustering
-from mcsquared.posterior import coclustering as module
+from mcsquared.posterior import consensus as module
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ class Posterior:
             raise InputError(f"cluster_of_group must be in 0..{n_groups - 1}, got {found_range}")
 
     def __repr__(self) -> str:
-        # Computing the consensus takes a while, so it is shown only if it is known.
+        # Computing the consensus takes a while, so it is included only if it is known.
         known = {"labels", "representative"} <= vars(self).keys()
         found = f"; {self.n_clusters} clusters, {self.n_topics} topics" if known else ""
         draws = f"{self.n_draws} draws of {self.n_groups} groups"
