@@ -13,11 +13,11 @@ from mcsquared.corpus import Corpus
 from mcsquared.kernels.cpu.gammas import draw_gamma_rows as draw_on_cpu
 from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS
-from mcsquared.kernels.cpu.vector_likelihood import fold_statistics, given_tokens
 from mcsquared.kernels.cpu.vector_tokens import (
     draw_vector_topics,
+    fold_statistics,
+    given_tokens,
     score_vector_groups,
-    sweep_vector_groups,
 )
 from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import Gamma
@@ -202,12 +202,8 @@ class Likelihoods:
         counts = np.zeros((self.n_clusters, self.n_topics), np.int32)
         chunks, statistics = np.array([0, len(self.clusters)]), np.zeros((1, self.n_topics, 1))
         groups = Groups(self.start, chunks, 0, 0, FIRST_TOKEN)
-        before = (0, 1, groups, self.tokens, self.log_tau)
-        after = (self.clusters, topics, counts, statistics, KEY)
-        if math.isinf(lam):
-            draw_vector_topics(*before, *after)
-        else:
-            sweep_vector_groups(*before, lam, *after)
+        before = (0, 1, groups, self.tokens, self.log_tau, float(lam))
+        draw_vector_topics(*before, self.clusters, topics, counts, statistics, KEY)
         return topics, counts
 
     def on_device(self, memory, lam):

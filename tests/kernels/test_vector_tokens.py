@@ -12,15 +12,13 @@ from scipy.special import logsumexp
 from mcsquared.families import Bernoulli, Gaussian, MultivariateGaussian, Poisson
 from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS
-from mcsquared.kernels.cpu.vector_likelihood import (
-    given_tokens,
-    log_likelihood_rows,
-    natural_tokens,
-)
 from mcsquared.kernels.cpu.vector_tokens import (
     draw_vector_topics,
+    fold_statistics,
+    given_tokens,
+    natural_tokens,
     score_vector_groups,
-    sweep_vector_groups,
+    weighted_sum,
 )
 from mcsquared.kernels.rng import Step, uniform
 
@@ -145,6 +143,14 @@ def drawn_topics(case, start=None, lam=None):
 # Kernels --------------------------------------------------------------------------------------
 
 
+def log_likelihood_rows(first_token, last_token, tokens, out):
+    """Write T(x_i) · natural_m for a range of tokens."""
+    statistics = np.empty(len(tokens.natural))
+    for i in range(first_token, last_token):
+        fold_statistics(tokens.kind, tokens.values[i], statistics)
+        weighted_sum(statistics, tokens.natural, out[i - first_token])
+
+
 def scored(case, first=0, last=N_GROUPS):
     scores = np.zeros((last - first, len(case.log_tau)))
     score_vector_groups(first, last, GROUP_START, case.tokens, case.log_tau, scores)
@@ -156,12 +162,8 @@ def drawn(case, first=0, last=N_CHUNKS, start=None, lam=None, key=KEY, first_tok
     counts = np.zeros(case.log_tau.shape, np.int32)
     statistics = np.zeros((last - first, case.n_topics, case.statistics.shape[1]))
     groups = GROUPS._replace(first_token=first_token)
-    before = (first, last, groups, case.tokens, case.log_tau)
-    after = (case.clusters, topics, counts, statistics, key)
-    if start is None:
-        draw_vector_topics(*before, *after)
-    else:
-        sweep_vector_groups(*before, lam, *after)
+    before = (first, last, groups, case.tokens, case.log_tau, np.inf if start is None else lam)
+    draw_vector_topics(*before, case.clusters, topics, counts, statistics, key)
     return topics, counts, statistics
 
 
@@ -300,7 +302,7 @@ def test_scores_counts_and_statistics_are_added_to_what_is_there():
     expected[:, 1] = -np.inf
     np.testing.assert_allclose(scores, expected, rtol=1e-12)
     topics, counts, statistics = drawn(case)
-    before = (0, N_CHUNKS, GROUPS, case.tokens, case.log_tau)
+    before = (0, N_CHUNKS, GROUPS, case.tokens, case.log_tau, np.inf)
     more, sums = counts.copy(), statistics.copy()
     draw_vector_topics(*before, case.clusters, topics, more, sums, KEY)
     np.testing.assert_array_equal(more, 2 * counts)
@@ -426,7 +428,7 @@ def test_sweeps_visit_the_topics_of_a_group_as_often_as_their_probability_says()
     clusters = np.zeros(1, np.int32)
     counts, statistics = np.zeros((1, 2), np.int32), np.zeros((1, 2, 1))
     for sweep in range(n_sweeps):
-        sweep_vector_groups(
+        draw_vector_topics(
             *(0, 1, groups, tokens, np.log(tau[None]), lam),
             *(clusters, topics, counts, statistics, (1, 0, sweep)),
         )

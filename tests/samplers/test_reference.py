@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcsquared.corpus import Words
-from mcsquared.kernels.cpu.tokens import UNROLLED
+from mcsquared.kernels.cpu.collapsed import UNROLLED
 from mcsquared.model.priors import vector_observations
 from mcsquared.samplers.steps.collapsed import COLLAPSED_MOVES
 from mcsquared.samplers.types import Key, Sweep

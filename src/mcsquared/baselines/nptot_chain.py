@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from mcsquared.baselines.hdp import CHAIN, HDPDraw, initial_topics, occupied_slots, topics_of_state
 from mcsquared.families import Gaussian
+from mcsquared.kernels.cpu.collapsed import resample_word_topics
 from mcsquared.kernels.cpu.times import make_times, sum_times
-from mcsquared.kernels.cpu.tokens import resample_word_topics
 from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import Concentration, initial_value
 from mcsquared.model.priors import Priors
@@ -22,6 +22,7 @@ from mcsquared.prediction.parameters import (
 from mcsquared.samplers.init.assignments import state_from_assignments
 from mcsquared.samplers.steps.concentrations import resample_concentration, resample_root
 from mcsquared.samplers.steps.tables import draw_tables
+from mcsquared.samplers.steps.topics import topic_state
 from mcsquared.samplers.types import Key
 
 Floats = NDArray[np.float64]
@@ -147,23 +148,15 @@ class NPTOTChain:
         while token < observations.n_tokens:
             # Recomputed, because rounding errors of updated sums accumulate.
             self._sum_times()
-            counts, (n_topics, n_components, _) = state.counts, self.times.statistics.shape
+            n_topics, n_components, _ = self.times.statistics.shape
+            bound = -1 if self.max_topics is None else self.max_topics
             group, token = resample_word_topics(
                 group,
                 token,
-                observations.group_start,
+                topic_state(state, observations, state.cluster_of_group, state.v, bound),
                 observations.word,
-                state.cluster_of_group,
+                state.counts.words_in_topic,
                 float(self._priors.content.concentration),  # type: ignore[attr-defined]
-                state.v,
-                state.eta,
-                -1 if self.max_topics is None else self.max_topics,
-                state.topic_of_token,
-                counts.topics_in_cluster,
-                counts.words_in_topic,
-                counts.tokens_in_topic,
-                state.topic_weights,
-                state.log_unused,
                 key,
                 self.times,
             )

@@ -19,7 +19,12 @@ from scipy.special import digamma, gammaln, log_softmax
 
 from mcsquared.corpus import Corpus, Words
 from mcsquared.kernels.cpu.fold_in import fold_in
-from mcsquared.kernels.cpu.group_state import NEGLIGIBLE, ClusterTables, TokenTables
+from mcsquared.kernels.cpu.group_state import (
+    NEGLIGIBLE,
+    ClusterTables,
+    PredictedGroups,
+    TokenTables,
+)
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.left_to_right import left_to_right
 from mcsquared.prediction.likelihood import TokenBatch, log_mixture, token_batches
@@ -142,12 +147,11 @@ class _BatchSampler:
         topics = np.empty((len(self.log_prior), self.clusters.mass.shape[1]))
         joint_moves = self.sizes <= max(JOINT_MOVE_TOKENS, 2.0 * self._lam)
 
-        def run(groups: slice, *tables: Any) -> None:
-            start, joint = self.log_start[groups], joint_moves[groups]
-            outputs = log_cluster[groups], topics[groups]
-            fold_in(*tables, start, joint, seed, self._keys[groups], *samples, *outputs)
+        def run(part: slice, groups: PredictedGroups) -> None:
+            outputs = log_cluster[part], topics[part]
+            fold_in(groups, self._tokens, self.clusters, joint_moves[part], *samples, *outputs)
 
-        self._run_threads(run)
+        self._run_threads(run, self.log_start, seed)
         return log_cluster, topics
 
     def left_to_right(
@@ -156,23 +160,24 @@ class _BatchSampler:
         """Return an estimate of log p(w_j) of each group."""
         result = np.empty(len(self.log_prior))
 
-        def run(groups: slice, *tables: Any) -> None:
-            random = self._lam, seed, self._keys[groups], n_particles, n_moves
-            left_to_right(*tables, log_proposal[groups], *random, result[groups])
+        def run(part: slice, groups: PredictedGroups) -> None:
+            tables = (self._tokens, self.clusters, self._lam)
+            left_to_right(groups, *tables, n_particles, n_moves, result[part])
 
-        self._run_threads(run)
+        self._run_threads(run, log_proposal, seed)
         return result + self._log_scale
 
-    def _run_threads(self, run: Callable[..., None]) -> None:
-        """Run on ranges of groups with about equally many tokens, in parallel.
-
-        The function receives the groups and the first arguments of the kernels.
-        """
+    def _run_threads(
+        self, run: Callable[[slice, PredictedGroups], None], log_proposal: Floats, seed: int
+    ) -> None:
+        """Run on ranges of groups with about equally many tokens, in parallel."""
         start, n_groups = self._group_start, len(self.sizes)
 
         def run_range(first: int, last: int) -> None:
-            groups, tables = slice(first, last), (self._row_of_token, self._tokens, self.clusters)
-            run(groups, start[first : last + 1], *tables, self.log_prior[groups])
+            part = slice(first, last)
+            tokens = start[first : last + 1], self._row_of_token
+            priors = self.log_prior[part], log_proposal[part]
+            run(part, PredictedGroups(*tokens, *priors, self._keys[part], seed))
 
         n_threads = cpu_count()
         if n_threads == 1 or start[-1] < SINGLE_THREAD_TOKENS:

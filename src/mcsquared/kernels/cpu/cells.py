@@ -1,13 +1,13 @@
-"""Topics when all groups of a cluster share one mixture: drawn per (cluster, word) cell.
+"""Topics of (cluster, word) cells when all groups of a cluster share one mixture (λ = ∞).
 
-Tokens of the same cluster and word are exchangeable, so a cell's C_kw topics are independent draws
-from p(m) ∝ τ_km ψ_mw, and no topic is stored per token. Words are processed one after another, so
-that a word's row of topics stays in the first-level cache.
+Tokens of the same cluster and word are exchangeable, so the C_kw topics of a cell are independent
+draws from p(m) ∝ τ_km ψ_mw, and no topic is stored per token. Cells are visited word by word, so
+that the word's row of topics stays in the first-level cache.
 
-Topics divide the unit interval, and each token draws a number in it. Only the number of tokens per
-topic is needed: every number is compared with the upper edges of all topics, sixteen per
-instruction, and the edges reached are counted in registers, without lookups or dependencies between
-counts. With very many topics, a search in cumulative sums is faster for cells with enough tokens.
+Only the number of tokens of each topic matters. Every random number is compared with the upper
+edges of all topics' intervals, sixteen in one instruction, and registers count how often each edge
+was reached: no table lookups, no dependent counts. With very many topics, cells with enough tokens
+use a search in block sums instead.
 """
 
 import numpy as np
@@ -44,13 +44,13 @@ from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, uniform_of
 
 F = np.float32
 TOPICS = int(Step.TOPICS)
-MANY_TOPICS, FEW = 240, 8  # above so many topics, from so many tokens on: a search is quicker
-AT_ONCE = 7  # blocks whose counts stay in registers, also where these hold eight floats
+MANY_TOPICS, FEW = 240, 8  # a search is faster above this many topics, from this many tokens
+AT_ONCE = 7  # blocks whose counts stay in registers, even if registers have eight floats
 NUMBERS = 32 * BLOCK
 
 
 def blocks_at_once(n_topics: int) -> tuple[int, ...]:
-    """Return a tuple as long as the blocks of topics to count at once: as few passes as can be."""
+    """Return a tuple whose length is the number of blocks of topics to count in one pass."""
     n_blocks = n_topics // N_LANES
     n_passes = -(-n_blocks // AT_ONCE)
     return (0,) * -(-n_blocks // n_passes)
@@ -58,12 +58,11 @@ def blocks_at_once(n_topics: int) -> tuple[int, ...]:
 
 @njit(cache=True, inline="always")
 def upper_edges(left, left_at, right, right_at, n, end, edges):
-    """Write where the shares left × right of n topics end, lane after lane; return the total.
+    """Write the upper edges of the intervals left × right of n topics; return their sum.
 
-    Edges of lane i are at i, i + 16, ...: those of its topics, from the first block to the last.
-    No edge is below the one before it, and a topic without a share at the end of its lane has the
-    edge of the one before: sums are monotone however they are rounded. ``end`` is zeros but for its
-    last lane, infinity, so that no number lies beyond all edges.
+    Intervals are ordered by lane; edges of lane i are at i, i + 16, .... Rounding never makes an
+    edge smaller than the one before. ``end`` is 0 except for infinity in its last lane, so that no
+    number lies beyond all edges.
     """
     total = sum_lanes(left, left_at, right, right_at, n, edges)
     by_lane = rising_sums(total)
@@ -77,16 +76,16 @@ def upper_edges(left, left_at, right, right_at, n, end, edges):
 
 @njit(cache=True, inline="always")
 def count_topics(numbers, first, last, total, n, edges, at_once, reached):
-    """Write how many of ``numbers[first:last]``, times ``total``, reach each of the n edges.
+    """Count how many of ``numbers[first:last] * total`` reach each of the n edges.
 
-    The count of the edge m is at 16 + m, that of the edge before it at m.
+    The count of edge m is written to 16 + m, that of the edge before it to m.
     """
     for begin in range(0, n, len(at_once) * N_LANES):
         row, counts = rows_of(edges, begin, at_once), fill_rows(F(0.0), at_once)
         for i in range(first, last):
             counts = count_reached(counts, row, element(numbers, i) * total)
         store_rows(reached, N_LANES + begin, counts)
-    # What is before the first block of a lane is the last block of the lane below.
+    # The edge before the first block of a lane is in the last block of the lane below.
     store(reached, 0, moved_up(load(reached, n), F(last - first)))
 
 
@@ -110,13 +109,13 @@ def draw_cells(
     Parameters
     ----------
     n : int
-        Topic slots.
+        Number of topic slots.
     at_once : tuple
-        From `blocks_at_once`: its length is known when this is compiled.
+        From `blocks_at_once`; its length is a compile-time constant.
     entries : Entries
         Groups of each word with their counts.
     word_start : int64 (n_words + 1,)
-        Tokens of the words before it.
+        First token of each word, in the order of words.
     shares : float32 (cluster slots × topic slots,)
         τ_km divided by the sum of the topic's variates.
     weights : float32 (n_words × topic slots,)
@@ -129,7 +128,7 @@ def draw_cells(
     entry_start, group_of_entry, count_of_entry = entries
     n_clusters = topics_in_cluster.size // n
     tokens_of_cell = np.zeros(n_clusters, np.int32)
-    # The last pass may read blocks beyond the last one.
+    # The last pass may read blocks after the last.
     size = n + (1 + len(at_once)) * N_LANES
     edges, reached = np.zeros(size, np.float32), np.zeros(size, np.float32)
     end = np.zeros(N_LANES, np.float32)
@@ -192,7 +191,7 @@ def draw_topics_by_word(
     step,
     topic_of_token,
 ):
-    """Draw the topic of every token by its word alone, p(m) ∝ weights[w, m]: where a chain begins.
+    """Draw the first topic of every token given its word alone: p(m) ∝ weights[w, m].
 
     ``weights`` is float32 (n_words × n,), ``topic_of_token`` int32 (n_tokens,).
     """
@@ -219,10 +218,10 @@ def draw_first_topics(
     first_token,
     topic_of_token,
 ):
-    """Draw l_ji ∝ τ_km ψ_mw for every token of some groups, z_j = k.
+    """Draw l_ji ∝ τ_km ψ_mw with k = z_j for every token of some groups.
 
-    ``shares`` and ``variates`` are as in `draw_cells`. The number of a token is that of
-    ``first_token`` plus its index, in any shard.
+    ``shares`` and ``variates`` have the values of ``shares`` and ``weights`` in `draw_cells`.
+    ``first_token`` tokens of the corpus precede the first of these arrays.
     """
     n_topics = shares.shape[1]
     sums = np.empty(n_topics, np.float32)

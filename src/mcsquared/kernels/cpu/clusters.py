@@ -1,12 +1,12 @@
-"""Clusters of groups, the collapsed sampler's z step: one group after another.
+"""Clusters of groups in the collapsed sampler, one group after another.
 
     log p(z_j = k | ·)  =  log n_k [old] or log α [new]
         + Σ_contexts log p(x_j | contexts of k)
         + ln Γ(v + c_k) − ln Γ(v + c_k + N_j)
         + Σ_m [ ln Γ(v ε_m + c_km + t_jm) − ln Γ(v ε_m + c_km) ]
 
-with group j taken out; t_jm are its tokens per topic. The paper's appendix sums ε over the active
-topics only in the first Γ ratio; the whole prior weighs v.
+where group j is removed from all counts and t_jm are its tokens per topic. In the first ratio of Γ
+the paper's appendix sums ε over the active topics only; here the whole prior has the weight v.
 """
 
 import math
@@ -15,40 +15,44 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from mcsquared.kernels.cpu.collapsed import free_slot
 from mcsquared.kernels.cpu.contexts import log_contexts, move_contexts, prepare_cluster
 from mcsquared.kernels.cpu.predictive import JOIN, LEAVE
 from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
-from mcsquared.kernels.cpu.tokens import free_slot
 from mcsquared.kernels.rng import Step, uniform_of
-
-__all__ = ["ClusterCounts", "resample_clusters"]
 
 CLUSTERS = int(Step.CLUSTERS)
 FEW = 8  # tokens whose factors are cheaper to multiply than two logarithms of Γ
 
 
 class ClusterCounts(NamedTuple):
-    """Counts of each cluster slot, except those of contexts."""
+    """Groups, tokens and topics of each cluster slot."""
 
     groups: np.ndarray  # int32 (cluster slots,): n_k
     tokens: np.ndarray  # int64 (cluster slots,): c_k
     topics: np.ndarray  # int32 (cluster slots, topic slots): c_km
-    table: np.ndarray  # float64, as topics: ln Γ(v ε_m + c_km), NaN until computed
+    log_gammas: np.ndarray  # float64, as topics: ln Γ(v ε_m + c_km), NaN if not yet computed
+
+
+class ClusterPriors(NamedTuple):
+    """Parameters of the prior of clusters and of their topics."""
+
+    alpha: float
+    v: float
+    max_clusters: int  # bound on occupied clusters; negative for none
+    topic_weights: np.ndarray  # float64 (topic slots,): ε_m
 
 
 class GroupTopics(NamedTuple):
-    """Topics of the group being resampled.
-
-    Its tokens per topic, and a list of the topics that it has; `count_group_topics` fills both.
-    """
+    """Tokens per topic of the group being resampled, and a list of its topics."""
 
     tokens: np.ndarray  # int64 (topic slots,): t_jm
     topics: np.ndarray  # int64 (topic slots,)
 
 
 @njit(cache=True, error_model="numpy")
-def count_group_topics(first, last, topic_of_token, group):
-    """Count the topics of tokens ``first:last`` and return the number of distinct topics."""
+def count_topics(first, last, topic_of_token, group):
+    """Count the topics of tokens ``first:last``; return the number of different topics."""
     n_topics = np.int64(0)
     for i in range(first, last):
         m = topic_of_token[i]
@@ -67,25 +71,25 @@ def move(j, k, sign, n_tokens, n_topics, group, counts, dense, bags, contexts):
     for d in range(n_topics):
         m = group.topics[d]
         counts.topics[k, m] += sign * group.tokens[m]
-        counts.table[k, m] = math.nan
+        counts.log_gammas[k, m] = math.nan
     move_contexts(j, k, sign, dense, bags, contexts)
     if counts.groups[k] == 0:
-        contexts.statistics[k] = 0.0  # an empty slot keeps no rounding errors
+        contexts.statistics[k] = 0.0  # exactly, without the rounding errors of removals
     prepare_cluster(k, dense, contexts)
 
 
 @njit(cache=True, error_model="numpy")
 def list_choices(groups, max_clusters, choices):
-    """Fill ``choices`` with the occupied slots, then a free one; return both numbers."""
-    n_open = 0
+    """Fill ``choices`` with the occupied slots, then an empty one; return both numbers."""
+    n_occupied = 0
     for k in range(groups.size):
         if groups[k] > 0:
-            choices[n_open] = k
-            n_open += 1
-    if n_open == 0 or max_clusters < 0 or n_open < max_clusters:
-        choices[n_open] = free_slot(groups)
-        return n_open, n_open + 1
-    return n_open, n_open
+            choices[n_occupied] = k
+            n_occupied += 1
+    if n_occupied == 0 or max_clusters < 0 or n_occupied < max_clusters:
+        choices[n_occupied] = free_slot(groups)
+        return n_occupied, n_occupied + 1
+    return n_occupied, n_occupied
 
 
 @njit(cache=True, error_model="numpy")
@@ -104,9 +108,9 @@ def log_topics(k, n_topics, group, prior, counts):
         if a > 1e8:  # a product may overflow, and a difference of log-gammas loses its digits
             value += log_rising(a, n)
         elif n > FEW:
-            if math.isnan(counts.table[k, m]):
-                counts.table[k, m] = log_gamma(a)
-            value += log_gamma(a + n) - counts.table[k, m]
+            if math.isnan(counts.log_gammas[k, m]):
+                counts.log_gammas[k, m] = log_gamma(a)
+            value += log_gamma(a + n) - counts.log_gammas[k, m]
         else:
             factor = a
             for i in range(1, n):
@@ -121,12 +125,9 @@ def resample_clusters(
     last,
     group_start,
     topic_of_token,
-    alpha,
-    v,
-    max_clusters,
-    topic_weights,
     cluster_of_group,
     counts,
+    priors,
     dense,
     bags,
     contexts,
@@ -139,39 +140,36 @@ def resample_clusters(
     ----------
     group_start : int64 (n_groups + 1,)
     topic_of_token : int32 (n_tokens,)
-    alpha, v : float
-    max_clusters : int
-        Bound on occupied clusters; negative for no bound.
-    topic_weights : float64 (topic slots,)
     cluster_of_group : int32 (n_groups,)
     counts : ClusterCounts
-    dense, bags, contexts
-        See `mcsquared.kernels.cpu.contexts`.
+    priors : ClusterPriors
+    dense, bags, contexts : Dense, Bags, ContextCounts
     extra : float64 (cluster slots,) or (0,)
-        Log-densities of contexts whose family has no kernel, for a call with one group.
+        Log-densities of the contexts of Python families, for a call with one group.
+    key : Key
 
     Returns
     -------
     int
         The group at which cluster slots ran out, or ``last``.
     """
-    n_slots = topic_weights.size
+    alpha, v, max_clusters, topic_weights = priors
     prior = v * topic_weights
-    group = GroupTopics(np.zeros(n_slots, np.int64), np.zeros(n_slots, np.int64))
+    group = GroupTopics(np.zeros(prior.size, np.int64), np.zeros(prior.size, np.int64))
     log_weights = np.empty(counts.groups.size)
     choices = np.empty(counts.groups.size, np.int64)
     for j in range(first, last):
         if free_slot(counts.groups) < 0:
             return j
         n_tokens = group_start[j + 1] - group_start[j]
-        n_topics = count_group_topics(group_start[j], group_start[j + 1], topic_of_token, group)
+        n_topics = count_topics(group_start[j], group_start[j + 1], topic_of_token, group)
         old = np.int64(cluster_of_group[j])
         move(j, old, LEAVE, n_tokens, n_topics, group, counts, dense, bags, contexts)
 
-        n_open, n_choices = list_choices(counts.groups, max_clusters, choices)
+        n_occupied, n_choices = list_choices(counts.groups, max_clusters, choices)
         for q in range(n_choices):
             k = choices[q]
-            weight = math.log(float(counts.groups[k])) if q < n_open else math.log(alpha)
+            weight = math.log(float(counts.groups[k])) if q < n_occupied else math.log(alpha)
             weight += log_contexts(j, k, dense, bags, contexts)
             if n_tokens > 0:
                 weight -= log_rising(v + counts.tokens[k], n_tokens)

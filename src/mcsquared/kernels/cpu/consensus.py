@@ -1,16 +1,16 @@
-"""Search for the partition nearest to many draws; memory is linear in groups × draws.
+"""Search for the partition nearest to many draws, in memory linear in groups × draws.
 
-Both losses have the same form. With n_a the size of a sought cluster, n_ab the groups it shares
-with cluster b of draw t, and T draws, the expected loss of a partition is, up to a constant,
+Both losses have one form. With n_a the size of a cluster of the partition, n_ab the groups it
+shares with cluster b of draw t, and T draws, the expected loss of a partition is, up to a constant,
 
     Σ_a φ(n_a)  −  (2/T) Σ_t Σ_ab φ(n_ab)
 
 with φ(n) = n log n for the variation of information and φ(n) = n² for Binder's loss.
 
-A *unit* is a set of groups that are together in every draw. No best partition splits one: the loss
-is concave in the number of its groups that are in one of two clusters. Every cluster of every draw
-is a *row*, with a list of the sought clusters that share groups with it. The capacity of a list is
-the number of units of its row, so that no array has size units × units.
+A *unit* is a set of groups that are together in every draw. No optimal partition splits one: the
+loss is concave in the number of its groups in one of two clusters. Every cluster of every draw is a
+*row*, with a list of the clusters of the partition that it shares groups with. Lists have the
+capacity of the row's units, so that no array has units × units elements.
 """
 
 from typing import NamedTuple
@@ -18,46 +18,25 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-__all__ = ["Tables", "allocate", "assign", "clear", "loss", "merge", "remove", "sweep"]
-
 
 class Tables(NamedTuple):
-    """Data structures of the search.
+    """Draws and the current partition, updated in place."""
 
-    Parameters
-    ----------
-    row_of_unit : int32 (n_units, n_draws)
-        The row each unit is in, in each draw.
-    weight : int64 (n_units,)
-        Number of groups of each unit.
-    row_start : int64 (n_rows + 1,)
-        The list of row r is ``row_start[r]:row_start[r] + row_length[r]``.
-    row_length : int32 (n_rows,)
-    row_cluster, row_count : int32 (n_units * n_draws,)
-        The sought clusters in each list, and the number of groups they share with the row.
-    size : int64 (n_units,)
-        Groups in each sought cluster.
-    phi : float64 (n_groups + 1,)
-        φ(n) of the loss.
-    gain, seen : float64, int32 (n_units,)
-        Work space; ``gain`` is zero between calls.
-    """
-
-    row_of_unit: np.ndarray
-    weight: np.ndarray
-    row_start: np.ndarray
-    row_length: np.ndarray
-    row_cluster: np.ndarray
-    row_count: np.ndarray
-    size: np.ndarray
-    phi: np.ndarray
-    gain: np.ndarray
-    seen: np.ndarray
+    row_of_unit: np.ndarray  # int32 (n_units, n_draws): row of each unit in each draw
+    weight: np.ndarray  # int64 (n_units,): groups of each unit
+    row_start: np.ndarray  # int64 (n_rows + 1,): first entry of the list of each row
+    row_length: np.ndarray  # int32 (n_rows,): entries in use
+    row_cluster: np.ndarray  # int32 (n_units × n_draws,): clusters in each list
+    row_count: np.ndarray  # int32 (n_units × n_draws,): groups that they share with the row
+    size: np.ndarray  # int64 (n_units,): groups in each cluster
+    phi: np.ndarray  # float64 (n_groups + 1,): φ of each count
+    gain: np.ndarray  # float64 (n_units,): scratch, 0 between calls
+    seen: np.ndarray  # int32 (n_units,): scratch
 
 
 @njit(cache=True, nogil=True)
 def _add_unit(unit, cluster, tables):
-    """Add a unit to a cluster: one entry in the list of each of its rows increases."""
+    """Add a unit to a cluster and to the list of each of its rows."""
     weight = tables.weight[unit]
     tables.size[cluster] += weight
     for row in tables.row_of_unit[unit]:
@@ -74,7 +53,7 @@ def _add_unit(unit, cluster, tables):
 
 @njit(cache=True, nogil=True)
 def _remove_unit(unit, cluster, tables):
-    """Remove a unit from a cluster; entries that become 0 are deleted from their lists."""
+    """Remove a unit from a cluster; empty entries are removed from their lists."""
     weight = tables.weight[unit]
     tables.size[cluster] -= weight
     for row in tables.row_of_unit[unit]:
@@ -91,10 +70,10 @@ def _remove_unit(unit, cluster, tables):
 
 @njit(cache=True, nogil=True)
 def _best(unit, current, tables):
-    """Return the cheapest cluster for an unassigned unit, its cost, and that of ``current``.
+    """Return the cheapest cluster for an unassigned unit, its cost, and the cost of ``current``.
 
-    Costs are relative to a separate cluster for the unit. A cluster that shares no row with the
-    unit is never cheaper, so only those in the rows of the unit are examined; -1 if there are none.
+    Costs are relative to a new cluster. A cluster that shares no row with the unit is never cheaper
+    than that, so only those in the unit's rows are candidates; -1 if there are none.
     """
     phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
     weight = tables.weight[unit]
@@ -104,7 +83,7 @@ def _best(unit, current, tables):
         start = tables.row_start[row]
         for index in range(start, start + tables.row_length[row]):
             cluster = tables.row_cluster[index]
-            if gain[cluster] == 0.0:  # not seen: every term is positive
+            if gain[cluster] == 0.0:  # additions are always positive
                 seen[n_seen] = cluster
                 n_seen += 1
             count = tables.row_count[index]
@@ -116,24 +95,15 @@ def _best(unit, current, tables):
         gain[cluster] = 0.0
         if cluster == current:
             now = cost
-        # Ties go to the lower number, so that the result does not depend on the order of a list.
+        # Ties go to the lower number, so that the order of a list does not matter.
         if cost < lowest or (cost == lowest and cluster < best):
             best, lowest = cluster, cost
     return best, lowest, now
 
 
 @njit(cache=True, nogil=True)
-def _n_clusters(tables):
-    """Return the number of non-empty clusters."""
-    n_clusters = 0
-    for size in tables.size:
-        n_clusters += size > 0
-    return n_clusters
-
-
-@njit(cache=True, nogil=True)
 def _free(tables, start):
-    """Return the first empty cluster at or after ``start``."""
+    """Return the first empty cluster from ``start`` on."""
     while tables.size[start] > 0:
         start += 1
     return start
@@ -148,7 +118,7 @@ def clear(tables):
 
 @njit(cache=True, nogil=True)
 def assign(labels, tables):
-    """Fill the tables with a partition: the cluster of each unit, int32 below n_units."""
+    """Set the partition: ``labels`` int32 (n_units,), the cluster of each unit."""
     clear(tables)
     for unit in range(labels.size):
         _add_unit(unit, labels[unit], tables)
@@ -156,29 +126,29 @@ def assign(labels, tables):
 
 @njit(cache=True, nogil=True)
 def remove(units, labels, tables):
-    """Remove these units from their clusters; `allocate` assigns them again."""
+    """Remove units from their clusters; `allocate` adds them again."""
     for unit in units:
         _remove_unit(unit, labels[unit], tables)
 
 
 @njit(cache=True, nogil=True)
-def allocate(order, labels, tables, most):
-    """Assign unassigned units, each to the cluster with the lowest cost at that moment.
+def allocate(order, labels, tables, max_clusters):
+    """Add unassigned units to their cheapest clusters, one after another.
 
     Parameters
     ----------
-    order : int64
-        The units in the order they come.
+    order : int64 (n,)
+        Units in the order of visits.
     labels : int32 (n_units,)
-        Output: the cluster of each of them.
-    most : int
-        As many clusters as there may be; what would open one more joins another, or cluster 0.
+        Output: the clusters of these units.
+    max_clusters : int
+        At this number a unit n_merges an existing cluster, or cluster 0, instead of a new one.
     """
-    n_clusters = _n_clusters(tables)
+    n_clusters = np.count_nonzero(tables.size)
     free = 0
     for unit in order:
         best, lowest, _ = _best(unit, -1, tables)
-        if lowest >= 0.0 and n_clusters < most:
+        if lowest >= 0.0 and n_clusters < max_clusters:
             best = free = _free(tables, free)
             n_clusters += 1
         labels[unit] = max(best, 0)
@@ -186,19 +156,12 @@ def allocate(order, labels, tables, most):
 
 
 @njit(cache=True, nogil=True)
-def sweep(order, labels, tables, most):
-    """Move each unit to the cluster with the lowest cost, possibly a new one; count the moves.
+def sweep(order, labels, tables, max_clusters):
+    """Move each unit once to its cheapest cluster, perhaps a new one; return the number of moves.
 
-    Parameters
-    ----------
-    order : int64 (n_units,)
-        The units in the order they are visited.
-    labels : int32 (n_units,)
-        The cluster of each unit, changed in step with the tables.
-    most : int
-        As many clusters as there may be.
+    ``labels`` int32 (n_units,) are updated; otherwise as `allocate`.
     """
-    n_clusters = _n_clusters(tables)
+    n_clusters = np.count_nonzero(tables.size)
     free = 0
     moves = 0
     for unit in order:
@@ -208,9 +171,9 @@ def sweep(order, labels, tables, most):
             n_clusters -= 1
             free = min(free, old)
         best, lowest, now = _best(unit, old, tables)
-        if lowest >= 0.0 and n_clusters < most:
+        if lowest >= 0.0 and n_clusters < max_clusters:
             best, lowest = -1, 0.0
-        # Only a clear gain moves a unit: rounding must not make two partitions alternate.
+        # Only a clear gain moves a unit, so that rounding errors cannot cause cycles.
         if lowest < now - 1e-9 * (1.0 + abs(now)):
             moves += 1
             if best < 0:
@@ -224,23 +187,8 @@ def sweep(order, labels, tables, most):
 
 
 @njit(cache=True, nogil=True)
-def _units_by_cluster(labels):
-    """Return the units sorted by cluster, and the start of each cluster."""
-    start = np.zeros(labels.size + 1, np.int64)
-    for label in labels:
-        start[label + 1] += 1
-    start = np.cumsum(start)
-    index = start.copy()
-    units = np.empty(labels.size, np.int64)
-    for unit in range(labels.size):
-        units[index[labels[unit]]] = unit
-        index[labels[unit]] += 1
-    return units, start
-
-
-@njit(cache=True, nogil=True)
 def _partner(cluster, units, visited, tables):
-    """Return the cluster whose merger with this one lowers the loss most, or -1 for none."""
+    """Return the best cluster to merge with ``cluster``, or -1 if no merge reduces the loss."""
     phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
     n_draws = tables.row_of_unit.shape[1]
     n_seen = 0
@@ -274,38 +222,35 @@ def _partner(cluster, units, visited, tables):
 
 @njit(cache=True, nogil=True)
 def merge(labels, tables):
-    """Merge each cluster with another one if that lowers the loss; count the mergers.
+    """Merge each cluster with another if that reduces the loss; return the number of merges.
 
-    Moves of single units cannot merge two large clusters: intermediate partitions cost more.
-
-    Parameters
-    ----------
-    labels : int32 (n_units,)
-        The cluster of each unit, changed in step with the tables.
+    Single moves cannot merge two large clusters, because the loss rises first. ``labels`` int32
+    (n_units,) are updated.
     """
-    units, start = _units_by_cluster(labels)
+    by_cluster = np.argsort(labels, kind="mergesort")
+    start = np.searchsorted(labels[by_cluster], np.arange(labels.size + 1))
     visited = np.full(tables.row_length.size, -1, np.int64)
     grown = np.zeros(labels.size, np.bool_)
-    joins = 0
+    n_merges = 0
     for cluster in range(labels.size):
-        # A cluster that has grown in this pass has more units than are listed: next pass.
+        # A cluster that has grown in this pass has more units than are listed.
         if tables.size[cluster] == 0 or grown[cluster]:
             continue
-        cluster_units = units[start[cluster] : start[cluster + 1]]
-        best = _partner(cluster, cluster_units, visited, tables)
+        units = by_cluster[start[cluster] : start[cluster + 1]]
+        best = _partner(cluster, units, visited, tables)
         if best >= 0:
-            joins += 1
+            n_merges += 1
             grown[best] = True
-            for unit in cluster_units:
+            for unit in units:
                 _remove_unit(unit, cluster, tables)
                 _add_unit(unit, best, tables)
                 labels[unit] = best
-    return joins
+    return n_merges
 
 
 @njit(cache=True, nogil=True)
 def loss(tables):
-    """Return Σ_a φ(n_a) − (2/T) Σ_t Σ_ab φ(n_ab) of the partition in the tables."""
+    """Return Σ_a φ(n_a) − (2/T) Σ_t Σ_ab φ(n_ab) of the current partition."""
     shared = 0.0
     for row in range(tables.row_length.size):
         start = tables.row_start[row]

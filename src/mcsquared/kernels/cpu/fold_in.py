@@ -5,8 +5,7 @@ Given π, τ, ψ and λ, groups are independent. In a group
     p(l_ji = m | z_j = k, ·)  ∝  (n_jm + λ τ_km) ψ_m(w_ji),             n_jm without token i
     p(z_j = k | ·)            ∝  π_k F(x_j | k) Π_m Γ(λτ_km + n_jm) / Γ(λτ_km)
 
-Random numbers depend on the key of a group and not on its number, so the result of a group does not
-depend on the other groups.
+Random numbers depend on the key of a group, so its result does not depend on other groups.
 """
 
 import math
@@ -32,7 +31,7 @@ START, TOPICS, CLUSTER, PROPOSAL, FILLING, ACCEPTANCE = range(6)
 
 @njit(cache=True, error_model="numpy")
 def add_probabilities(log_cluster, log_total):
-    """Add probabilities in proportion to exp(log_cluster) to a sum of them, itself in logs."""
+    """Add normalised exp(log_cluster) to exp(log_total), all in logs."""
     norm = log_sum(log_cluster, log_cluster.size)
     for k in range(log_cluster.size):
         value = log_cluster[k] - norm
@@ -48,10 +47,10 @@ def fill_numbers(numbers, n, key, step):
 
 @njit(cache=True, error_model="numpy")
 def fill_sequentially(state, k, clusters, tokens, rows, draw, numbers, key):
-    """Add the tokens one after another; return Σ_i log Σ_m (n_m + λτ_m) ψ_m(w_i), n_m before i.
+    """Add the tokens one after another; return Σ_i log Σ_m (n_m + λτ_m) ψ_m(w_i).
 
-    With ``draw`` each draws its topic, p(l_i = m | topics of the tokens before, w_i); otherwise it
-    keeps its topic.
+    n_m counts the tokens before i. If ``draw``, topics are drawn from p(l_i = m | tokens before i,
+    w_i); otherwise tokens keep their topics.
     """
     if draw:
         fill_numbers(numbers, rows.size, key, FILLING)
@@ -78,9 +77,9 @@ def fill_sequentially(state, k, clusters, tokens, rows, draw, numbers, key):
 
 @njit(cache=True, error_model="numpy")
 def resample_topics(state, k, clusters, tokens, rows, numbers, key, shares):
-    """Draw every token's topic in turn; add its probabilities to ``shares``, unless that is empty.
+    """Draw every token's topic in turn; add p(l_i = m | ·) to ``shares`` unless it is empty.
 
-    p(l_i = m | ·) has the same mean as the topic that is drawn from it, with less noise.
+    The probabilities have the same mean as the topics drawn from them, and less variance.
     """
     fill_numbers(numbers, rows.size, key, TOPICS)
     topic, counts, weights, logs, sums = state
@@ -106,18 +105,18 @@ def resample_topics(state, k, clusters, tokens, rows, numbers, key, shares):
 
 
 @njit(cache=True, error_model="numpy")
-def move_together(
-    state, spare, k, clusters, tokens, rows, log_prior, log_start, scratch, numbers, key
+def move_jointly(
+    state, spare, k, clusters, tokens, rows, log_prior, log_proposal, scratch, numbers, key
 ):
-    """Propose a cluster and all topics at once; return the cluster after acceptance or rejection.
+    """Propose a cluster and all topics jointly; return the cluster after acceptance or rejection.
 
-    A cluster from ``log_start`` is proposed, and topics are drawn sequentially. Target over
-    proposal is p(z) / start(z) times the product of the sums that the topics were drawn from.
+    The cluster is drawn from ``log_proposal``, topics are drawn sequentially. Target over proposal
+    is p(z) / proposal(z) times the product of the normalising sums of the topics.
     """
-    other = draw_cluster(log_start, scratch, uniform_of(key, PROPOSAL, 0, 0))
-    proposed = log_prior[other] - log_start[other]
+    other = draw_cluster(log_proposal, scratch, uniform_of(key, PROPOSAL, 0, 0))
+    proposed = log_prior[other] - log_proposal[other]
     proposed += fill_sequentially(spare, other, clusters, tokens, rows, True, numbers, key)
-    current = log_prior[k] - log_start[k]
+    current = log_prior[k] - log_proposal[k]
     current += fill_sequentially(state, k, clusters, tokens, rows, False, numbers, key)
     if math.log(uniform_of(key, ACCEPTANCE, 0, 0)) >= proposed - current:
         return k
@@ -128,41 +127,19 @@ def move_together(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fold_in(
-    group_start,
-    row_of_token,
-    tokens,
-    clusters,
-    log_prior,
-    log_start,
-    together,
-    seed,
-    key_of_group,
-    n_burn_in,
-    n_kept,
-    log_cluster,
-    topics,
-):
+def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluster, topics):
     """Sample the clusters and topics of groups and average both.
 
     Parameters
     ----------
-    group_start : int64 (n_groups + 1,)
-        Tokens of group ``j`` are ``group_start[j]:group_start[j + 1]``.
-    row_of_token : int32 (n_tokens,)
-        Of the tables ``tokens``.
+    groups : PredictedGroups
+        ``log_proposal`` is the distribution of the first cluster and of joint proposals.
     tokens : TokenTables
     clusters : ClusterTables
-    log_prior : float64 (n_groups, n_clusters)
-        log π_k + log F(x_j | k), up to a constant of the group.
-    log_start : float64 (n_groups, n_clusters)
-        Normalised: the distribution of the first cluster and of joint proposals.
-    together : bool (n_groups,)
-        Whether a group also makes joint proposals of its cluster and all topics. They are needed
-        where λ is large against the number of tokens: topics follow the cluster and the cluster
+    joint_moves : bool (n_groups,)
+        Whether to propose the cluster and all topics of a group jointly as well. Needed if λ is
+        large compared with the number of tokens: topics then follow the cluster and the cluster
         follows the topics, so that separate moves hardly mix.
-    seed : int
-    key_of_group : uint32 (n_groups,)
     n_burn_in, n_kept : int
         Iterations, each over all tokens of a group.
     log_cluster : float64 (n_groups, n_clusters)
@@ -170,10 +147,9 @@ def fold_in(
     topics : float64 (n_groups, n_slots)
         Output: the mean number of tokens of each topic.
     """
+    group_start, row_of_token, log_prior, log_proposal, key_of_group, seed = groups
     n_clusters, n_slots = clusters.mass.shape
-    longest = 0
-    for j in range(group_start.size - 1):
-        longest = max(longest, group_start[j + 1] - group_start[j])
+    longest = np.diff(group_start).max() if group_start.size > 1 else 0
     state, spare = empty_state(longest, n_slots), empty_state(longest, n_slots)
     numbers = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
     used, nothing = np.empty(n_slots, np.int64), np.empty(0)
@@ -186,13 +162,13 @@ def fold_in(
         if rows.size == 0:
             add_probabilities(log_prior[j], log_cluster[j])
             continue
-        k = draw_cluster(log_start[j], scratch, uniform(seed, key, 0, START, 0, 0))
+        k = draw_cluster(log_proposal[j], scratch, uniform(seed, key, 0, START, 0, 0))
         fill_sequentially(state, k, clusters, tokens, rows, True, numbers, (seed, key, 0))
         for sweep in range(1, n_burn_in + n_kept + 1):
             sweep_key, is_kept = (seed, key, sweep), sweep > n_burn_in
-            if together[j]:
-                priors = log_prior[j], log_start[j]
-                k = move_together(
+            if joint_moves[j]:
+                priors = log_prior[j], log_proposal[j]
+                k = move_jointly(
                     state, spare, k, clusters, tokens, rows, *priors, scratch, numbers, sweep_key
                 )
             shares = topics[j] if is_kept else nothing

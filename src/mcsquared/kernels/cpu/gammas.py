@@ -26,10 +26,10 @@ from mcsquared.kernels.rng import (
 
 F = np.float32
 CELLS = BLOCK // 2  # cells that take their first two numbers from one block
-ROUNDING = F(1e-6)  # more than a test in floats is off
-NOTHING = F(1e-20)  # less than this is 0: floats so small would multiply to ones that are slow
-ROWS = 8  # of the table at a time: their scratch arrays stay in the first-level cache
-SMALLEST_SHAPE = 1e-290  # a smaller one would draw −∞ for a whole row of shares
+ROUNDING = F(1e-6)  # above the rounding error of a test in floats
+NOTHING = F(1e-20)  # smaller variates become 0: their products would be denormal, and slow
+ROWS = 8  # rows of the table at a time: their scratch arrays stay in the first-level cache
+SMALLEST_SHAPE = 1e-290  # a smaller one could draw −∞ for a whole row of shares
 
 
 @njit(cache=True, inline="always", fastmath={"contract"})
@@ -124,9 +124,8 @@ def try_list_large(numbers, n, shapes, in_logs, values, accepted):
 def finish(out, first, number, cells, shapes, n, small, step, key, in_logs, scratch):
     """Try the listed cells, each with its own shape, until all are accepted.
 
-    They lie at ``first`` plus cell, and their numbers are those of ``number`` plus cell.
-    ``small`` says that all shapes are the first of them and below 1, and that ``scratch`` has the
-    numbers of attempt 0.
+    A cell is at ``out[first + cell]`` and has the random numbers of ``number + cell``. If ``small``
+    is true, all shapes are equal and below 1, and ``scratch`` has the numbers of attempt 0.
     """
     numbers, values, accepted = scratch
     attempt = 0

@@ -17,7 +17,7 @@ from mcsquared.kernels.cpu.thresholds import pick_product, sum_products
 
 NEGLIGIBLE = 1e-150  # smaller numbers are 0 in tables: their products would be denormal, and slow
 SMALLEST = 1e-125  # sums below this are not precise, and computed in logarithms
-MANY = 9  # tokens of a topic from which on log-gammas cost less than products
+MANY = 9  # from this many tokens of a topic, log-gammas cost less than products
 
 
 class TokenTables(NamedTuple):
@@ -30,8 +30,7 @@ class TokenTables(NamedTuple):
 class ClusterTables(NamedTuple):
     """Topic weights of each cluster, float64 (n_clusters, n_slots).
 
-    The logarithm is stored as well: where a topic is rare, weights far below the smallest float are
-    the rule.
+    Weights of rare topics are often far below the smallest float, hence the logarithms.
     """
 
     mass: np.ndarray  # λτ
@@ -39,11 +38,22 @@ class ClusterTables(NamedTuple):
     log_gamma_after: np.ndarray  # ln Γ(1 + λτ)
 
 
-class GroupState(NamedTuple):
-    """The topics of one group's tokens, what follows from them, and scratch rows.
+class PredictedGroups(NamedTuple):
+    """Groups whose clusters and topics are sampled."""
 
-    Weights are never updated by ± 1, in which a small λτ_m would be lost. Loops over tokens unpack
-    the arrays first: an attribute costs as much as a small sum.
+    start: np.ndarray  # int64 (n_groups + 1,): tokens of group j are start[j]:start[j + 1]
+    row_of_token: np.ndarray  # int32 (n_tokens,): row of `TokenTables`
+    log_prior: np.ndarray  # float64 (n_groups, n_clusters): log π_k + log F(x_j | k) + constant
+    log_proposal: np.ndarray  # float64 (n_groups, n_clusters): normalised
+    key: np.ndarray  # uint32 (n_groups,): random numbers depend on it and not on the group's index
+    seed: int
+
+
+class GroupState(NamedTuple):
+    """Topics of one group's tokens, their counts and weights, and scratch rows.
+
+    Weights are never updated by ± 1, which would lose a small λτ_m. Loops over tokens unpack the
+    arrays first: reading an attribute costs as much as a small sum.
     """
 
     topic: np.ndarray  # int32 (n_tokens or more,)
@@ -126,15 +136,15 @@ def log_sum(values, n):
 def log_arrangement(counts, used, n_used, mass, log_mass, log_gamma_after):
     """Return Σ_m ln Γ(λτ_m + n_m) − ln Γ(λτ_m) over the topics that have tokens.
 
-    The first token of a topic contributes λτ_m, which may be far below the smallest float and is
-    given as a logarithm; the others contribute (λτ_m + 1) ... (λτ_m + n_m − 1).
+    The first token of a topic contributes λτ_m, given as a logarithm; the others contribute
+    (λτ_m + 1) ... (λτ_m + n_m − 1).
     """
     value, product = 0.0, 1.0
     for i in range(n_used):
         m = used[i]
         n, a = counts[m], mass[m]
         value += log_mass[m]
-        if a > 1e4:  # a difference of two log-gammas would have no digits left
+        if a > 1e4:  # the difference of two log-gammas would have few correct digits
             value += log_rising(a + 1.0, int(n) - 1)
         elif n < MANY:
             factor = 1.0

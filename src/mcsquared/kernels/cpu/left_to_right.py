@@ -137,36 +137,17 @@ def log_given_cluster(rows, k, n, n_moves, lam, tables, particles, log_weight, c
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def left_to_right(
-    group_start,
-    row_of_token,
-    tokens,
-    clusters,
-    log_prior,
-    log_chance,
-    lam,
-    seed,
-    key_of_group,
-    n_particles,
-    n_moves,
-    log_probability,
-):
+def left_to_right(groups, tokens, clusters, lam, n_particles, n_moves, log_probability):
     """Estimate log p(w_j) of every group.
 
     Parameters
     ----------
-    group_start : int64 (n_groups + 1,)
-    row_of_token : int32 (n_tokens,)
+    groups : PredictedGroups
+        ``log_prior`` is normalised. Particles are allocated to clusters by ``log_proposal``: the
+        closer to p(z_j = k | w_j), the better; not zero where the prior is not.
     tokens : TokenTables
     clusters : ClusterTables
-    log_prior : float64 (n_groups, n_clusters)
-        log π_k, normalised.
-    log_chance : float64 (n_groups, n_clusters)
-        Probabilities by which particles are allocated to clusters, normalised. The nearer to
-        p(z_j = k | w_j), the better; not zero where the prior is not.
     lam : float
-    seed : int
-    key_of_group : uint32 (n_groups,)
     n_particles : int
         In all clusters together.
     n_moves : int
@@ -174,10 +155,9 @@ def left_to_right(
     log_probability : float64 (n_groups,)
         Output, relative to the largest likelihood of each token, like the tables.
     """
+    group_start, row_of_token, log_prior, log_proposal, key_of_group, seed = groups
     n_clusters, n_slots = clusters.mass.shape
-    longest = 0
-    for j in range(group_start.size - 1):
-        longest = max(longest, group_start[j + 1] - group_start[j])
+    longest = np.diff(group_start).max() if group_start.size > 1 else 0
     particles = (
         np.empty((n_particles, longest), np.int32),
         np.empty((n_particles, n_slots)),
@@ -195,11 +175,11 @@ def left_to_right(
             continue
         shuffle(row_of_token[group_start[j] : group_start[j + 1]], rows, seed, key)
         u = uniform(seed, key, 0, ALLOCATION, 0, 0)
-        allocate(log_chance[j], n_clusters, n_particles, u, shares)
+        allocate(log_proposal[j], n_clusters, n_particles, u, shares)
         n_terms = 0
         for k in range(n_clusters):
             if shares[k] > 0:
-                weight = math.log(shares[k] / n_particles) - log_chance[j, k]
+                weight = math.log(shares[k] / n_particles) - log_proposal[j, k]
                 terms[n_terms] = log_prior[j, k] + weight + log_given_cluster(
                     rows, k, shares[k], n_moves, lam, (clusters, tokens), particles, log_weight,
                     copies, scratch, (seed, key),

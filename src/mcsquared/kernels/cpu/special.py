@@ -1,12 +1,10 @@
-"""Special functions and exact draws that several kernels share."""
+"""Special functions and exact draws."""
 
 import math
 
 from numba import njit
 
 from mcsquared.kernels.rng import uniform
-
-__all__ = ["add_log", "crt", "log_gamma", "log_rising", "pick"]
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 
@@ -29,9 +27,9 @@ def stirling_series(x):
 
 @njit(cache=True, error_model="numpy")
 def log_gamma(x):
-    """Return ln Γ(x) for x > 0, to 1e-13, in a third of the time of the C library's.
+    """Return ln Γ(x) for x > 0 to 1e-13, three times as fast as the C library.
 
-    Small arguments are shifted up by Γ(x) = Γ(x+n) / (x (x+1) ... (x+n-1)), then Stirling's series.
+    Stirling's series, after Γ(x) = Γ(x+n) / (x (x+1) ... (x+n-1)) for small x.
     """
     shift = 1.0
     while x < 8.0:
@@ -43,10 +41,10 @@ def log_gamma(x):
 
 @njit(cache=True, error_model="numpy")
 def log_rising(a, n):
-    """Return ln Γ(a+n) − ln Γ(a) for a > 0 and whole n ≥ 0, without cancellation.
+    """Return ln Γ(a+n) − ln Γ(a) for a > 0 and integer n ≥ 0, without cancellation.
 
-    A few factors are multiplied out; above that, Stirling's series of both with the large terms
-    taken together, because a difference of two log-gammas has no digits left when a is 1e15.
+    A few factors are multiplied. Otherwise the large terms of both Stirling series are combined,
+    because the difference of two log-gammas has no correct digits if a is 1e15.
     """
     if n <= 8 and a < 1e30:
         product = 1.0
@@ -63,8 +61,8 @@ def log_rising(a, n):
 def add_log(value, product, factor):
     """Return (value, product) with ``value + log(product)`` greater by ``log(factor)``.
 
-    Factors are multiplied as long as the product stays within a double, because one logarithm
-    costs as much as twenty products.
+    Factors are multiplied as long as the product does not overflow, because a logarithm costs as
+    much as twenty products.
     """
     if factor < 1e-100 or factor > 1e100:
         return value + math.log(factor), product
@@ -76,7 +74,7 @@ def add_log(value, product, factor):
 
 @njit(cache=True, error_model="numpy")
 def pick(log_weights, n, u):
-    """Return the index in 0..n-1 that ``u`` in (0, 1) falls on; the weights are overwritten."""
+    """Draw an index below ``n`` by log-weights, which are overwritten, and ``u`` in (0, 1)."""
     largest = -math.inf
     for i in range(n):
         if log_weights[i] > largest:
@@ -97,11 +95,11 @@ def pick(log_weights, n, u):
 
 @njit(cache=True, error_model="numpy")
 def crt(n, a, seed, chain, sweep, step, index):
-    """Draw the number of tables of ``n`` customers: Σ_{i<n} Bernoulli(a / (a+i)), exactly.
+    """Draw the number of tables of ``n`` customers exactly: Σ_{i<n} Bernoulli(a / (a+i)).
 
-    Customers first, 2·first, 4·first, ... bound blocks in which the chance falls by half at most:
-    candidates come at geometric gaps with the block's largest chance and are thinned to their own.
-    The cost grows with the tables and log n, not with n.
+    In blocks of customers 1, 2-3, 4-7, ... the probability falls at most by half. Candidates have
+    geometric gaps with the largest probability of the block and are thinned to their own. The cost
+    grows with the number of tables and log n, not with n.
     """
     if n <= 0 or a <= 0.0:
         return n if n <= 1 else 1  # the first customer always opens a table
@@ -112,7 +110,7 @@ def crt(n, a, seed, chain, sweep, step, index):
         last = min(n, 2 * first)
         chance = a / (a + first)
         log_miss = -math.log1p(a / first)  # log(1 − chance)
-        if log_miss == 0.0:  # so small that not one of these customers opens a table
+        if log_miss == 0.0:  # so small that no later customer opens a table
             return tables
         i = first
         while True:

@@ -1,13 +1,15 @@
-"""Tokens that are not words, for the blocked sampler: numbers, vectors, or a family of one's own.
+"""Tokens that are not words in the blocked sampler: numbers, vectors, or a Python family.
 
-Given the drawn parameters, groups are independent, and the map step of a sweep is
+Given the drawn parameters, groups are independent:
 
     log p(group j | z_j = k)  =  Σ_i log Σ_m τ_km ψ_m(x_i)          λ = ∞, topics summed out
     p(l_ji = m | z_j = k)     ∝  τ_km ψ_m(x_i)                      λ = ∞
     p(l_ji = m | z_j = k)     ∝  (n_jm + λ τ_km) ψ_m(x_i)           λ finite, tokens in turn
 
-where log ψ_m(x) is that of a `VectorTokens`. Likelihoods are taken relative to the largest of each
-token, and sums that underflow nevertheless are computed in logarithms.
+    log ψ_m(x)  =  T(x) · natural_m  (+ log h(x), the same for every topic and left out)
+
+Likelihoods are relative to the largest of each token; sums that underflow nevertheless are computed
+in logarithms. No BLAS product decides a draw: sums run in the order of these loops.
 """
 
 import math
@@ -17,19 +19,103 @@ import numpy as np
 from numba import njit
 
 from mcsquared.kernels.cpu.fast_math import exponentials
-from mcsquared.kernels.cpu.predictive import JOIN, add_observation
+from mcsquared.kernels.cpu.predictive import (
+    GAUSSIAN,
+    JOIN,
+    MULTIVARIATE_GAUSSIAN,
+    add_observation,
+)
 from mcsquared.kernels.cpu.special import add_log, pick
-from mcsquared.kernels.cpu.vector_likelihood import fold_statistics, weighted_sum
 from mcsquared.kernels.rng import Step, uniform_of
 
 TOPICS = int(Step.TOPICS)
+TINY = 1e-280  # smaller sums are computed in logarithms: most of their terms may have underflowed
 
-# Sums of weights below this are computed in logarithms: terms that underflowed may be most of them.
-TINY = 1e-280
+
+class VectorTokens(NamedTuple):
+    """Tokens and either natural parameters or log-likelihoods of every topic slot."""
+
+    kind: int  # one of `KINDS`, or -1 for a Python family
+    values: np.ndarray  # float64 (n_tokens, width), relative to the family's origin
+    natural: np.ndarray  # float64 (folded statistics, topic slots)
+    log_likelihood: np.ndarray  # float64 (rows, topic slots); without rows, ``natural`` is used
+    first_token: int  # the token of the first row of ``log_likelihood``
+    statistics: np.ndarray  # float64 (n_tokens, n_stats) of a Python family
+
+
+def natural_tokens(kind: int, values: np.ndarray, natural: np.ndarray) -> VectorTokens:
+    """Return tokens of a family with a kernel.
+
+    ``natural`` is float64 (topic slots, n_stats), from the family's ``natural_parameters``.
+    """
+    width, n_topics = values.shape[1], len(natural)
+    if kind == MULTIVARIATE_GAUSSIAN:
+        # x_a x_b is twice among the statistics; one product is enough.
+        square = natural[:, 1 + width :].reshape(n_topics, width, width)
+        twice = square + np.swapaxes(square, 1, 2)
+        twice[:, np.arange(width), np.arange(width)] *= 0.5
+        below = twice[(slice(None), *np.tril_indices(width))]
+        natural = np.concatenate([natural[:, : 1 + width], below], axis=1)
+    natural, nothing = np.ascontiguousarray(natural.T), np.zeros((0, n_topics))
+    return VectorTokens(kind, values, natural, nothing, 0, np.zeros((0, 0)))
+
+
+def given_tokens(
+    log_likelihood: np.ndarray, first_token: int, statistics: np.ndarray
+) -> VectorTokens:
+    """Return tokens of a Python family, which computes its own log-likelihood.
+
+    Parameters
+    ----------
+    log_likelihood : float64 (rows, topic slots), in C order
+        Of the tokens from ``first_token`` on, at least as many as the call visits.
+    first_token : int
+    statistics : float64 (n_tokens, n_stats), in C order
+        Of all tokens.
+    """
+    natural = np.zeros((0, log_likelihood.shape[1]))
+    return VectorTokens(-1, np.zeros((0, 0)), natural, log_likelihood, first_token, statistics)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def weighted_sum(weights, rows, out):
+    """Write Σ_s weights[s] rows[s]; four rows with weight 0 are skipped."""
+    n_columns = out.size
+    for n in range(n_columns):
+        out[n] = 0.0
+    whole = weights.size - weights.size % 4
+    # rows[s, n], because making the array rows[s] costs more than its sum.
+    for s in range(0, whole, 4):
+        a, b, c, d = weights[s], weights[s + 1], weights[s + 2], weights[s + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            for n in range(n_columns):
+                left = a * rows[s, n] + b * rows[s + 1, n]
+                right = c * rows[s + 2, n] + d * rows[s + 3, n]
+                out[n] += left + right
+    for s in range(whole, weights.size):
+        for n in range(n_columns):
+            out[n] += weights[s] * rows[s, n]
+
+
+@njit(cache=True, error_model="numpy")
+def fold_statistics(kind, x, out):
+    """Write T(x), every product of two coordinates once: 1, x, then x_a x_b for b up to a."""
+    out[0] = 1.0
+    index = 1
+    for a in range(x.size):
+        out[index] = x[a]
+        index += 1
+    if kind == GAUSSIAN:
+        out[index] = x[0] * x[0]
+    elif kind == MULTIVARIATE_GAUSSIAN:
+        for a in range(x.size):
+            for b in range(a + 1):
+                out[index] = x[a] * x[b]
+                index += 1
 
 
 class Workspace(NamedTuple):
-    """Rows that one call of a kernel writes over and over."""
+    """Scratch rows of one call of a kernel."""
 
     statistics: np.ndarray  # float64 (folded statistics,)
     row: np.ndarray  # float64 (topic slots,): log-likelihoods of one token
@@ -41,7 +127,7 @@ class Workspace(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def make_workspace(tokens, log_tau):
-    """Return the rows that a call needs."""
+    """Return uninitialised scratch rows."""
     n_clusters, n_topics = log_tau.shape
     return Workspace(
         np.empty(tokens.natural.shape[0]),
@@ -65,7 +151,7 @@ def token_row(tokens, i, work):
 
 @njit(cache=True, error_model="numpy")
 def largest_of(row):
-    """Return the largest number of a row, −∞ where there is none; four at a time."""
+    """Return the largest number of a row, −∞ if it is empty; four at a time."""
     a = b = c = d = -math.inf
     whole = row.size - row.size % 4
     for m in range(0, whole, 4):
@@ -80,7 +166,7 @@ def largest_of(row):
 
 @njit(cache=True, error_model="numpy")
 def log_sum(log_tau, row):
-    """Return log Σ_m exp(log_tau[m] + row[m]), −∞ where no term is above 0."""
+    """Return log Σ_m exp(log_tau[m] + row[m])."""
     largest = -math.inf
     for m in range(row.size):
         if log_tau[m] + row[m] > largest:
@@ -90,7 +176,7 @@ def log_sum(log_tau, row):
     total = 0.0
     for m in range(row.size):
         x = log_tau[m] + row[m] - largest
-        if x > -50.0:  # thousands of smaller terms would not change the last digit
+        if x > -50.0:  # thousands of smaller terms do not change the last digit
             total += math.exp(x)
     return largest + math.log(total)
 
@@ -99,17 +185,15 @@ def log_sum(log_tau, row):
 def score_vector_groups(first_group, last_group, group_start, tokens, log_tau, scores):
     """Add Σ_i log Σ_m τ_km ψ_m(x_i) to the score of every group in every cluster slot (λ = ∞).
 
-    A token that no topic can have made adds nothing: it says nothing about the cluster.
+    A token that is impossible in every topic adds nothing.
 
     Parameters
     ----------
-    first_group, last_group : int
     group_start : int64 (n_groups + 1,)
     tokens : VectorTokens
     log_tau : float64 (cluster slots, topic slots)
-        −∞ in slots that are not in use.
+        −∞ in unused slots.
     scores : float64 (last_group − first_group, cluster slots)
-        Added to.
     """
     work = make_workspace(tokens, log_tau)
     tau_by_topic = np.empty((log_tau.shape[1], log_tau.shape[0]))
@@ -144,9 +228,10 @@ def score_token(row, log_tau, tau_by_topic, work, score):
 
 @njit(cache=True, error_model="numpy")
 def pick_topic(row, prior, log_tau, log_lam, work, u):
-    """Draw a topic with chances ∝ prior[m] exp(row[m]).
+    """Draw a topic with probabilities ∝ prior[m] exp(row[m]).
 
-    ``prior`` is λτ plus the counts; if it underflows, ``log_lam + log_tau`` is used.
+    ``prior`` is λτ plus the counts of the group; ``log_lam + log_tau`` replaces its logarithm where
+    it underflowed.
     """
     largest = largest_of(row)
     total = 0.0
@@ -166,20 +251,20 @@ def pick_topic(row, prior, log_tau, log_lam, work, u):
 
 @njit(cache=True, error_model="numpy")
 def pick_in_logs(row, prior, log_tau, log_lam, work, u):
-    """Do as `pick_topic` where doubles underflow; by the prior alone if no topic is possible."""
+    """Do the same where doubles underflow; draw from the prior if no topic is possible."""
     possible = False
     for m in range(row.size):
         base = math.log(prior[m]) if prior[m] > TINY else log_lam + log_tau[m]
         weight = base + row[m]
         work.shares[m] = base
-        work.weights[m] = weight if weight > -math.inf else -math.inf  # not a number: impossible
+        work.weights[m] = weight if weight > -math.inf else -math.inf  # NaN: impossible
         possible = possible or weight > -math.inf
     return pick(work.weights if possible else work.shares, row.size, u)
 
 
 @njit(cache=True, error_model="numpy")
 def record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics):
-    """Write a token's topic, and count it."""
+    """Store the topic of a token and add the token to the sums of its topic."""
     topic_of_token[i] = m
     topics_in_cluster[k, m] += 1
     if tokens.kind >= 0:
@@ -196,48 +281,6 @@ def draw_vector_topics(
     groups,
     tokens,
     log_tau,
-    cluster_of_group,
-    topic_of_token,
-    topics_in_cluster,
-    topic_statistics,
-    key,
-):
-    """Draw the topic of every token given its group's cluster (λ = ∞).
-
-    Parameters
-    ----------
-    first_chunk, last_chunk : int
-    groups : Groups
-    tokens : VectorTokens
-    log_tau : float64 (cluster slots, topic slots)
-    cluster_of_group : int32 (n_groups,)
-    topic_of_token : uint16 (n_tokens,)
-        Output.
-    topics_in_cluster : int32 (cluster slots, topic slots)
-        Counts are added to it.
-    topic_statistics : float64 (last_chunk − first_chunk, topic slots, n_stats)
-        Statistics of each chunk are added to it, so that sums do not depend on threads.
-    key : Key
-    """
-    work = make_workspace(tokens, log_tau)
-    tau = np.exp(log_tau)
-    for c in range(first_chunk, last_chunk):
-        statistics = topic_statistics[c - first_chunk]
-        for j in range(groups.chunk_start[c], groups.chunk_start[c + 1]):
-            k = np.int64(cluster_of_group[j])
-            for i in range(groups.start[j], groups.start[j + 1]):
-                u = uniform_of(key, TOPICS, groups.first_token + i, 0)
-                m = pick_topic(token_row(tokens, i, work), tau[k], log_tau[k], 0.0, work, u)
-                record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def sweep_vector_groups(
-    first_chunk,
-    last_chunk,
-    groups,
-    tokens,
-    log_tau,
     lam,
     cluster_of_group,
     topic_of_token,
@@ -245,32 +288,48 @@ def sweep_vector_groups(
     topic_statistics,
     key,
 ):
-    """Draw the topic of every token given the other tokens of its group (λ finite).
+    """Draw the topic of every token given its cluster and, if λ is finite, its group's tokens.
 
-    Arguments are those of `draw_vector_topics`, with ``lam`` a float above 0, and topics in
-    ``topic_of_token`` to begin with.
+    Parameters
+    ----------
+    groups : Groups
+    tokens : VectorTokens
+    log_tau : float64 (cluster slots, topic slots)
+    lam : float
+        Above 0, or infinite.
+    cluster_of_group : int32 (n_groups,)
+    topic_of_token : uint16 (n_tokens,)
+        Read only if λ is finite, and overwritten.
+    topics_in_cluster : int32 (cluster slots, topic slots)
+        Counts are added to it.
+    topic_statistics : float64 (last_chunk − first_chunk, topic slots, n_stats)
+        Statistics of each chunk are added to it, so that sums do not depend on threads.
+    key : Key
     """
     work = make_workspace(tokens, log_tau)
-    tau = np.exp(log_tau)
-    prior, share = np.empty(log_tau.shape[1]), np.empty(log_tau.shape[1])
-    count = np.empty(log_tau.shape[1], np.int64)
+    varies = not math.isinf(lam)
+    scale, log_lam = (lam, math.log(lam)) if varies else (1.0, 0.0)
+    tau, n_topics = np.exp(log_tau), log_tau.shape[1]
+    prior, share, count = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics, np.int64)
     for c in range(first_chunk, last_chunk):
         statistics = topic_statistics[c - first_chunk]
         for j in range(groups.chunk_start[c], groups.chunk_start[c + 1]):
             k = np.int64(cluster_of_group[j])
             count[:] = 0
-            for i in range(groups.start[j], groups.start[j + 1]):
-                count[topic_of_token[i]] += 1
-            for m in range(share.size):
-                share[m] = lam * tau[k, m]
+            if varies:
+                for i in range(groups.start[j], groups.start[j + 1]):
+                    count[topic_of_token[i]] += 1
+            for m in range(n_topics):
+                share[m] = scale * tau[k, m]
                 prior[m] = count[m] + share[m]
             for i in range(groups.start[j], groups.start[j + 1]):
-                old = topic_of_token[i]
-                count[old] -= 1
-                prior[old] = count[old] + share[old]  # not by subtraction, which leaves a residue
+                if varies:
+                    old = topic_of_token[i]
+                    count[old] -= 1
+                    prior[old] = count[old] + share[old]  # subtraction would leave a residue
                 u = uniform_of(key, TOPICS, groups.first_token + i, 0)
-                row = token_row(tokens, i, work)
-                m = pick_topic(row, prior, log_tau[k], math.log(lam), work, u)
-                count[m] += 1
-                prior[m] = count[m] + share[m]
+                m = pick_topic(token_row(tokens, i, work), prior, log_tau[k], log_lam, work, u)
+                if varies:
+                    count[m] += 1
+                    prior[m] = count[m] + share[m]
                 record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics)

@@ -21,7 +21,7 @@ DEPTH = 4 if SIMULATED else 16  # statistics at a time
 def factors_of(kind: int, width: int) -> np.ndarray:
     """Return the coordinates whose product each statistic is, −1 for the number 1.
 
-    Statistics in the order of `mcsquared.kernels.cpu.vector_likelihood.fold_statistics`.
+    Statistics in the order of `mcsquared.kernels.cpu.vector_tokens.fold_statistics`.
 
     Returns
     -------

@@ -28,8 +28,7 @@ from mcsquared.kernels.cpu.contexts import (
     GivenContexts,
     draw_clusters_by_scores,
 )
-from mcsquared.kernels.cpu.vector_likelihood import VectorTokens, given_tokens
-from mcsquared.kernels.cpu.vector_tokens import Workspace, pick_topic
+from mcsquared.kernels.cpu.vector_tokens import VectorTokens, Workspace, given_tokens, pick_topic
 from mcsquared.kernels.rng import Step, uniform
 from mcsquared.observations import Observations, PythonObservations
 from mcsquared.samplers.threads import SINGLE_THREAD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mcsquared.kernels.cpu.clusters import ClusterCounts, resample_clusters
+from mcsquared.kernels.cpu.clusters import ClusterCounts, ClusterPriors, resample_clusters
 from mcsquared.kernels.cpu.contexts import ContextCounts
 from mcsquared.samplers.content.python_families import Slots
 from mcsquared.samplers.types import Sweep
@@ -50,12 +50,13 @@ def _draw(first: int, last: int, scores: np.ndarray, sweep: Sweep, contexts: Con
     """Draw the clusters of groups ``first:last``; return where slots ran out, or ``last``."""
     state, observations, bound = sweep.state, sweep.observations, sweep.bounds.clusters
     tokens = (observations.group_start, state.topic_of_token)
-    prior = (state.alpha, state.v, -1 if bound is None else bound, state.topic_weights)
+    max_clusters = -1 if bound is None else bound
+    priors = ClusterPriors(state.alpha, state.v, max_clusters, state.topic_weights)
     counts = ClusterCounts(
         groups=state.counts.groups_in_cluster,
         tokens=state.counts.tokens_in_cluster,
         topics=state.counts.topics_in_cluster,
-        table=np.full(state.counts.topics_in_cluster.shape, np.nan),
+        log_gammas=np.full(state.counts.topics_in_cluster.shape, np.nan),
     )
     given = (observations.dense, observations.bags, contexts, scores, sweep.key)
-    return resample_clusters(first, last, *tokens, *prior, state.cluster_of_group, counts, *given)
+    return resample_clusters(first, last, *tokens, state.cluster_of_group, counts, priors, *given)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.kernels.cpu.collapsed import (
+    TopicState,
+    VectorContent,
+    rebuild_topics,
+    resample_vector_topics,
+    resample_word_topics,
+)
 from mcsquared.kernels.cpu.predictive import add_observations, prepared_size
 from mcsquared.kernels.cpu.special import pick
-from mcsquared.kernels.cpu.tokens import resample_word_topics
-from mcsquared.kernels.cpu.vectors import rebuild_topics, resample_vector_topics
 from mcsquared.kernels.rng import Step, uniform
+from mcsquared.observations import Observations
 from mcsquared.samplers.content.python_families import Slots
 from mcsquared.samplers.types import Sweep
 from mcsquared.state import State
-
-
-class Position(NamedTuple):
-    """Where a kernel starts or has run out of slots: a group and a token."""
-
-    group: int
-    token: int
 
 
 def resample_topics_in_turn(sweep: Sweep) -> None:
@@ -45,41 +43,55 @@ def draw_topics_in_turn(sweep: Sweep, cluster_of_group: NDArray[np.int32], v: fl
     if observations.python_content is not None:
         _draw_python_topics(sweep, cluster_of_group, v, max_topics)
         return
-    draw = _draw_word_topics if observations.content_kind < 0 else _draw_vector_topics
-    position = Position(0, 0)
+    group = token = 0
     while True:
-        position = Position(*draw(sweep, position, cluster_of_group, v, max_topics))
-        if position.token == observations.n_tokens:
+        topics = topic_state(sweep.state, observations, cluster_of_group, v, max_topics)
+        draw = _draw_word_topics if observations.content_kind < 0 else _draw_vector_topics
+        group, token = draw(sweep, group, token, topics)
+        if token == observations.n_tokens:
             return
         sweep.state.grow_topics()
 
 
-def _draw_word_topics(
-    sweep: Sweep, first: Position, cluster_of_group: NDArray[np.int32], v: float, max_topics: int
-) -> tuple[int, int]:
-    state, observations, counts = sweep.state, sweep.observations, sweep.state.counts
-    tokens = (observations.group_start, observations.word, cluster_of_group)
+def topic_state(
+    state: State,
+    observations: Observations,
+    cluster_of_group: NDArray[np.int32],
+    v: float,
+    max_topics: int,
+) -> TopicState:
+    """Return the topics of a state as kernels update them."""
+    return TopicState(
+        observations.group_start,
+        cluster_of_group,
+        state.topic_of_token,
+        state.counts.topics_in_cluster,
+        state.counts.tokens_in_topic,
+        state.topic_weights,
+        state.log_unused,
+        v,
+        state.eta,
+        max_topics,
+    )
+
+
+def _draw_word_topics(sweep: Sweep, group: int, token: int, topics: TopicState) -> tuple[int, int]:
     beta = sweep.priors.content.concentration  # type: ignore[attr-defined]
-    tables = (counts.topics_in_cluster, counts.words_in_topic, counts.tokens_in_topic)
-    out = (state.topic_of_token, *tables, state.topic_weights, state.log_unused)
-    return resample_word_topics(*first, *tokens, beta, v, state.eta, max_topics, *out, sweep.key)
+    words = (sweep.observations.word, sweep.state.counts.words_in_topic, beta)
+    return resample_word_topics(group, token, topics, *words, sweep.key)
 
 
 def _draw_vector_topics(
-    sweep: Sweep, first: Position, cluster_of_group: NDArray[np.int32], v: float, max_topics: int
+    sweep: Sweep, group: int, token: int, topics: TopicState
 ) -> tuple[int, int]:
-    state, observations, counts = sweep.state, sweep.observations, sweep.state.counts
-    family = (observations.content_kind, observations.content_parameters)
-    values, statistics = observations.values, counts.topic_statistics
-    prepared = np.zeros((len(counts.tokens_in_topic), prepared_size(*family)))
-    rebuild_topics(*family, values, state.topic_of_token, statistics, prepared)
-    tokens = (observations.group_start, values, cluster_of_group)
-    tables = (counts.topics_in_cluster, statistics, prepared, counts.tokens_in_topic)
-    out = (state.topic_of_token, *tables, state.topic_weights, state.log_unused)
-    prior = (*family, v, state.eta, max_topics)
-    stopped = resample_vector_topics(*first, *tokens, *prior, *out, sweep.key)
+    observations, statistics = sweep.observations, sweep.state.counts.topic_statistics
+    kind, parameters = observations.content_kind, observations.content_parameters
+    prepared = np.zeros((len(statistics), prepared_size(kind, parameters)))
+    content = VectorContent(kind, parameters, observations.values, statistics, prepared)
+    rebuild_topics(topics.topic_of_token, content)
+    stopped = resample_vector_topics(group, token, topics, content, sweep.key)
     statistics[:] = 0.0
-    add_observations(family[0], values, state.topic_of_token, statistics)
+    add_observations(kind, observations.values, topics.topic_of_token, statistics)
     return stopped
 
 

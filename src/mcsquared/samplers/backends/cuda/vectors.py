@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.vector_likelihood import natural_tokens
+from mcsquared.kernels.cpu.vector_tokens import natural_tokens
 from mcsquared.kernels.cuda.clusters import draw_clusters_by_scores
 from mcsquared.kernels.cuda.memory import copy_to_device, empty, fill_zeros
 from mcsquared.kernels.cuda.shares import weigh_topics

@@ -1,26 +1,61 @@
-"""Topics of words in the collapsed sampler: one token after another.
+"""Topics of tokens in the collapsed sampler, one token after another.
 
-    p(l_ji = m | ·)  ∝  (c_km + v ε_m) (n_mw + β) / (n_m + V β) f_m(t_j)       an active topic
-    p(l_ji = new)    ∝  v ε_new / V  p(t_j)
+    p(l_ji = m | ·)  ∝  (c_km + v ε_m) p(w_ji | other tokens of topic m) f_m(t_j)    an active topic
+    p(l_ji = new)    ∝  v ε_new p(w_ji) p(t_j)
 
-f_m and p are densities over time (see `mcsquared.kernels.cpu.times`) and 1 without times. Topics
-occupy slots. An empty slot has weight 0 and is never drawn, so the inner loop runs over all slots
-without a test, eight at a time.
+For words, p(w | topic m) = (n_mw + β) / (n_m + V β). f_m and p(t) are densities over time (see
+`mcsquared.kernels.cpu.times`) and 1 without times. Topics occupy slots. An empty slot has weight 0
+and is never drawn, so the loop over words' topics runs over all slots, eight at a time.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from mcsquared.kernels.cpu.lanes import prefetch
+from mcsquared.kernels.cpu.predictive import (
+    JOIN,
+    LEAVE,
+    add_observation,
+    add_observations,
+    log_predictive,
+    prepare,
+)
+from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.cpu.times import begin_group, join_component, leave_component, start_times
 from mcsquared.kernels.rng import Step, uniform_of
 
-UNROLLED = 8  # slots that are summed in parallel
-PREFETCH_DISTANCE = 4  # in tokens; loading the row of a word from memory takes about as long
-COUNTS_PER_LINE = 16  # 32-bit counts in a cache line of 64 bytes
+UNROLLED = 8  # slots whose sums run side by side
+AHEAD = 4  # tokens: a word's row is prefetched about as long as main memory takes
+COUNTS_PER_LINE = 16  # 32-bit counts in 64 bytes of cache
 TOPICS, BIRTHS = int(Step.TOPICS), int(Step.BIRTHS)
+
+
+class TopicState(NamedTuple):
+    """Topics of all tokens, with counts and weights that are updated in place."""
+
+    group_start: np.ndarray  # int64 (n_groups + 1,)
+    cluster_of_group: np.ndarray  # int32 (n_groups,)
+    topic_of_token: np.ndarray  # int32 (n_tokens,)
+    topics_in_cluster: np.ndarray  # int32 (cluster slots, topic slots)
+    tokens_in_topic: np.ndarray  # int64 (topic slots,)
+    topic_weights: np.ndarray  # float64 (topic slots,): ε_m, 0 in an empty slot
+    log_unused: np.ndarray  # float64 (1,): log ε_new
+    v: float
+    eta: float
+    max_topics: int  # bound on active topics; negative for none
+
+
+class VectorContent(NamedTuple):
+    """Tokens of a family with few statistics, and the statistics of every topic slot."""
+
+    kind: int  # one of `mcsquared.kernels.cpu.predictive.KINDS`
+    parameters: np.ndarray  # float64: of the prior
+    values: np.ndarray  # float64 (n_tokens, width), relative to the family's origin
+    statistics: np.ndarray  # float64 (topic slots, n_stats)
+    prepared: np.ndarray  # float64 (topic slots, prepared numbers)
 
 
 @njit(cache=True, error_model="numpy")
@@ -43,10 +78,10 @@ def used_slots(occupied):
 
 @njit(cache=True, error_model="numpy")
 def compute_weights(counts, share, beta, n_slots, product, lanes):
-    """Write the weight of every topic to ``product`` and the sums of eight lanes to ``lanes``.
+    """Fill ``product`` with every topic's weight and ``lanes`` with the sums of eight lanes.
 
-    Lane i consists of the slots i, i + 8, i + 16, ...: independent running sums, which a compiler
-    can keep in one vector register without changing the order of any sum.
+    Lane i sums the slots i, i + 8, i + 16, ...: the compiler can keep all lanes in one vector
+    register without changing the order of any sum.
     """
     for m in range(n_slots):
         product[m] = (counts[m] + beta) * share[m]
@@ -137,63 +172,35 @@ def open_topic(m, i, unused, eta, topic_weights, log_unused, key):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def resample_word_topics(
-    first_group,
-    first_token,
-    group_start,
-    word,
-    cluster_of_group,
-    beta,
-    v,
-    eta,
-    max_topics,
-    topic_of_token,
-    topics_in_cluster,
-    words_in_topic,
-    tokens_in_topic,
-    topic_weights,
-    log_unused,
-    key,
-    times=None,
+    first_group, first_token, state, word, words_in_topic, beta, key, times=None
 ):
-    """Draw the topic of every token from ``first_token`` on and update the counts.
+    """Draw the topic of every word from ``first_token`` on and update the counts.
 
     Parameters
     ----------
     first_group, first_token : int
-        The first group and token to visit: 0 and 0, or those at which a previous call ran out of
-        slots.
-    group_start : int64 (n_groups + 1,)
-        Tokens of group ``j`` are ``group_start[j]:group_start[j + 1]``.
+        The first group and token to visit: 0 and 0, or where an earlier call ran out of slots.
+    state : TopicState
     word : int32 (n_tokens,)
-    cluster_of_group : int32 (n_groups,)
-    beta, v, eta : float
-    max_topics : int
-        Bound on active topics; negative for no bound.
-    topic_of_token : int32 (n_tokens,)
-    topics_in_cluster : int32 (cluster slots, topic slots)
     words_in_topic : int32 (n_words, topic slots)
         A word's row is contiguous.
-    tokens_in_topic : int64 (topic slots,)
-    topic_weights : float64 (topic slots,)
-        ε_m; 0 in an empty slot.
-    log_unused : float64 (1,)
-        log ε_new.
+    beta : float
     key : Key
     times : Times, optional
-        Times of the groups and components of the topics; without them the code is compiled away.
+        Times of the groups and components of the topics; compiled away where there are none.
 
     Returns
     -------
     tuple of int
         The group and token at which slots ran out, or (n_groups, n_tokens).
     """
+    group_start, cluster_of_group, topic_of_token, topics_in_cluster = state[:4]
+    tokens_in_topic, topic_weights, log_unused, v, eta, max_topics = state[4:]
     n_words, capacity = words_in_topic.shape
     smoothing = n_words * beta
     share, product, lanes = np.zeros(capacity), np.zeros(capacity), np.zeros(UNROLLED)
     n_slots = used_slots(tokens_in_topic)
-    n_active = 0
-    for m in range(capacity):
-        n_active += tokens_in_topic[m] > 0
+    n_active = np.count_nonzero(tokens_in_topic)
     unused = math.exp(log_unused[0])
     full = False
     if times is not None:
@@ -203,18 +210,15 @@ def resample_word_topics(
         new_density = 1.0
         if times is not None:
             new_density = begin_group(j, times)
-        weighted_word = -1  # the word to which ``product`` applies
+        weighted_word = -1  # the word whose weights are in ``product``
         for m in range(n_slots):
             share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
         for i in range(max(first_token, group_start[j]), group_start[j + 1]):
             if n_active == capacity or full:
                 return j, i
-            if (
-                i + PREFETCH_DISTANCE < word.size
-                and word[i + PREFETCH_DISTANCE] != word[i + PREFETCH_DISTANCE - 1]
-            ):
+            if i + AHEAD < word.size and word[i + AHEAD] != word[i + AHEAD - 1]:
                 for b in range(0, n_slots, COUNTS_PER_LINE):
-                    prefetch(words_in_topic, np.int64(word[i + PREFETCH_DISTANCE]) * capacity + b)
+                    prefetch(words_in_topic, np.int64(word[i + AHEAD]) * capacity + b)
             counts = words_in_topic[word[i]]
             m = topic_of_token[i]
             counts[m] -= 1
@@ -259,4 +263,68 @@ def resample_word_topics(
             share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
             if weighted_word >= 0 and i + 1 < group_start[j + 1] and word[i + 1] == weighted_word:
                 update_weight(m, counts, share, beta, product, lanes)
+    return group_start.size - 1, group_start[-1]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def rebuild_topics(topic_of_token, content):
+    """Recompute the statistics of every topic, token by token, and prepare every slot."""
+    kind, parameters, values, statistics, prepared = content
+    statistics[:] = 0.0
+    add_observations(kind, values, topic_of_token, statistics)
+    for m in range(statistics.shape[0]):
+        prepare(kind, parameters, statistics[m], prepared[m])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def resample_vector_topics(first_group, first_token, state, content, key):
+    """Draw the topic of every token from ``first_token`` on; update counts and statistics.
+
+    ``content`` is a `VectorContent`; otherwise as `resample_word_topics`.
+    """
+    group_start, cluster_of_group, topic_of_token, topics_in_cluster = state[:4]
+    tokens_in_topic, topic_weights, log_unused, v, eta, max_topics = state[4:]
+    kind, parameters, values, statistics, prepared = content
+    capacity = tokens_in_topic.size
+    log_weights = np.empty(capacity)
+    active = np.empty(capacity, np.int64)
+    n_active = np.count_nonzero(tokens_in_topic)
+    for j in range(first_group, group_start.size - 1):
+        row = topics_in_cluster[cluster_of_group[j]]
+        for i in range(max(first_token, group_start[j]), group_start[j + 1]):
+            if n_active == capacity:
+                return j, i
+            m = topic_of_token[i]
+            row[m] -= 1
+            tokens_in_topic[m] -= 1
+            add_observation(kind, statistics[m], values[i], LEAVE)
+            if tokens_in_topic[m] == 0:
+                close_topic(m, math.exp(log_unused[0]), topic_weights, log_unused)
+                statistics[m] = 0.0  # exactly, without the rounding errors of removals
+                n_active -= 1
+            prepare(kind, parameters, statistics[m], prepared[m])
+
+            n_choices = 0
+            for m in range(capacity):
+                if tokens_in_topic[m] > 0:
+                    weight = math.log(row[m] + v * topic_weights[m])
+                    log_weights[n_choices] = weight + log_predictive(kind, prepared[m], values[i])
+                    active[n_choices] = m
+                    n_choices += 1
+            if n_active == 0 or max_topics < 0 or n_active < max_topics:
+                m = free_slot(tokens_in_topic)
+                weight = math.log(v) + log_unused[0]
+                log_weights[n_choices] = weight + log_predictive(kind, prepared[m], values[i])
+                active[n_choices] = m
+                n_choices += 1
+            m = active[pick(log_weights, n_choices, uniform_of(key, TOPICS, i, 0))]
+            if tokens_in_topic[m] == 0:
+                unused = math.exp(log_unused[0])
+                open_topic(m, i, unused, eta, topic_weights, log_unused, key)
+                n_active += 1
+            topic_of_token[i] = m
+            row[m] += 1
+            tokens_in_topic[m] += 1
+            add_observation(kind, statistics[m], values[i], JOIN)
+            prepare(kind, parameters, statistics[m], prepared[m])
     return group_start.size - 1, group_start[-1]
