@@ -55,7 +55,9 @@ def _fill(start, clusters, shares, n_words, seed, word, count):
     for j in prange(start.size - 1):
         of_cluster = shares[clusters[j]]
         for e in range(start[j], start[j + 1]):
-            numbers = philox_vectorised(uint64(e), uint64(0), counter_word(0, 0), uint64(seed), uint64(0))
+            numbers = philox_vectorised(
+                uint64(e), uint64(0), counter_word(0, 0), uint64(seed), uint64(0)
+            )
             topic = min(np.searchsorted(of_cluster, unit_float32(numbers[0])), n_topics - 1)
             # Ranks follow Zipf's law; topics differ in their frequent words.
             rank = np.int64(math.exp(unit_float32(numbers[1]) * math.log(n_words)) - 1.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.checks import check_whole
+from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.model.parameters import NAMES
 
@@ -19,7 +19,7 @@ __all__ = ["STOP_CHAIN", "StopWhenFlat"]
 
 Floats = NDArray[np.float64]
 
-# Returned by a callback to stop the chain of the sweep, and no other.
+# Returned by a callback to stop only the chain it was called for.
 STOP_CHAIN = "stop chain"
 
 SCALARS = ("n_clusters", "n_topics", "log_joint")
@@ -35,11 +35,11 @@ class StopWhenFlat:
     Parameters
     ----------
     min_sweeps : int
-        Least number of sweeps after burn-in.
+        Minimum number of sweeps after burn-in.
     max_rhat : float
-        The largest split R-hat of a flat trace; above 1.
+        Maximum split R-hat of a flat trace; must be > 1.
     min_ess : float
-        The least effective sample size of a flat trace.
+        Minimum effective sample size of a flat trace.
     scalars : sequence of str
         Columns of the trace that must be flat.
 
@@ -77,7 +77,7 @@ class StopWhenFlat:
         known = (*SCALARS, *NAMES)
         if isinstance(scalars, str) or not scalars or not set(scalars) <= set(known):
             raise InputError(f"scalars must be some of {', '.join(known)}, got {scalars!r}")
-        self.min_sweeps = check_whole("min_sweeps", min_sweeps, 4)
+        self.min_sweeps = check_integer("min_sweeps", min_sweeps, 4)
         self.max_rhat = float(max_rhat)
         self.min_ess = float(min_ess)
         self.scalars = tuple(scalars)

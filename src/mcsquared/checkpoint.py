@@ -87,7 +87,7 @@ class Checkpoint:
             self._parts = {chain: pack(run) for chain, run in runs.items()}
         return runs
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop the loaded chains from later writes."""
         with self._lock:
             self._parts = {}

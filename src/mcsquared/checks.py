@@ -15,7 +15,7 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
 
 
-def check_whole(name: str, value: Any, least: int) -> int:
+def check_integer(name: str, value: Any, least: int) -> int:
     """Return an integer >= ``least``; otherwise raise `InputError` for the parameter ``name``."""
     if not is_whole(value) or value < least:
         raise InputError(f"{name} must be an integer >= {least}, got {value!r}")

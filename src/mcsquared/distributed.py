@@ -311,7 +311,7 @@ class DaskBackend(ShardedBackend):
             if (found := self._wait(number, future)) is not None:
                 return found
             if not (alive := self._wait_for_workers()):
-                return self._sweep_here(number)[which]
+                return self._sweep_locally(number)[which]
             future = self._replay(number, alive[number % len(alive)])[which]
         raise InputError(
             f"client lost {MAX_LOSSES} workers in a row that held shard {number + 1} of "
@@ -348,7 +348,7 @@ class DaskBackend(ShardedBackend):
             return None, None
         return self._handles[number].labels, sums
 
-    def _sweep_here(self, number: int) -> tuple[Labels, Sums | None]:
+    def _sweep_locally(self, number: int) -> tuple[Labels, Sums | None]:
         """Repeat the sweeps of a shard since its labels were copied, in this process."""
         shard, labels, sums = self.shard(number), self.labels[number], None
         for given in self._globals[self._n_swept[number] :]:

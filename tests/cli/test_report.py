@@ -11,7 +11,7 @@ def test_a_model_becomes_a_page(fitted, tmp_path):
     assert out.as_uri() in result.stdout
     page = out.read_text(encoding="utf-8")
     assert "<title>papers</title>" in page
-    assert '"own_shares":false' in page
+    assert '"group_shares":false' in page
 
 
 def test_with_the_data_groups_have_topics_of_their_own(fitted, tmp_path):
@@ -20,7 +20,7 @@ def test_with_the_data_groups_have_topics_of_their_own(fitted, tmp_path):
     result = invoke("report", fitted, "--data", data, "--out", out, "--title", "A <b> title")
     assert result.exit_code == 0, result.output
     page = out.read_text(encoding="utf-8")
-    assert '"own_shares":true' in page
+    assert '"group_shares":true' in page
     assert "A &lt;b&gt; title</title>" in page
 
 

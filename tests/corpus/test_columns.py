@@ -32,7 +32,7 @@ def test_every_kind_says_what_is_observed_and_hands_out_only_that(column):
 def test_the_default_family_fits_and_reads_the_observations(column):
     family = column.default_family()
     assert column.accepts(family)
-    assert column.as_family(family) is column
+    assert column.convert_for(family) is column
     filled = column.fill(family)
     statistics = filled.statistics(column.observations())
     assert statistics.shape == (2, filled.n_stats)
@@ -72,7 +72,7 @@ CONVERSIONS = [
 
 @pytest.mark.parametrize(("column", "family", "kind", "values", "categories"), CONVERSIONS)
 def test_a_column_can_be_declared_another_family(column, family, kind, values, categories):
-    converted = column.as_family(families.by_name(family))
+    converted = column.convert_for(families.by_name(family))
     assert converted.kind == kind
     found = converted.values.toarray() if kind == "bag" else converted.values
     np.testing.assert_array_equal(found, values)
@@ -116,14 +116,14 @@ def test_a_column_can_be_declared_another_family(column, family, kind, values, c
 )
 def test_a_family_that_cannot_take_the_column_is_refused(column, family, message):
     with pytest.raises(InputError, match=message):
-        column.as_family(families.by_name(family))
+        column.convert_for(families.by_name(family))
 
 
 def test_a_family_of_the_users_own_takes_any_column():
     class Own:
         name = "own"
 
-    assert NUMBER.as_family(Own()) is NUMBER
+    assert NUMBER.convert_for(Own()) is NUMBER
 
 
 def test_alignment_recodes_and_what_is_unseen_goes():
@@ -159,7 +159,7 @@ def test_a_column_conforms_to_itself_and_nothing_conforms_to_everything(column):
         (["a", "zzz"], CATEGORY, [0, -1]),
         (["a", "zzz"], BAG, [[1, 0], [0, 0]]),
         (["a; b", "b,b"], BAG, [[1, 1], [0, 2]]),
-        ([5, 6], column_from("x", [3]).as_family("poisson"), [5.0, 6.0]),
+        ([5, 6], column_from("x", [3]).convert_for("poisson"), [5.0, 6.0]),
         (["anything", "else"], column_from("x", [None]), [np.nan, np.nan]),
     ],
 )
@@ -184,7 +184,7 @@ def test_new_data_take_the_kind_of_training(values, reference, found):
         (np.ones((1, 3)), CATEGORY, "context 'x' must be a category as in training, got a vector"),
         (
             [1.5],
-            column_from("x", [3]).as_family("poisson"),
+            column_from("x", [3]).convert_for("poisson"),
             r"context 'x' must be integers >= 0, got 1\.5",
         ),
     ],
@@ -249,4 +249,4 @@ def test_a_column_checks_what_it_is_made_of(arguments, message):
 def test_a_declared_column_without_observations_is_not_said_to_be_a_number(family):
     column = Corpus(np.ones((2, 1), int), {"x": [None, None]}).contexts["x"]
     assert column.describe().endswith("(nothing observed: taken for a number)")
-    assert column.as_family(family).describe().endswith("(nothing observed)")
+    assert column.convert_for(family).describe().endswith("(nothing observed)")

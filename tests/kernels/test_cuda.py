@@ -317,7 +317,7 @@ def test_a_shard_on_a_gpu_draws_what_it_draws_on_the_cpu(case, memory):
     different = (found.clusters != expected.clusters).mean()
     different += (found.topics != expected.topics).mean() if len(found.topics) else 0.0
     assert different <= MAX_DIFFERENT_GROUPS
-    names = ("words", "cell_table", "topics", "tables", "log_rising", "topic_statistics")
+    names = ("words", "cell_counts", "topics", "tables", "log_rising", "topic_statistics")
     for name in names:
         one, other = getattr(sums_found, name), getattr(sums, name)
         assert (one is None) == (other is None)

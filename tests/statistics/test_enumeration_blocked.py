@@ -136,18 +136,18 @@ def tokens_for_tables(draw_tables):
     return draw
 
 
-def one_empty_slot(open_slots):
+def one_empty_slot(usable_slots):
     """A truncation with slots for one new cluster and one new topic."""
 
     def first(occupied, bound):
-        return open_slots(occupied, bound)[:1]
+        return usable_slots(occupied, bound)[:1]
 
     return first
 
 
 CONTROLS = [
     ("λ = ∞", "no contexts", base, "draw_tables", customers_for_tables),
-    ("λ = ∞", "no contexts", weights, "open_slots", one_empty_slot),
+    ("λ = ∞", "no contexts", weights, "usable_slots", one_empty_slot),
     ("λ = 0.5", "repeated words", base.Backend, "draw_tables", tokens_for_tables),
 ]
 

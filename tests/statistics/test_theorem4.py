@@ -38,7 +38,7 @@ def dirichlet_process_mixture(tiny):
             value += log(ALPHA) + lgamma(labels.count(k))
         for name, column in tiny.corpus.contexts.items():
             family = tiny.priors.contexts[name]
-            column = column.as_family(family)
+            column = column.convert_for(family)
             x = column.observations()
             statistics = defaultdict(lambda family=family: np.zeros((1, family.n_stats)))
             for i, j in enumerate(np.flatnonzero(column.observed)):

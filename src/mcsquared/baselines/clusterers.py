@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.checks import as_seed, check_whole
+from mcsquared.checks import as_seed, check_integer
 from mcsquared.corpus import Words, as_corpus
 from mcsquared.errors import InputError
 
@@ -81,7 +81,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
 
 def _check_n_clusters(n_clusters: Any, rows: Any) -> int:
     n_groups = rows.shape[0]
-    if check_whole("n_clusters", n_clusters, 1) > n_groups:
+    if check_integer("n_clusters", n_clusters, 1) > n_groups:
         known = f"the number of groups with words ({n_groups})"
         raise InputError(f"n_clusters must be at most {known}, got {n_clusters}")
     return int(n_clusters)
@@ -126,7 +126,7 @@ class KMeans(_Clusterer):
 
         self.model_ = cluster.KMeans(
             _check_n_clusters(self.n_clusters, rows),
-            n_init=check_whole("n_init", self.n_init, 1),
+            n_init=check_integer("n_init", self.n_init, 1),
             random_state=as_seed(self.random_state),
         ).fit(rows)
         return self.model_.labels_
@@ -175,7 +175,7 @@ class NMF(_Clusterer):
             raise InputError(f"X must not have negative values, got {least:g}")
         self.model_ = decomposition.NMF(
             _check_n_clusters(self.n_clusters, rows),
-            max_iter=check_whole("max_iter", self.max_iter, 1),
+            max_iter=check_integer("max_iter", self.max_iter, 1),
             random_state=as_seed(self.random_state),
         )
         return self.model_.fit_transform(rows).argmax(axis=1)
@@ -234,7 +234,7 @@ class AffinityPropagation(_Clusterer):
             affinity="precomputed",
             preference=self.preference,
             damping=self.damping,
-            max_iter=check_whole("max_iter", self.max_iter, 1),
+            max_iter=check_integer("max_iter", self.max_iter, 1),
             random_state=as_seed(self.random_state),
         ).fit(-SIMILARITIES[self.similarity](rows, rows))
         labels, centers = model.labels_, model.cluster_centers_indices_

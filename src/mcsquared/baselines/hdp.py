@@ -16,7 +16,7 @@ from scipy import sparse
 
 from mcsquared.baselines.topic_model import ALL, Rows, TopicModel, one_cluster
 from mcsquared.chain import Schedule
-from mcsquared.checks import check_whole
+from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.rng import Step, generator
@@ -108,7 +108,7 @@ class DirichletProcessModel(TopicModel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.max_topics is not None:
-            check_whole("max_topics", self.max_topics, 1)
+            check_integer("max_topics", self.max_topics, 1)
         starts.check_init(self.init)
 
     def _fit(self, corpus: Corpus) -> Floats:

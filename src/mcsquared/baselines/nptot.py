@@ -132,7 +132,7 @@ class NPTOT(DirichletProcessModel):
             column = Corpus(
                 np.zeros((len(np.asarray(grid)), 1), np.int64), {self._column.name: grid}
             ).contexts[self._column.name]
-            return np.asarray(column.as_family("gaussian").values, np.float64)
+            return np.asarray(column.convert_for("gaussian").values, np.float64)
         seen = self._column.observations()
         if not len(seen):
             raise InputError("grid must be given if no time was observed in training, got None")
@@ -202,7 +202,7 @@ def time_column(corpus: Corpus, name: Any) -> Column:
     if name not in corpus.contexts:
         known = ", ".join(map(repr, corpus.contexts)) or "none"
         raise InputError(f"time must be a context of the corpus ({known}), got {name!r}")
-    return corpus.contexts[name].as_family("gaussian")
+    return corpus.contexts[name].convert_for("gaussian")
 
 
 def time_family(family: Any, width: float, column: Column, n_tokens: int) -> Gaussian:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.checks import as_seed, check_jobs, check_whole
+from mcsquared.checks import as_seed, check_integer, check_jobs
 from mcsquared.corpus import Column, Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.log_likelihood import log_completion, log_left_to_right
@@ -222,7 +222,7 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         for name, least in self._integers.items():
-            check_whole(name, getattr(self, name), least)
+            check_integer(name, getattr(self, name), least)
         for name in self._positive:
             check_positive(name, getattr(self, name))
         check_jobs(getattr(self, "n_jobs", None))

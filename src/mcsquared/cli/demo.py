@@ -26,7 +26,7 @@ from mcsquared.storage import check_target
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SMALLEST_SHARE = 0.04  # a letter below this share of a cluster is noise of the decomposition
+MIN_LETTER_SHARE = 0.04  # smaller shares are noise of the least-squares fit
 STDLIB_SWEEPS, STDLIB_BURN_IN = 200, 100
 N_EXAMPLES = 5  # modules of a cluster, words of a topic
 MAX_CLUSTERS = 12  # rows of the table of modules
@@ -80,7 +80,7 @@ def letter_table(model: MC2, data: Letters) -> Table:
     for cluster, shares in enumerate(letter_shares(model, data)):
         groups = model.labels_ == cluster
         order = np.argsort(-shares, kind="stable")
-        names = [data.names[m] for m in order if shares[m] >= SMALLEST_SHARE]
+        names = [data.names[m] for m in order if shares[m] >= MIN_LETTER_SHARE]
         mean = np.nanmean(position[groups])
         table.add_row(str(cluster), str(groups.sum()), f"{mean:.2f}", " ".join(names))
     return table

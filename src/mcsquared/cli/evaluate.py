@@ -12,7 +12,7 @@ import typer
 from mcsquared.cli.reading import FileOptions, read_for_model
 from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
-from mcsquared.families.registry import for_kind
+from mcsquared.families.registry import family_for_kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +59,7 @@ def run(
 def class_labels(corpus: Corpus, name: str) -> NDArray[Any]:
     """Return the class of each group as a code, -1 where it is missing."""
     column = corpus.contexts[name]
-    codes = np.asarray(column.as_family(for_kind("category")).values)
+    codes = np.asarray(column.convert_for(family_for_kind("category")).values)
     if not (codes >= 0).any():
         raise InputError(f"--labels must be a column with values, got {name!r}")
     return codes

@@ -147,7 +147,7 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
     columns = dict(corpus.contexts)
     for context in contexts:
         if context.family != "auto":
-            columns[context.name] = columns[context.name].as_family(context.family)
+            columns[context.name] = columns[context.name].convert_for(context.family)
     return corpus.with_contexts(columns)
 
 
@@ -218,11 +218,11 @@ def spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
     beside it and took both for names.
     """
     from mcsquared.corpus.columns.infer import column_from
-    from mcsquared.families.registry import for_kind
+    from mcsquared.families.registry import family_for_kind
 
     if column.kind in ("category", "bag", "vector") or not isinstance(fields, list):
         return column
-    read = column.as_family(for_kind("category"))
+    read = column.convert_for(family_for_kind("category"))
     names = [*(() if read.categories is None else read.categories), None]
     spelled = [field.strip() if isinstance(field, str) else None for field in fields]
     at_fit = set(() if known is None else known)

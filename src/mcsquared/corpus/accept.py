@@ -19,7 +19,7 @@ from mcsquared.errors import InputError
 def as_corpus(
     X: Any, contexts: Any = None, content: str = "auto", vocabulary: Sequence[str] | None = None
 ) -> Corpus:
-    """Return the corpus of texts, tokens, a matrix, a list of arrays or a frame of numbers.
+    """Return a corpus made from texts, tokens, a matrix, a list of arrays or a frame of numbers.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def as_corpus(
     if isinstance(X, Iterator):
         X = list(X)
     kind = _text_or_tokens(X)
-    if kind is None and vocabulary is not None and _is_empty_lists(X):
+    if kind is None and vocabulary is not None and _has_only_empty_groups(X):
         kind = "tokens"
     if kind is not None:
         if content == "vectors":
@@ -67,7 +67,7 @@ def as_corpus(
     return Corpus(found, contexts)
 
 
-def _is_empty_lists(X: Any) -> bool:
+def _has_only_empty_groups(X: Any) -> bool:
     """Return whether X is a list of empty groups."""
     return isinstance(X, list | tuple) and all(
         group is None or (isinstance(group, list | tuple) and not group) for group in X

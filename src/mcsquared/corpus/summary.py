@@ -13,7 +13,7 @@ from scipy import sparse
 
 from mcsquared.corpus.buffers import Buffer, RowsBuffer
 from mcsquared.corpus.columns.column import Column
-from mcsquared.families.registry import for_kind
+from mcsquared.families.registry import family_for_kind
 from mcsquared.markup import Part, bars, card, facts, more, sentences, table
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _contexts(columns: list[Column]) -> Part:
         (
             column.name,
             column.kind,
-            for_kind(column.kind).name,
+            family_for_kind(column.kind).name,
             bars(float(column.observed.mean()) if len(column) else 0.0),
             _values(column),
         )

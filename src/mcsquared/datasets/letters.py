@@ -3,8 +3,8 @@
 In `letters` the groups of a cluster share the letters of one word of the phrase
 "INTERNATIONAL CONFERENCE MACHINE LEARNING". Its four clusters are identifiable, its thirteen
 letters are not: given the clusters, the data determine only four distributions of pixels
-(docs/errata.md, line 13). `identifiable_letters` has many clusters of few letters, which identify
-the letters as well.
+(docs/errata.md, erratum 13). `identifiable_letters` has many clusters of few letters, which
+identify the letters as well.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mcsquared.checks import check_whole
+from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import count_matrix, draw_categories
@@ -164,7 +164,7 @@ def identifiable_letters(
 ) -> Letters:
     """Draw a corpus whose letters are identifiable: many clusters of few letters.
 
-    No two clusters have the same letters, and the letters are used as equally as possible. With 25
+    No two clusters have the same letters, and the letters are used as evenly as possible. With 25
     groups per cluster the posterior stays at the letters (cosine 0.99 after 600 sweeps from the
     truth); with 10 it leaves them (0.79). The other parameters are those of `letters`.
 
@@ -174,8 +174,8 @@ def identifiable_letters(
     >>> (truth.topic_given_cluster > 0).sum(axis=1)
     array([3, 3, 3, 3, 3, 3])
     """
-    n_clusters = check_whole("n_clusters", n_clusters, 1)
-    size = check_whole("letters_per_cluster", letters_per_cluster, 1)
+    n_clusters = check_integer("n_clusters", n_clusters, 1)
+    size = check_integer("letters_per_cluster", letters_per_cluster, 1)
     possible = comb(len(ALPHABET), size)
     if n_clusters > possible:
         raise InputError(
@@ -218,8 +218,8 @@ def _draw(
     n_clusters = len(letters_of_cluster)
     if n_clusters == 0 or not all(letters_of_cluster):
         raise InputError(f"words must be non-empty strings, got {letters_of_cluster!r:.60}")
-    per_cluster = check_whole("n_groups_per_cluster", n_groups_per_cluster, 1)
-    per_group = check_whole("n_words_per_group", n_words_per_group, 0)
+    per_cluster = check_integer("n_groups_per_cluster", n_groups_per_cluster, 1)
+    per_group = check_integer("n_words_per_group", n_words_per_group, 0)
     means, sds = _context_parameters(context_means, context_sds, n_clusters)
 
     names = tuple(dict.fromkeys(letter for word in letters_of_cluster for letter in word))

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mcsquared.checks import check_whole
+from mcsquared.checks import check_integer
 from mcsquared.corpus import Column, Corpus
 from mcsquared.datasets.chinese_restaurant import Assignments, draw_assignments
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.dirichlet import count_matrix
-from mcsquared.families.registry import for_words
+from mcsquared.families.registry import family_for_words
 
 
 class Prior(Protocol):
@@ -83,8 +83,8 @@ def simulate(
 ) -> Simulated:
     """Draw clusters, topics, parameters and a corpus exactly from the prior.
 
-    The random measures are integrated out (Chinese restaurants rather than truncated sticks), so
-    nothing is approximated.
+    The random measures are integrated out (Chinese restaurant processes rather than truncated
+    stick-breaking), so nothing is approximated.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def simulate(
     content : ConjugateFamily, optional
         A `Categorical` with a size gives words, any other family gives vectors.
     contexts : mapping from name to ConjugateFamily, optional
-        Fields that are None take their values for a column without data.
+        Fields that are None are set to the defaults for a column without data.
     alpha, v, eta, lam : float, or an object with ``sample(rng)``
         Concentrations, positive; ``lam=inf`` is the paper's model.
     missing : float or mapping from name to float or bool array of shape (n_groups,)
@@ -113,11 +113,11 @@ def simulate(
     Corpus(20 groups, 600 tokens, 100 words, contexts: year, tag)
     """
     rng = np.random.default_rng(random_state)
-    n_groups = check_whole("n_groups", n_groups, 1)
+    n_groups = check_integer("n_groups", n_groups, 1)
     lengths = _as_counts("tokens_per_group", tokens_per_group, n_groups)
     items = _as_counts("items_per_bag", items_per_bag, n_groups)
     if content is None:
-        content = for_words(check_whole("n_words", n_words, 1))
+        content = family_for_words(check_integer("n_words", n_words, 1))
     content = _filled(content, "content")
     families = {
         name: _filled(family, f"contexts[{name!r}]") for name, family in (contexts or {}).items()
@@ -207,9 +207,11 @@ def draw_contexts(
 def _column(name: str, family: ConjugateFamily, values: Any, absent: NDArray[np.bool_]) -> Column:
     kind = family.column_kinds[0]
     if kind == "bag":  # a missing bag has no items
-        return Column(name, kind, values, _codes(values.shape[1]))
+        return Column(name, kind, values, _category_names(values.shape[1]))
     values[absent] = -1 if kind == "category" else np.nan
-    return Column(name, kind, values, _codes(family.n_stats) if kind == "category" else None)
+    return Column(
+        name, kind, values, _category_names(family.n_stats) if kind == "category" else None
+    )
 
 
 def _filled(family: ConjugateFamily, argument: str) -> ConjugateFamily:
@@ -219,7 +221,7 @@ def _filled(family: ConjugateFamily, argument: str) -> ConjugateFamily:
         raise InputError(f"{argument}: {error}") from None
 
 
-def _codes(n_categories: int) -> NDArray[np.object_]:
+def _category_names(n_categories: int) -> NDArray[np.object_]:
     return np.array([str(code) for code in range(n_categories)], dtype=object)
 
 

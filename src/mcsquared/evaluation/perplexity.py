@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.checks import check_whole
+from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.evaluation.log_likelihood import (
@@ -167,7 +167,7 @@ def perplexity(
     _check_method(method, finite)
     numbers = {"n_new": n_new, "n_repeats": n_repeats, "n_particles": n_particles, "n_kept": n_kept}
     for name, number in numbers.items():
-        check_whole(name, number, 1)
+        check_integer(name, number, 1)
     known = align(posterior, corpus)
 
     def log_likelihood(first: Corpus | None, target: Corpus) -> Floats:

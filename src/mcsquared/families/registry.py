@@ -91,7 +91,7 @@ def kinds_of(family: Any) -> tuple[str, ...]:
     return getattr(_FAMILIES.get(family) if isinstance(family, str) else family, "column_kinds", ())
 
 
-def for_kind(kind: str) -> type[ConjugateFamily]:
+def family_for_kind(kind: str) -> type[ConjugateFamily]:
     """Return the default family of a kind of column."""
     return _BY_KIND[kind]
 
@@ -101,12 +101,12 @@ def display_of(family: ConjugateFamily, kind: str) -> str | None:
     return family.display or _BY_KIND[kind].display
 
 
-def for_words(n_words: int | None = None) -> ConjugateFamily:
+def family_for_words(n_words: int | None = None) -> ConjugateFamily:
     """Return the default family of words, for a vocabulary of this size."""
     return Categorical(WORD_CONCENTRATION, n_words)
 
 
-def for_vectors(width: int) -> ConjugateFamily:
+def family_for_vectors(width: int) -> ConjugateFamily:
     """Return the default family of vectors of this width."""
     return Gaussian() if width == 1 else MultivariateGaussian()
 

@@ -9,20 +9,20 @@ from typing import Any
 
 from mcsquared.chain import Schedule
 from mcsquared.checkpoint import saved_seed
-from mcsquared.checks import as_seed, check_jobs, check_whole
+from mcsquared.checks import as_seed, check_integer, check_jobs
 from mcsquared.errors import InputError
 from mcsquared.samplers.init.starts import check_init
 
-SAMPLERS = ("auto", "collapsed", "blocked")
+SAMPLER_NAMES = ("auto", "collapsed", "blocked")
 DEVICES = ("cpu", "cuda")
 BYTES_PER_TOKEN = 32  # lower bound, measured
 
 
 def check_sampler(sampler: object, device: object, lam: object) -> str:
     """Return the sampler that a fit will use; raise an error if it does not exist."""
-    if sampler not in SAMPLERS:
+    if sampler not in SAMPLER_NAMES:
         raise InputError(
-            f"sampler must be one of {', '.join(map(repr, SAMPLERS))}, got {sampler!r}"
+            f"sampler must be one of {', '.join(map(repr, SAMPLER_NAMES))}, got {sampler!r}"
         )
     if device not in DEVICES:
         raise InputError(f"device must be 'cpu' or 'cuda', got {device!r}")
@@ -48,10 +48,10 @@ def checked_schedule(model: Any) -> Schedule:
         ("n_chains", 1),
         ("keep_parameters", 1),
     ):
-        check_whole(name, getattr(model, name), least)
+        check_integer(name, getattr(model, name), least)
     for name in ("max_clusters", "max_topics"):
         if getattr(model, name) is not None:
-            check_whole(name, getattr(model, name), 1)
+            check_integer(name, getattr(model, name), 1)
     check_jobs(model.n_jobs)
     if not isinstance(model.callbacks, Iterable) or not all(map(callable, model.callbacks)):
         raise InputError(f"callbacks must be a list of callables, got {model.callbacks!r}")

@@ -1,4 +1,4 @@
-"""From a corpus to a posterior: priors, starts, chains, checkpoint, and what was kept."""
+"""Fit a corpus: initial states, chains, checkpoint, and the posterior of the kept draws."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class FitResult:
 
     posterior: Posterior
     states: list[State]
-    labels: NDArray[np.int32] | None = None  # of all groups, if the posterior has a sample of them
+    labels: NDArray[np.int32] | None = None  # of all groups, if the posterior has only a sample
 
 
 @dataclass(frozen=True)
 class Fit:
     """The settings of a fit, validated by the estimator.
 
-    ``backend`` makes the backend of every chain; by default the corpus and the device decide.
+    ``backend`` makes the backend of every chain; the default depends on the corpus and the device.
     """
 
     priors: Priors
@@ -69,7 +69,7 @@ class Fit:
     def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
         """Run the chains, from the ``states`` of an earlier fit if there are any."""
         observations = self._observe(corpus)
-        make_backend = self._make_backend(observations)  # first: raises errors at once
+        make_backend = self._make_backend(observations)  # first, so that errors are raised early
         progress = Progress(
             self.schedule.n_sweeps, self.schedule.n_chains, observations.n_tokens, self.progress
         )
@@ -114,8 +114,8 @@ class Fit:
         if corpus.n_groups < n_groups:
             posterior.n_fitted = n_groups
             posterior.notes.append(
-                f"fitted to {n_groups:,} groups; what follows is of {corpus.n_groups:,} of them, "
-                "chosen at random"
+                f"fitted to {n_groups:,} groups; results are shown for a random sample "
+                f"of {corpus.n_groups:,}"
             )
         return FitResult(posterior, states, labels_of_all(corpus, runs, posterior))
 
@@ -123,7 +123,7 @@ class Fit:
         if corpus.source is None:
             check_memory(corpus.n_tokens, physical_memory())
             return observe(corpus, self.priors)
-        device = "cpu" if self.backend else self.device  # workers have their own
+        device = "cpu" if self.backend else self.device  # the workers have their own devices
         for name, found, expected in (
             ("checkpoint", self.checkpoint, None),
             ("device", device, "cpu"),
@@ -167,7 +167,7 @@ class Fit:
         if checkpoint and states:
             # A warm start continues from the states in memory, not from the file.
             saved = {}
-            checkpoint.forget()
+            checkpoint.clear()
         runs = []
         for chain in range(self.schedule.n_chains):
             if chain in saved:
@@ -240,7 +240,7 @@ class EarlierFit:
     """A fit that a warm start may continue."""
 
     def __init__(self, fit: Fit, corpus: Corpus, states: list[State]) -> None:
-        self._fit = dataclasses.replace(fit, backend=None)  # which may hold a client
+        self._fit = dataclasses.replace(fit, backend=None)  # a backend may hold a Dask client
         self._fingerprint, self._states = corpus.fingerprint(), states
 
     def states_for(self, fit: Fit, corpus: Corpus) -> list[State]:
@@ -248,7 +248,8 @@ class EarlierFit:
         same = self._fit.priors.to_dict() == fit.priors.to_dict()
         if self._fingerprint != corpus.fingerprint() or not same:
             raise InputError(
-                "corpus and priors must be those of the last fit with warm_start=True, got others"
+                "corpus and priors must be those of the last fit with warm_start=True, "
+                "got different ones"
             )
         if fit.sampler != self._fit.sampler:
             raise InputError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcsquared import families
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.families.registry import for_vectors, for_words
+from mcsquared.families.registry import family_for_vectors, family_for_words
 from mcsquared.model.parameters import (
     ALPHA,
     CONCENTRATIONS,
@@ -93,7 +93,8 @@ class Priors:
         array([1990., 2000.])
         """
         return {
-            name: corpus.contexts[name].as_family(family) for name, family in self.contexts.items()
+            name: corpus.contexts[name].convert_for(family)
+            for name, family in self.contexts.items()
         }
 
     def initial_values(self) -> dict[str, Any]:
@@ -147,7 +148,7 @@ def content_family(corpus: Corpus, content: str | ConjugateFamily) -> ConjugateF
     from mcsquared.corpus import Words
 
     data = corpus.content
-    words = for_words(max(1, corpus.n_words)) if isinstance(data, Words) else None
+    words = family_for_words(max(1, corpus.n_words)) if isinstance(data, Words) else None
     if words is None and content == "counts":
         raise InputError("content='counts' requires integer counts, got vectors")
     if words is not None:
@@ -158,7 +159,7 @@ def content_family(corpus: Corpus, content: str | ConjugateFamily) -> ConjugateF
             raise InputError(f"content must be {words.name!r} for words, got {family.name!r}")
         return dataclasses.replace(family, size=words.n_stats)  # type: ignore[type-var]
     assert not isinstance(data, Words)
-    family = for_vectors(data.width) if content == "auto" else _named(content, "content")
+    family = family_for_vectors(data.width) if content == "auto" else _named(content, "content")
     return family.filled(vector_observations(corpus, family))
 
 
@@ -189,7 +190,7 @@ def context_families(
         column = corpus.contexts[name]
         default = isinstance(given, str) and given == "auto"
         family = column.default_family() if default else _named(given, f"contexts[{name!r}]")
-        filled[name] = column.as_family(family).fill(family)
+        filled[name] = column.convert_for(family).fill(family)
     return filled
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from mcsquared.checks import check_whole
+from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.plots.canvas import (
     COLOURS,
@@ -260,7 +260,7 @@ def cluster_map(
     posterior = posterior_of(model)
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    n_groups, max_groups = posterior.n_groups, check_whole("max_groups", max_groups, 1)
+    n_groups, max_groups = posterior.n_groups, check_integer("max_groups", max_groups, 1)
     groups = np.arange(n_groups)
     if n_groups > max_groups:
         rng = np.random.default_rng(random_state)

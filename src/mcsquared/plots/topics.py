@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.checks import check_whole
+from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.plots.canvas import COLOURS, axes_for, label_text, select
 from mcsquared.posterior.posterior import posterior_of
@@ -52,7 +52,7 @@ def topic_words(
             "topic_words requires words, but the content of this model is vectors; "
             "topic_images draws vectors that are images"
         )
-    words = top_words(posterior, check_whole("n_words", n_words, 1))
+    words = top_words(posterior, check_integer("n_words", n_words, 1))
     ids = select("topics", topics, posterior.n_topics, 12)
     n_words = words.shape[1]
     n_columns = min(TOPICS_PER_ROW, len(ids))
@@ -139,7 +139,7 @@ def _checked_shape(shape: Any, n_pixels: int) -> tuple[int, int]:
 
 
 def _scaled(image: Floats) -> Floats:
-    """Scale an image to 0..1; the zero of non-negative images is kept."""
+    """Scale an image to [0, 1]; 0 stays 0 if no value is negative."""
     low = min(float(image.min()), 0.0)
     spread = float(image.max()) - low
     return (image - low) / spread if spread > 0 else np.zeros_like(image)

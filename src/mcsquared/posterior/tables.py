@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.checks import check_whole
+from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.posterior.contexts import context_of, context_statistics
 
@@ -38,7 +38,7 @@ def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
     """Return one row per topic: topic, weight, words or means, coherence, diversity, stability."""
     import pandas as pd
 
-    n_words = check_whole("n_words", n_words, 1)
+    n_words = check_integer("n_words", n_words, 1)
     tokens = posterior.tokens_of_topic
     table: dict[str, Any] = {
         "topic": np.arange(posterior.n_topics),
@@ -129,7 +129,7 @@ def representative_groups(
 
     if (topic is None) == (cluster is None):
         raise InputError("representative_groups requires either topic or cluster")
-    n_groups = check_whole("n_groups", n_groups, 1)
+    n_groups = check_integer("n_groups", n_groups, 1)
     if cluster is not None:
         _check_id("cluster", cluster, posterior.n_clusters)
         candidates = np.flatnonzero(posterior.labels == cluster)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.checks import check_whole
+from mcsquared.checks import check_integer
 from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
@@ -55,7 +55,7 @@ def context_distribution(
 
     column, family = context_of(posterior, name)
     if top is not None:
-        check_whole("top", top, 1)
+        check_integer("top", top, 1)
     corpus = align(posterior, corpus)
     outcomes = family.outcomes()
     if outcomes is None and not family.has_predictive:

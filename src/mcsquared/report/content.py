@@ -49,7 +49,7 @@ class Words:
         self.frequency = np.zeros_like(self.overall, np.int64) if frequency is None else frequency
         sample = self.vocabulary[np.argsort(-self.frequency, kind="stable")[:200]]
         named = [bool(_WORDLIKE.fullmatch(word)) for word in sample]
-        # Codes such as "vw12" or "sift7" are no names.
+        # Codes such as "vw12" or "sift7" are not names.
         self.readable = bool(np.mean(named) > 0.6) if named else False
 
     def best(self, probability: Floats, relevance: float, limit: int) -> NDArray[np.int64]:
@@ -80,7 +80,7 @@ class Words:
 
 
 def _same_stem(one: str, other: str) -> bool:
-    """Return whether two words are forms of the same: unit and units, policy and policies."""
+    """Return whether two words share a stem: unit and units, policy and policies."""
     shorter = min(len(one), len(other))
     common = next((i for i in range(shorter) if one[i] != other[i]), shorter)
     return common >= max(3, shorter - 2)

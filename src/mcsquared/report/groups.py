@@ -120,7 +120,7 @@ def group_data(
         "tokens": pack(tokens[groups]),
         "topic": pack(top),
         "topic_share": pack_shares(np.take_along_axis(shares[groups], top, axis=1)),
-        "own_shares": from_content,
+        "group_shares": from_content,
         "maps": {"clusters": _packed_points(points[groups])},
     }
     if from_content:

@@ -20,7 +20,7 @@ from mcsquared.storage import check_target, write_text
 if TYPE_CHECKING:
     from mcsquared.estimator import MC2
 
-# In order of dependence; they are concatenated to one script.
+# In dependency order; concatenated into one script.
 _SCRIPTS = (
     "data.js",
     "elements.js",
@@ -58,8 +58,8 @@ def write_report(
     path : path
         The file is written atomically.
     corpus : Corpus, texts, matrix or list of arrays, optional
-        The training data. A model does not store the content of its groups; with it, the report
-        has the topics of each group and a map of the groups by topics.
+        The training data. A model does not store the content of its groups; with the corpus, the
+        report has the topics of each group and a map of the groups by topics.
     title : str, optional
         Title of the page.
     image_shape : (height, width), optional

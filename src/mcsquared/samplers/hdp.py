@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.groups import sweep_groups
-from mcsquared.samplers.steps.collapsed import EVERY, MAX_TOKENS, OTHER_CHAIN
+from mcsquared.samplers.steps.collapsed import EVERY, MAX_COLLAPSED_TOKENS, OTHER_CHAIN
 from mcsquared.samplers.steps.concentrations import resample_lam, resample_root
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.globals import begin_content
@@ -66,7 +66,7 @@ def _weights(sweep: Sweep) -> Weights:
 
 def is_in_turn_sweep_due(state: State, observations: Observations) -> bool:
     """Return whether `sweep_in_turn` comes next: few tokens, of a family with a kernel."""
-    few = 0 < observations.n_tokens <= MAX_TOKENS and observations.python_content is None
+    few = 0 < observations.n_tokens <= MAX_COLLAPSED_TOKENS and observations.python_content is None
     return few and state.sweep % EVERY == 0
 
 

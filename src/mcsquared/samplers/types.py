@@ -26,7 +26,7 @@ Integers = NDArray[np.int32]
 
 
 class Key(NamedTuple):
-    """Position of a chain: random numbers are functions of it."""
+    """Seed, chain and sweep, which determine the random numbers of every step."""
 
     seed: int
     chain: int
@@ -51,9 +51,9 @@ class Weights:
     Attributes
     ----------
     topics : float64 (topic slots,)
-        ε, its tail divided over the empty slots; 0 in slots closed by a bound.
+        ε, its tail divided over the empty slots; 0 in slots that a bound excludes.
     log_clusters : float64 (cluster slots,)
-        log π; −∞ in slots closed by a bound.
+        log π; −∞ in slots that a bound excludes.
     log_shares : float64 (cluster slots, topic slots)
         log τ.
     """
@@ -91,7 +91,7 @@ class Globals:
     contexts : DrawnContexts
     content : float32 (n_words, topic slots), float64 (topic slots, n_parameters) or None
         ψ: for words, scaled by n_words or, where λ = ∞, unnormalised; otherwise the parameters
-        of every topic, or None for a family that keeps them integrated out.
+        of every topic, or None for a family that integrates them out.
     shares : float32 (cluster slots, topic slots) or None
         Words with λ = ∞ only: τ divided by the normaliser of each topic in ``content``.
     """
@@ -105,7 +105,7 @@ class Globals:
 
     @property
     def varies(self) -> bool:
-        """Whether groups vary inside their cluster (λ finite)."""
+        """Whether groups vary within their cluster (finite λ)."""
         return not math.isinf(self.lam)
 
     @property
@@ -124,7 +124,7 @@ class GroupTask(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Tokens by (word, column), and the cluster of each column."""
+    """Token counts by word and column (a group or a cluster), and the cluster of each column."""
 
     entries: Entries
     cluster_of_column: Integers
@@ -138,10 +138,10 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True)
 class Sums:
-    """Additive sums over groups after they have moved. Their size does not depend on n_groups.
+    """Sums over groups after they have been resampled. Their size does not depend on n_groups.
 
-    Integers add up in any order; floats are sums by chunk of groups, added in chunk order. A
-    backend leaves None what does not apply, or what it keeps on a device.
+    Integers add up in any order; floats are sums by chunk of groups, added in chunk order. Fields
+    that do not apply, or that a backend keeps on a device, are None.
 
     Attributes
     ----------
@@ -152,14 +152,14 @@ class Sums:
     topics, tables : int32 (cluster slots, topic slots) or None
         Tokens and, where λ is finite, tables of every cluster and topic.
     words : int32 (n_words, topic slots) or None
-    cell_table : int32 (n_words, cluster slots) or None
+    cell_counts : int32 (n_words, cluster slots) or None
         Words with λ = ∞: tokens by word and cluster, whose topics are drawn afterwards.
     topic_statistics : float64 (n_chunks, topic slots, n_stats) or None
         Content other than words.
     log_rising : float64 (n_chunks,) or None
         λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
     cells : Cells or None
-        What ``cell_table`` holds, in sparse form.
+        What ``cell_counts`` holds, in sparse form.
     """
 
     groups: Integers
@@ -169,13 +169,13 @@ class Sums:
     topics: Integers | None = None
     tables: Integers | None = None
     words: Integers | None = None
-    cell_table: Integers | None = None
+    cell_counts: Integers | None = None
     topic_statistics: Floats | None = None
     log_rising: Floats | None = None
     cells: Cells | None = None
 
 
-INTEGER_SUMS = ("groups", "totals", "categories", "topics", "tables", "words", "cell_table")
+INTEGER_SUMS = ("groups", "totals", "categories", "topics", "tables", "words", "cell_counts")
 CHUNK_SUMS = ("context_statistics", "topic_statistics", "log_rising")
 
 
@@ -192,7 +192,7 @@ def add_sums(parts: Iterable[Sums]) -> Sums:
             if getattr(part, name) is not None:
                 chunks[name].append(getattr(part, name))
     totals |= {name: np.concatenate(found) for name, found in chunks.items() if found}
-    table = totals["cell_table"]
+    table = totals["cell_counts"]
     return Sums(**totals, cells=None if table is None else Cells.of_table(table))
 
 
@@ -207,7 +207,7 @@ class Sweep:
     threads : ThreadPool
         For steps that run in this process.
     globals, sums : Globals, Sums
-        Drawn at the start of a blocked sweep; counted after its groups have moved.
+        Drawn at the start of a blocked sweep; counted after its groups have been resampled.
     cluster_tables : int32 (cluster slots, topic slots)
         q_km ~ CRT(O_km, v ε_m).
     log_density : callable

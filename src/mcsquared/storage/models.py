@@ -35,7 +35,7 @@ NOT_SAVED = ("callbacks", "checkpoint", "progress", "n_jobs")
 _TRACE_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 _TRACE_REQUIRED = {"sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"}
 _LARGEST_TOTAL = 2**62
-_MOST_TOP_WORDS = 100
+_MAX_TOP_WORDS = 100
 
 
 class SavedModel(NamedTuple):
@@ -292,7 +292,7 @@ def _codocument(reader: Reader, posterior: Posterior) -> CoDocuments | None:
     shape = (len(words), n_top, n_top)
     counts = reader.array("codocument.counts", np.int32, shape, 0, posterior.n_groups)
     alone = np.diagonal(counts, axis1=1, axis2=2)
-    if n_top > _MOST_TOP_WORDS or (counts > alone[:, :, None]).any():
+    if n_top > _MAX_TOP_WORDS or (counts > alone[:, :, None]).any():
         raise ModelFileError("the array 'codocument.counts' is impossible")
     return CoDocuments(words, counts)
 

@@ -12,7 +12,7 @@ from mcsquared.corpus.columns.values import days_to_dates, hint
 from mcsquared.corpus.content import check_magnitude, count_matrix, names_array, object_array
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
-from mcsquared.families.registry import column_kinds, for_kind, kinds_of
+from mcsquared.families.registry import column_kinds, family_for_kind, kinds_of
 
 _SCALAR_KINDS = ("number", "date", "boolean", "count")
 
@@ -129,7 +129,7 @@ class Column:
         >>> tag.default_family()
         Categorical(concentration=0.1, size=2)
         """
-        family = for_kind(self.kind)()
+        family = family_for_kind(self.kind)()
         return family if self.categories is None else replace(family, size=self.width)  # type: ignore[type-var]
 
     def accepts(self, family: Any) -> bool:
@@ -143,12 +143,12 @@ class Column:
         kinds = kinds_of(family)
         return not kinds or self.kind in kinds
 
-    def as_family(self, family: Any) -> "Column":
+    def convert_for(self, family: Any) -> "Column":
         """Return the column in the form that a family requires, or raise `InputError`.
 
         Examples
         --------
-        >>> year.as_family("poisson").kind
+        >>> year.convert_for("poisson").kind
         'count'
         """
         from mcsquared.corpus.columns.convert import convert
@@ -256,7 +256,7 @@ class Column:
 def description(column: Column, n_observed: int, n_groups: int) -> str:
     """Return a one-line description of a context; the column may hold a sample of its values."""
     line = (
-        f"{column.name}: {column.kind}, family {for_kind(column.kind).name}, "
+        f"{column.name}: {column.kind}, family {family_for_kind(column.kind).name}, "
         f"{n_observed} of {n_groups} observed"
     )
     extent = column.extent()

@@ -12,7 +12,7 @@ from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import code_label, days_to_dates, iso_days
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.errors import InputError
-from mcsquared.families.registry import for_kind, kinds_of
+from mcsquared.families.registry import family_for_kind, kinds_of
 
 _TRUTH = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
 
@@ -30,7 +30,7 @@ def convert(column: Column, family: Any) -> Column:
     }
     converted = converters[kind](column)
     if converted is None:
-        expected = for_kind(kind)
+        expected = family_for_kind(kind)
         raise InputError(
             f"context {column.name!r} must be {expected.column_form} for the family "
             f"{expected.name!r}, got a {column.kind}"
@@ -65,7 +65,7 @@ def conform(column: Column, reference: Column) -> Column:
     elif reference.kind == "number" and column.kind == "date":
         raise InputError(f"context {column.name!r} must hold numbers as in training, got a date")
     else:
-        conformed = convert(column, for_kind(reference.kind))
+        conformed = convert(column, family_for_kind(reference.kind))
     if reference.kind == "vector" and conformed.values.shape[1] != reference.values.shape[1]:
         raise InputError(
             f"context {column.name!r} must hold vectors of width {reference.values.shape[1]} as in "
@@ -186,9 +186,8 @@ def _as_count(column: Column) -> Column | None:
     seen = column.values[column.observed]
     broken = seen[(seen < 0) | (seen != np.floor(seen))]
     if len(broken):
-        raise InputError(
-            f"context {column.name!r} must be {for_kind('count').column_form}, got {broken[0]:g}"
-        )
+        form = family_for_kind("count").column_form
+        raise InputError(f"context {column.name!r} must be {form}, got {broken[0]:g}")
     return replace(column, kind="count")
 
 
@@ -205,7 +204,7 @@ def _as_date(column: Column) -> Column | None:
 
 
 def _split_like(column: Column, reference: Column) -> Column:
-    """Return the bags of strings such as "Ada; Bob", split unless training knows them whole."""
+    """Return the bags of strings such as "Ada; Bob", split as in the training data."""
     from mcsquared.corpus.columns.builder import split
     from mcsquared.corpus.columns.infer import column_from
 

@@ -289,11 +289,11 @@ def _numeric_column(name: str, values: Any) -> NDArray[Any] | None:
     column = column_from(name, values)
     if column.kind not in ("number", "boolean") or column.note == DURATION_NOTE:
         return None
-    whole = not np.isnan(column.values).any() and _says_integer(values)
+    whole = not np.isnan(column.values).any() and _has_integer_dtype(values)
     return column.values.astype(np.int64) if whole else column.values
 
 
-def _says_integer(values: Any) -> bool:
+def _has_integer_dtype(values: Any) -> bool:
     dtype = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
     if dtype and dtype != "object":
         return dtype.startswith(("int", "uint", "bool"))

@@ -1,4 +1,4 @@
-"""Folders of Parquet files: the roles of their columns, their rows in batches, their corpus."""
+"""Folders of Parquet files: the mapping of their columns, their rows in batches, their corpus."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ class ColumnMapping:
 
 
 def map_columns(path: Path, text: Any, contexts: Any, bags: Any, group_names: Any) -> ColumnMapping:
-    """Return the roles of the columns; every file must have them, with content of one kind."""
+    """Return the mapping of the columns; every file must have them, with content of one kind."""
     files = parquet_files(path)
     takes_all = isinstance(contexts, str) and contexts == "all"
     n_groups, file_of_kind = 0, dict[str, Path]()

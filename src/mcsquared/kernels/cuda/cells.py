@@ -12,7 +12,7 @@ from numba import cuda, float32, int32, int64, uint32, uint64
 from mcsquared.kernels.cpu.cells import FEW, MANY_TOPICS
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cuda.launch import N_WARPS, one_warp_each
-from mcsquared.kernels.cuda.rng import random_words, unit_float32
+from mcsquared.kernels.cuda.rng import random_uint32s, unit_float32
 from mcsquared.kernels.cuda.warp import (
     ballot,
     ffs,
@@ -63,7 +63,7 @@ def add_up(w, row, by_lane, n_topics, shares, weights, sums):
 def uniform_of_token(block, token, seed, chain, sweep):
     """Return the random number of one of a word's tokens."""
     index = uint64(block + token // BLOCK) * uint64(16) + uint64(token & 15)
-    words = random_words(seed, chain, sweep, TOPICS, index, 0)
+    words = random_uint32s(seed, chain, sweep, TOPICS, index, 0)
     which = (token % BLOCK) // 16
     bits = words[0]
     if which == 1:

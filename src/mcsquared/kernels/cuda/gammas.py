@@ -6,7 +6,7 @@ from numba import cuda, float32, int64
 
 from mcsquared.kernels.cpu.gammas import CELLS, NOTHING
 from mcsquared.kernels.cuda.launch import WIDE, one_thread_each
-from mcsquared.kernels.cuda.rng import random_words, unit_float32
+from mcsquared.kernels.cuda.rng import random_uint32s, unit_float32
 
 SMALLEST = 1e-30
 
@@ -61,7 +61,7 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
     if count > 0 or small >= float32(1.0):
         large = float32(small + count)
         while not accepted:
-            w0, w1, w2, _ = random_words(seed, chain, sweep, step + 1, cell, attempt)
+            w0, w1, w2, _ = random_uint32s(seed, chain, sweep, step + 1, cell, attempt)
             value, log_value, accepted = try_large(
                 unit_float32(w0), unit_float32(w1), unit_float32(w2), large
             )
@@ -69,14 +69,14 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
     else:
         # The first attempt of 32 cells takes the four words of sixteen counters.
         at = cell % CELLS
-        w0, w1, w2, w3 = random_words(seed, chain, sweep, step, cell // CELLS * 16 + (at & 15), 0)
+        w0, w1, w2, w3 = random_uint32s(seed, chain, sweep, step, cell // CELLS * 16 + (at & 15), 0)
         if at < 16:
             value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w2), small)
         else:
             value, log_value, accepted = try_small(unit_float32(w1), unit_float32(w3), small)
         attempt = 1
         while not accepted:
-            w0, w1, _, _ = random_words(seed, chain, sweep, step, cell, attempt)
+            w0, w1, _, _ = random_uint32s(seed, chain, sweep, step, cell, attempt)
             value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w1), small)
             attempt += 1
     out[cell] = log_value if in_logs else value

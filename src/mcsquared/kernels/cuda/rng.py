@@ -7,21 +7,21 @@ from numba import cuda, uint64
 from mcsquared.kernels import rng
 
 
-def translated(function, **names):
+def compile_for_gpu(function, **names):
     """Return a function of the CPU kernels compiled for the GPU; ``names`` replace its globals."""
     source = function.py_func
     copy = FunctionType(source.__code__, {**source.__globals__, **names}, source.__name__)
     return cuda.jit(device=True)(copy)
 
 
-philox_vectorised = translated(rng.philox_vectorised)
-counter_word = translated(rng.counter_word)
-unit_float32 = translated(rng.unit_float32)
-unit_float64 = translated(rng.unit_float64)
+philox_vectorised = compile_for_gpu(rng.philox_vectorised)
+counter_word = compile_for_gpu(rng.counter_word)
+unit_float32 = compile_for_gpu(rng.unit_float32)
+unit_float64 = compile_for_gpu(rng.unit_float64)
 
 
 @cuda.jit(device=True)
-def random_words(seed, chain, sweep, step, index, attempt):
+def random_uint32s(seed, chain, sweep, step, index, attempt):
     """Return four random 32-bit words; ``attempt`` must be below 2¹⁶."""
     last = counter_word(step, attempt)
     return philox_vectorised(uint64(index), uint64(sweep), last, uint64(seed), uint64(chain))
@@ -29,10 +29,10 @@ def random_words(seed, chain, sweep, step, index, attempt):
 
 @cuda.jit(device=True)
 def uniform(seed, chain, sweep, step, index, attempt):
-    """Return the number in (0, 1) that the CPU's function of this name returns."""
+    """Return the same number in (0, 1) as `mcsquared.kernels.rng.uniform`."""
     attempt = uint64(attempt)
     index = uint64(index) | ((attempt >> uint64(16)) << uint64(40))
-    w0, w1, _, _ = random_words(seed, chain, sweep, step, index, attempt & uint64(0xFFFF))
+    w0, w1, _, _ = random_uint32s(seed, chain, sweep, step, index, attempt & uint64(0xFFFF))
     return unit_float64(w0, w1)
 
 
@@ -40,7 +40,7 @@ def uniform(seed, chain, sweep, step, index, attempt):
 def two_uniforms(seed, chain, sweep, step, block, thread):
     """Return the numbers ``thread`` and ``32 + thread`` of a block of `fill_uniforms`."""
     index = uint64(block) * uint64(16) + uint64(thread & 15)
-    w0, w1, w2, w3 = random_words(seed, chain, sweep, step, index, 0)
+    w0, w1, w2, w3 = random_uint32s(seed, chain, sweep, step, index, 0)
     if thread < 16:
         return unit_float32(w0), unit_float32(w2)
     return unit_float32(w1), unit_float32(w3)

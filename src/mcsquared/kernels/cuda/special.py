@@ -5,16 +5,16 @@ import math
 from numba import cuda
 
 from mcsquared.kernels.cpu import gammas, special
-from mcsquared.kernels.cuda.rng import translated, uniform
+from mcsquared.kernels.cuda.rng import compile_for_gpu, uniform
 
-add_log = translated(special.add_log)
-stirling_series = translated(special.stirling_series)
-crt = translated(special.crt, uniform=uniform)
-log_gamma_draw = translated(
+add_log = compile_for_gpu(special.add_log)
+stirling_series = compile_for_gpu(special.stirling_series)
+crt = compile_for_gpu(special.crt, uniform=uniform)
+log_gamma_draw = compile_for_gpu(
     gammas.log_gamma_draw,
     uniform=uniform,
-    log_try_small=translated(gammas.log_try_small),
-    log_try_large=translated(gammas.log_try_large),
+    log_try_small=compile_for_gpu(gammas.log_try_small),
+    log_try_large=compile_for_gpu(gammas.log_try_large),
 )
 
 

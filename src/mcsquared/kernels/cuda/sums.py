@@ -15,7 +15,7 @@ N_PARTS = 2 if SIMULATED else 512  # partial sums of a table, a block for each
 
 
 @cuda.jit(device=True)
-def reduce_block(shared, value, to_largest):
+def reduce_block(shared, value, take_max):
     """Return the sum over a block's threads, pairwise, or the largest of their values."""
     thread = cuda.threadIdx.x
     shared[thread] = value
@@ -24,7 +24,7 @@ def reduce_block(shared, value, to_largest):
     while width > 0:
         if thread < width:
             other = shared[thread + width]
-            shared[thread] = max(shared[thread], other) if to_largest else shared[thread] + other
+            shared[thread] = max(shared[thread], other) if take_max else shared[thread] + other
         cuda.syncthreads()
         width //= 2
     return shared[0]

@@ -103,10 +103,10 @@ def sweep_tokens(n_blocks):
         while begin < last:
             i = begin + thread
             topic = int32(0)
-            own_word = int32(0)
+            word_of_thread = int32(0)
             if i < last:
                 topic = int32(topic_of_token[i])
-                own_word = int32(word[i])
+                word_of_thread = int32(word[i])
             # A block of random numbers serves 64 tokens.
             if not second:
                 number0, number1 = two_uniforms(seed, chain, sweep, TOPICS, block, thread)
@@ -114,14 +114,14 @@ def sweep_tokens(n_blocks):
             number = number1 if second else number0
             second = not second
             n_tokens = int32(min(int64(32), last - begin))
-            at_word = uint64(uint32(shuffle(own_word, 0))) * uint64(stride)
+            at_word = uint64(uint32(shuffle(word_of_thread, 0))) * uint64(stride)
             for r in range(per_thread - 1):
                 following[r] = factors[at_word + uint64(uint32(mine + r * N_LANES))]
             following[per_thread - 1] = factors[at_word + uint64(uint32(final))]
             for t in range(n_tokens):
                 for r in range(per_thread):
                     factor[r] = following[r]
-                at_word = uint64(uint32(shuffle(own_word, min(t + 1, 31)))) * uint64(stride)
+                at_word = uint64(uint32(shuffle(word_of_thread, min(t + 1, 31)))) * uint64(stride)
                 for r in range(per_thread - 1):
                     following[r] = factors[at_word + uint64(uint32(mine + r * N_LANES))]
                 following[per_thread - 1] = factors[at_word + uint64(uint32(final))]
@@ -157,7 +157,7 @@ def sweep_tokens(n_blocks):
                     topic = drawn
             if i < last:
                 topic_of_token[i] = topic
-                cuda.atomic.add(words_in_topic, int64(own_word) * stride + topic, 1)
+                cuda.atomic.add(words_in_topic, int64(word_of_thread) * stride + topic, 1)
             begin += 32
 
     return kernel

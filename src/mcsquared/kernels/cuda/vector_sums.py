@@ -1,4 +1,4 @@
-"""Statistics of topics on the GPU, in the CPU's order: inside each chunk token after token.
+"""Statistics of topics on the GPU, added in the CPU's order: token by token within a chunk.
 
 Tokens are sorted by topic first, stably; a thread then adds up one statistic of one topic in one
 chunk. Chunks are added one after another.

@@ -33,7 +33,7 @@ const groups = {
   tokens: unpack(page.groups.tokens),
   topic: unpack(page.groups.topic),
   topicShare: unpack(page.groups.topic_share),
-  ownShares: page.groups.own_shares,
+  groupShares: page.groups.group_shares,
   maps: {},
 };
 groups.choicesEach = groups.n ? groups.choice.length / groups.n : 0;

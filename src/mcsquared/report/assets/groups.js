@@ -36,7 +36,7 @@ function groupDetail(j) {
     if (groups.topicShare[i] > 0) topicRows.push({ label: topicLink(groups.topic[i]), value: groups.topicShare[i] / 255 });
   }
   const number = groups.numbers ? groups.numbers[j] : j;
-  const similar = groups.ownShares ? similarGroups(j, 8) : [];
+  const similar = groups.groupShares ? similarGroups(j, 8) : [];
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, groupName(j)),
       h('p', { class: 'note' }, h('span', { title: 'starting from 0' }, `row ${number} of the data`), ` · ${whole(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
@@ -44,7 +44,7 @@ function groupDetail(j) {
       h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
         h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` shares a cluster with another group of this cluster with probability ${percent(confidence)}`),
         choices.length > 1 && [h('h4', {}, 'Share of the draws in'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { largest: 1 })]),
-      card('Topics', `${groups.ownShares ? 'Share of its content' : 'Topics of its clusters'}${topicRows.length < topics.n ? `, the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
+      card('Topics', `${groups.groupShares ? 'Share of its content' : 'Topics of its clusters'}${topicRows.length < topics.n ? `, the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
       contexts.length > 0 && card('Contexts', null, groupContexts(j)),
       similar.length > 0 && card('Similar groups', 'Same cluster, similar topics.', h('ol', { class: 'plain' }, similar.map(([other]) => h('li', {}, groupRow(other, percent(groups.confidence[other] / 255))))))));
 }

@@ -14,7 +14,7 @@ from mcsquared.state import State
 
 
 class LocalBackend(Backend):
-    """Groups in the memory of this process; labels are swept in the state's own arrays."""
+    """Groups in the memory of this process; the labels of the state are updated in place."""
 
     _labels: Labels
     _words: NDArray[np.int32]

@@ -46,7 +46,7 @@ def sweep_shard(
     table = np.zeros((observations.n_words, given.slots[0]), np.int32)
     entries = observations.layout.words_of_group
     count_cells(entries, labels.clusters, table)
-    return labels, replace(sums, cell_table=table)
+    return labels, replace(sums, cell_counts=table)
 
 
 class ShardedBackend(Backend):

@@ -1,4 +1,4 @@
-"""Families without a kernel, such as a user's own.
+"""Families without a kernel, such as user-defined ones.
 
 A family that draws its parameters is treated like any other: parameters for every slot, then the
 likelihood of all observations. One with only its three functions keeps the parameters integrated

@@ -23,12 +23,12 @@ def blocked_state(
     topic_of_token: NDArray[np.integer],
     rng: np.random.Generator,
 ) -> State:
-    """Return a state as the blocked sampler keeps it, with tables where λ is finite.
+    """Return a state in the form the blocked sampler uses, with tables if λ is finite.
 
-    Words with λ = ∞ have no topics of tokens, only counts.
+    For words and λ = ∞, it has counts but no topics of tokens.
     """
     state = state_from_assignments(
-        observations, priors, cluster_of_group, topic_of_token, rng, whole_vectors
+        observations, priors, cluster_of_group, topic_of_token, rng, round_up_to_lanes
     )
     if math.isinf(state.lam):
         if observations.n_words:
@@ -92,7 +92,7 @@ def at_most(number: int, bound: int | None) -> int:
     return number if bound is None else min(number, bound)
 
 
-def whole_vectors(n: int) -> int:
+def round_up_to_lanes(n: int) -> int:
     """Return the smallest number of slots for ``n``, a multiple of the vector length."""
     return max(N_LANES, -(-n // N_LANES) * N_LANES)
 

@@ -25,7 +25,10 @@ from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Weights
 from mcsquared.state import NO_BOUNDS, State
 
-MAX_TOKENS, MAX_GROUPS = 20_000_000, 20_000  # larger corpora are started from a sample
+MAX_UNSAMPLED_TOKENS, MAX_UNSAMPLED_GROUPS = (
+    20_000_000,
+    20_000,
+)  # larger corpora are started from a sample
 SAMPLED_GROUPS = 10_000
 
 
@@ -34,11 +37,13 @@ def groups_to_start_with(
 ) -> NDArray[np.int64] | None:
     """Return the groups of a large corpus that a chain starts with; None: all of them."""
     sampled, n_groups, n_tokens = observations.sampled, observations.n_groups, observations.n_tokens
-    few = n_tokens <= MAX_TOKENS and n_groups <= MAX_GROUPS
+    few = n_tokens <= MAX_UNSAMPLED_TOKENS and n_groups <= MAX_UNSAMPLED_GROUPS
     if sampled is None and (few or integrated_families(observations)):
         return None
     known = np.arange(n_groups) if sampled is None else sampled
-    most = min(SAMPLED_GROUPS, math.ceil(n_groups * MAX_TOKENS / max(n_tokens, 1)), len(known))
+    most = min(
+        SAMPLED_GROUPS, math.ceil(n_groups * MAX_UNSAMPLED_TOKENS / max(n_tokens, 1)), len(known)
+    )
     return np.sort(rng.choice(known, most, replace=False))
 
 

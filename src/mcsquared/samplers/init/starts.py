@@ -21,8 +21,8 @@ from mcsquared.observations.disk import DiskObservations
 from mcsquared.samplers.init.assignments import (
     at_most,
     blocked_state,
+    round_up_to_lanes,
     state_from_assignments,
-    whole_vectors,
 )
 from mcsquared.samplers.init.extend_start import StartExtension, groups_to_start_with
 from mcsquared.samplers.init.hdp_init import topics_without_clusters
@@ -190,7 +190,7 @@ def topics_of_seeds(
     groups = np.flatnonzero(np.diff(observations.group_start))
     chosen = rng.permutation(groups)[:n_topics]
     beta = float(priors.content.concentration)  # type: ignore[attr-defined]
-    weights = np.zeros((observations.n_words, whole_vectors(len(chosen))))
+    weights = np.zeros((observations.n_words, round_up_to_lanes(len(chosen))))
     weights[:, : len(chosen)] = beta
     for m, j in enumerate(chosen):
         part = slice(entries.start[j], entries.start[j + 1])

@@ -32,7 +32,7 @@ COLLAPSED_MOVES = (
     resample_collapsed_concentrations,
 )
 
-MAX_TOKENS = 100_000
+MAX_COLLAPSED_TOKENS = 100_000
 EVERY = 3  # sweeps: a collapsed sweep costs as much as several blocked ones
 FIRST_SWEEPS = 100  # of a chain, each followed by a collapsed one
 OTHER_CHAIN = 2**30  # offset of the chain number: no blocked sweep draws the same numbers
@@ -43,7 +43,7 @@ TOKENS_AT_ONCE = 4096
 def is_collapsed_step_due(sweep: Sweep) -> bool:
     """Return whether this sweep ends with a collapsed one: few words, λ = ∞, and its turn."""
     state, observations = sweep.state, sweep.observations
-    few = observations.n_words > 0 and observations.n_tokens <= MAX_TOKENS
+    few = observations.n_words > 0 and observations.n_tokens <= MAX_COLLAPSED_TOKENS
     now = state.sweep <= FIRST_SWEEPS or state.sweep % EVERY == 0
     return few and observations.sampled is None and math.isinf(state.lam) and now
 

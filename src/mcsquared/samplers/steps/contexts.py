@@ -14,8 +14,8 @@ from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.types import DrawnContexts, Sweep
 
-ROWS_OF_CHUNK = 8 * ROWS  # categories per chunk; sums are by chunk
-FEW_CELLS = 20_000
+ROWS_PER_CHUNK = 8 * ROWS  # categories per chunk; sums are by chunk
+MIN_PARALLEL_CATEGORIES = 20_000
 SMALLEST_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
 
 
@@ -53,7 +53,7 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
     logs = np.empty(counts.shape, np.float32)
     sizes = [family.n_stats for family in observations.bag_families]
     first_row = _offsets(sizes)
-    chunks = [-(-size // ROWS_OF_CHUNK) for size in sizes]
+    chunks = [-(-size // ROWS_PER_CHUNK) for size in sizes]
     first_chunk, first_number = _offsets(chunks), _offsets([-(-size // ROWS) for size in sizes])
     shapes = np.maximum(observations.bags.concentration, SMALLEST_SHAPE)
     largest, total = np.empty((2, first_chunk[-1], counts.shape[1]))
@@ -62,14 +62,14 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
         for bag, part in _chunks_of_bags(first_chunk, first, last):
             rows = slice(first_row[bag], first_row[bag + 1])
             of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
-            cells = (part.start * ROWS_OF_CHUNK, min(part.stop * ROWS_OF_CHUNK, sizes[bag]))
+            cells = (part.start * ROWS_PER_CHUNK, min(part.stop * ROWS_PER_CHUNK, sizes[bag]))
             given = (counts.shape[1], counts[rows].reshape(-1), float(shapes[bag]))
             out = (logs[rows].reshape(-1), first_number[bag] * ROWS)
             draw_gamma_rows(*cells, *given, int(Step.CATEGORIES), key, True, *out)
             sums = (largest[of_bag], total[of_bag])
-            sum_exponentials(part.start, part.stop, ROWS_OF_CHUNK, logs[rows], *sums)
+            sum_exponentials(part.start, part.stop, ROWS_PER_CHUNK, logs[rows], *sums)
 
-    sweep.threads.map(first_chunk[-1], draw, is_small=counts.size < FEW_CELLS)
+    sweep.threads.map(first_chunk[-1], draw, is_small=counts.size < MIN_PARALLEL_CATEGORIES)
     for bag in range(len(sizes)):
         of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
         highest = largest[of_bag].max(axis=0)

@@ -38,7 +38,7 @@ from mcsquared.state import Counts, State
 
 Floats = NDArray[np.float64]
 
-FEW_CELLS = 300_000
+MIN_PARALLEL_LOG_JOINT = 300_000
 N_KNOWN = 1024  # counts whose log-gammas are computed once
 
 
@@ -258,7 +258,7 @@ def _begin_log_counts(
     def add(first: int, last: int) -> None:
         log_joint_of_words(first, last, bounds, counts, prior[0], known, by_chunk)
 
-    if counts.size < FEW_CELLS:
+    if counts.size < MIN_PARALLEL_LOG_JOINT:
         threads = SINGLE_THREAD
     finish_adding = threads.begin(len(by_chunk), add)
 

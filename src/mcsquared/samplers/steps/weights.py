@@ -16,7 +16,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.samplers.steps.concentrations import draw_topic_weights
 from mcsquared.samplers.types import Sweep, Weights
 
-FEW_CELLS = 10_000  # clusters × topics
+MIN_PARALLEL_SHARES = 10_000  # clusters × topics
 SMALLEST_SHARE = 1e-20  # smaller ones count as 0: products would underflow or be slow
 
 
@@ -30,7 +30,7 @@ def topic_weights_with_tail(sweep: Sweep) -> NDArray[np.float64]:
     """Return ε over all slots, ε_new divided over the empty ones."""
     state = sweep.state
     weights = state.topic_weights.copy()
-    empty = open_slots(state.counts.tokens_in_topic > 0, sweep.bounds.topics)
+    empty = usable_slots(state.counts.tokens_in_topic > 0, sweep.bounds.topics)
     sticks = log_sticks(len(empty), state.eta, sweep.key.generator(Step.TOPIC_TAIL))
     weights[empty] = np.exp(sticks + float(state.log_unused[0]))
     return weights
@@ -47,13 +47,13 @@ def draw_log_cluster_weights(sweep: Sweep) -> NDArray[np.float64]:
     )
     with np.errstate(divide="ignore"):
         log_weights[occupied] = np.log(weights)
-    empty = open_slots(occupied, sweep.bounds.clusters)
+    empty = usable_slots(occupied, sweep.bounds.clusters)
     sticks = log_sticks(len(empty), state.alpha, key.generator(Step.CLUSTER_TAIL))
     log_weights[empty] = sticks + log_unused
     return log_weights
 
 
-def open_slots(occupied: NDArray[np.bool_], bound: int | None) -> NDArray[np.int64]:
+def usable_slots(occupied: NDArray[np.bool_], bound: int | None) -> NDArray[np.int64]:
     """Return the empty slots that may be used without exceeding the bound."""
     empty = np.flatnonzero(~occupied)
     if bound is None:
@@ -81,7 +81,7 @@ def draw_shares(sweep: Sweep, topics: NDArray[np.float64]) -> NDArray[np.float64
     def draw(first: int, last: int) -> None:
         draw_log_shares(first, last, prior, tables, sweep.key, step, log_shares)
 
-    sweep.threads.map(len(tables), draw, is_small=tables.size < FEW_CELLS)
+    sweep.threads.map(len(tables), draw, is_small=tables.size < MIN_PARALLEL_SHARES)
     return log_shares
 
 

@@ -166,7 +166,7 @@ class DeviceWords(DeviceContent):
             return {}
         if self.buffers.varies:
             return {"words": self._host_table(self.words)}
-        return {"topics": None, "cell_table": self._host_table(self.tokens_of_cell)}
+        return {"topics": None, "cell_counts": self._host_table(self.tokens_of_cell)}
 
     def log_density(self, state: State) -> float:
         """Return the log-density of the words given their topics."""
