@@ -1,7 +1,5 @@
 """The run loop: burn-in, thinning, callbacks, checkpoints, stopping."""
 
-from __future__ import annotations
-
 import math
 import signal
 import threading

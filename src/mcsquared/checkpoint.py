@@ -1,7 +1,5 @@
 """Checkpoints: chains on disk while they run, so that a stopped run resumes with the same draws."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

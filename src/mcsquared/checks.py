@@ -1,7 +1,5 @@
 """Validation of integers, numbers of cores and seeds."""
 
-from __future__ import annotations
-
 import numbers
 from typing import Any
 

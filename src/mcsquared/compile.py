@@ -4,8 +4,6 @@ Numba compiles a kernel when it is first used and keeps the result beside the so
 some ninety seconds, once: better in an image or at set-up than in a run.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

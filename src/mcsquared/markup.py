@@ -1,7 +1,5 @@
 """Small HTML summaries for notebooks, light or dark: everything that comes from data is escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any

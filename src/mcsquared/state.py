@@ -1,7 +1,5 @@
 """The state of a chain: assignments, weights and counts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 
 import numpy as np

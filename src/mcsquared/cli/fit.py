@@ -1,7 +1,5 @@
 """mc2 fit: from a file to a saved model."""
 
-from __future__ import annotations
-
 import math
 import shlex
 import sys

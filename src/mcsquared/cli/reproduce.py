@@ -1,7 +1,5 @@
 """mc2 reproduce: run the paper's experiments; write tables, figures and results."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass

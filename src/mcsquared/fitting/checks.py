@@ -1,7 +1,5 @@
 """Checks of an estimator's parameters and of the machine, before a fit starts."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable

@@ -7,8 +7,6 @@ step: p(l_ji = m) ∝ (n_jm + v ε_m) ψ_mw, a group's weights integrated out. I
 therefore this model's v, and only row 0 of the tables is used.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Threads that share the chunks of a step; draws do not depend on their number."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ Files are not trusted: every array is checked for its type, its shape and the ra
 and sizes are taken from the arrays themselves, never from numbers in the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """States and stored draws of a chain as arrays, for checkpoints and model files."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

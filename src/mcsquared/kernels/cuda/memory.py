@@ -1,7 +1,5 @@
 """Arrays on the GPU: allocation, and copies to and from the device."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import cuda
 

@@ -1,7 +1,5 @@
 """The protocol of all backends: globals in, additive sums out; labels loaded and saved."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 

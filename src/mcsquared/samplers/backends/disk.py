@@ -1,7 +1,5 @@
 """Labels on disk, beside the corpus they belong to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Groups in the memory of this process, swept by its threads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -4,8 +4,6 @@ Draws do not depend on the number of shards: random numbers belong to groups and
 corpus, integers add up in any order, and sums of floats are by chunk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Groups given the globals: the sweep over them, clusters of varying groups, sums over groups."""
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

@@ -11,8 +11,6 @@ out, and its observations are visited in turn:
 This is about a hundred times slower than a kernel, and just as exact.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Any

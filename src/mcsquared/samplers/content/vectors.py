@@ -1,7 +1,5 @@
 """Content other than words: clusters and topics given the parameters of all topics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

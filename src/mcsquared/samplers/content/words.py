@@ -1,7 +1,5 @@
 """Words: clusters and topics given ψ, for λ = ∞ and λ finite."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

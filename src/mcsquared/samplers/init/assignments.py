@@ -1,7 +1,5 @@
 """States from given clusters of groups and topics of tokens."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

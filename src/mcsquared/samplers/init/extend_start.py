@@ -5,8 +5,6 @@ get their first labels as if λ = ∞: clusters with topics summed out, then top
 position of a group in the corpus, not on its shard.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

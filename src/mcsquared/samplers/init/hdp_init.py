@@ -7,8 +7,6 @@ found after some sweeps. For identifiable letters, the cosine to the true ones r
 0.94 (docs/engine.md).
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

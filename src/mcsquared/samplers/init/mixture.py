@@ -1,7 +1,5 @@
 """First clusters: a Dirichlet process mixture over contexts and words, without topics."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -4,8 +4,6 @@ Topics of the blocked sampler start as the words of single groups, chosen at ran
 them into topics several times sooner than tokens assigned at random, which all look alike at first.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

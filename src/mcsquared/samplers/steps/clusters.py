@@ -1,7 +1,5 @@
 """Clusters of groups, one after another: a step of the collapsed sampler."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mcsquared.kernels.cpu.clusters import ClusterCounts, ClusterPriors, resample_clusters

@@ -7,8 +7,6 @@ counts, τ and ψ are drawn, given those a topic for every token, from which the
 continues.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -7,8 +7,6 @@ out. π and τ are redrawn when the next sweep begins. The paper's appendix upda
 quantities other than their conditionals; docs/errata.md has the list.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """φ, the parameters of the contexts in every cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """All globals of a sweep given counts: ψ, the weights ε, π and τ, and φ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

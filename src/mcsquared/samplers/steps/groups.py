@@ -1,7 +1,5 @@
 """Topics and clusters of all groups given the globals, and the counts that follow."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

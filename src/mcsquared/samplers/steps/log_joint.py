@@ -15,8 +15,6 @@ Where groups vary around their cluster (λ finite) the third line is
 Base measures of the data are left out: they do not depend on the assignments.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@
 contexts, which are small and cannot be shared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

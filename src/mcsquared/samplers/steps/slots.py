@@ -1,7 +1,5 @@
 """Empty slots for clusters and topics that may be born in the sweep."""
 
-from __future__ import annotations
-
 import math
 
 from mcsquared.kernels.cpu.lanes import N_LANES

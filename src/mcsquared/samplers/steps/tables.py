@@ -1,7 +1,5 @@
 """Numbers of tables of clusters: q_km ~ CRT(O_km, v ε_m)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

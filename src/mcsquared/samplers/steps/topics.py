@@ -1,7 +1,5 @@
 """Topics of tokens, one after another: a step of the collapsed sampler."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

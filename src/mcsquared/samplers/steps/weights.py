@@ -6,8 +6,6 @@ rest. Nothing depends on the order of topics, and more empty slots change nothin
 Clusters likewise.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ Steps over groups, tokens, words, categories and topics of clusters are kernels;
 are drawn on the host, by the steps of all backends.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The steps of a sweep on the GPU, of all groups or of the shard of a Dask worker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Device arrays whose size follows the slots; those that are copied to the host lie together."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A corpus on the GPU: all of it, or one shard at a time if it is larger than the GPU's memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

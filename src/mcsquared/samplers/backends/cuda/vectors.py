@@ -1,7 +1,5 @@
 """Content other than words on the GPU: parameters of topics are copied in, their statistics out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

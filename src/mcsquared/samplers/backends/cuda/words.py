@@ -1,7 +1,5 @@
 """Words on the GPU: counts by word and topic stay there, and ψ is drawn there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
