@@ -17,6 +17,13 @@ class Own(mc2.Gaussian):
     """A family without a kernel."""
 
 
+class OtherStatistics(Own):
+    """A family whose statistics have no natural parameters."""
+
+    def statistics(self, x):
+        return super().statistics(x)
+
+
 COUNTS = np.random.default_rng(2).poisson(1.0, (10, 5))
 
 
@@ -79,12 +86,12 @@ def test_without_a_gpu_one_sentence_says_so(monkeypatch):
         model(device="cuda").fit(COUNTS)
 
 
-def test_a_gpu_takes_no_family_of_ones_own_as_content_and_says_so(monkeypatch):
+def test_a_gpu_requires_natural_parameters_of_a_content_family(monkeypatch):
     memory = pytest.importorskip("mcsquared.kernels.cuda.memory")
     monkeypatch.setattr(memory, "unavailable_reason", lambda: None)
     points = mc2.Corpus([np.ones((2, 1)), np.zeros((4, 1))])
     with pytest.raises(InputError, match="device 'cuda' requires a content family"):
-        model(device="cuda", content=Own()).fit(points)
+        model(device="cuda", content=OtherStatistics()).fit(points)
 
 
 @pytest.mark.parametrize("lam", [-math.inf, math.nan, "inf", None])

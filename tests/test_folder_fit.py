@@ -111,7 +111,7 @@ def test_labels_of_all_groups_agree_with_those_shown_and_with_predictions(
     predicted = model.predict(mc2.ParquetFolder(folder))
     np.testing.assert_array_equal(predicted, model.predict(in_memory(frame)))
     assert (predicted == model.labels_).mean() > 0.8
-    assert "100 of them" in " ".join(posterior.notes)
+    assert "a random sample of 100" in " ".join(posterior.notes)
     model.save(tmp_path / "some.mc2")
     again = mc2.MC2.load(tmp_path / "some.mc2")
     np.testing.assert_array_equal(again.labels_, model.labels_)

@@ -230,7 +230,7 @@ def test_contexts_that_cannot_be_are_one_sentence(contexts, parameters, sentence
 
 def test_predict_context_wants_a_context_of_the_model():
     fitted = model().fit(COUNTS, contexts={"place": TYPED["place"]})
-    message = r"name must be a context of the model \('place'\), got 'author'"
+    message = r"name must be a context of this model \('place'\), got 'author'"
     with pytest.raises(InputError, match=message):
         fitted.predict_context(COUNTS, "author")
 

@@ -18,7 +18,7 @@ from mcsquared.state import differences, recount
 @pytest.fixture
 def sampled(monkeypatch):
     """Take 200 groups for a large corpus, of which 60 are enough to begin with."""
-    monkeypatch.setattr(extend_start, "MAX_GROUPS", 100)
+    monkeypatch.setattr(extend_start, "MAX_UNSAMPLED_GROUPS", 100)
     monkeypatch.setattr(extend_start, "SAMPLED_GROUPS", 60)
 
 
@@ -77,7 +77,7 @@ def test_first_topics_follow_the_words_of_the_sample(sampled):
 
 
 def test_a_sampled_start_finds_the_clusters_of_all_groups(monkeypatch):
-    monkeypatch.setattr(extend_start, "MAX_GROUPS", 100)
+    monkeypatch.setattr(extend_start, "MAX_UNSAMPLED_GROUPS", 100)
     monkeypatch.setattr(extend_start, "SAMPLED_GROUPS", 200)
     letters = mc2.datasets.letters(n_groups_per_cluster=150, random_state=0)
     model = mc2.MC2(n_sweeps=40, burn_in=20, random_state=1, progress=False).fit(letters.corpus)
