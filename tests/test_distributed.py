@@ -207,7 +207,9 @@ def test_a_client_that_is_closed_is_refused(client):
 
 def test_workers_must_be_there_and_have_the_same_mcsquared(client, monkeypatch):
     monkeypatch.setattr(mc2.distributed, "__version__", "9.9")
-    with pytest.raises(InputError, match=r"mcsquared at tcp.* must be 9\.9, as here, got "):
+    with pytest.raises(
+        InputError, match=r"mcsquared at tcp.* must be 9\.9, as on the client, got "
+    ):
         mc2.distributed.fit(mc2.MC2(), words(), client=client)
     monkeypatch.undo()
 

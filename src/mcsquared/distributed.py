@@ -139,7 +139,9 @@ def _check_workers(client: Any) -> None:
     for where, version in versions.items():
         if version != __version__:
             found = f"an error ({version})" if isinstance(version, Exception) else version
-            raise InputError(f"mcsquared at {where} must be {__version__}, as here, got {found}")
+            raise InputError(
+                f"mcsquared at {where} must be {__version__}, as on the client, got {found}"
+            )
 
 
 def _check_gpus(client: Any) -> None:
@@ -305,7 +307,7 @@ class DaskBackend(ShardedBackend):
     def _result(self, number: int, future: Any, which: int) -> Any:
         """Return the labels or sums of a shard.
 
-        It is sent to another worker when its worker is lost, or swept here if there is none.
+        It is sent to another worker when its worker is lost, or swept locally if there is none.
         """
         for _ in range(MAX_LOSSES):
             if (found := self._wait(number, future)) is not None:
@@ -385,7 +387,7 @@ def _n_bytes(sent: Any) -> int:
 
 
 def _to_device(shard: Observations, priors: Priors) -> Any:
-    """Copy a shard to the GPU of the worker that runs this; it stays there."""
+    """Copy a shard to the GPU of the worker that runs this; it stays in GPU memory."""
     from mcsquared.samplers.backends.cuda.backend import DeviceShard
     from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 

@@ -42,7 +42,7 @@ if SIMULATED:
         return found
 
     def shuffle_up(value, distance):
-        """Return the value of the thread ``distance`` before, or the thread's own if none is."""
+        """Return the value of the thread ``distance`` before, or this thread's if there is none."""
         return shuffle(value, max(thread_of_warp() - distance, 0))
 
     def shuffle_xor(value, mask):
@@ -90,7 +90,7 @@ else:
 
     @cuda.jit(device=True)
     def shuffle_up(value, distance):
-        """Return the value of the thread ``distance`` before, or the thread's own if none is."""
+        """Return the value of the thread ``distance`` before, or this thread's if there is none."""
         return cuda.shfl_up_sync(ALL, value, distance)
 
     @cuda.jit(device=True)

@@ -3,8 +3,8 @@
 function similarGroups(j, limit) {
   // Cosine of the largest topic shares, among groups of the same cluster.
   const each = groups.topicsEach;
-  const own = new Map();
-  for (let i = j * each; i < (j + 1) * each; i += 1) own.set(groups.topic[i], groups.topicShare[i]);
+  const shareOfTopic = new Map();
+  for (let i = j * each; i < (j + 1) * each; i += 1) shareOfTopic.set(groups.topic[i], groups.topicShare[i]);
   const best = [];
   for (const other of groupsOfCluster(groups.cluster[j])) {
     if (other === j) continue;
@@ -12,7 +12,7 @@ function similarGroups(j, limit) {
     for (let i = other * each; i < (other + 1) * each; i += 1) {
       const share = groups.topicShare[i];
       square += share * share;
-      if (own.has(groups.topic[i])) product += share * own.get(groups.topic[i]);
+      if (shareOfTopic.has(groups.topic[i])) product += share * shareOfTopic.get(groups.topic[i]);
     }
     const score = square > 0 ? product / Math.sqrt(square) : 0;
     if (best.length < limit || score > best[best.length - 1][1]) {

@@ -21,7 +21,7 @@ class Backend(ABC):
 
     A backend must implement `load_labels`, `save_labels` and `sweep_groups`. The other steps draw
     on the host, from the counts of the state; a backend that keeps counts on a device overrides
-    them and draws there.
+    them and draws on the device.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class Backend(ABC):
 
     @abstractmethod
     def load_labels(self, state: State, key: Key) -> None:
-        """Take labels, and counts if they are kept here, from a state."""
+        """Take labels, and counts if the backend keeps them, from a state."""
 
     @abstractmethod
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
-        """Write labels, and counts that are kept here, to a state."""
+        """Write labels, and counts that the backend keeps, to a state."""
 
     @abstractmethod
     def sweep_groups(self, given: Globals) -> Sums:

@@ -1,4 +1,4 @@
-"""Groups on a GPU: the corpus and its labels stay there, globals go in and counts come out.
+"""Groups on a GPU: the corpus and its labels stay on the device, globals go in and counts come out.
 
 Steps over groups, tokens, words, categories and topics of clusters are kernels; the concentrations
 are drawn on the host, by the steps of all backends.

@@ -46,7 +46,7 @@ CATEGORIES = int(Step.CATEGORIES)
 class CudaBackend(Backend):
     """Groups on the GPU that numba has chosen.
 
-    Counts stay on the GPU, so the globals that depend on large ones are drawn there: their arrays
+    Counts stay on the GPU, so the globals that depend on large ones are drawn on it: their arrays
     in `Globals` are device arrays. `sweep_groups` also draws the tables and adds up the
     log-densities, so that one copy brings everything to the host.
 

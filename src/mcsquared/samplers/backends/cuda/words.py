@@ -1,4 +1,4 @@
-"""Words on the GPU: counts by word and topic stay there, and ψ is drawn there."""
+"""Words on the GPU: counts by word and topic stay on the device, where ψ is drawn."""
 
 from typing import Any
 
