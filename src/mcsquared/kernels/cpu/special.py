@@ -98,7 +98,7 @@ def crt(n, a, seed, chain, sweep, step, index):
     """Draw the number of tables of ``n`` customers exactly: Σ_{i<n} Bernoulli(a / (a+i)).
 
     In blocks of customers 1, 2-3, 4-7, ... the probability falls at most by half. Candidates have
-    geometric gaps with the largest probability of the block and are thinned to their own. The cost
+    geometric gaps with the largest probability of the block and are accepted by thinning. The cost
     grows with the number of tables and log n, not with n.
     """
     if n <= 0 or a <= 0.0:

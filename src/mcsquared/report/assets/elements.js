@@ -132,7 +132,7 @@ function switcher(label, options, value, onchange) {
   return h('div', { class: 'switch', role: 'group', 'aria-label': label }, buttons);
 }
 
-// Tooltips follow the pointer; their content is also available elsewhere ------------------------
+// Tooltips follow the pointer; their content is also on the page ------------------------------
 
 const tip = document.getElementById('tip');
 
