@@ -47,7 +47,7 @@ class TimedFit:
 
     def seconds_of(self, draw: ParameterDraw) -> float:
         """Return the CPU-seconds at which a draw was made."""
-        return self.seconds[int(self.posterior.sweep_of_draw[draw.draw]) - 1]
+        return self.seconds[int(self.posterior.sweep_of_draw[draw.index]) - 1]
 
     def draws(self) -> list[ParameterDraw]:
         """Return the draws with parameters in order of time."""

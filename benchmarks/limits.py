@@ -22,7 +22,7 @@ class Work:
         Distinct words of each group, summed over groups.
     clusters, topics : int
         Slots, including empty ones: kernels process all of them.
-    varies : bool
+    groups_vary : bool
         Whether λ is finite.
     """
 
@@ -32,7 +32,7 @@ class Work:
     words: int
     clusters: int
     topics: int
-    varies: bool
+    groups_vary: bool
 
     @property
     def bytes_moved(self) -> float:
@@ -40,7 +40,7 @@ class Work:
         # The bounds of a group, its old and new cluster; per word and topic: old counts are read,
         # ψ is written and read, new counts are written.
         every = 16 * self.groups + 16 * self.words * self.topics
-        if self.varies:
+        if self.groups_vary:
             return every + 8 * self.tokens  # a word, its old and new topic
         # Words with counts; mixtures and token counts by (word, cluster), each written and read.
         return every + 8 * self.entries + 16 * self.words * self.clusters
@@ -48,14 +48,14 @@ class Work:
     @property
     def bytes_of_rows(self) -> float:
         """Return the bytes of the rows that tokens or entries read, without any cache."""
-        row = self.tokens * self.topics if self.varies else self.entries * self.clusters
+        row = self.tokens * self.topics if self.groups_vary else self.entries * self.clusters
         return 4.0 * row
 
     @property
     def instructions(self) -> float:
         """Return the warp instructions that are necessary to draw topics and clusters."""
         by_topic, by_cluster = -(-self.topics // 32), -(-self.clusters // 32)
-        if self.varies:
+        if self.groups_vary:
             # Per 32 topics: load ψ, add n + λτ, multiply and add, compare. Per token: a sum over
             # 32 threads in five steps of two, a ballot, a threshold, four shuffles.
             return self.tokens * (4 * by_topic + 20)

@@ -85,9 +85,9 @@ def test_draws_with_parameters_are_evenly_spaced(n_kept, n_stored):
 
 def test_parameters_belong_to_the_draws_they_name(corpus):
     posterior = model(n_sweeps=24, keep_parameters=3, n_chains=2).fit(corpus).posterior_
-    assert [draw.draw for draw in posterior.parameters] == [0, 9, 10]
+    assert [draw.index for draw in posterior.parameters] == [0, 9, 10]
     for draw in posterior.parameters:
-        labels = posterior.cluster_of_group[draw.draw]
+        labels = posterior.cluster_of_group[draw.index]
         assert draw.topics_in_cluster.shape[0] == labels.max() + 1
         tokens = np.bincount(labels, weights=corpus.tokens_per_group)
         np.testing.assert_array_equal(draw.topics_in_cluster.sum(axis=1).A1, tokens)
@@ -126,7 +126,7 @@ def test_the_trace_counts_what_is_occupied(corpus):
     n_clusters = [len(np.unique(labels)) for labels in posterior.cluster_of_group]
     assert trace["n_clusters"].tolist() == n_clusters
     for draw in posterior.parameters:
-        assert trace["n_topics"][draw.draw] == len(draw.topic_weights)
+        assert trace["n_topics"][draw.index] == len(draw.topic_weights)
 
 
 # Seeds and chains -----------------------------------------------------------------------------

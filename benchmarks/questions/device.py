@@ -225,9 +225,9 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
     gc.collect()
     cuda.current_context().deallocations.clear()
     priors, observations, state = start
-    varies, backends = not math.isinf(state.lam), []
+    groups_vary, backends = not math.isinf(state.lam), []
     began = time.perf_counter()
-    corpus = DeviceCorpus(observations, varies)
+    corpus = DeviceCorpus(observations, groups_vary)
 
     def make_backend(threads: Any) -> CudaBackend:
         backends.append(CudaBackend(observations, priors, corpus, threads))
@@ -240,7 +240,7 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
     sizes = (observations.n_groups, observations.n_tokens, entries, observations.n_words)
     return Measurement(
         timing=Timing(each[n_dropped:]),
-        work=Work(*sizes, *backends[0].buffers.slots, varies),
+        work=Work(*sizes, *backends[0].buffers.slots, groups_vary),
         clusters=state.n_clusters,
         topics=state.n_topics,
         gigabytes=(total - free) / 1e9,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
@@ -17,12 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["STOP_CHAIN", "StopWhenFlat"]
 
-Floats = NDArray[np.float64]
 
 # Returned by a callback to stop only the chain it was called for.
 STOP_CHAIN = "stop chain"
 
-SCALARS = ("n_clusters", "n_topics", "log_joint")
+DEFAULT_SCALARS = ("n_clusters", "n_topics", "log_joint")
 
 
 class StopWhenFlat:
@@ -68,13 +66,13 @@ class StopWhenFlat:
         min_sweeps: int = 100,
         max_rhat: float = 1.05,
         min_ess: float = 50.0,
-        scalars: Sequence[str] = SCALARS,
+        scalars: Sequence[str] = DEFAULT_SCALARS,
     ) -> None:
         if not isinstance(max_rhat, int | float) or not max_rhat > 1.0:
             raise InputError(f"max_rhat must be a number > 1, got {max_rhat!r}")
         if not isinstance(min_ess, int | float) or not min_ess >= 0.0:
             raise InputError(f"min_ess must be a number >= 0, got {min_ess!r}")
-        known = (*SCALARS, *NAMES)
+        known = (*DEFAULT_SCALARS, *NAMES)
         if isinstance(scalars, str) or not scalars or not set(scalars) <= set(known):
             raise InputError(f"scalars must be some of {', '.join(known)}, got {scalars!r}")
         self.min_sweeps = check_integer("min_sweeps", min_sweeps, 4)

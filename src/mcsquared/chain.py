@@ -142,7 +142,7 @@ class ChainRun:
 
 
 def parameter_draw(
-    state: State, clusters: NDArray[np.int64], draw: int, observations: Observations
+    state: State, clusters: NDArray[np.int64], index: int, observations: Observations
 ) -> ParameterDraw:
     """Return the counts of a state, sparse and without empty slots."""
     counts = state.counts
@@ -154,7 +154,7 @@ def parameter_draw(
     else:
         content = counts.topic_statistics[topics].copy()
     return ParameterDraw(
-        draw=draw,
+        index=index,
         topics_in_cluster=sparse.csr_matrix(counts.topics_in_cluster[np.ix_(clusters, topics)]),
         tables_in_cluster=None
         if state.tables_in_cluster is None

@@ -391,7 +391,7 @@ def _to_device(shard: Observations, priors: Priors) -> Any:
     from mcsquared.samplers.backends.cuda.backend import DeviceShard
     from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 
-    return DeviceShard(DeviceCorpus(shard, varies=priors.lam != math.inf), priors)
+    return DeviceShard(DeviceCorpus(shard, groups_vary=priors.lam != math.inf), priors)
 
 
 def _sweep_on_device(shard: Any, labels: Labels, given: Globals) -> tuple[Labels, Sums]:

@@ -43,7 +43,7 @@ def test_limits_grow_with_the_sizes():
     assert bytes_ms == pytest.approx(1e3 * work.bytes_moved / MOVED)
     assert rows_ms == pytest.approx(1e3 * work.bytes_of_rows / MOVED)
     assert instructions_ms == pytest.approx(1e3 * 100_000 * (4 * 2 + 20) / ISSUED)
-    shared = replace(work, varies=False)
+    shared = replace(work, groups_vary=False)
     assert shared.bytes_of_rows == 4 * 70_000 * 32
     assert replace(shared, clusters=64).instructions > shared.instructions
 

@@ -121,8 +121,8 @@ class Case:
         from mcsquared.samplers.backends.cuda.backend import CudaBackend
         from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 
-        varies = not math.isinf(self.state.lam)
-        corpus = DeviceCorpus(self.observations, varies, max_bytes)
+        groups_vary = not math.isinf(self.state.lam)
+        corpus = DeviceCorpus(self.observations, groups_vary, max_bytes)
         return CudaBackend(self.observations, self.priors, corpus)
 
     def swept(self, backend):
@@ -309,7 +309,7 @@ def test_a_shard_on_a_gpu_draws_what_it_draws_on_the_cpu(case, memory):
     given = backend.draw_globals(sweep)
     shard, labels = backend.shard(1), backend.labels[1]
     assert shard.first_group > 0
-    corpus = DeviceCorpus(shard, varies=not math.isinf(state.lam), max_bytes=10**9)
+    corpus = DeviceCorpus(shard, groups_vary=not math.isinf(state.lam), max_bytes=10**9)
     device = DeviceShard(corpus, case.priors)
     expected, sums = sweep_shard(shard, labels, given)
     for _ in range(2):  # the second time, its own labels have to be replaced

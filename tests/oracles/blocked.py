@@ -29,7 +29,7 @@ from mcsquared.kernels.cpu.cells import FEW, MANY_TOPICS
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.samplers.steps.concentrations import (
-    draw_topic_weights,
+    draw_dp_weights,
     resample_concentration,
     resample_given_lengths,
 )
@@ -149,7 +149,7 @@ def draw_log_cluster_weights(state: PlainState, numbers: Numbers) -> Floats:
     """Draw log π ~ Dir(n_1, ..., n_K, α), the last part shared among the empty slots."""
     groups = np.bincount(state.cluster_of_group, minlength=len(state.tables))
     empty, weights = groups == 0, np.zeros(len(groups))
-    weights[~empty], log_unused = draw_topic_weights(
+    weights[~empty], log_unused = draw_dp_weights(
         groups[~empty], state.alpha, numbers.generator(Step.CLUSTER_WEIGHTS)
     )
     rest = break_stick(int(empty.sum()), state.alpha, numbers.generator(Step.CLUSTER_TAIL))
@@ -305,7 +305,7 @@ def resample_concentrations(
         state.eta, priors.eta, [of_topic.sum()], [len(of_topic)], rng(Step.ETA)
     )
     state.topic_weights = np.zeros(len(active))
-    state.topic_weights[active], state.log_unused = draw_topic_weights(
+    state.topic_weights[active], state.log_unused = draw_dp_weights(
         of_topic, state.eta, rng(Step.TOPIC_WEIGHTS)
     )
     n_groups, n_clusters = len(state.cluster_of_group), len(np.unique(state.cluster_of_group))

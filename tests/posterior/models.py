@@ -146,7 +146,7 @@ def _parameters(
     weights = np.full(N_TOPICS, 0.9 / N_TOPICS)
     concentrations = {"alpha": 1.0, "v": 2.0, "eta": 1.5, "lam": lam}
     return ParameterDraw(
-        draw=draw,
+        index=draw,
         topics_in_cluster=sparse.csr_matrix(table),
         content_statistics=content,
         topic_weights=weights,

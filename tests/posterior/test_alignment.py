@@ -13,7 +13,7 @@ def draw_of(content) -> ParameterDraw:
     content = np.asarray(content)
     words = content.dtype.kind == "i"
     return ParameterDraw(
-        draw=0,
+        index=0,
         topics_in_cluster=sparse.csr_matrix(np.ones((1, n_topics), np.int32)),
         content_statistics=sparse.csr_matrix(content.astype(np.int32)) if words else content,
         topic_weights=np.full(n_topics, 0.5 / max(n_topics, 1)),

@@ -14,7 +14,7 @@ TABLES = np.array([[3, 2], [0, 1], [0, 0]], np.int32)
 
 def draw(lam=2.0, tables=TABLES):
     return ParameterDraw(
-        draw=0,
+        index=0,
         topics_in_cluster=sparse.csr_matrix(TOKENS),
         content_statistics=sparse.csr_matrix(np.array([[90], [14]], np.int32)),
         topic_weights=np.array([0.5, 0.3]),

@@ -65,7 +65,7 @@ def test_topic_shares_of_clusters_are_averages_over_their_tokens(case):
     shares = posterior.topic_given_cluster
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     draw = posterior.representative_draw
-    z = posterior.cluster_of_group[draw.draw]
+    z = posterior.cluster_of_group[draw.index]
     by_group = draw.topic_given_cluster()[z][:, posterior.topic_order]
     for cluster in range(posterior.n_clusters):
         members = posterior.labels == cluster

@@ -90,7 +90,7 @@ def make_posterior(
 def _parameter_draw(number: int, draw: Counts, words: bool) -> ParameterDraw:
     content = np.asarray(draw.content)
     return ParameterDraw(
-        draw=number,
+        index=number,
         topics_in_cluster=sparse.csr_matrix(np.asarray(draw.topics_in_cluster, np.int32)),
         content_statistics=sparse.csr_matrix(content.astype(np.int32)) if words else content,
         topic_weights=np.asarray(draw.topic_weights, float),

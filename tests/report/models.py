@@ -146,7 +146,7 @@ def _draw(rng: np.random.Generator, draw: int, n_clusters: int, topics: Any) -> 
     tokens = rng.poisson(rng.gamma(0.2, 2000.0, (n_clusters, n_topics))) + 1
     weights = rng.dirichlet(np.ones(n_topics + 1))
     return ParameterDraw(
-        draw=draw,
+        index=draw,
         topics_in_cluster=sparse.csr_matrix(tokens.astype(np.int32)),
         content_statistics=sparse.csr_matrix(rng.poisson(topics * 50_000).astype(np.int32)),
         topic_weights=weights[:-1],

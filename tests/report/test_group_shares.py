@@ -30,8 +30,8 @@ def test_a_group_without_content_has_the_topics_of_its_cluster():
     posterior, corpus, _ = make_posterior(n_groups=40, lam=5.0)
     assert corpus.tokens_per_group[0] == 0
     draw = posterior.representative_draw
-    cluster = posterior.cluster_of_group[draw.draw, 0]
-    alike = np.flatnonzero(posterior.cluster_of_group[draw.draw] == cluster)
+    cluster = posterior.cluster_of_group[draw.index, 0]
+    alike = np.flatnonzero(posterior.cluster_of_group[draw.index] == cluster)
     shares = group_topic_shares(posterior, corpus)
     assert np.abs(shares[0] - shares[alike].mean(axis=0)).max() < 0.2
 

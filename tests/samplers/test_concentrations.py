@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.init.starts import start_collapsed as start
 from mcsquared.samplers.steps.concentrations import (
-    draw_topic_weights,
+    draw_dp_weights,
     resample_concentration,
     resample_eta_given_weights,
     resample_given_lengths,
@@ -94,7 +94,7 @@ def test_root_weights_are_a_dirichlet(eta):
     rng, tables = np.random.default_rng(5), np.array([1, 4, 2])
     drawn = []
     for _ in range(4000):
-        weights, log_unused = draw_topic_weights(tables, eta, rng)
+        weights, log_unused = draw_dp_weights(tables, eta, rng)
         assert weights.sum() + np.exp(log_unused) == pytest.approx(1.0)
         drawn.append([*weights, np.exp(log_unused)])
     drawn, shapes = np.array(drawn), np.array([1.0, 4.0, 2.0, eta])
@@ -104,7 +104,7 @@ def test_root_weights_are_a_dirichlet(eta):
 
 
 def test_a_tiny_eta_leaves_an_unused_weight_below_any_float():
-    weights, log_unused = draw_topic_weights(np.array([3, 2]), 1e-5, np.random.default_rng(6))
+    weights, log_unused = draw_dp_weights(np.array([3, 2]), 1e-5, np.random.default_rng(6))
     assert weights.sum() == pytest.approx(1.0)
     assert np.isfinite(log_unused)
     assert log_unused < -800

@@ -37,7 +37,7 @@ class OnDevice:
         from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 
         if self.observations is not observations:
-            corpus = DeviceCorpus(observations, varies=not math.isinf(state.lam))
+            corpus = DeviceCorpus(observations, groups_vary=not math.isinf(state.lam))
             self.backend = CudaBackend(observations, priors, corpus)
             self.observations = observations
             self.backend.load_labels(state, Key(0, 0, state.sweep))

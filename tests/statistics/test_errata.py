@@ -14,7 +14,7 @@ from scipy.special import gammaln
 
 from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.steps.concentrations import (
-    draw_topic_weights,
+    draw_dp_weights,
     resample_concentration,
     resample_eta_given_weights,
 )
@@ -210,7 +210,7 @@ def test_line_6_eta_given_the_weights_and_weights_given_eta():
     prior, tables, rng = Gamma(1.5, 0.8), np.array([4, 2, 1]), np.random.default_rng(6)
 
     def update(eta):
-        log_unused = draw_topic_weights(tables, eta, rng)[1]
+        log_unused = draw_dp_weights(tables, eta, rng)[1]
         return resample_eta_given_weights(prior, tables.size, log_unused, rng)
 
     mean, error = chain_of(update, 1.0)

@@ -56,8 +56,8 @@ def test_a_posterior_comes_back_from_a_file_as_it_was(posterior, tmp_path):
             back.context_given_topic(name), posterior.context_given_topic(name)
         )
     for one, other in zip(back.parameters, posterior.parameters, strict=True):
-        assert (one.draw, one.alpha, one.v, one.eta, one.lam) == (
-            *(other.draw, other.alpha, other.v),
+        assert (one.index, one.alpha, one.v, one.eta, one.lam) == (
+            *(other.index, other.alpha, other.v),
             *(other.eta, other.lam),
         )
         np.testing.assert_array_equal(

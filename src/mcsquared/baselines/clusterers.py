@@ -14,11 +14,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.checks import as_seed, check_integer
 from mcsquared.corpus import Words, as_corpus
 from mcsquared.errors import InputError
-
-Labels = NDArray[np.int64]
 
 
 class _Clusterer(ClusterMixin, BaseEstimator, ABC):
@@ -28,11 +27,11 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
     random_state: Any
 
     @abstractmethod
-    def _cluster(self, rows: Any) -> Labels:
+    def _cluster(self, rows: Any) -> Int64s:
         """Return a label for each row."""
 
     @abstractmethod
-    def _assign(self, rows: Any) -> Labels:
+    def _assign(self, rows: Any) -> Int64s:
         """Return the labels of new rows, numbered as by `_cluster`."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -63,7 +62,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         self.labels_[known] = self._rank[found]
         return self
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any) -> Int64s:
         """Return the cluster of each group.
 
         Examples
@@ -121,7 +120,7 @@ class KMeans(_Clusterer):
     n_init: int = 10
     random_state: int | np.random.RandomState | None = None
 
-    def _cluster(self, rows: Any) -> Labels:
+    def _cluster(self, rows: Any) -> Int64s:
         from sklearn import cluster
 
         self.model_ = cluster.KMeans(
@@ -131,7 +130,7 @@ class KMeans(_Clusterer):
         ).fit(rows)
         return self.model_.labels_
 
-    def _assign(self, rows: Any) -> Labels:
+    def _assign(self, rows: Any) -> Int64s:
         return self.model_.predict(rows)
 
 
@@ -167,7 +166,7 @@ class NMF(_Clusterer):
     max_iter: int = 500
     random_state: int | np.random.RandomState | None = None
 
-    def _cluster(self, rows: Any) -> Labels:
+    def _cluster(self, rows: Any) -> Int64s:
         from sklearn import decomposition
 
         least = rows.min()
@@ -180,7 +179,7 @@ class NMF(_Clusterer):
         )
         return self.model_.fit_transform(rows).argmax(axis=1)
 
-    def _assign(self, rows: Any) -> Labels:
+    def _assign(self, rows: Any) -> Int64s:
         return self.model_.transform(rows).argmax(axis=1)
 
 
@@ -224,7 +223,7 @@ class AffinityPropagation(_Clusterer):
     max_iter: int = 200
     random_state: int | np.random.RandomState | None = None
 
-    def _cluster(self, rows: Any) -> Labels:
+    def _cluster(self, rows: Any) -> Int64s:
         from sklearn import cluster
 
         if self.similarity not in SIMILARITIES:
@@ -244,7 +243,7 @@ class AffinityPropagation(_Clusterer):
         self.cluster_centers_ = rows[centers]
         return labels
 
-    def _assign(self, rows: Any) -> Labels:
+    def _assign(self, rows: Any) -> Int64s:
         return SIMILARITIES[self.similarity](rows, self.cluster_centers_).argmin(axis=1)
 
 
@@ -303,7 +302,7 @@ class TopicClusters(ClusterMixin, BaseEstimator):
         self.n_clusters_ = len(np.unique(self.labels_))
         return self
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any) -> Int64s:
         """Return the cluster of each group.
 
         Examples
@@ -315,10 +314,8 @@ class TopicClusters(ClusterMixin, BaseEstimator):
         return self.clusterer_.predict(self.topics_.transform(X))
 
 
-Floats = NDArray[np.float64]
-
 WEIGHTINGS = ("proportions", "tfidf", "counts")
-SMALLEST = 1e-12  # replaces a share of zero, for the logarithm
+MIN_SHARE = 1e-12  # replaces a share of zero, for the logarithm
 
 
 class RowTransformer:
@@ -422,7 +419,7 @@ def _shares(rows: Any) -> Floats:
     total = dense.sum(axis=1, keepdims=True)
     if (total == 0.0).any():
         raise InputError("every row must have a positive sum, got a row of zeros")
-    dense = np.maximum(dense / total, SMALLEST)
+    dense = np.maximum(dense / total, MIN_SHARE)
     return dense / dense.sum(axis=1, keepdims=True)
 
 

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.baselines.lda import TomotopyChain, TomotopyModel, import_tomotopy
-from mcsquared.baselines.topic_model import ALL, Rows, rows_by_value
+from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, rows_by_value
 from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +130,7 @@ class DMR(TomotopyModel):
         self, corpus: Corpus, given_contexts: bool
     ) -> Iterable[tuple[Rows, list[Floats]]]:
         if not given_contexts:
-            yield ALL, [draw.marginal_alpha for draw in self.draws_]
+            yield ALL_GROUPS, [draw.marginal_alpha for draw in self.draws_]
             return
         features = self._features.of(corpus)
         keys = [features.indices[slice(*bounds)].tobytes() for bounds in pairwise(features.indptr)]

@@ -14,7 +14,8 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.baselines.topic_model import ALL, Rows, TopicModel, one_cluster
+from mcsquared.arrays import Floats
+from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, one_cluster
 from mcsquared.chain import Schedule
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
@@ -41,8 +42,6 @@ from mcsquared.samplers.init.assignments import at_most, blocked_state
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key
 from mcsquared.state import Bounds, State
-
-Floats = NDArray[np.float64]
 
 CHAIN = 0
 
@@ -135,7 +134,9 @@ class DirichletProcessModel(TopicModel):
 
     def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
         words = self._vocabulary is not None
-        return [(ALL, self.draws_[-1].mean_parameters(self._priors.content, words, self._seed))]
+        return [
+            (ALL_GROUPS, self.draws_[-1].mean_parameters(self._priors.content, words, self._seed))
+        ]
 
     def _parameters(
         self, corpus: Corpus, given_contexts: bool, seed: int
@@ -145,7 +146,7 @@ class DirichletProcessModel(TopicModel):
             draw.draw_parameters(family, stream(seed, PARAMETERS, number, 0))
             for number, draw in enumerate(self.draws_)
         )
-        return [(ALL, drawn)]
+        return [(ALL_GROUPS, drawn)]
 
 
 @dataclass(eq=False, repr=False)

@@ -7,18 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.baselines.topic_model import ALL, Rows, TopicModel, one_cluster
+from mcsquared.arrays import Floats
+from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, one_cluster
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical
 from mcsquared.prediction.fold_in import Samples
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import PARAMETERS, ModelParameters, draw_key, stream
-
-Floats = NDArray[np.float64]
 
 FAMILY = Categorical()  # not used for words, whose likelihood is a table
 
@@ -46,7 +44,7 @@ class TomotopyModel(TopicModel):
         self, corpus: Corpus, given_contexts: bool
     ) -> Iterable[tuple[Rows, list[Floats]]]:
         """Return subsets of the groups with their α in every draw."""
-        return [(ALL, [draw.alpha for draw in self.draws_])]
+        return [(ALL_GROUPS, [draw.alpha for draw in self.draws_])]
 
     def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
         log_psi = safe_log(self.draws_[-1].word_given_topic)

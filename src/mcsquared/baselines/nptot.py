@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from mcsquared.arrays import Floats
 from mcsquared.baselines.hdp import DirichletProcessModel
 from mcsquared.baselines.nptot_chain import NPTOTChain
 from mcsquared.baselines.topic_model import Rows, check_positive, rows_by_value
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GRID_POINTS = 101
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats
 from mcsquared.baselines.hdp import CHAIN, HDPDraw, initial_topics, occupied_slots, topics_of_state
 from mcsquared.families import Gaussian
 from mcsquared.kernels.cpu.collapsed import resample_word_topics
@@ -24,8 +25,6 @@ from mcsquared.samplers.steps.concentrations import resample_concentration, resa
 from mcsquared.samplers.steps.tables import draw_tables
 from mcsquared.samplers.steps.topics import topic_state
 from mcsquared.samplers.types import Key
-
-Floats = NDArray[np.float64]
 
 FIRST_COMPONENTS = 8  # initial component slots of each topic
 

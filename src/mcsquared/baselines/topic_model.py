@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mcsquared.arrays import Floats
 from mcsquared.checks import as_seed, check_integer, check_jobs
 from mcsquared.corpus import Column, Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError
@@ -24,10 +25,9 @@ from mcsquared.prediction.fold_in import SAMPLES, Samples, fold_in_groups
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import ModelParameters
 
-METHODS = ("completion", "left_to_right")
-ALL = slice(None)
+TOPIC_MODEL_METHODS = ("completion", "left_to_right")
+ALL_GROUPS = slice(None)
 
-Floats = NDArray[np.float64]
 Rows = slice | NDArray[np.intp]
 
 
@@ -187,8 +187,8 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):
         return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
 
     def _check_method(self, method: str, given_contexts: bool) -> None:
-        if method not in METHODS:
-            known = " or ".join(map(repr, METHODS))
+        if method not in TOPIC_MODEL_METHODS:
+            known = " or ".join(map(repr, TOPIC_MODEL_METHODS))
             raise InputError(f"method must be {known}, got {method!r}")
 
     def _log_likelihood(
@@ -273,7 +273,7 @@ def rows_by_value(values: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[np.i
 
 
 def _take(corpus: Corpus, rows: Rows) -> Corpus:
-    return corpus if rows is ALL else corpus[rows]
+    return corpus if rows is ALL_GROUPS else corpus[rows]
 
 
 def _no_prior(corpus: Corpus) -> Floats:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MIN_LETTER_SHARE = 0.04  # smaller shares are noise of the least-squares fit
 STDLIB_SWEEPS, STDLIB_BURN_IN = 200, 100
 N_EXAMPLES = 5  # modules of a cluster, words of a topic
-MAX_CLUSTERS = 12  # rows of the table of modules
+MAX_ROWS = 12  # rows of the table of modules
 
 
 def run(name: str, seed: int, out: Path | None, browser: bool) -> None:
@@ -131,7 +131,7 @@ def module_table(model: MC2) -> Table:
     table.add_column("modules", justify="right")
     table.add_column("such as", overflow="fold")
     table.add_column("about", overflow="fold")
-    for cluster in range(min(model.n_clusters_, MAX_CLUSTERS)):
+    for cluster in range(min(model.n_clusters_, MAX_ROWS)):
         typical = posterior.representative_groups(cluster=cluster, n_groups=N_EXAMPLES)["name"]
         main = posterior.topic_given_cluster.iloc[cluster].nlargest(3).index
         table.add_row(
@@ -140,7 +140,7 @@ def module_table(model: MC2) -> Table:
             ", ".join(map(str, typical)),
             "; ".join(words[topic] for topic in main),
         )
-    n_more = model.n_clusters_ - MAX_CLUSTERS
+    n_more = model.n_clusters_ - MAX_ROWS
     if n_more > 0:
         table.caption = f"and {n_more} smaller ones"
     return table

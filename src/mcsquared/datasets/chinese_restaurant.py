@@ -16,7 +16,7 @@ from math import inf, isinf
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int32]
+from mcsquared.arrays import Int32s
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Assignments:
         Tables of each cluster that serve each topic (q_km of the model's notation).
     """
 
-    cluster_of_group: Integers
-    topic_of_token: Integers
-    tables_in_cluster: Integers
+    cluster_of_group: Int32s
+    topic_of_token: Int32s
+    tables_in_cluster: Int32s
 
 
-def draw_tables(n_customers: int, concentration: float, rng: np.random.Generator) -> Integers:
+def draw_tables(n_customers: int, concentration: float, rng: np.random.Generator) -> Int32s:
     """Draw the table of each customer from a Chinese restaurant process.
 
     Customer i (from 0) opens a new table with probability c / (c + i), and otherwise joins the
@@ -116,8 +116,8 @@ def draw_assignments(
 
 
 def _draw_group_tables(
-    start: NDArray[np.int64], cluster: Integers, lam: float, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], Integers]:
+    start: NDArray[np.int64], cluster: Int32s, lam: float, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], Int32s]:
     """Return the table of each token, numbered across all groups, and the cluster of each table."""
     n_groups = cluster.size
     if isinf(lam):

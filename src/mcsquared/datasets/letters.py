@@ -15,13 +15,11 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcsquared.arrays import Floats, Int32s
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import count_matrix, draw_categories
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int32]
 
 HEIGHT, WIDTH = 7, 5
 
@@ -106,8 +104,8 @@ class Letters:
     """
 
     corpus: Corpus
-    cluster_of_group: Integers
-    topic_of_token: Integers
+    cluster_of_group: Int32s
+    topic_of_token: Int32s
     word_given_topic: Floats
     topic_given_cluster: Floats
     names: tuple[str, ...]

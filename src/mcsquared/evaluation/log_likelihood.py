@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.posterior import ParameterDraw, Posterior
@@ -34,8 +35,6 @@ from mcsquared.prediction.parameters import (
     groups_in_cluster,
     stream,
 )
-
-Floats = NDArray[np.float64]
 
 Draws = Iterable[tuple[ModelParameters, Floats]]
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
@@ -50,7 +51,6 @@ from mcsquared.prediction.parameters import (
 
 __all__ = ["PerplexityResult", "perplexity", "split_halves", "whole_group_method"]
 
-Floats = NDArray[np.float64]
 
 METHODS = ("exact", "completion", "left_to_right", "printed")
 

@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mcsquared.arrays import Floats, Integers
 from mcsquared.errors import InputError
 from mcsquared.families.checks import known
-from mcsquared.families.numerics import Floats, Integers, Rng, membership
+from mcsquared.families.numerics import Rng, membership
 from mcsquared.families.traits import FamilyTraits, Observations
 
 # Floats in one temporary array of an inherited method (32 MiB).

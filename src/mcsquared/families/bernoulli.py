@@ -6,8 +6,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betaln
 
+from mcsquared.arrays import Floats, Integers
 from mcsquared.families.checks import positive_number
-from mcsquared.families.numerics import Floats, Integers, Rng, log_standard_gamma
+from mcsquared.families.numerics import Rng, log_standard_gamma
 from mcsquared.families.traits import Observations
 from mcsquared.families.univariate import Univariate
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
-from mcsquared.families.numerics import Floats
 
 
 def finite_number(argument: str, value: Any) -> float:

@@ -8,12 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
+from mcsquared.arrays import Floats, Integers
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, checked_labels
 from mcsquared.families.checks import known, positive_integer, positive_number
 from mcsquared.families.numerics import (
-    Floats,
-    Integers,
     Rng,
     log_gamma_ratio,
     log_standard_gamma,
@@ -23,7 +22,7 @@ from mcsquared.families.numerics import (
 from mcsquared.families.traits import Observations
 
 # Entries (count, cluster) whose log-gamma ratios are computed at once.
-_ENTRIES_PER_CHUNK = 2**20
+_RATIOS_PER_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -332,7 +331,7 @@ def _rising_log_products(counts: sparse.csr_matrix, weights: Floats) -> Floats:
     result = single @ np.log(weights[:, columns]).T
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     several = np.flatnonzero(counts.data > 1.0)
-    step = max(1, _ENTRIES_PER_CHUNK // max(1, len(weights)))
+    step = max(1, _RATIOS_PER_CHUNK // max(1, len(weights)))
     for first in range(0, len(several), step):
         part = several[first : first + step]
         ratios = log_gamma_ratio(weights[:, counts.indices[part]].T, counts.data[part, None])

@@ -6,12 +6,11 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln
 
+from mcsquared.arrays import Floats, Integers
 from mcsquared.families.base import n_observations
 from mcsquared.families.checks import finite_number, known, positive_number
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
-    Floats,
-    Integers,
     Rng,
     center_and_variance,
     log_gamma_ratio,

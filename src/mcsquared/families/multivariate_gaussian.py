@@ -8,13 +8,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import multigammaln
 
+from mcsquared.arrays import Floats, Integers
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, n_observations
 from mcsquared.families.checks import finite_vector, known, positive_number, symmetric_matrix
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
-    Floats,
-    Integers,
     Rng,
     center_and_variance,
     cholesky,

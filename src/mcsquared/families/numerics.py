@@ -7,14 +7,13 @@ are the same to the last bit on any number of threads.
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import gammaln
 
+from mcsquared.arrays import Floats, Integers
 from mcsquared.errors import InputError
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.integer]
 Rng = np.random.Generator
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))

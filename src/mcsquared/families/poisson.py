@@ -6,8 +6,9 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import gammaln
 
+from mcsquared.arrays import Floats, Integers
 from mcsquared.families.checks import positive_number
-from mcsquared.families.numerics import Floats, Integers, Rng, log_gamma_ratio, log_standard_gamma
+from mcsquared.families.numerics import Rng, log_gamma_ratio, log_standard_gamma
 from mcsquared.families.traits import Observations, Predictive
 from mcsquared.families.univariate import Univariate
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from mcsquared.arrays import Floats, Integers
 from mcsquared.errors import InputError
-from mcsquared.families.numerics import Floats, Integers, Rng
+from mcsquared.families.numerics import Rng
 
 # Each family documents its own numeric form: a vector, a matrix, codes, or a sparse matrix.
 Observations = Any

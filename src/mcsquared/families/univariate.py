@@ -4,9 +4,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
-from mcsquared.families.numerics import Floats
 from mcsquared.families.traits import Observations
 
 

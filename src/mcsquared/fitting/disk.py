@@ -116,7 +116,7 @@ def shards_for(observations: DiskObservations) -> int:
 
 def drop_unsampled_clusters(run: ChainRun) -> ChainRun:
     """Return a chain without the clusters that no sampled group is in, renumbered."""
-    labels, parameters = [], {draw.draw: draw for draw in run.parameters}
+    labels, parameters = [], {draw.index: draw for draw in run.parameters}
     for number, draw in enumerate(run.cluster_of_group):
         clusters, renumbered = np.unique(draw, return_inverse=True)
         labels.append(renumbered.astype(np.int32))

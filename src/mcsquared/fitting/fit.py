@@ -187,7 +187,7 @@ class Fit:
         parameters, first = [], 0
         for run in runs:
             parameters += [
-                dataclasses.replace(draw, draw=draw.draw + first) for draw in run.parameters
+                dataclasses.replace(draw, index=draw.index + first) for draw in run.parameters
             ]
             first += len(run.cluster_of_group)
         # As lists: empty frames of chains that never started would change the column types.

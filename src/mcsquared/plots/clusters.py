@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.plots.canvas import (
@@ -28,7 +29,6 @@ from mcsquared.posterior.tables import membership, topic_given_group
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Integers = NDArray[np.int64]
 
 MAX_GROUPS = 200  # of a co-clustering matrix by default
 MAX_NAMED_GROUPS = 40
@@ -184,7 +184,7 @@ def _labels(argument: str, value: Any) -> NDArray[Any]:
     return labels
 
 
-def _encode(labels: NDArray[Any]) -> tuple[Integers, list[str]]:
+def _encode(labels: NDArray[Any]) -> tuple[Int64s, list[str]]:
     """Return labels as 0, 1, ... and their names, sorted by number, or else by size."""
     numeric = labels.dtype.kind in "iub"
     names, code, count = np.unique(
@@ -197,7 +197,7 @@ def _encode(labels: NDArray[Any]) -> tuple[Integers, list[str]]:
     return code.astype(np.int64), [label_text(name, 18) for name in names]
 
 
-def _diagonal_order(counts: Integers) -> Integers:
+def _diagonal_order(counts: Int64s) -> Int64s:
     """Return the order of columns with most groups on the diagonal.
 
     Rows and columns are matched one to one; an unmatched column follows the row that it shares
@@ -211,8 +211,6 @@ def _diagonal_order(counts: Integers) -> Integers:
     position[columns[overlapping]] = rows[overlapping]
     return np.argsort(position, kind="stable")
 
-
-Floats = NDArray[np.float64]
 
 METHODS = ("auto", "tsne", "umap")
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.plots.canvas import COLOURS, axes_for, label_text, select
@@ -17,7 +17,6 @@ from mcsquared.posterior.tables import top_words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 TOPICS_PER_ROW = 4
 IMAGES_PER_ROW = 8

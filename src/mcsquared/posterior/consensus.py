@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats, Int32s
 from mcsquared.errors import InputError
 
 if TYPE_CHECKING:
     from mcsquared.kernels.cpu.consensus import Tables
 
 Loss = Literal["vi", "binder"]
-Labels = NDArray[np.int32]
 
 _MAX_TABLE_SIZE = 20_000_000  # units × draws: 160 MB
 
@@ -41,7 +41,7 @@ _MAX_DISSOLVED = 200
 _MAX_CLUSTERS = 64
 
 
-def consensus(draws: Labels, loss: Loss = "vi") -> Labels:
+def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
     """Return the partition with the smallest expected loss, clusters by decreasing size.
 
     Parameters
@@ -65,7 +65,7 @@ def consensus(draws: Labels, loss: Loss = "vi") -> Labels:
     return numbered_by_size(search.run()[unit_of_group])
 
 
-def expected_loss(labels: Labels, draws: Labels, loss: Loss = "vi") -> float:
+def expected_loss(labels: Int32s, draws: Int32s, loss: Loss = "vi") -> float:
     """Return the mean loss between a partition and the draws.
 
     In nats for "vi", as a share of all pairs of groups for "binder".
@@ -87,12 +87,12 @@ def expected_loss(labels: Labels, draws: Labels, loss: Loss = "vi") -> float:
     return max(float(total) / (len(draws) * scale), 0.0)
 
 
-def variation_of_information(first: Labels, second: Labels) -> float:
+def variation_of_information(first: Int32s, second: Int32s) -> float:
     """Return the distance of two partitions in nats; 0 if they are equal."""
     return expected_loss(first, second[None, :], "vi")
 
 
-def numbered_by_size(labels: Labels) -> Labels:
+def numbered_by_size(labels: Int32s) -> Int32s:
     """Renumber clusters 0, 1, ... by decreasing size; ties are ordered by first group."""
     _, first, inverse, counts = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
@@ -113,13 +113,13 @@ def _function(loss: Loss) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     return lambda count: count * np.log(np.maximum(count, 1))
 
 
-def _thin(draws: Labels, limit: int) -> Labels:
+def _thin(draws: Int32s, limit: int) -> Int32s:
     """Return at most ``limit`` draws, evenly spaced."""
     n_draws = len(draws)
     return draws[np.linspace(0, n_draws - 1, min(n_draws, limit)).round().astype(int)]
 
 
-def _units(draws: Labels) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64]]:
+def _units(draws: Int32s) -> tuple[Int32s, NDArray[np.int64], NDArray[np.int64]]:
     """Return the row of each unit in each draw, the units' weights, and each group's unit."""
     columns = np.ascontiguousarray(draws.T)
     as_bytes = columns.view(np.dtype((np.void, columns.itemsize * columns.shape[1]))).ravel()
@@ -132,7 +132,7 @@ def _units(draws: Labels) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64]]
     return (units + offset).astype(np.int32), weight.astype(np.int64), unit_of_group
 
 
-def _search(draws: Labels, loss: Loss) -> tuple[_Search, NDArray[np.int64]]:
+def _search(draws: Int32s, loss: Loss) -> tuple[_Search, NDArray[np.int64]]:
     """Return the search with empty tables, and the unit of each group."""
     from mcsquared.kernels.cpu.consensus import Tables
 
@@ -178,7 +178,7 @@ class _Search:
         """List entries read in one pass over all units, given the current tables."""
         return int(self.capacity @ (self.tables.row_length + _LIST_COST))
 
-    def run(self) -> Labels:
+    def run(self) -> Int32s:
         """Return the best partition of the units found within the budget."""
         for number, start in enumerate(self._starts()):
             if (self.budget <= 0 and number >= 2) or self.agreeing >= _ENOUGH_AGREE:
@@ -196,7 +196,7 @@ class _Search:
         self._dissolve()
         return self.best
 
-    def _starts(self) -> list[Labels | None]:
+    def _starts(self) -> list[Int32s | None]:
         """Return the draws to start from, best first, alternating with greedy starts (None)."""
         affordable = max(self.budget // (4 * self.pass_length), 8)
         n_tried = min(self.n_draws, affordable)
@@ -206,16 +206,16 @@ class _Search:
             self.kernels.assign(self._partition_of_draw(draw), self.tables)
             self.budget -= self.pass_length
             losses.append(self.kernels.loss(self.tables))
-        starts: list[Labels | None] = []
+        starts: list[Int32s | None] = []
         for draw in tried[np.argsort(losses, kind="stable")][: _MAX_STARTS // 2]:
             starts += [self._partition_of_draw(draw), None]
         return starts + [None] * (_MAX_STARTS - len(starts))
 
-    def _partition_of_draw(self, draw: int) -> Labels:
+    def _partition_of_draw(self, draw: int) -> Int32s:
         rows = self.tables.row_of_unit[:, draw]
         return np.unique(rows, return_inverse=True)[1].astype(np.int32)
 
-    def _descend(self, labels: Labels) -> None:
+    def _descend(self, labels: Int32s) -> None:
         """Move units and merge clusters until convergence; keep the result if it is better."""
         for number in range(_MAX_SWEEPS):
             if self.budget <= 0 and number >= _MIN_SWEEPS:
@@ -260,14 +260,12 @@ class _Search:
                 without_gain = 0
 
 
-def share_of_consensus(draw: Labels, consensus: Labels) -> NDArray[np.float64]:
+def share_of_consensus(draw: Int32s, consensus: Int32s) -> NDArray[np.float64]:
     """Return |k and c| / |k| of a draw's clusters k and the consensus clusters c; 0 of empty k."""
     both = np.zeros((int(draw.max()) + 1, int(consensus.max()) + 1))
     np.add.at(both, (draw, consensus), 1.0)
     return both / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
 
-
-Floats = NDArray[np.float64]
 
 _BLOCK_ENTRIES = 2**22
 _MAX_ENTRIES = 2**28

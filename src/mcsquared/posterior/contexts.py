@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-Floats = NDArray[np.float64]
 
 _GRID_POINTS = 101
 _POINTS_PER_STEP = 9  # densities are averaged around each grid point to catch narrow peaks

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats
 from mcsquared.model.parameters import DECLARED, NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 MAX_RHAT = 1.1  # chains disagree above it; Vehtari et al. (2021) recommend 1.01 for final results
 MIN_SAMPLE_SIZE = 100.0  # means and intervals are imprecise below it

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.model.parameters import Concentrations
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class ParameterDraw(Concentrations):
     topics; without ``tables_in_cluster``, if ``lam`` is infinite, every token counts.
     """
 
-    draw: int  # row of the posterior's cluster_of_group
+    index: int  # row of the posterior's cluster_of_group
     topics_in_cluster: sparse.csr_matrix  # tokens, (n_clusters, n_topics)
     content_statistics: sparse.csr_matrix | Floats  # word counts (n_topics, n_words), or statistics
     topic_weights: Floats  # (n_topics,)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import exports, tables
 from mcsquared.posterior.consensus import (
     CoClustering,
-    Labels,
     Loss,
     consensus,
     variation_of_information,
@@ -29,8 +29,6 @@ from mcsquared.posterior.tables import CoDocuments, count_pairs
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MAX_TOP_WORDS = 20
 
@@ -96,14 +94,14 @@ class Posterior:
     group_names: NDArray[np.object_]
     vocabulary: NDArray[np.object_] | None
     contexts: dict[str, Column]
-    tokens_per_group: Integers
-    cluster_of_group: Labels
+    tokens_per_group: Int64s
+    cluster_of_group: Int32s
     chain_of_draw: NDArray[np.int32]
     sweep_of_draw: NDArray[np.int32]
     trace: pd.DataFrame
     parameters: list[ParameterDraw]
-    word_frequency: Integers | None = None
-    document_frequency: Integers | None = None
+    word_frequency: Int64s | None = None
+    document_frequency: Int64s | None = None
     seed: int = 0
     notes: list[str] = field(default_factory=list)
     source: dict[str, str] = field(default_factory=dict)
@@ -163,7 +161,7 @@ class Posterior:
     # One partition ------------------------------------------------------------------------
 
     @cached_property
-    def labels(self) -> Labels:
+    def labels(self) -> Int32s:
         """The consensus of the draws: int32 (n_groups,), clusters by decreasing size."""
         return consensus(self.cluster_of_group, "vi")
 
@@ -173,11 +171,11 @@ class Posterior:
         return int(self.labels.max()) + 1
 
     @cached_property
-    def tokens_of_cluster(self) -> Integers:
+    def tokens_of_cluster(self) -> Int64s:
         """Tokens of each cluster of the consensus: int64 (n_clusters,)."""
         return np.bincount(self.labels, self.tokens_per_group).astype(np.int64)
 
-    def consensus(self, loss: Loss = "vi") -> Labels:
+    def consensus(self, loss: Loss = "vi") -> Int32s:
         """Return the partition with the smallest expected loss over all draws.
 
         Parameters
@@ -216,7 +214,7 @@ class Posterior:
         if not self.parameters:
             raise InputError("topics require a posterior with parameters, got no such draw")
         distances = [
-            variation_of_information(self.labels, self.cluster_of_group[draw.draw])
+            variation_of_information(self.labels, self.cluster_of_group[draw.index])
             for draw in self.parameters
         ]
         return int(np.argmin(distances))
@@ -232,13 +230,13 @@ class Posterior:
         return self.representative_draw.n_topics
 
     @cached_property
-    def topic_order(self) -> Integers:
+    def topic_order(self) -> Int64s:
         """Topic ``m`` of every table is topic ``topic_order[m]`` of the representative draw."""
         tokens = self.representative_draw.tokens_of_topic
         return np.argsort(-tokens, kind="stable").astype(np.int64)
 
     @property
-    def tokens_of_topic(self) -> Integers:
+    def tokens_of_topic(self) -> Int64s:
         """Tokens of each topic: int64 (n_topics,)."""
         return self.representative_draw.tokens_of_topic[self.topic_order]
 
@@ -248,7 +246,7 @@ class Posterior:
         return self.representative_draw.content_means(self.priors.content)[self.topic_order]
 
     @cached_property
-    def _matches(self) -> list[tuple[Integers, Floats]]:
+    def _matches(self) -> list[tuple[Int64s, Floats]]:
         public = np.empty(self.n_topics + 1, np.int64)
         public[self.topic_order] = np.arange(self.n_topics)
         public[-1] = -1
@@ -257,7 +255,7 @@ class Posterior:
         return [(public[topic], similarity) for topic, similarity in matches]
 
     @property
-    def topic_alignment(self) -> list[Integers]:
+    def topic_alignment(self) -> list[Int64s]:
         """For each draw of `parameters`, the topic matched to each of its topics, or -1."""
         return [topic for topic, _ in self._matches]
 

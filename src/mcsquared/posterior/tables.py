@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.posterior.contexts import context_of, context_statistics
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from mcsquared.posterior.draws import ParameterDraw
     from mcsquared.posterior.posterior import Posterior
 
-Floats = NDArray[np.float64]
 
 N_TOPICS_OF_CLUSTER = 3
 
@@ -138,7 +138,7 @@ def representative_groups(
         _check_id("topic", topic, posterior.n_topics)
         candidates = np.arange(posterior.n_groups)
         by_draw = [
-            shares[posterior.cluster_of_group[draw.draw], topic]
+            shares[posterior.cluster_of_group[draw.index], topic]
             for draw, shares in aligned_shares(posterior)
         ]
         score = np.mean(by_draw, axis=0)
@@ -179,7 +179,7 @@ def topic_given_group(posterior: Posterior, dtype: type = np.float64) -> NDArray
     """
     total: NDArray[Any] = np.zeros((posterior.n_groups, posterior.n_topics), dtype)
     for draw, shares in aligned_shares(posterior):
-        total += shares.astype(dtype)[posterior.cluster_of_group[draw.draw]]
+        total += shares.astype(dtype)[posterior.cluster_of_group[draw.index]]
     total /= len(posterior.parameters)
     return total
 
@@ -200,7 +200,7 @@ def token_weights(posterior: Posterior, draw: ParameterDraw) -> Floats:
     empty = posterior.tokens_of_cluster == 0
     weight = np.where(empty[posterior.labels], 1.0, posterior.tokens_per_group)
     both = np.zeros((posterior.n_clusters, draw.n_clusters))
-    np.add.at(both, (posterior.labels, posterior.cluster_of_group[draw.draw]), weight)
+    np.add.at(both, (posterior.labels, posterior.cluster_of_group[draw.index]), weight)
     return both / both.sum(axis=1, keepdims=True)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
@@ -21,7 +22,6 @@ from mcsquared.prediction.parameters import parameters_of_draws
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 BATCH_GROUPS = 20_000  # limits the array of cluster probabilities over all draws
 DEFAULT_TOP = 10
@@ -83,7 +83,7 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, F
     column, family = context_of(posterior, name)
     for draw, parameters in parameters_of_draws(posterior):
         weights.append(draw_cluster_probabilities(posterior, draw, parameters, corpus, name))
-        labels = posterior.cluster_of_group[draw.draw]
+        labels = posterior.cluster_of_group[draw.index]
         statistics.append(context_statistics(column, family, labels, parameters.n_clusters))
     return np.hstack(weights) / len(weights), np.vstack(statistics)
 

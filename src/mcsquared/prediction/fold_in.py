@@ -17,10 +17,11 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, log_softmax
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus import Corpus, Words
 from mcsquared.kernels.cpu.fold_in import fold_in
 from mcsquared.kernels.cpu.group_state import (
-    NEGLIGIBLE,
+    MIN_TABLE_ENTRY,
     ClusterTables,
     PredictedGroups,
     TokenTables,
@@ -29,8 +30,6 @@ from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.left_to_right import left_to_right
 from mcsquared.prediction.likelihood import TokenBatch, log_mixture, token_batches
 from mcsquared.prediction.parameters import ModelParameters
-
-Floats = NDArray[np.float64]
 
 
 class Samples(NamedTuple):
@@ -197,9 +196,9 @@ def _pad(rows: Floats) -> Floats:
 
 
 def _exp(logs: Floats) -> Floats:
-    """Return the exponential, with 0 for values below `NEGLIGIBLE`."""
+    """Return the exponential, with 0 for values below `MIN_TABLE_ENTRY`."""
     table = np.exp(logs)
-    table[table < NEGLIGIBLE] = 0.0
+    table[table < MIN_TABLE_ENTRY] = 0.0
     return table
 
 

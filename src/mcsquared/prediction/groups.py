@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
@@ -30,8 +31,6 @@ from mcsquared.prediction.parameters import (
     parameters_of_draws,
     stream,
 )
-
-Floats = NDArray[np.float64]
 
 
 def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats, Floats]:
@@ -62,7 +61,7 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
         # Relative to the largest so far: the row of a group that is almost surely new sums to 1.
         scale = np.maximum(log_scale, log_known)
         total *= np.exp(log_scale - scale)[:, None]
-        share = share_of_consensus(posterior.cluster_of_group[draw.draw], posterior.labels)
+        share = share_of_consensus(posterior.cluster_of_group[draw.index], posterior.labels)
         total += np.exp(log_known - scale)[:, None] * (known @ share)
         log_scale = scale
     total /= total.sum(axis=1, keepdims=True)
@@ -103,7 +102,7 @@ def _log_joint(
     return fold_in_groups(corpus, parameters, log_prior).log_cluster
 
 
-NEGLIGIBLE = 1e-9  # cluster probabilities below this are ignored
+MIN_PROBABILITY = 1e-9  # cluster probabilities below this are ignored
 
 
 def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
@@ -168,7 +167,7 @@ def _word_responsibilities(
     assert isinstance(words, Words)
     result = np.zeros((words.n_groups, len(means.content_parameters)))
     for k, log_weights in enumerate(log_tau):
-        groups = np.flatnonzero((cluster[:, k] > NEGLIGIBLE) & (words.tokens_per_group > 0))
+        groups = np.flatnonzero((cluster[:, k] > MIN_PROBABILITY) & (words.tokens_per_group > 0))
         if len(groups) == 0:
             continue
         counts = words.counts[groups].astype(np.float64)
@@ -189,8 +188,8 @@ def _vector_responsibilities(
         weights = np.repeat(cluster[groups], sizes[groups], axis=0)
         share = weights / np.repeat(sizes[groups], sizes[groups])[:, None]
         topics = np.zeros_like(log_psi)
-        for k in np.flatnonzero((weights > NEGLIGIBLE).any(axis=0)):
-            rows = weights[:, k] > NEGLIGIBLE
+        for k in np.flatnonzero((weights > MIN_PROBABILITY).any(axis=0)):
+            rows = weights[:, k] > MIN_PROBABILITY
             topics[rows] += share[rows, k, None] * softmax(log_psi[rows] + log_tau[k], axis=1)
         result[groups] = counts @ topics
     return result

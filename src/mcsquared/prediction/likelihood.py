@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus import Column, Corpus, Words
 from mcsquared.families import ConjugateFamily
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.parameters import ModelParameters
-
-Floats = NDArray[np.float64]
 
 BATCH_SIZE = 1 << 22  # numbers in the largest array of a batch of groups: 32 MB
 BLOCK_SIZE = 1 << 21  # numbers in the largest array of a block of rows: 16 MB
@@ -156,7 +155,7 @@ def log_context_given_cluster(
     missing in a group, or in the whole corpus, contributes nothing.
     """
     n_clusters = draw.n_clusters
-    labels = posterior.cluster_of_group[draw.draw]
+    labels = posterior.cluster_of_group[draw.index]
     result = np.zeros((corpus.n_groups, n_clusters + 1))
     for name, family in posterior.priors.contexts.items():
         if name == leave_out or name not in corpus.contexts:

@@ -24,12 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import log_standard_gamma
 from mcsquared.posterior import ParameterDraw, Posterior
-
-Floats = NDArray[np.float64]
 
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
@@ -148,7 +147,7 @@ def stream(seed: int, *purpose: int) -> np.random.Generator:
 
 def groups_in_cluster(posterior: Posterior, draw: ParameterDraw) -> NDArray[np.int64]:
     """Return the number of training groups in each cluster of a draw."""
-    return np.bincount(posterior.cluster_of_group[draw.draw], minlength=draw.n_clusters)
+    return np.bincount(posterior.cluster_of_group[draw.index], minlength=draw.n_clusters)
 
 
 def split_unused_weight(unused_weight: float, eta: float, rng: np.random.Generator) -> Floats:

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus import Column
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.tables import align_topics, token_weights
 from mcsquared.report.content import N_WORDS_OF_CLUSTER, NAMING_RELEVANCE, Words
 from mcsquared.report.packing import pack, pack_shares, shorten
 
-Floats = NDArray[np.float64]
 Typical = list[list[tuple[int, float]]]  # of each cluster or topic: (group, score)
 
 N_SHARES = 30  # topics listed with a cluster, clusters listed with a topic

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats
 from mcsquared.posterior import Posterior
 from mcsquared.report.packing import pack, pack_lists, pack_shares, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Floats = NDArray[np.float64]
 
 N_WORDS = 30  # of a topic, at every position of the relevance slider
 N_WORDS_OF_CLUSTER = 18

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError
 from mcsquared.posterior import Posterior
@@ -18,7 +19,6 @@ from mcsquared.report.packing import pack, pack_lists, shorten
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 _N_VALUES = 12  # most probable values of a category or a bag, and as many distinctive ones
 _MAX_ITEMS = 1_500_000  # of a bag over all groups; the bags of groups are omitted above it

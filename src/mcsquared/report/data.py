@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Int64s
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.posterior import Posterior
@@ -23,8 +24,6 @@ from mcsquared.report.groups import (
 from mcsquared.report.layout import cluster_discs, disc_colours
 from mcsquared.report.overview import checks, diagnostic_data, facts, model_sentences
 from mcsquared.report.packing import pack, shorten
-
-Indices = NDArray[np.int64]
 
 MAX_GROUPS = 200_000
 N_TYPICAL = 12
@@ -103,7 +102,7 @@ def report_data(
     }
 
 
-def _sample_groups(posterior: Posterior) -> Indices:
+def _sample_groups(posterior: Posterior) -> Int64s:
     """Return the groups in the report: all of them, or a random sample."""
     if posterior.n_groups <= MAX_GROUPS:
         return np.arange(posterior.n_groups)
@@ -112,7 +111,7 @@ def _sample_groups(posterior: Posterior) -> Indices:
 
 
 def _typical_of_clusters(
-    posterior: Posterior, groups: Indices, score: NDArray[np.float64]
+    posterior: Posterior, groups: Int64s, score: NDArray[np.float64]
 ) -> Typical:
     """Return the groups with the highest scores in each cluster, as positions in ``groups``."""
     labels, tokens = posterior.labels[groups], posterior.tokens_per_group[groups]
@@ -124,7 +123,7 @@ def _typical_of_clusters(
     ]
 
 
-def _gaps(posterior: Posterior, corpus: Corpus | None, groups: Indices) -> list[str]:
+def _gaps(posterior: Posterior, corpus: Corpus | None, groups: Int64s) -> list[str]:
     """Return the limitations of the report, and how to lift them."""
     gaps = []
     if corpus is None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.posterior import Posterior
@@ -13,9 +14,6 @@ from mcsquared.posterior.tables import membership, topic_given_group
 from mcsquared.prediction.groups import align
 from mcsquared.report.layout import Discs, place_groups, topic_map
 from mcsquared.report.packing import pack, pack_shares, shorten
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 N_CHOICES = 3  # most probable clusters of a group
 N_TOPICS_OF_GROUP = 6
@@ -27,10 +25,10 @@ class Membership(NamedTuple):
     """Distribution of each group over the clusters of the consensus, across draws."""
 
     confidence: Floats  # mean probability of sharing a cluster with its other groups, (n_groups,)
-    choice: Integers  # most frequent clusters, (n_groups, N_CHOICES); -1 if there are fewer
+    choice: Int64s  # most frequent clusters, (n_groups, N_CHOICES); -1 if there are fewer
     share: Floats  # of the draws in each of them, (n_groups, N_CHOICES)
 
-    def second_choice(self, labels: NDArray[np.int32]) -> Integers:
+    def second_choice(self, labels: NDArray[np.int32]) -> Int64s:
         """Return the most frequent cluster other than the group's own, or -1."""
         first = np.where(self.choice[:, 0] == labels, self.choice[:, 1], self.choice[:, 0])
         return np.where(first == labels, self.choice[:, 2], first)
@@ -67,7 +65,7 @@ def memberships(posterior: Posterior) -> Membership:
 
 
 def typical_groups(
-    scores: Floats | NDArray[np.float32], tokens: Integers, limit: int
+    scores: Floats | NDArray[np.float32], tokens: Int64s, limit: int
 ) -> list[list[tuple[int, float]]]:
     """Return the groups with the highest scores of each column; among equal scores, long ones.
 
@@ -89,7 +87,7 @@ def group_data(
     posterior: Posterior,
     membership: Membership,
     discs: Discs,
-    groups: Integers,
+    groups: Int64s,
     shares: Floats | NDArray[np.float32],
     from_content: bool,
 ) -> dict[str, Any]:
@@ -130,7 +128,7 @@ def group_data(
     return data
 
 
-def _largest(shares: NDArray[Any], limit: int) -> Integers:
+def _largest(shares: NDArray[Any], limit: int) -> Int64s:
     """Return the columns with the largest entries of each row, largest first."""
     n_columns = shares.shape[1]
     if n_columns > limit:
@@ -187,7 +185,7 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
     corpus = align(posterior, corpus)
     draw = posterior.representative_draw
     weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
-    prior = weights[posterior.cluster_of_group[draw.draw]]
+    prior = weights[posterior.cluster_of_group[draw.index]]
     result = prior.copy()
     for groups, group, counts, likelihood in _batches(posterior, corpus):
         result[groups] = _fixed_point(prior[groups], draw.lam, group, counts, likelihood)

@@ -8,10 +8,8 @@ landmarks with t-SNE and places the other groups near the most similar landmarks
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from mcsquared.arrays import Floats, Int64s
 
 N_COLOURS = 10
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
@@ -31,7 +29,7 @@ class Discs(NamedTuple):
     radius: Floats
 
 
-def cluster_discs(features: Floats, sizes: Integers) -> Discs:
+def cluster_discs(features: Floats, sizes: Int64s) -> Discs:
     """Return discs that do not overlap; clusters with similar features are neighbours.
 
     The map approximates the Euclidean distances of ``features``: (n_clusters, n_features).
@@ -51,7 +49,7 @@ def cluster_discs(features: Floats, sizes: Integers) -> Discs:
     return Discs(centre, radius)
 
 
-def _principal_plane(features: Floats, sizes: Integers) -> Floats:
+def _principal_plane(features: Floats, sizes: Int64s) -> Floats:
     """Return the first two principal components, weighted by size: float64 (n, 2)."""
     weight = np.sqrt(np.maximum(sizes, 1).astype(np.float64))[:, None]
     mean = (np.square(weight) * features).sum(axis=0) / np.square(weight).sum()
@@ -128,7 +126,7 @@ def _separate(centre: Floats, radius: Floats, n_rounds: int = 400) -> Floats:
 
 
 def place_groups(
-    discs: Discs, cluster: Integers, confidence: Floats, other: Integers, weight: Floats
+    discs: Discs, cluster: Int64s, confidence: Floats, other: Int64s, weight: Floats
 ) -> Floats:
     """Return a point for each group in the disc of its cluster.
 
@@ -169,7 +167,7 @@ def _directions(angle: Floats) -> Floats:
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def disc_colours(discs: Discs) -> Integers:
+def disc_colours(discs: Discs) -> Int64s:
     """Return a colour index for each cluster; discs of the same colour are far apart."""
     n = len(discs.radius)
     colour = np.arange(n) % N_COLOURS

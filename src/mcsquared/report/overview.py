@@ -5,15 +5,14 @@ import re
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats
 from mcsquared.model.parameters import DECLARED, Gamma
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.diagnostics import SCALARS
 from mcsquared.posterior.exports import plural
 from mcsquared.report.packing import shorten
 
-Floats = NDArray[np.float64]
 Check = tuple[str, str, str]  # level ("good", "watch" or "bad"), title and text
 
 _GOOD_RHAT, _BAD_RHAT = 1.05, 1.1

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.groups import sweep_groups
-from mcsquared.samplers.steps.collapsed import EVERY, MAX_COLLAPSED_TOKENS, OTHER_CHAIN
+from mcsquared.samplers.steps.collapsed import COLLAPSED_CHAIN, EVERY, MAX_COLLAPSED_TOKENS
 from mcsquared.samplers.steps.concentrations import resample_lam, resample_root
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.globals import begin_content
@@ -76,7 +76,7 @@ def sweep_in_turn(
     Slower, but new topics are drawn given a token, while `sweep` draws them from their prior.
     Both leave the posterior invariant. For the collapsed kernel every group is its own cluster.
     """
-    key = Key(seed, OTHER_CHAIN + chain, state.sweep)
+    key = Key(seed, COLLAPSED_CHAIN + chain, state.sweep)
     sweep = Sweep(state, observations, priors, bounds, key)
     n_clusters = len(state.counts.groups_in_cluster)
     groups = np.arange(observations.n_groups, dtype=np.int32)

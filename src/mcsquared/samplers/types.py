@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats, Int32s
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from mcsquared.observations import Observations
     from mcsquared.samplers.backends.base import Backend
     from mcsquared.state import Bounds, State
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int32]
 
 
 class Key(NamedTuple):
@@ -40,7 +38,7 @@ class Key(NamedTuple):
 class Labels(NamedTuple):
     """Labels of some groups and their tokens, as in `State`."""
 
-    clusters: Integers
+    clusters: Int32s
     topics: NDArray[Any]
 
 
@@ -68,13 +66,13 @@ class DrawnContexts(NamedTuple):
 
     Attributes
     ----------
-    naturals : float64 (statistics of dense contexts, cluster slots)
+    natural : float64 (statistics of dense contexts, cluster slots)
     log_categories : float32 (categories of all bags, cluster slots)
     python : list
         Parameters of each Python family, None where they are integrated out.
     """
 
-    naturals: Floats
+    natural: Floats
     log_categories: NDArray[np.float32]
     python: list[Any]
 
@@ -104,7 +102,7 @@ class Globals:
     shares: Any = None
 
     @property
-    def varies(self) -> bool:
+    def groups_vary(self) -> bool:
         """Whether groups vary within their cluster (finite λ)."""
         return not math.isinf(self.lam)
 
@@ -127,10 +125,10 @@ class Cells(NamedTuple):
     """Token counts by word and column (a group or a cluster), and the cluster of each column."""
 
     entries: Entries
-    cluster_of_column: Integers
+    cluster_of_column: Int32s
 
     @classmethod
-    def of_table(cls, table: Integers) -> Cells:
+    def of_table(cls, table: Int32s) -> Cells:
         """Return the cells of a dense table (n_words, cluster slots)."""
         columns = np.arange(table.shape[1], dtype=np.int32)
         return cls(Entries.of(sparse.csr_matrix(table)), columns)
@@ -140,7 +138,7 @@ class Cells(NamedTuple):
 class Sums:
     """Sums over groups after they have been resampled. Their size does not depend on n_groups.
 
-    Integers add up in any order; floats are sums by chunk of groups, added in chunk order. Fields
+    Int32s add up in any order; floats are sums by chunk of groups, added in chunk order. Fields
     that do not apply, or that a backend keeps on a device, are None.
 
     Attributes
@@ -162,14 +160,14 @@ class Sums:
         What ``cell_counts`` holds, in sparse form.
     """
 
-    groups: Integers
+    groups: Int32s
     totals: NDArray[np.int64]
     context_statistics: Floats
-    categories: Integers | None = None
-    topics: Integers | None = None
-    tables: Integers | None = None
-    words: Integers | None = None
-    cell_counts: Integers | None = None
+    categories: Int32s | None = None
+    topics: Int32s | None = None
+    tables: Int32s | None = None
+    words: Int32s | None = None
+    cell_counts: Int32s | None = None
     topic_statistics: Floats | None = None
     log_rising: Floats | None = None
     cells: Cells | None = None
@@ -224,5 +222,5 @@ class Sweep:
     threads: ThreadPool = SINGLE_THREAD
     globals: Globals = field(init=False)
     sums: Sums = field(init=False)
-    cluster_tables: Integers = field(init=False)
+    cluster_tables: Int32s = field(init=False)
     log_density: Callable[[], float] | None = None

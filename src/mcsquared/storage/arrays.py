@@ -14,7 +14,7 @@ from scipy import sparse
 from mcsquared.errors import ModelFileError
 from mcsquared.storage.files import Tensors
 
-LARGEST = float(np.finfo(np.float64).max)
+MAX_FLOAT = float(np.finfo(np.float64).max)
 # Errors of a file with values of the wrong type or impossible ones: JSON may contain anything, and
 # families validate their own fields.
 INVALID = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.errors import ModelFileError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.lanes import N_LANES
@@ -16,13 +17,11 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.state import SLOT_STEP, State, count
-from mcsquared.storage.arrays import LARGEST, Reader, pack_csr
+from mcsquared.storage.arrays import MAX_FLOAT, Reader, pack_csr
 from mcsquared.storage.files import Tensors
 
-ROUNDING = 1e-6  # tolerance for sums of the same numbers in another order
-_SCALARS = ("draw", "unused_weight", *NAMES)
-
-Floats = NDArray[np.float64]
+SUM_TOLERANCE = 1e-6  # tolerance for sums of the same numbers in another order
+_SCALARS = ("index", "unused_weight", *NAMES)
 
 
 def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
@@ -70,14 +69,14 @@ def unpack_state(
     """
     reader = Reader(tensors)
     concentrations = _concentrations(reader, priors)
-    weights = reader.array("topic_weights", np.float64, (None,), 0.0, 1.0 + ROUNDING)
-    log_unused = reader.array("log_unused", np.float64, (1,), -LARGEST, 0.0)
+    weights = reader.array("topic_weights", np.float64, (None,), 0.0, 1.0 + SUM_TOLERANCE)
+    log_unused = reader.array("log_unused", np.float64, (1,), -MAX_FLOAT, 0.0)
     n_clusters, n_topics = int(meta["cluster_slots"]), len(weights)
     lanes = SLOT_STEP if sampler == "collapsed" else N_LANES
     _check_slots(n_clusters, lanes, observations.n_groups)
     _check_slots(n_topics, lanes, observations.n_tokens)
-    varies = not math.isinf(concentrations["lam"])
-    by_cell = bool(sampler == "blocked" and not varies and observations.n_words)
+    groups_vary = not math.isinf(concentrations["lam"])
+    by_cell = bool(sampler == "blocked" and not groups_vary and observations.n_words)
     labels: type = np.int32 if sampler == "collapsed" else np.uint16
     n_labels = 0 if by_cell else observations.n_tokens
     cluster = reader.array(
@@ -95,7 +94,7 @@ def unpack_state(
     )
     if by_cell and observations.n_tokens:
         _take_cells(state, reader, observations)
-    if varies:
+    if groups_vary:
         _take_tables(state, reader)
     _check_weights(state)
     _take_sums(state, reader, observations)
@@ -118,7 +117,7 @@ def _check_slots(n_slots: int, lanes: int, n_labels: int) -> None:
 
 def _check_weights(state: State) -> None:
     total = state.topic_weights.sum() + math.exp(float(state.log_unused[0]))
-    if abs(total - 1.0) > ROUNDING:
+    if abs(total - 1.0) > SUM_TOLERANCE:
         raise ValueError("the topic weights do not sum to 1")
     if state.topic_weights[state.counts.tokens_in_topic == 0].any():
         raise ValueError("a topic without tokens has a weight")
@@ -158,7 +157,7 @@ def _take_sums(state: State, reader: Reader, observations: Observations) -> None
     found = {}
     for name in ("context_statistics", "topic_statistics"):
         shape = getattr(counts, name).shape
-        found[name] = reader.array(name, np.float64, shape, -LARGEST, LARGEST).copy()
+        found[name] = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT).copy()
     for family, columns in observations.context_columns:
         sums = found["context_statistics"][:, columns]
         _check_sums(sums, counts.context_statistics[:, columns], family)
@@ -170,7 +169,7 @@ def _take_sums(state: State, reader: Reader, observations: Observations) -> None
 
 def _check_sums(found: Floats, expected: Floats, family: ConjugateFamily) -> None:
     # Sums in another order differ in their last digits, relative to the largest term.
-    near = np.abs(found - expected) <= ROUNDING * max(np.abs(expected).max(initial=0.0), 1.0)
+    near = np.abs(found - expected) <= SUM_TOLERANCE * max(np.abs(expected).max(initial=0.0), 1.0)
     # The first statistic of built-in families counts observations, exactly in any order.
     counted = family.kernel is None or np.array_equal(found[:, 0], expected[:, 0])
     if not (near.all() and counted and _is_finite(family, found)):
@@ -265,7 +264,7 @@ def _statistics(
     reader: Reader, name: str, n_topics: int, family: ConjugateFamily, n_tokens: int
 ) -> Floats:
     """Return the statistics of vector content, if the family can evaluate them."""
-    statistics = reader.array(name, np.float64, (n_topics, family.n_stats), -LARGEST, LARGEST)
+    statistics = reader.array(name, np.float64, (n_topics, family.n_stats), -MAX_FLOAT, MAX_FLOAT)
     # The first statistic of built-in families is a count, here of tokens.
     counts = statistics[:, 0] if family.kernel is not None else np.zeros(n_topics)
     counted = bool(((counts >= 0) & (counts <= n_tokens)).all())

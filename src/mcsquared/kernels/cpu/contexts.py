@@ -56,7 +56,7 @@ class ContextCounts(NamedTuple):
 class ContextParameters(NamedTuple):
     """Parameters of the contexts in every cluster slot, drawn for one sweep."""
 
-    naturals: np.ndarray  # float64 (statistics of dense contexts, cluster slots)
+    natural: np.ndarray  # float64 (statistics of dense contexts, cluster slots)
     log_categories: np.ndarray  # float32 (categories of all bags, cluster slots)
     extra: np.ndarray  # float64 (n_groups, cluster slots) of Python families; or (0, 0)
 
@@ -163,7 +163,7 @@ def add_context_scores(j, dense, bags, parameters, statistics, scores):
         add_observation(dense.kind[c], statistics[first:last], values, JOIN)
         for s in range(first, last):
             for k in range(n_clusters):
-                scores[k] += statistics[s] * parameters.naturals[s, k]
+                scores[k] += statistics[s] * parameters.natural[s, k]
     for c in range(bags.concentration.size):
         for e in range(bags.start[c, j], bags.start[c, j + 1]):
             row = parameters.log_categories[bags.category[e]]

@@ -17,7 +17,7 @@ LOG2_E = 1.4426950408889634
 # Log 2 in two parts, the first of which multiplies whole numbers without rounding.
 LOG_2, LOG_2_REST = 0.693145751953125, 1.4286068203094173e-06
 # 1.5 × 2⁵²: added to a small number, it rounds it and leaves the integer in the lowest bits.
-ROUNDING = 6755399441055744.0
+ROUND_TO_INTEGER = 6755399441055744.0
 
 
 @instruction(types.int32, types.float32)
@@ -100,8 +100,8 @@ def exp64(x):
 
     With x = n log 2 + r, n an integer and r small: the series of exp r, to degree 13, times 2ⁿ.
     """
-    rounded = x * LOG2_E + ROUNDING
-    n = rounded - ROUNDING
+    rounded = x * LOG2_E + ROUND_TO_INTEGER
+    n = rounded - ROUND_TO_INTEGER
     r = (x - n * LOG_2) - n * LOG_2_REST
     p = 1.0 / 6227020800.0
     p = p * r + 1.0 / 479001600.0

@@ -26,10 +26,10 @@ from mcsquared.kernels.rng import (
 
 F = np.float32
 CELLS = BLOCK // 2  # cells that take their first two numbers from one block
-ROUNDING = F(1e-6)  # above the rounding error of a test in floats
+ACCEPTANCE_MARGIN = F(1e-6)  # above the rounding error of a test in floats
 NOTHING = F(1e-20)  # smaller variates become 0: their products would be denormal, and slow
 ROWS = 8  # rows of the table at a time: their scratch arrays stay in the first-level cache
-SMALLEST_SHAPE = 1e-290  # a smaller one could draw −∞ for a whole row of shares
+MIN_SHAPE = 1e-290  # a smaller one could draw −∞ for a whole row of shares
 
 
 @njit(cache=True, inline="always", fastmath={"contract"})
@@ -75,7 +75,7 @@ def try_low(u, accept, shape):
     log_x = log32(p) / shape
     x = exp32(log_x)
     bound = F(1.0) - x * (F(1.0) - x * (F(0.5) - x * F(1.0 / 6.0)))
-    accepted = (p <= F(1.0)) & (accept <= bound - ROUNDING)
+    accepted = (p <= F(1.0)) & (accept <= bound - ACCEPTANCE_MARGIN)
     return (x if x > NOTHING else F(0.0)), log_x, accepted
 
 
@@ -323,7 +323,7 @@ def draw_log_shares(first, last, prior, counts, key, step, out):
             if shape > 0.0:
                 # 2²⁰ topics at most: the index of a cell must not change when slots are added
                 index = (np.int64(k) << 20) + m
-                shape = max(shape, SMALLEST_SHAPE)
+                shape = max(shape, MIN_SHAPE)
                 value = log_gamma_draw(shape, key[0], key[1], key[2], step, index)
             out[k, m] = value
             largest = max(largest, value)

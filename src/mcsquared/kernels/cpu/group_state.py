@@ -15,8 +15,10 @@ from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
 from mcsquared.kernels.cpu.thresholds import pick_product, sum_products
 
-NEGLIGIBLE = 1e-150  # smaller numbers are 0 in tables: their products would be denormal, and slow
-SMALLEST = 1e-125  # sums below this are not precise, and computed in logarithms
+MIN_TABLE_ENTRY = (
+    1e-150  # smaller numbers are 0 in tables: their products would be denormal, and slow
+)
+MIN_PRECISE_SUM = 1e-125  # sums below this are not precise, and computed in logarithms
 MANY = 9  # from this many tokens of a topic, log-gammas cost less than products
 
 
@@ -98,7 +100,7 @@ def draw_product(weights, row, sums, u):
     m = pick_product(sums, u * total)
     if m < 0:  # by rounding
         m = heaviest(weights, row)
-    return m, (total if total > SMALLEST else 0.0)
+    return m, (total if total > MIN_PRECISE_SUM else 0.0)
 
 
 @njit(cache=True, error_model="numpy")

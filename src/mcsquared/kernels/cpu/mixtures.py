@@ -16,7 +16,7 @@ from mcsquared.kernels.rng import Step, uniform_of
 
 F = np.float32
 CLUSTERS = int(Step.CLUSTERS)
-SMALLEST = F(1e-37)  # added to every sum: the logarithm of 0 stays finite
+LOG_OFFSET = F(1e-37)  # added to every sum: the logarithm of 0 stays finite
 BETWEEN_SUMS = 128  # products added as floats before their sum is added as a double
 
 
@@ -42,7 +42,7 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
         for r in range(n):
             logs, row = sums[r * n_clusters : (r + 1) * n_clusters], table[w + r]
             for k in range(n_clusters):
-                logs[k] = log32(logs[k] + SMALLEST)
+                logs[k] = log32(logs[k] + LOG_OFFSET)
             total = F(0.0)
             for k in range(n_clusters):  # a loop of its own: sums in order are not vectorised
                 total += logs[k]

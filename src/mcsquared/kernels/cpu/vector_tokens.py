@@ -307,8 +307,8 @@ def draw_vector_topics(
     key : Key
     """
     work = make_workspace(tokens, log_tau)
-    varies = not math.isinf(lam)
-    scale, log_lam = (lam, math.log(lam)) if varies else (1.0, 0.0)
+    groups_vary = not math.isinf(lam)
+    scale, log_lam = (lam, math.log(lam)) if groups_vary else (1.0, 0.0)
     tau, n_topics = np.exp(log_tau), log_tau.shape[1]
     prior, share, count = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics, np.int64)
     for c in range(first_chunk, last_chunk):
@@ -316,20 +316,20 @@ def draw_vector_topics(
         for j in range(groups.chunk_start[c], groups.chunk_start[c + 1]):
             k = np.int64(cluster_of_group[j])
             count[:] = 0
-            if varies:
+            if groups_vary:
                 for i in range(groups.start[j], groups.start[j + 1]):
                     count[topic_of_token[i]] += 1
             for m in range(n_topics):
                 share[m] = scale * tau[k, m]
                 prior[m] = count[m] + share[m]
             for i in range(groups.start[j], groups.start[j + 1]):
-                if varies:
+                if groups_vary:
                     old = topic_of_token[i]
                     count[old] -= 1
                     prior[old] = count[old] + share[old]  # subtraction would leave a residue
                 u = uniform_of(key, TOPICS, groups.first_token + i, 0)
                 m = pick_topic(token_row(tokens, i, work), prior, log_tau[k], log_lam, work, u)
-                if varies:
+                if groups_vary:
                     count[m] += 1
                     prior[m] = count[m] + share[m]
                 record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics)

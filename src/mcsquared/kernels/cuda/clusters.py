@@ -30,20 +30,20 @@ def add_context_scores(j, n_clusters, contexts, scores):
 
     Parameters
     ----------
-    contexts : (statistics, bag_start, category, count, naturals, log_categories, extra)
+    contexts : (statistics, bag_start, category, count, natural, log_categories, extra)
         float64 (n_groups, statistics of dense contexts), 0 where a context is missing; bags as
         int64 (bags, n_groups + 1), int32 and int32 (n_entries,); and the parameters of
         `mcsquared.kernels.cpu.contexts.ContextParameters`, the first two flat.
     scores : float64 (per_thread,)
     """
-    statistics, bag_start, category, count, naturals, log_categories, extra = contexts
+    statistics, bag_start, category, count, natural, log_categories, extra = contexts
     thread = thread_of_warp()
     for q in range(scores.size):
         k = q * 32 + thread
         if k < n_clusters:
             value = 0.0
             for s in range(statistics.shape[1]):
-                value += statistics[j, s] * naturals[s * n_clusters + k]
+                value += statistics[j, s] * natural[s * n_clusters + k]
             for c in range(bag_start.shape[0]):
                 for e in range(bag_start[c, j], bag_start[c, j + 1]):
                     cell = int64(category[e]) * n_clusters + k
@@ -111,7 +111,7 @@ def draw_clusters_by_scores(per_thread):
         bag_start,
         category,
         count,
-        naturals,
+        natural,
         log_categories,
         extra,
         seed,
@@ -131,7 +131,7 @@ def draw_clusters_by_scores(per_thread):
             score[q] = -math.inf
             if k < n_clusters:
                 score[q] = log_weights[k] + content_scores[row * n_clusters + k]
-        contexts = (statistics, bag_start, category, count, naturals, log_categories, extra)
+        contexts = (statistics, bag_start, category, count, natural, log_categories, extra)
         add_context_scores(j, n_clusters, contexts, score)
         cluster = draw_cluster(score, sums, groups_before + j, seed, chain, sweep)
         if thread == 0 and cluster >= 0:  # by rounding there may be none: the group stays

@@ -8,7 +8,7 @@ from mcsquared.kernels.cpu.gammas import CELLS, NOTHING
 from mcsquared.kernels.cuda.launch import WIDE, one_thread_each
 from mcsquared.kernels.cuda.rng import random_uint32s, unit_float32
 
-SMALLEST = 1e-30
+MIN_GAMMA = 1e-30
 
 
 @cuda.jit(device=True)
@@ -21,7 +21,7 @@ def try_small(u, accept, shape):
         value = math.exp(log_value)
         limit = math.exp(-value)
     else:
-        value = max(-math.log(max((bound - p) / shape, float32(SMALLEST))), float32(SMALLEST))
+        value = max(-math.log(max((bound - p) / shape, float32(MIN_GAMMA))), float32(MIN_GAMMA))
         log_value = math.log(value)
         limit = math.exp((shape - float32(1.0)) * log_value)
     return (value if value > NOTHING else float32(0.0)), log_value, accept <= limit
@@ -34,7 +34,7 @@ def try_large(u, turns, accept, shape):
     normal = math.sqrt(float32(-2.0) * math.log(u)) * math.cos(float32(2.0 * math.pi) * turns)
     root = float32(1.0) + normal / math.sqrt(float32(9.0) * d)
     cube = root * root * root
-    log_cube = math.log(max(cube, float32(SMALLEST)))
+    log_cube = math.log(max(cube, float32(MIN_GAMMA)))
     limit = float32(0.5) * normal * normal + d - d * cube + d * log_cube
     return d * cube, math.log(d) + log_cube, root > float32(0.0) and math.log(accept) < limit
 

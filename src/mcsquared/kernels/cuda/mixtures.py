@@ -5,7 +5,7 @@ from functools import cache
 
 from numba import cuda, float32, float64, int32, int64
 
-from mcsquared.kernels.cpu.mixtures import BETWEEN_SUMS, SMALLEST
+from mcsquared.kernels.cpu.mixtures import BETWEEN_SUMS, LOG_OFFSET
 from mcsquared.kernels.cuda.clusters import add_context_scores, draw_cluster
 from mcsquared.kernels.cuda.launch import THREADS, one_block_each, one_warp_each
 from mcsquared.kernels.cuda.warp import running_sum, shuffle, thread_of_warp, warp_of_grid
@@ -17,7 +17,7 @@ WORDS = 8  # words of a block of threads
 def write_log(total, w, n_words, k, n_clusters, table):
     """Write a cell of the table, unless the word is beyond the last one."""
     if w < n_words:
-        table[w * n_clusters + k] = math.log(total + SMALLEST)
+        table[w * n_clusters + k] = math.log(total + LOG_OFFSET)
 
 
 @cache
@@ -122,7 +122,7 @@ def draw_clusters_of_words(per_thread):
         bag_start,
         category,
         count,
-        naturals,
+        natural,
         log_categories,
         extra,
         seed,
@@ -143,7 +143,7 @@ def draw_clusters_of_words(per_thread):
             k = q * 32 + thread
             part[q] = float32(0.0)
             score[q] = log_weights[k] if k < n_clusters else -math.inf
-        contexts = (statistics, bag_start, category, count, naturals, log_categories, extra)
+        contexts = (statistics, bag_start, category, count, natural, log_categories, extra)
         add_context_scores(j, n_clusters, contexts, score)
         n_added = 0
         begin = first

@@ -4,7 +4,7 @@ import math
 
 from numba import cuda, float32, int64
 
-from mcsquared.kernels.cpu.gammas import SMALLEST_SHAPE
+from mcsquared.kernels.cpu.gammas import MIN_SHAPE
 from mcsquared.kernels.cuda.launch import one_thread_each, one_warp_each
 from mcsquared.kernels.cuda.special import crt, log_gamma_draw
 from mcsquared.kernels.cuda.warp import largest, running_sum, shuffle, thread_of_warp, warp_of_grid
@@ -31,7 +31,7 @@ def draw_log_shares(n_clusters, prior, counts, seed, chain, sweep, out):
         shape = prior[m] + counts[k * n_topics + m]
         value = -math.inf
         if shape > 0.0:
-            shape = max(shape, SMALLEST_SHAPE)
+            shape = max(shape, MIN_SHAPE)
             value = log_gamma_draw(shape, seed, chain, sweep, SHARES, (k << 20) + m)
         out[k * n_topics + m] = value
         highest = max(highest, value)

@@ -11,7 +11,7 @@ from numba import cuda, float32, float64, int32, int64
 from mcsquared.kernels.cuda.launch import SIMULATED, WIDE, one_block_each, one_thread_each
 from mcsquared.kernels.cuda.special import log_rising
 
-N_PARTS = 2 if SIMULATED else 512  # partial sums of a table, a block for each
+N_PARTIAL_SUMS = 2 if SIMULATED else 512  # partial sums of a table, a block for each
 
 
 @cuda.jit(device=True)
@@ -57,13 +57,13 @@ def add_chunks(n_cells, chunks, out):
 def add_columns(n_columns, table, parts, sums):
     """Write the sum of each column of ``table`` (n_rows × n_columns,) to float64 ``sums``.
 
-    ``parts`` is scratch: float64 (N_PARTS × n_columns,).
+    ``parts`` is scratch: float64 (N_PARTIAL_SUMS × n_columns,).
     """
-    _add_rows(N_PARTS, n_columns, table, parts)
+    _add_rows(N_PARTIAL_SUMS, n_columns, table, parts)
     add_chunks(n_columns, parts, sums)
 
 
-@one_thread_each(WIDE, max_blocks=8 * N_PARTS)
+@one_thread_each(WIDE, max_blocks=8 * N_PARTIAL_SUMS)
 def scale_columns(n_cells, n_columns, table, sums, total):
     """Divide the columns of float32 ``table`` by their ``sums``, and make them sum to ``total``."""
     for i in range(cuda.grid(1), n_cells, cuda.gridDim.x * WIDE):

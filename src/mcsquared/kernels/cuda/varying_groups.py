@@ -23,7 +23,7 @@ from mcsquared.kernels.cuda.warp import (
 from mcsquared.kernels.rng import BLOCK, Step
 
 GROUP_TABLES = int(Step.GROUP_TABLES)
-SMALLEST = 1e-30  # replaces a base of 0, which stands for one too small for a float
+MIN_BASE = 1e-30  # replaces a base of 0, which stands for one too small for a float
 
 
 @one_thread_each()
@@ -33,7 +33,7 @@ def tabulate_log_rising(n_cells, n_clusters, n_tabulated, base, table):
     if cell >= n_cells:
         return
     m, k = cell // n_clusters, cell % n_clusters
-    a = max(base[k * (n_cells // n_clusters) + m], float32(SMALLEST))
+    a = max(base[k * (n_cells // n_clusters) + m], float32(MIN_BASE))
     value = float32(0.0)
     for n in range(n_tabulated + 1):
         table[(m * (n_tabulated + 1) + n) * n_clusters + k] = value
@@ -74,7 +74,7 @@ def resample_groups(n_topics, per_thread):
         bag_start,
         category,
         entry_count,
-        naturals,
+        natural,
         log_categories,
         extra,
         seed,
@@ -116,13 +116,13 @@ def resample_groups(n_topics, per_thread):
                     if k < n_clusters:
                         part[q] += rising[at + k]
                         if n > n_tabulated:
-                            a = max(float64(base[k * n_topics + topic]), SMALLEST) + n_tabulated
+                            a = max(float64(base[k * n_topics + topic]), MIN_BASE) + n_tabulated
                             part[q] += float32(log_rising(a, float64(n - n_tabulated)))
 
         for q in range(per_thread):
             k = q * 32 + thread
             score[q] = log_weights[k] + float64(part[q]) if k < n_clusters else -math.inf
-        contexts = (statistics, bag_start, category, entry_count, naturals, log_categories, extra)
+        contexts = (statistics, bag_start, category, entry_count, natural, log_categories, extra)
         add_context_scores(j, n_clusters, contexts, score)
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
         if cluster < 0:  # by rounding: the group stays

@@ -10,7 +10,7 @@ from mcsquared.observations.disk import DiskObservations
 from mcsquared.samplers.types import Labels
 
 CLUSTER, TOPIC, DRAW = np.dtype(np.int32), np.dtype(np.uint16), np.dtype(np.uint16)
-MAX_CLUSTERS = 2**16 - 1  # largest cluster number in a stored draw
+MAX_CLUSTER_NUMBER = 2**16 - 1  # largest cluster number in a stored draw
 
 
 class DiskLabels:
@@ -66,7 +66,7 @@ class DiskLabels:
         with self._draws.open("ab") as file:
             for first, last in self._groups:
                 clusters = number_of_slot[_read(self._clusters, CLUSTER, first, last)]
-                np.minimum(clusters, MAX_CLUSTERS).astype(DRAW).tofile(file)
+                np.minimum(clusters, MAX_CLUSTER_NUMBER).astype(DRAW).tofile(file)
 
 
 def read_draw(folder: Path, n_groups: int, draw: int, first: int, last: int) -> NDArray[np.uint16]:

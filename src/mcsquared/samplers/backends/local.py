@@ -28,11 +28,11 @@ class LocalBackend(Backend):
     def sweep_groups(self, given: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
         shape = (self.observations.n_words, given.slots[1])
-        if given.varies and self._words.shape != shape:
+        if given.groups_vary and self._words.shape != shape:
             self._words = np.empty(shape, np.int32)
         task = GroupTask(self.observations, self._labels, given, self.threads)
         sums = sweep_groups(task, self._words)
-        if not self.observations.n_words or given.varies:
+        if not self.observations.n_words or given.groups_vary:
             return sums
         # Cells by group instead of by cluster give the same draws, and need not be summed.
         groups_of_word = self.observations.layout.groups_of_word

@@ -39,7 +39,7 @@ def sweep_shard(
     """
     labels = Labels(labels.clusters.copy(), labels.topics.copy())
     sums = sweep_groups(GroupTask(observations, labels, given, threads))
-    if not observations.n_words or given.varies:
+    if not observations.n_words or given.groups_vary:
         return labels, sums
     table = np.zeros((observations.n_words, given.slots[0]), np.int32)
     entries = observations.layout.words_of_group

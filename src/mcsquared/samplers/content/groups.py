@@ -38,7 +38,7 @@ def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = Non
     """
     content = content_of(task.observations)
     found: dict[str, Any]
-    if task.given.varies:
+    if task.given.groups_vary:
         found = content.draw_topics(task, words_in_topic)
         found |= resample_varying_groups(task)
     else:

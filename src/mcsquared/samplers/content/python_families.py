@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.contexts import (
@@ -34,8 +35,6 @@ from mcsquared.samplers.types import Globals, GroupTask
 
 LARGEST_NATURAL = 1e200
 MAX_LIKELIHOODS = 1 << 22  # token × topic, computed at a time: 32 MiB
-
-Floats = NDArray[np.float64]
 
 
 def integrated_families(observations: Observations) -> list[ConjugateFamily]:
@@ -227,8 +226,8 @@ class GroupOrder:
         self._cluster_of_group = labels.clusters
         self._chunk_start = observations.layout.chunk_start
         self._scores = log_likelihood_of_groups(observations, given)
-        naturals, log_categories, _ = given.contexts
-        parameters = ContextParameters(naturals, log_categories, self._scores)
+        natural, log_categories, _ = given.contexts
+        parameters = ContextParameters(natural, log_categories, self._scores)
         self.contexts = GivenContexts(observations.dense, observations.bags, parameters)
         self._slots = [
             Slots(context, labels.clusters, given.slots[0])
@@ -327,7 +326,7 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     slots, row = Slots(content, topic_of_token, n_slots), np.empty(n_slots)
     work = Workspace(row, row, np.empty(n_slots), np.empty(n_slots), row, row)
     # λ = ∞: τ_km alone; the counts of the group itself have no weight.
-    lam, each = (given.lam, 1) if given.varies else (1.0, 0)
+    lam, each = (given.lam, 1) if given.groups_vary else (1.0, 0)
     for j, k in enumerate(labels.clusters.tolist()):
         first, last = observations.group_start[j : j + 2].tolist()
         log_shares = given.weights.log_shares[k]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Float32s
 from mcsquared.kernels.cpu.lanes import N_LANES, aligned
 from mcsquared.kernels.cpu.mixtures import (
     draw_clusters_of_words,
@@ -21,8 +22,6 @@ from mcsquared.samplers.steps.weights import as_floats
 from mcsquared.samplers.types import GroupTask
 
 MANY_SLOTS = 512  # from here on, weighing the topics of a group first is faster
-
-Floats = NDArray[np.float32]
 
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
@@ -65,7 +64,7 @@ def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None
     return {"words": words_in_topic}
 
 
-def draw_from_all_topics(task: GroupTask, base: Floats) -> None:
+def draw_from_all_topics(task: GroupTask, base: Float32s) -> None:
     """Draw the topic of every token, all topics weighed at once."""
     observations, labels, given, threads = task
     layout, blocks = observations.layout, (0,) * (base.shape[1] // N_LANES)
@@ -78,7 +77,7 @@ def draw_from_all_topics(task: GroupTask, base: Floats) -> None:
     threads.map(len(layout.order_start) - 1, visit)
 
 
-def draw_group_topics_first(task: GroupTask, base: Floats) -> None:
+def draw_group_topics_first(task: GroupTask, base: Float32s) -> None:
     """Draw the topic of every token, the topics of its group weighed first."""
     observations, labels, given, threads = task
     rows, psi = observations.layout.row_chunk_start, given.content.reshape(-1)

@@ -10,7 +10,7 @@ from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.tables import open_first_tables
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.samplers.steps.concentrations import draw_topic_weights
+from mcsquared.samplers.steps.concentrations import draw_dp_weights
 from mcsquared.state import State, count, slots_for
 
 
@@ -73,7 +73,7 @@ def state_from_assignments(
     weights = np.zeros(len(active))
     log_unused = 0.0
     if active.any():
-        weights[active], log_unused = draw_topic_weights(tables, concentrations["eta"], rng)
+        weights[active], log_unused = draw_dp_weights(tables, concentrations["eta"], rng)
     return State(
         cluster_of_group=clusters,
         topic_of_token=topics,

@@ -24,7 +24,7 @@ MAX_SWEEPS = 400
 TOKENS_VISITED = 20_000_000  # over all sweeps: seconds, not minutes
 TOKENS_PER_SWEEP = 50  # small corpora need fewer sweeps
 MIN_SWEEPS = 20  # of a large corpus
-OTHER_CHAIN = 2**29  # offset of the chain number: no sweep of a chain draws the same numbers
+HDP_INIT_CHAIN = 2**29  # offset of the chain number: no sweep of a chain draws the same numbers
 
 
 def topics_without_clusters(
@@ -38,7 +38,7 @@ def topics_without_clusters(
     """Return the topics of tokens after some sweeps without clusters, starting from ``topics``."""
     observations = observations.without_contexts()  # they matter only for clusters
     one_level = dataclasses.replace(priors, lam=priors.v)
-    key = Key(seed, OTHER_CHAIN + chain, 0)
+    key = Key(seed, HDP_INIT_CHAIN + chain, 0)
     one_cluster = np.zeros(observations.n_groups, np.int64)
     rng = key.generator(Step.START)
     state = blocked_state(observations, one_level, one_cluster, topics, rng)

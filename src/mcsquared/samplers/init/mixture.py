@@ -16,7 +16,7 @@ from mcsquared.state import Bounds
 
 MAX_SWEEPS = 20
 TOLERANCE = 0.02  # the mixture has converged when a smaller share of groups moves in a sweep
-MAX_CLUSTERS = 50  # the chain itself finds more, if there are
+MAX_MIXTURE_CLUSTERS = 50  # the chain itself finds more, if there are
 WORDS_PER_GROUP = 200  # with a thousand words, each group would be its own cluster
 MIXTURE_CHAIN = 2**31  # offset of the chain number: no sweep of a chain draws the same numbers
 
@@ -38,7 +38,7 @@ def cluster_whole_groups(
     rng = key.generator(Step.START)
     mixture = without_topics(observations, priors, rng)
     state = state_from_assignments(mixture, priors, clusters, np.zeros(0, np.int64), rng)
-    enough = Bounds(at_most(MAX_CLUSTERS, bounds.clusters))
+    enough = Bounds(at_most(MAX_MIXTURE_CLUSTERS, bounds.clusters))
     for _ in range(MAX_SWEEPS):
         before = state.cluster_of_group.copy()
         state.sweep += 1

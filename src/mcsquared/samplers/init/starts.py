@@ -30,7 +30,7 @@ from mcsquared.state import NO_BOUNDS, Bounds, State
 
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
-MAX_CLUSTERS, MAX_TOPICS = 100, 300
+MAX_INITIAL_CLUSTERS, MAX_INITIAL_TOPICS = 100, 300
 
 
 def check_init(init: object) -> None:
@@ -161,7 +161,7 @@ def first_topics(
 
 def clusters_for(observations: Observations) -> int:
     """Return the initial number of clusters: many, because merging is faster than splitting."""
-    return int(np.clip(observations.n_groups // 4, 1, MAX_CLUSTERS))
+    return int(np.clip(observations.n_groups // 4, 1, MAX_INITIAL_CLUSTERS))
 
 
 def topics_for(observations: Observations) -> int:
@@ -173,7 +173,7 @@ def topics_for(observations: Observations) -> int:
     most = math.sqrt(observations.n_tokens) / 10
     if observations.n_words:
         most = min(most, 10 + observations.n_words / 5)
-    return int(np.clip(round(most), 5, MAX_TOPICS))
+    return int(np.clip(round(most), 5, MAX_INITIAL_TOPICS))
 
 
 def topics_of_seeds(

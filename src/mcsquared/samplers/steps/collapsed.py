@@ -33,7 +33,7 @@ COLLAPSED_MOVES = (
 MAX_COLLAPSED_TOKENS = 100_000
 EVERY = 3  # sweeps: a collapsed sweep costs as much as several blocked ones
 FIRST_SWEEPS = 100  # of a chain, each followed by a collapsed one
-OTHER_CHAIN = 2**30  # offset of the chain number: no blocked sweep draws the same numbers
+COLLAPSED_CHAIN = 2**30  # offset of the chain number: no blocked sweep draws the same numbers
 SMALLEST_WEIGHT = 1e-300
 TOKENS_AT_ONCE = 4096
 
@@ -57,7 +57,7 @@ def collapsed_step(sweep: Sweep) -> None:
 def run_collapsed_moves(sweep: Sweep) -> None:
     """Draw a topic for every token, then run the moves of the collapsed sampler once."""
     state, observations = sweep.state, sweep.observations.whole()
-    key = sweep.key._replace(chain=OTHER_CHAIN + sweep.key.chain)
+    key = sweep.key._replace(chain=COLLAPSED_CHAIN + sweep.key.chain)
     collapsed = Sweep(state, observations, sweep.priors, sweep.bounds, key)
     add_empty_slots(collapsed)
     weights = draw_weights(collapsed)

@@ -92,7 +92,7 @@ def resample_root(
     active = state.counts.tokens_in_topic > 0
     tables = tables_of_topic[active]
     state.eta = draw_eta(state, priors.eta, tables, key)
-    weights, log_unused = draw_topic_weights(tables, state.eta, key.generator(Step.TOPIC_WEIGHTS))
+    weights, log_unused = draw_dp_weights(tables, state.eta, key.generator(Step.TOPIC_WEIGHTS))
     state.topic_weights = np.zeros(len(active))
     state.topic_weights[active] = weights
     state.log_unused = np.array([log_unused])
@@ -203,14 +203,14 @@ def resample_eta_given_weights(
     return positive_gamma(prior.shape + n_topics, prior.rate - log_unused_weight, rng)
 
 
-def draw_topic_weights(
-    tables_of_topic: NDArray[np.int64], eta: float, rng: np.random.Generator
+def draw_dp_weights(
+    counts: NDArray[np.int64], c: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], float]:
-    """Draw ε ~ Dir(u_1, ..., u_M, η); return ε_1..ε_M and log ε_new."""
-    gammas = rng.gamma(tables_of_topic.astype(np.float64))
+    """Draw weights ~ Dir(n_1, ..., n_K, c); return the first K, and the logarithm of the last."""
+    gammas = rng.gamma(counts.astype(np.float64))
     if not gammas.size:
         return gammas, 0.0
-    log_rest = math.log(rng.gamma(eta + 1.0)) + math.log(1.0 - rng.random()) / eta
+    log_rest = math.log(rng.gamma(c + 1.0)) + math.log(1.0 - rng.random()) / c
     log_total = float(np.logaddexp(np.log(gammas.sum()), log_rest))
     # Rounding must not make a weight exceed 1.
     return np.minimum(gammas * math.exp(-log_total), 1.0), log_rest - log_total

@@ -14,20 +14,20 @@ from mcsquared.samplers.types import DrawnContexts, Sweep
 
 ROWS_PER_CHUNK = 8 * ROWS  # categories per chunk; sums are by chunk
 MIN_PARALLEL_CATEGORIES = 20_000
-SMALLEST_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
+MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
 
 
 def draw_contexts(sweep: Sweep) -> DrawnContexts:
     """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior."""
-    naturals, python = draw_dense(sweep)
-    return DrawnContexts(naturals, _log_categories(sweep), python)
+    natural, python = draw_dense(sweep)
+    return DrawnContexts(natural, _log_categories(sweep), python)
 
 
 def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
-    """Draw φ_k of all contexts but bags: ``naturals`` and ``python`` of the parameters."""
+    """Draw φ_k of all contexts but bags: ``natural`` and ``python`` of the parameters."""
     observations, rng = sweep.observations, sweep.key.generator(Step.CONTEXTS)
     statistics = sweep.state.counts.context_statistics
-    naturals = np.zeros((int(observations.dense.stat_start[-1]), len(statistics)))
+    natural = np.zeros((int(observations.dense.stat_start[-1]), len(statistics)))
     python: list[Any] = []
     for family, columns in observations.context_columns:
         parameters: Any = None
@@ -36,8 +36,8 @@ def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
         if family.kernel is None:
             python.append(parameters)
         else:
-            naturals[columns] = family.natural_parameters(parameters).T
-    return naturals, python
+            natural[columns] = family.natural_parameters(parameters).T
+    return natural, python
 
 
 def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
@@ -53,7 +53,7 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
     first_row = _offsets(sizes)
     chunks = [-(-size // ROWS_PER_CHUNK) for size in sizes]
     first_chunk, first_number = _offsets(chunks), _offsets([-(-size // ROWS) for size in sizes])
-    shapes = np.maximum(observations.bags.concentration, SMALLEST_SHAPE)
+    shapes = np.maximum(observations.bags.concentration, MIN_BAG_SHAPE)
     largest, total = np.empty((2, first_chunk[-1], counts.shape[1]))
 
     def draw(first: int, last: int) -> None:

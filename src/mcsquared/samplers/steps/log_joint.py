@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from mcsquared.arrays import Floats
 from mcsquared.kernels.cpu.tables import (
     log_joint_of_counts,
     log_joint_of_words,
@@ -33,8 +34,6 @@ from mcsquared.samplers.steps.collapsed import is_collapsed_step_due
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Sweep
 from mcsquared.state import Counts, State
-
-Floats = NDArray[np.float64]
 
 MIN_PARALLEL_LOG_JOINT = 300_000
 N_KNOWN = 1024  # counts whose log-gammas are computed once
@@ -51,7 +50,7 @@ def begin_log_density(sweep: Sweep) -> None:
 
 def record_varying_log_joint(sweep: Sweep) -> None:
     """Record the joint density after groups have moved, by the globals they moved by: λ finite."""
-    if not sweep.globals.varies:
+    if not sweep.globals.groups_vary:
         return
     assert sweep.sums.log_rising is not None
     assert sweep.log_density is not None

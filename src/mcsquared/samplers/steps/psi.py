@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from mcsquared.arrays import Float32s
 from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
 from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.rng import Step
@@ -18,10 +19,8 @@ from mcsquared.samplers.types import Key, Sweep
 
 SMALL_SUM = 1e-10  # topics whose variates sum to less are drawn in logs
 
-Floats = NDArray[np.float32]
 
-
-def begin_psi(sweep: Sweep) -> Callable[[], tuple[Floats, NDArray[np.float64]]]:
+def begin_psi(sweep: Sweep) -> Callable[[], tuple[Float32s, NDArray[np.float64]]]:
     """Start drawing ψ ~ Dir(β + n_m) for every topic slot; return a function that finishes it.
 
     That function returns ψ as variates (n_words, topic slots) with the sum of each topic to divide
@@ -40,7 +39,7 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Floats, NDArray[np.float64]]]:
 
     finish_drawing = sweep.threads.begin(len(bounds) - 1, draw)
 
-    def finish() -> tuple[Floats, NDArray[np.float64]]:
+    def finish() -> tuple[Float32s, NDArray[np.float64]]:
         finish_drawing()
         sums = add_in_order(sums_of_chunk)
         draw_small_topics(words, beta, key, variates, sums)
@@ -49,7 +48,7 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Floats, NDArray[np.float64]]]:
     return finish
 
 
-def scale_psi(variates: Floats, sums: NDArray[np.float64], sweep: Sweep) -> Floats:
+def scale_psi(variates: Float32s, sums: NDArray[np.float64], sweep: Sweep) -> Float32s:
     """Return ψ times n_words, in place: most values are near 1, far from underflow."""
     bounds = sweep.observations.layout.row_chunk_start
     scale = (len(variates) / sums).astype(np.float32)
@@ -62,7 +61,7 @@ def scale_psi(variates: Floats, sums: NDArray[np.float64], sweep: Sweep) -> Floa
 
 
 def draw_small_topics(
-    words: NDArray[np.int32], beta: float, key: Key, variates: Floats, sums: NDArray[np.float64]
+    words: NDArray[np.int32], beta: float, key: Key, variates: Float32s, sums: NDArray[np.float64]
 ) -> None:
     """Redraw, in logs and from the same numbers, topics whose variates are too small for floats."""
     for m in np.flatnonzero(sums < SMALL_SUM):

@@ -10,7 +10,7 @@ from mcsquared.state import Bounds, State
 TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 384, 512)
 MIN_EMPTY = 16
 MAX_EMPTY = 256
-NEGLIGIBLE = 1e-4  # weight that the last empty slot may take for those cut off
+MAX_TAIL_WEIGHT = 1e-4  # weight that the last empty slot may take for those cut off
 
 
 def add_empty_slots(sweep: Sweep) -> None:
@@ -34,9 +34,9 @@ def grow_slots(state: State, bounds: Bounds) -> None:
 
 def _slots_for(occupied: int, unused: float, concentration: float, bound: int | None) -> int:
     empty = float(MIN_EMPTY)
-    if unused > NEGLIGIBLE:
+    if unused > MAX_TAIL_WEIGHT:
         # Each stick leaves c / (1 + c) of the rest, on average.
-        empty = math.log(NEGLIGIBLE / unused) / -math.log1p(1.0 / concentration)
+        empty = math.log(MAX_TAIL_WEIGHT / unused) / -math.log1p(1.0 / concentration)
     empty = min(max(empty, MIN_EMPTY), MAX_EMPTY)
     slots = occupied + math.ceil(empty)
     if bound is not None:

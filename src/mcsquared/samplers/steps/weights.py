@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.gammas import draw_log_shares
 from mcsquared.kernels.rng import Step
-from mcsquared.samplers.steps.concentrations import draw_topic_weights
+from mcsquared.samplers.steps.concentrations import draw_dp_weights
 from mcsquared.samplers.types import Sweep, Weights
 
 MIN_PARALLEL_SHARES = 10_000  # clusters × topics
@@ -40,7 +40,7 @@ def draw_log_cluster_weights(sweep: Sweep) -> NDArray[np.float64]:
     groups = state.counts.groups_in_cluster
     occupied = groups > 0
     log_weights = np.full(len(groups), -np.inf)
-    weights, log_unused = draw_topic_weights(
+    weights, log_unused = draw_dp_weights(
         groups[occupied].astype(np.int64), state.alpha, key.generator(Step.CLUSTER_WEIGHTS)
     )
     with np.errstate(divide="ignore"):

@@ -24,7 +24,7 @@ def cuda_backend(observations: Observations, priors: Priors) -> Callable[[Thread
     from mcsquared.samplers.backends.cuda.backend import CudaBackend
     from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 
-    corpus = DeviceCorpus(observations, varies=priors.lam != math.inf)
+    corpus = DeviceCorpus(observations, groups_vary=priors.lam != math.inf)
     return partial(CudaBackend, observations, priors, corpus)
 
 

@@ -13,7 +13,7 @@ from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
 from mcsquared.kernels.cuda.shares import draw_log_shares, draw_table_counts, weigh_topics
 from mcsquared.kernels.cuda.sums import (
-    N_PARTS,
+    N_PARTIAL_SUMS,
     add_floats,
     add_log_rising,
     count_contexts,
@@ -29,7 +29,7 @@ from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
 from mcsquared.samplers.content.python_families import log_likelihood_of_groups
-from mcsquared.samplers.steps.contexts import SMALLEST_SHAPE, draw_dense
+from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense
 from mcsquared.samplers.steps.log_joint import N_KNOWN, log_without_probabilities
 from mcsquared.samplers.steps.weights import (
     SMALLEST_SHARE,
@@ -138,8 +138,8 @@ class CudaBackend(Backend):
         self._tabulate_base(state.lam)
         log_categories = self._draw_categories(key)
         log_clusters = draw_log_cluster_weights(sweep)
-        naturals, python = draw_dense(sweep)
-        contexts = DrawnContexts(naturals, log_categories, python)
+        natural, python = draw_dense(sweep)
+        contexts = DrawnContexts(natural, log_categories, python)
         return Globals(key, state.lam, Weights(topics, log_clusters, log_shares), contexts, None)
 
     def _resize(self, state: State) -> None:
@@ -159,7 +159,7 @@ class CudaBackend(Backend):
 
     def _tabulate_base(self, lam: float) -> None:
         """Tabulate λ τ_km and its log rising factorials (λ finite)."""
-        if self.corpus.varies:
+        if self.corpus.groups_vary:
             buffers, (n_clusters, n_topics) = self.buffers, self.buffers.slots
             log_shares, base, none = buffers.device["log_shares"], buffers.base, buffers.no_sums
             out = (base, buffers.no_shares)
@@ -170,7 +170,7 @@ class CudaBackend(Backend):
         """Draw the log-probabilities of the categories of all bags in every cluster slot."""
         n_clusters, out = self.buffers.n_clusters, self.buffers.log_categories
         for rows, concentration, _ in self.bags:
-            shape = max(concentration, SMALLEST_SHAPE)
+            shape = max(concentration, MIN_BAG_SHAPE)
             cells = (len(rows) * n_clusters, rows.start * n_clusters)
             draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *key, True, out)
             normalise_log_rows(n_clusters, rows.start, rows.stop, out)
@@ -196,8 +196,8 @@ class CudaBackend(Backend):
         fill_zeros(self.categories)
         self.buffers.clear()
         self.content.clear()
-        self.buffers.load_weights(given.weights.log_clusters, given.contexts.naturals)
-        if self.corpus.varies:
+        self.buffers.load_weights(given.weights.log_clusters, given.contexts.natural)
+        if self.corpus.groups_vary:
             self._sweep_varying_groups(given)
         else:
             for shard, labels in self._shards():
@@ -218,7 +218,7 @@ class CudaBackend(Backend):
             scores = self._of_shard(buffers.log_rising_of_group, shard)
             out = (clusters, device["topics"], device["tables"], scores)
             resample(*before, *tokens, *rising, *contexts, *given.key, *out)
-        add_floats(N_PARTS, buffers.log_rising_of_group, device["log_rising"])
+        add_floats(N_PARTIAL_SUMS, buffers.log_rising_of_group, device["log_rising"])
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
         """Yield each shard with its clusters and topics; count its groups after it was swept."""
@@ -242,7 +242,7 @@ class CudaBackend(Backend):
         if len(self._scores):
             scores = copy_to_device(self._scores[shard.groups])
         bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
-        return (arrays.statistics, *bags, buffers.naturals, buffers.log_categories, scores)
+        return (arrays.statistics, *bags, buffers.natural, buffers.log_categories, scores)
 
     def _count_contexts(self, shard: Shard, clusters: Any) -> None:
         """Count the groups of a shard, and add up their contexts."""
@@ -253,14 +253,14 @@ class CudaBackend(Backend):
 
     def _host_sums(self, all_of_them: bool = False) -> Sums:
         """Return sums that are on the host: those as small as clusters × topics, or all of them."""
-        host, varies = self.buffers.host, self.corpus.varies
+        host, groups_vary = self.buffers.host, self.corpus.groups_vary
         found: dict[str, Any] = {
             "groups": host["groups"],
             "totals": host["totals"],
             "context_statistics": self._context_statistics()[None],
             "topics": host["topics"],
-            "tables": host["tables"] if varies else None,
-            "log_rising": host["log_rising"] if varies else None,
+            "tables": host["tables"] if groups_vary else None,
+            "log_rising": host["log_rising"] if groups_vary else None,
         }
         return Sums(**found | self.content.host_sums(all_of_them))
 
@@ -291,7 +291,7 @@ class CudaBackend(Backend):
         for c, (rows, concentration, known) in enumerate(self.bags):
             counts = self.categories[rows.start * n_clusters : rows.stop * n_clusters]
             out = self.buffers.device[f"log_counts {c}"]
-            add_log_rising(N_PARTS, counts, concentration, known, out)
+            add_log_rising(N_PARTIAL_SUMS, counts, concentration, known, out)
         self.log_counts_added = True
 
     def begin_log_density(self, state: State) -> Callable[[], float]:
@@ -332,7 +332,9 @@ class DeviceShard(CudaBackend):
         """Sweep the groups; return new labels and sums. Arguments are not changed."""
         if self._slots != given.slots:
             self._slots = given.slots
-            words = np.zeros((self.observations.n_words * given.varies, given.slots[1]), np.int32)
+            words = np.zeros(
+                (self.observations.n_words * given.groups_vary, given.slots[1]), np.int32
+            )
             categories = np.zeros((self.observations.n_categories, given.slots[0]), np.int32)
             self._load_counts(words, categories, np.zeros(given.slots, np.int32))
             self._labels_on_device = None

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
-from mcsquared.kernels.cuda.sums import N_PARTS
+from mcsquared.kernels.cuda.sums import N_PARTIAL_SUMS
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
@@ -85,12 +85,12 @@ class Buffers(PackedArrays):
     ) -> None:
         n_clusters, n_topics = slots
         n_cells, n_bags = n_clusters * n_topics, len(observations.bag_families)
-        self.slots, self.varies = (n_clusters, n_topics), corpus.varies
+        self.slots, self.groups_vary = (n_clusters, n_topics), corpus.groups_vary
         self.n_clusters, self.n_topics = n_clusters, n_topics
         self.clusters_per_thread = -(-n_clusters // 32)
         counts: Shapes = {
             "topics": (slots, np.int32),
-            "tables": (slots if corpus.varies else (0,), np.int32),
+            "tables": (slots if corpus.groups_vary else (0,), np.int32),
             "groups": ((n_clusters,), np.int32),
             "statistics": ((n_clusters, len(corpus.scales)), np.int64),
             "totals": ((n_clusters, n_bags), np.int64),
@@ -98,34 +98,34 @@ class Buffers(PackedArrays):
         others: Shapes = {
             "cluster_tables": (slots, np.int32),
             "log_shares": (slots, np.float64),
-            "log_rising": ((N_PARTS,), np.float64),
-            **{f"log_counts {c}": ((N_PARTS,), np.float64) for c in range(n_bags)},
+            "log_rising": ((N_PARTIAL_SUMS,), np.float64),
+            **{f"log_counts {c}": ((N_PARTIAL_SUMS,), np.float64) for c in range(n_bags)},
         }
         super().__init__(counts, others | content)
         self.log_categories = empty(corpus.n_category_rows * n_clusters, np.float32)
         self.prior = empty(n_topics, np.float64)
         # Together, because a copy of a few numbers takes as long as a small step.
         self._weights = empty((1 + len(corpus.scales)) * n_clusters, np.float64)
-        self.log_clusters, self.naturals = self._weights[:n_clusters], self._weights[n_clusters:]
+        self.log_clusters, self.natural = self._weights[:n_clusters], self._weights[n_clusters:]
         self.no_scores = empty((0, 0), np.float64)
         self.no_sums = empty(0, np.float64)
         self.no_shares = empty(0, np.float32)
-        if corpus.varies:
+        if corpus.groups_vary:
             most = min(TABULATED, TABLE_SIZE // n_cells - 1, observations.layout.longest)
             self.n_tabulated = max(most, 8)  # above, the kernel's series holds
             self.base = empty(n_cells, np.float32)
             self.rising = empty(n_cells * (self.n_tabulated + 1), np.float32)
             self.log_rising_of_group = empty(observations.n_groups, np.float32)
 
-    def load_weights(self, log_clusters: NDArray[Any], naturals: NDArray[Any]) -> None:
+    def load_weights(self, log_clusters: NDArray[Any], natural: NDArray[Any]) -> None:
         """Copy log π and the parameters of dense contexts to the device."""
-        weights = np.concatenate([log_clusters, naturals.reshape(-1)])
+        weights = np.concatenate([log_clusters, natural.reshape(-1)])
         copy_to_device(weights, self._weights)
 
     @property
     def tables(self) -> Any:
         """O_km on the device: tables, or tokens where λ = ∞."""
-        return self.device["tables" if self.varies else "topics"]
+        return self.device["tables" if self.groups_vary else "topics"]
 
 
 def resized(table: Any, n_columns: int, new_columns: int) -> Any:

@@ -53,7 +53,7 @@ class DeviceCorpus:
     Parameters
     ----------
     observations : Observations
-    varies : bool
+    groups_vary : bool
         Whether topics are drawn token by token (λ finite).
     max_bytes : int, optional
         GPU memory that the corpus may take; by default most of what is free.
@@ -76,12 +76,12 @@ class DeviceCorpus:
     """
 
     def __init__(
-        self, observations: Observations, varies: bool, max_bytes: int | None = None
+        self, observations: Observations, groups_vary: bool, max_bytes: int | None = None
     ) -> None:
-        self.observations, self.varies = observations, varies
+        self.observations, self.groups_vary = observations, groups_vary
         content = observations.python_content
         self.values = observations.values if content is None else content.statistics
-        self.keeps_topics = varies or not observations.n_words
+        self.keeps_topics = groups_vary or not observations.n_words
         self.statistics = statistics_of_groups(observations)
         largest = np.abs(self.statistics).max(axis=0, initial=0.0)
         bound = np.where(largest > 0.0, largest, 1.0) * (observations.n_groups + 1)
@@ -155,7 +155,7 @@ class DeviceCorpus:
                 "chunk_start": np.clip(bounds, start[0], start[-1]) - start[0],
                 "values": self.values[tokens].reshape(-1),
             }
-        if self.varies:
+        if self.groups_vary:
             words = observations.word[tokens].astype(np.int32)
             return arrays | {"order": longest_first(start), "word": words}
         entries = observations.layout.words_of_group
@@ -199,7 +199,7 @@ class DeviceCorpus:
         tokens, of_token = np.diff(observations.group_start), 8
         if not observations.n_words:
             of_token = 8 + 8 * self.values.shape[1]
-        elif not self.varies:
+        elif not self.groups_vary:
             tokens = np.diff(observations.layout.words_of_group.start)
         n_bytes = of_group + 8 * bags + of_token * tokens
         self.n_bytes = int(n_bytes.sum())

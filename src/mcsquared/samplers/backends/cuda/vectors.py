@@ -55,8 +55,8 @@ class DeviceVectors(DeviceContent):
         self.natural = empty(self.n_statistics * n_topics, np.float64)
         self.rows = empty(max_tokens * n_topics, np.float64)
         self.tau = empty(n_cells, np.float64)
-        self.tau_by_topic = empty(0 if buffers.varies else n_cells, np.float64)
-        self.scores = empty(0 if buffers.varies else max_groups * n_clusters, np.float64)
+        self.tau_by_topic = empty(0 if buffers.groups_vary else n_cells, np.float64)
+        self.scores = empty(0 if buffers.groups_vary else max_groups * n_clusters, np.float64)
         self.starts = empty(n_chunks * n_topics * N_SEGMENTS, np.int32)
         self.statistics = empty(n_chunks * n_topics * self.n_statistics, np.float64)
 

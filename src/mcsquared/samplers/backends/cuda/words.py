@@ -12,7 +12,7 @@ from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
 from mcsquared.kernels.cuda.mixtures import draw_clusters_of_words, tabulate_log_mixtures
 from mcsquared.kernels.cuda.shares import weigh_topics
-from mcsquared.kernels.cuda.sums import N_PARTS, add_columns, add_log_rising, scale_columns
+from mcsquared.kernels.cuda.sums import N_PARTIAL_SUMS, add_columns, add_log_rising, scale_columns
 from mcsquared.kernels.cuda.varying_tokens import sweep_tokens
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
@@ -37,7 +37,7 @@ class DeviceWords(DeviceContent):
         self.n_words = observations.n_words
         self.beta = float(priors.content.kernel_parameters()[0])
         self.known = copy_to_device(log_joint_of_counts(self.beta, N_KNOWN))
-        if not corpus.varies:
+        if not corpus.groups_vary:
             word_start = observations.layout.word_start
             self.word_order = copy_to_device(longest_first(word_start))
             self.word_start = copy_to_device(word_start)
@@ -61,7 +61,7 @@ class DeviceWords(DeviceContent):
 
     def host_shapes(self, n_topics: int) -> Shapes:
         """Return shapes and dtypes of what is copied to the host after a sweep."""
-        return {"log_counts": ((N_PARTS,), np.float64)}
+        return {"log_counts": ((N_PARTIAL_SUMS,), np.float64)}
 
     def allocate(self, buffers: Buffers) -> None:
         """Allocate what is drawn and counted, for the slots of ``buffers``."""
@@ -69,8 +69,8 @@ class DeviceWords(DeviceContent):
         self.buffers = buffers
         self.sums = empty(n_topics, np.float64)
         self.variates = empty(self.n_words * n_topics, np.float32)
-        self.parts = empty(N_PARTS * n_topics, np.float64)
-        if not buffers.varies:
+        self.parts = empty(N_PARTIAL_SUMS * n_topics, np.float64)
+        if not buffers.groups_vary:
             self.shares = empty(n_clusters * n_topics, np.float32)
             self.shares_by_topic = empty(n_clusters * n_topics, np.float32)
             self.mixtures = empty(self.n_words * n_clusters, np.float32)
@@ -98,7 +98,7 @@ class DeviceWords(DeviceContent):
     def prepare(self) -> None:
         """Scale ψ or, where λ = ∞, tabulate the mixtures of the clusters."""
         buffers, n_topics = self.buffers, self.buffers.n_topics
-        if buffers.varies:
+        if buffers.groups_vary:
             # ψ times the number of words: most values are near 1, far from the limits of floats.
             scale_columns(self.variates.size, n_topics, self.variates, self.sums, self.n_words)
             return
@@ -116,7 +116,7 @@ class DeviceWords(DeviceContent):
     def clear(self) -> None:
         """Set all counts to 0."""
         fill_zeros(self.words)
-        if not self.buffers.varies:
+        if not self.buffers.groups_vary:
             fill_zeros(self.tokens_of_cell)
 
     def _tabulate_mixtures(self) -> None:
@@ -146,7 +146,7 @@ class DeviceWords(DeviceContent):
     def draw_cell_topics(self, key: Key) -> None:
         """Draw topics by (cluster, word) cell (λ = ∞)."""
         buffers = self.buffers
-        if not buffers.varies:
+        if not buffers.groups_vary:
             words = (self.word_order, self.word_start)
             weights, out = (self.shares, self.variates), (buffers.device["topics"], self.words)
             draw_cells(buffers.n_topics)(
@@ -156,13 +156,13 @@ class DeviceWords(DeviceContent):
     def add_log_counts(self) -> None:
         """Add up the log-densities of all counts, in parts."""
         out = self.buffers.device["log_counts"]
-        add_log_rising(N_PARTS, self.words, self.beta, self.known, out)
+        add_log_rising(N_PARTIAL_SUMS, self.words, self.beta, self.known, out)
 
     def host_sums(self, all_of_them: bool) -> dict[str, NDArray[Any] | None]:
         """Return tokens by word and topic on the host; where λ = ∞, by word and cluster."""
         if not all_of_them:
             return {}
-        if self.buffers.varies:
+        if self.buffers.groups_vary:
             return {"words": self._host_table(self.words)}
         return {"topics": None, "cell_counts": self._host_table(self.tokens_of_cell)}
 

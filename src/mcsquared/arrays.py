@@ -1,0 +1,10 @@
+"""Names of array types for annotations; docstrings give the shapes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Float32s = NDArray[np.float32]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Integers = NDArray[np.integer]  # of any width
