@@ -1,6 +1,7 @@
-"""Validation of integers, numbers of cores and seeds."""
+"""Validation of integers, choices, numbers of cores and seeds."""
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,14 @@ def check_integer(name: str, value: Any, least: int) -> int:
     if not is_whole(value) or value < least:
         raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
     return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise `InputError` for the parameter ``name`` unless ``value`` is one of ``choices``."""
+    if value not in choices:
+        known = list(map(repr, choices))
+        required = " or ".join(known) if len(known) == 2 else f"one of {', '.join(known)}"
+        raise InputError(f"{name} must be {required}, got {value!r}")
 
 
 def check_jobs(n_jobs: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared import prediction
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.chain import Callback, Schedule
 from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
 from mcsquared.errors import InputError
@@ -26,11 +28,7 @@ from mcsquared.fitting import (
     checked_schedule,
     seed_from,
 )
-from mcsquared.fitting.disk import (
-    check_absent,
-    folder_batches,
-    load_or_sample,
-)
+from mcsquared.fitting.disk import check_absent, folder_batches, load_or_sample
 from mcsquared.model.parameters import ALPHA, ETA, LAM, Concentration, V, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
@@ -46,7 +44,41 @@ __all__ = ["MC2"]
 CONTENT_KINDS = ("counts", "vectors")
 
 
-class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
+class TopicTransformer(TransformerMixin, BaseEstimator):
+    """Base class of estimators whose `transform` returns the topic shares of groups."""
+
+    n_topics_: int
+
+    def fit_transform(self, X: Any, y: Any = None, *, contexts: Any = None) -> Floats:
+        """Fit the model and return the topic shares of the groups it was fitted to.
+
+        Examples
+        --------
+        >>> model.fit_transform(corpus).shape == (40, model.n_topics_)
+        True
+        """
+        return self.fit(X, y, contexts=contexts).transform(X, contexts=contexts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns of `transform`: topic0, topic1, ...
+
+        Examples
+        --------
+        >>> len(model.get_feature_names_out()) == model.n_topics_
+        True
+        """
+        check_is_fitted(self)
+        return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
+
+    def _set_features(self, n_features: int, vocabulary: NDArray[np.object_] | None) -> None:
+        self.n_features_in_ = n_features
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if vocabulary is not None:
+            self.feature_names_in_ = np.asarray(vocabulary, dtype=object)
+
+
+@dataclass(eq=False, repr=False)
+class MC2(ClusterMixin, TopicTransformer):
     """Clusters of groups and topics of their content together, guided by the groups' contexts.
 
     With ``lam=inf`` this is the model of Nguyen, Phung, Nguyen, Venkatesh and Bui (ICML 2014), in
@@ -114,55 +146,30 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
     (36, True)
     """
 
-    _earlier: EarlierFit | None = None
+    content: str | ConjugateFamily = "auto"
+    contexts: str | Mapping[str, str | ConjugateFamily] = "auto"
+    alpha: Concentration = ALPHA.default
+    v: Concentration = V.default
+    eta: Concentration = ETA.default
+    lam: Concentration = LAM.default
+    sampler: str = "auto"
+    device: str = "cpu"
+    n_sweeps: int = 600
+    burn_in: int = 100
+    thin: int = 5
+    n_chains: int = 1
+    n_jobs: int | None = None
+    max_clusters: int | None = None
+    max_topics: int | None = None
+    init: str = "auto"
+    keep_parameters: int = 10
+    random_state: int | np.random.RandomState | None = None
+    progress: Any = "auto"
+    callbacks: Sequence[Callback] = ()
+    checkpoint: str | os.PathLike[str] | None = None
+    warm_start: bool = False
 
-    def __init__(
-        self,
-        content: str | ConjugateFamily = "auto",
-        contexts: str | Mapping[str, str | ConjugateFamily] = "auto",
-        alpha: Concentration = ALPHA.default,
-        v: Concentration = V.default,
-        eta: Concentration = ETA.default,
-        lam: Concentration = LAM.default,
-        sampler: str = "auto",
-        device: str = "cpu",
-        n_sweeps: int = 600,
-        burn_in: int = 100,
-        thin: int = 5,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        max_clusters: int | None = None,
-        max_topics: int | None = None,
-        init: str = "auto",
-        keep_parameters: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        progress: Any = "auto",
-        callbacks: Sequence[Callback] = (),
-        checkpoint: str | os.PathLike[str] | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.content = content
-        self.contexts = contexts
-        self.alpha = alpha
-        self.v = v
-        self.eta = eta
-        self.lam = lam
-        self.sampler = sampler
-        self.device = device
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.max_clusters = max_clusters
-        self.max_topics = max_topics
-        self.init = init
-        self.keep_parameters = keep_parameters
-        self.random_state = random_state
-        self.progress = progress
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
+    _earlier: EarlierFit | None = field(default=None, init=False)
 
     def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
         """Fit the model.
@@ -197,11 +204,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
             return self._fit_corpus(load_or_sample(source, seed), schedule, seed, backend)
 
     def _fit_corpus(
-        self,
-        corpus: Corpus,
-        schedule: Schedule,
-        seed: int,
-        backend: BackendFactory | None,
+        self, corpus: Corpus, schedule: Schedule, seed: int, backend: BackendFactory | None
     ) -> Self:
         priors = Priors.for_corpus(
             corpus,
@@ -235,19 +238,16 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         self._earlier = EarlierFit(fit, corpus, result.states) if self.warm_start else None
         return self
 
-    def _take(self, posterior: Posterior, labels: NDArray[np.int32] | None = None) -> None:
+    def _take(self, posterior: Posterior, labels: Int32s | None = None) -> None:
         """Set the fitted attributes; ``labels`` may be of more groups than the posterior has."""
         self.posterior_ = posterior
         self.labels_ = (posterior.labels if labels is None else labels).astype(np.int64)
         self.n_clusters_ = posterior.n_clusters
         self.n_topics_ = posterior.n_topics
         self.components_ = np.asarray(posterior.components)
-        self.n_features_in_ = self.components_.shape[1]
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        if posterior.vocabulary is not None:
-            self.feature_names_in_ = np.asarray(posterior.vocabulary, dtype=object)
+        self._set_features(self.components_.shape[1], posterior.vocabulary)
 
-    def fit_predict(self, X: Any, y: Any = None, *, contexts: Any = None) -> NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: Any = None, *, contexts: Any = None) -> Int64s:
         """Fit the model and return the cluster of each group it was fitted to.
 
         Examples
@@ -257,18 +257,7 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         """
         return self.fit(X, y, contexts=contexts).labels_
 
-    def fit_transform(self, X: Any, y: Any = None, *, contexts: Any = None) -> NDArray[np.float64]:
-        """Fit the model and return the topic shares of the groups it was fitted to.
-
-        Examples
-        --------
-        >>> quick = mc2.MC2(n_sweeps=20, burn_in=10, random_state=0)
-        >>> quick.fit_transform([["ant", "bee"], ["car"]]).sum(axis=1).round(6)
-        array([1., 1.])
-        """
-        return self.fit(X, y, contexts=contexts).transform(X, contexts=contexts)
-
-    def transform(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
+    def transform(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1.
 
         Examples
@@ -276,9 +265,9 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         >>> model.transform(new).shape == (4, model.n_topics_)
         True
         """
-        return self._in_parts(prediction.topic_proportions, X, contexts)
+        return self._in_batches(prediction.topic_proportions, X, contexts)
 
-    def predict(self, X: Any, *, contexts: Any = None) -> NDArray[np.int64]:
+    def predict(self, X: Any, *, contexts: Any = None) -> Int64s:
         """Return the most probable cluster of each group.
 
         Examples
@@ -286,9 +275,9 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         >>> model.predict(new).shape  # uses the contexts that are observed
         (4,)
         """
-        return self._in_parts(prediction.most_probable_cluster, X, contexts)
+        return self._in_batches(prediction.most_probable_cluster, X, contexts)
 
-    def predict_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability of each cluster, given that the cluster is not new.
 
         Examples
@@ -296,9 +285,11 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         >>> model.predict_proba(new).sum(axis=1).round(6)
         array([1., 1., 1., 1.])
         """
-        return self._in_parts(lambda *pair: prediction.cluster_probabilities(*pair)[0], X, contexts)
+        return self._in_batches(
+            lambda *pair: prediction.cluster_probabilities(*pair)[0], X, contexts
+        )
 
-    def predict_new_proba(self, X: Any, *, contexts: Any = None) -> NDArray[np.float64]:
+    def predict_new_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability that a group belongs to a cluster not seen in training.
 
         Examples
@@ -306,7 +297,9 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         >>> bool((model.predict_new_proba(new) < 1).all())
         True
         """
-        return self._in_parts(lambda *pair: prediction.cluster_probabilities(*pair)[1], X, contexts)
+        return self._in_batches(
+            lambda *pair: prediction.cluster_probabilities(*pair)[1], X, contexts
+        )
 
     def predict_context(
         self, X: Any, name: str, top: int | None = None, *, contexts: Any = None
@@ -362,17 +355,6 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         method = "exact" if paper else "left_to_right"
         return -math.log(self.perplexity(X, method, contexts=contexts))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns of `transform`: topic0, topic1, ...
-
-        Examples
-        --------
-        >>> model.get_feature_names_out()[:2].tolist()
-        ['topic0', 'topic1']
-        """
-        check_is_fitted(self)
-        return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, completely or not at all.
 
@@ -398,14 +380,14 @@ class MC2(ClusterMixin, TransformerMixin, BaseEstimator):
         model._take(saved.posterior, saved.labels)
         return model
 
-    def _in_parts(self, ask: Callable[[Posterior, Corpus], Any], X: Any, contexts: Any) -> Any:
-        """Return the result of ``ask`` for all groups of ``X``, in parts if it is a folder."""
+    def _in_batches(self, ask: Callable[[Posterior, Corpus], Any], X: Any, contexts: Any) -> Any:
+        """Return the result of ``ask`` for all groups of ``X``, in batches if it is a folder."""
         if not isinstance(X, ParquetFolder):
             return ask(*self._known(X, contexts))
         check_is_fitted(self)
         check_absent(contexts=contexts)
-        parts = folder_batches(X, self.posterior_.vocabulary)
-        return np.concatenate([ask(*self._known(part, None)) for part in parts])
+        batches = folder_batches(X, self.posterior_.vocabulary)
+        return np.concatenate([ask(*self._known(batch, None)) for batch in batches])
 
     def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
         """Return the posterior, and ``X`` as a corpus with the vocabulary of training."""

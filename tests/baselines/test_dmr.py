@@ -3,7 +3,7 @@ import pytest
 from sklearn.base import clone
 
 from mcsquared.baselines import DMR, LDA
-from mcsquared.baselines.dmr import Features, _draw_of, marginal_prior
+from mcsquared.baselines.dmr import ContextFeatures, _draw_of, marginal_prior
 from mcsquared.baselines.lda import TomotopyChain, import_tomotopy
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
@@ -56,7 +56,7 @@ def test_a_planted_effect_of_a_context_is_found(topics, model):
 
 def test_the_prior_of_a_group_is_that_of_its_place(corpus, topics, model):
     order, _ = matched(model.components_, topics)
-    alpha = model.draws_[-1].alpha(model._features.of(corpus))[:, order]
+    alpha = model.draws_[-1].alpha(model._features.transform(corpus))[:, order]
     share = alpha / alpha.sum(axis=1, keepdims=True)
     place = corpus.contexts["place"]
     for name, prior in PRIORS.items():
@@ -65,8 +65,8 @@ def test_the_prior_of_a_group_is_that_of_its_place(corpus, topics, model):
 
 
 def test_the_prior_is_computed_as_tomotopy_does(corpus):
-    features = Features.learn(corpus.contexts, "auto", 3)
-    rows = features.of(corpus)
+    features = ContextFeatures.from_contexts(corpus.contexts, "auto", 3)
+    rows = features.transform(corpus)
     model = import_tomotopy().DMRModel(k=3, seed=0)
     chain = TomotopyChain(model, corpus, features=rows)
     for _ in chain.run(30, 20, 1):
@@ -108,9 +108,9 @@ def test_shares_lean_towards_what_the_contexts_say(corpus, topics, model):
 
 def test_missing_and_unknown_contexts_have_no_feature(corpus, model):
     odd = Corpus(np.ones((3, corpus.n_words), int), {"place": ["north", None, "east"]})
-    assert model._features.of(odd).toarray().tolist() == [[1, 0], [0, 0], [0, 0]]
+    assert model._features.transform(odd).toarray().tolist() == [[1, 0], [0, 0], [0, 0]]
     without = Corpus(np.ones((3, corpus.n_words), int))
-    assert model._features.of(without).toarray().tolist() == [[0, 0]] * 3
+    assert model._features.transform(without).toarray().tolist() == [[0, 0]] * 3
     assert model.transform(without).shape == (3, N_TOPICS)
 
 

@@ -15,9 +15,13 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.arrays import Floats, Int64s
-from mcsquared.checks import as_seed, check_integer
+from mcsquared.checks import as_seed, check_choice, check_integer
 from mcsquared.corpus import Words, as_corpus
 from mcsquared.errors import InputError
+
+WEIGHTINGS = ("proportions", "tfidf", "counts")
+SIMILARITIES = ("euclidean", "symmetric_kl")
+MIN_SHARE = 1e-12  # replaces a share of zero, for the logarithm
 
 
 class _Clusterer(ClusterMixin, BaseEstimator, ABC):
@@ -48,8 +52,8 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         >>> model.fit(corpus[:20]).labels_.shape
         (20,)
         """
-        self._rows = RowTransformer(self.weighting).fit(X)
-        rows, known = self._rows.transform(X)
+        self._learn_rows(X)
+        rows, known = self._rows(X)
         if not known.any():
             raise InputError("X must have at least one word, got none")
         found = self._cluster(rows[np.flatnonzero(known)])
@@ -71,11 +75,52 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         (3,)
         """
         check_is_fitted(self)
-        rows, known = self._rows.transform(X)
+        rows, known = self._rows(X)
         labels = np.zeros(len(known), np.int64)
         if known.any():
             labels[known] = self._rank[self._assign(rows[np.flatnonzero(known)])]
         return labels
+
+    def _learn_rows(self, X: Any) -> None:
+        """Learn the vocabulary and document frequencies, or the width of given rows."""
+        check_choice("weighting", self.weighting, WEIGHTINGS)
+        content, self._vocabulary = as_corpus(X).content, None
+        if not isinstance(content, Words):
+            self._width = content.width
+            return
+        self._vocabulary = content.vocabulary
+        if self.weighting == "tfidf":
+            from sklearn.feature_extraction.text import TfidfTransformer
+
+            self._idf = TfidfTransformer().fit(content.counts)
+
+    def _rows(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Return the rows of groups, csr_matrix or float64, and a mask of groups with content."""
+        if self._vocabulary is None:
+            return self._given_rows(X)
+        words: Any = self._vocabulary
+        content = as_corpus(X, content="counts", vocabulary=words).aligned_to(words).content
+        assert isinstance(content, Words)
+        sizes = content.tokens_per_group
+        if self.weighting == "tfidf":
+            rows = self._idf.transform(content.counts)
+        elif self.weighting == "proportions":
+            rows = sparse.diags_array(1.0 / np.maximum(sizes, 1)) @ content.counts
+        else:
+            rows = content.counts.astype(np.float64)
+        return sparse.csr_matrix(rows), sizes > 0
+
+    def _given_rows(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return rows given as one vector per group."""
+        content = as_corpus(X).content
+        sizes = content.tokens_per_group
+        if isinstance(content, Words) or (sizes > 1).any():
+            raise InputError("X must have one row per group, got groups of several vectors")
+        if content.width != self._width:
+            raise InputError(f"X must have {self._width} columns, got {content.width}")
+        rows = np.zeros((content.n_groups, content.width))
+        rows[sizes > 0] = content.values
+        return rows, sizes > 0
 
 
 def _check_n_clusters(n_clusters: Any, rows: Any) -> int:
@@ -94,8 +139,8 @@ class KMeans(_Clusterer):
     ----------
     n_clusters : int
     weighting : {"proportions", "tfidf", "counts"}
-        Content of a group's row: each word's share of its tokens, tf-idf (rows of length 1), or
-        counts.
+        Content of a group's row: each word's share of its tokens, tf-idf as in scikit-learn (rows
+        of length 1), or counts.
     n_init : int
         Number of starts; the best result is kept.
     random_state : int, RandomState or None
@@ -226,16 +271,14 @@ class AffinityPropagation(_Clusterer):
     def _cluster(self, rows: Any) -> Int64s:
         from sklearn import cluster
 
-        if self.similarity not in SIMILARITIES:
-            known = " or ".join(map(repr, SIMILARITIES))
-            raise InputError(f"similarity must be {known}, got {self.similarity!r}")
+        check_choice("similarity", self.similarity, SIMILARITIES)
         model = cluster.AffinityPropagation(
             affinity="precomputed",
             preference=self.preference,
             damping=self.damping,
             max_iter=check_integer("max_iter", self.max_iter, 1),
             random_state=as_seed(self.random_state),
-        ).fit(-SIMILARITIES[self.similarity](rows, rows))
+        ).fit(-self._distances(rows, rows))
         labels, centers = model.labels_, model.cluster_centers_indices_
         if len(centers) == 0 or (labels < 0).any():
             # Not converged, with a warning from scikit-learn: one cluster.
@@ -244,7 +287,14 @@ class AffinityPropagation(_Clusterer):
         return labels
 
     def _assign(self, rows: Any) -> Int64s:
-        return SIMILARITIES[self.similarity](rows, self.cluster_centers_).argmin(axis=1)
+        return self._distances(rows, self.cluster_centers_).argmin(axis=1)
+
+    def _distances(self, rows: Any, others: Any) -> Floats:
+        from sklearn.metrics import euclidean_distances
+
+        if self.similarity == "symmetric_kl":
+            return symmetric_kl(rows, others)
+        return euclidean_distances(rows, others, squared=True)
 
 
 @dataclass(eq=False, repr=False)
@@ -314,79 +364,6 @@ class TopicClusters(ClusterMixin, BaseEstimator):
         return self.clusterer_.predict(self.topics_.transform(X))
 
 
-WEIGHTINGS = ("proportions", "tfidf", "counts")
-MIN_SHARE = 1e-12  # replaces a share of zero, for the logarithm
-
-
-class RowTransformer:
-    """Transformer from groups to rows: weighted word counts, or the given rows of numbers.
-
-    Parameters
-    ----------
-    weighting : {"proportions", "tfidf", "counts"}
-        Weights of words: shares of the group's tokens; term frequency × inverse document frequency
-        as in scikit-learn, rows of length 1; or counts.
-    """
-
-    def __init__(self, weighting: str) -> None:
-        if weighting not in WEIGHTINGS:
-            known = ", ".join(map(repr, WEIGHTINGS))
-            raise InputError(f"weighting must be one of {known}, got {weighting!r}")
-        self.weighting = weighting
-        self.vocabulary: NDArray[np.object_] | None = None
-        self.width = 0
-        self._idf: Any = None
-
-    def fit(self, X: Any) -> Self:
-        """Learn the vocabulary and document frequencies from the training groups."""
-        corpus = as_corpus(X)
-        if isinstance(corpus.content, Words):
-            self.vocabulary, self.width = corpus.content.vocabulary, corpus.content.n_words
-            if self.weighting == "tfidf":
-                from sklearn.feature_extraction.text import TfidfTransformer
-
-                self._idf = TfidfTransformer().fit(corpus.content.counts)
-        else:
-            self.width = corpus.content.width
-        return self
-
-    def transform(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
-        """Return the rows of groups, csr_matrix or float64, and a mask of groups with content."""
-        if self.vocabulary is None:
-            return self._given(X)
-        words: Any = self.vocabulary
-        corpus = as_corpus(X, content="counts", vocabulary=words)
-        content = corpus.aligned_to(words).content
-        assert isinstance(content, Words)
-        sizes = content.tokens_per_group
-        if self.weighting == "tfidf":
-            rows = self._idf.transform(content.counts)
-        elif self.weighting == "proportions":
-            rows = sparse.diags_array(1.0 / np.maximum(sizes, 1)) @ content.counts
-        else:
-            rows = content.counts.astype(np.float64)
-        return sparse.csr_matrix(rows), sizes > 0
-
-    def _given(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return rows given as one vector per group."""
-        content = as_corpus(X).content
-        sizes = content.tokens_per_group
-        if isinstance(content, Words) or (sizes > 1).any():
-            raise InputError("X must have one row per group, got groups of several vectors")
-        if content.width != self.width:
-            raise InputError(f"X must have {self.width} columns, got {content.width}")
-        rows = np.zeros((content.n_groups, content.width))
-        rows[sizes > 0] = content.values
-        return rows, sizes > 0
-
-
-def squared_distances(rows: Any, others: Any) -> Floats:
-    """Return the squared Euclidean distances between rows and others: float64, dense."""
-    from sklearn.metrics import euclidean_distances
-
-    return euclidean_distances(rows, others, squared=True)
-
-
 def symmetric_kl(rows: Any, others: Any = None) -> Floats:
     """Return KL(p ‖ q) + KL(q ‖ p) for every row p and every other row q: float64, dense.
 
@@ -421,6 +398,3 @@ def _shares(rows: Any) -> Floats:
         raise InputError("every row must have a positive sum, got a row of zeros")
     dense = np.maximum(dense / total, MIN_SHARE)
     return dense / dense.sum(axis=1, keepdims=True)
-
-
-SIMILARITIES = {"euclidean": squared_distances, "symmetric_kl": symmetric_kl}

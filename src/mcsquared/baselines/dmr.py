@@ -6,13 +6,13 @@ from itertools import pairwise
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Integers
 from mcsquared.baselines.lda import TomotopyChain, TomotopyModel, import_tomotopy
 from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, rows_by_value
 from mcsquared.corpus import Column, Corpus
+from mcsquared.corpus.columns.convert import aligned_contexts
 from mcsquared.errors import InputError
 
 
@@ -97,15 +97,10 @@ class DMR(TomotopyModel):
     alpha: float = 0.1
     sigma: float = 1.0
     concentration: float = 0.05
-    n_sweeps: int = 600
-    burn_in: int = 100
-    keep_parameters: int = 10
-    n_jobs: int | None = None
-    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, corpus: Corpus) -> Floats:
-        self._features = Features.learn(corpus.contexts, self.contexts, self.n_bins)
-        features = self._features.of(corpus)
+        self._features = ContextFeatures.from_contexts(corpus.contexts, self.contexts, self.n_bins)
+        features = self._features.transform(corpus)
         model = import_tomotopy().DMRModel(
             k=self.n_topics,
             alpha=self.alpha,
@@ -132,7 +127,7 @@ class DMR(TomotopyModel):
         if not given_contexts:
             yield ALL_GROUPS, [draw.marginal_alpha for draw in self.draws_]
             return
-        features = self._features.of(corpus)
+        features = self._features.transform(corpus)
         keys = [features.indices[slice(*bounds)].tobytes() for bounds in pairwise(features.indptr)]
         for rows in rows_by_value(np.array(keys, dtype=object))[1]:
             yield rows, [draw.alpha(features[rows[:1]])[0] for draw in self.draws_]
@@ -166,22 +161,27 @@ def _draw_of(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class ContextFeatures:
     """Binary features of contexts, learnt from the training groups.
 
     Every category, entry of a bag and boolean value is a feature. Numbers, dates, counts and the
     coordinates of vectors are cut at quantiles, and every bin is a feature. A missing context and a
     category unseen in training have no feature.
-
     """
 
     columns: dict[str, Column]  # kinds and categories of the contexts, without groups
-    cuts: dict[str, list[NDArray[np.float64]]]  # inner bounds of the bins of each coordinate
+    cuts: dict[str, list[Floats]]  # inner bounds of the bins of each coordinate
 
     @classmethod
-    def learn(cls, contexts: Mapping[str, Column], names: str | Iterable[str], n_bins: int) -> Self:
-        """Learn categories and cuts; ``names`` is a list of contexts, or "auto" for all."""
-        chosen = list(contexts) if isinstance(names, str) and names == "auto" else _listed(names)
+    def from_contexts(
+        cls, contexts: Mapping[str, Column], names: str | Iterable[str], n_bins: int
+    ) -> Self:
+        """Return the features of the contexts ``names``, "auto" being all, cut into bins."""
+        if isinstance(names, str) and names == "auto":
+            names = list(contexts)
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise InputError(f"contexts must be 'auto' or a list of names, got {names!r}")
+        chosen = list(dict.fromkeys(names))
         for name in chosen:
             if name not in contexts:
                 known = ", ".join(contexts) or "none"
@@ -208,28 +208,17 @@ class Features:
                 names += [*(f"{part}<{cut:g}" for cut in cuts), last]
         return names
 
-    def of(self, corpus: Corpus) -> sparse.csr_matrix:
+    def transform(self, corpus: Corpus) -> sparse.csr_matrix:
         """Return the features of each group: csr_matrix of ones (n_groups, n_features)."""
+        columns = aligned_contexts(corpus.contexts, self.columns, corpus.n_groups, notes=[])
         blocks = [sparse.csr_matrix((corpus.n_groups, 0))]
-        for name, reference in self.columns.items():
-            if name in corpus.contexts:
-                column = corpus.contexts[name].conform(reference)
-                blocks.append(_indicators(column, self.cuts.get(name, [])))
-            else:
-                width = _indicators(reference, self.cuts.get(name, [])).shape[1]
-                blocks.append(sparse.csr_matrix((corpus.n_groups, width)))
+        blocks += [_indicators(column, self.cuts.get(name, [])) for name, column in columns.items()]
         features = sparse.csr_matrix(sparse.hstack(blocks, format="csr"), dtype=np.float64)
         features.sort_indices()
         return features
 
 
-def _listed(names: str | Iterable[str]) -> list[str]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InputError(f"contexts must be 'auto' or a list of names, got {names!r}")
-    return list(dict.fromkeys(names))
-
-
-def _cuts(values: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cuts(values: Floats, shares: Floats) -> Floats:
     """Return the inner bounds of the bins; fewer if many groups have the same value."""
     seen = values[~np.isnan(values)]
     if len(seen) == 0:
@@ -238,7 +227,7 @@ def _cuts(values: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[n
     return cuts[cuts > seen.min()]
 
 
-def _indicators(column: Column, cuts: list[NDArray[np.float64]]) -> sparse.csr_matrix:
+def _indicators(column: Column, cuts: list[Floats]) -> sparse.csr_matrix:
     if column.kind == "bag":
         present = column.values.astype(np.float64)
         present.data[:] = 1.0
@@ -252,6 +241,6 @@ def _indicators(column: Column, cuts: list[NDArray[np.float64]]) -> sparse.csr_m
     return sparse.hstack(parts, format="csr")
 
 
-def _one_hot(code: NDArray[np.integer], size: int) -> sparse.csr_matrix:
+def _one_hot(code: Integers, size: int) -> sparse.csr_matrix:
     rows = np.flatnonzero(code >= 0)
     return sparse.csr_matrix((np.ones(len(rows)), (rows, code[rows])), shape=(len(code), size))

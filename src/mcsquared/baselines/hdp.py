@@ -6,15 +6,14 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, one_cluster
 from mcsquared.chain import Schedule
 from mcsquared.checks import check_integer
@@ -51,11 +50,10 @@ class HDPDraw:
     """Topics of one stored draw, the largest first.
 
     Given a draw, a new group has θ_j ~ DP(v, ε): the model of MC2 with one cluster, τ = ε, λ = v.
-
     """
 
     content_statistics: sparse.csr_matrix | Floats  # word counts, or the family's statistics
-    tokens_of_topic: NDArray[np.int64]  # (n_topics,)
+    tokens_of_topic: Int64s  # (n_topics,)
     topic_weights: Floats  # (n_topics,)
     unused_weight: float
     v: float
@@ -89,14 +87,14 @@ class SweepDone(NamedTuple):
     chain: int = 0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DirichletProcessModel(TopicModel):
     """Base class of `HDP` and `NPTOT`: the run loop, and parameters of stored draws."""
 
-    thin: int
-    max_topics: int | None
-    init: str
-    progress: Any
-    _priors: Priors
+    thin: int = 5
+    max_topics: int | None = None
+    init: str = "auto"
+    progress: Any = "auto"
 
     _integers: ClassVar = {**TopicModel._integers, "thin": 1}
 
@@ -197,15 +195,7 @@ class HDP(DirichletProcessModel):
     eta: Concentration = ETA.default
     v: Concentration = V.default
     content: str | ConjugateFamily = "auto"
-    n_sweeps: int = 600
-    burn_in: int = 100
-    thin: int = 5
-    keep_parameters: int = 10
-    max_topics: int | None = None
-    init: str = "auto"
-    n_jobs: int | None = None
-    random_state: int | np.random.RandomState | None = None
-    progress: Any = "auto"
+    n_jobs: int | None = field(default=None, kw_only=True)
 
     def _start(self, corpus: Corpus) -> HDPChain:
         # `lam` of the sampler is v of this model; alpha and v of the sampler are not drawn.
@@ -254,14 +244,14 @@ class HDPChain:
 
 def initial_topics(
     observations: Observations, priors: Priors, seed: int, init: str, max_topics: int | None
-) -> tuple[NDArray[np.int32], np.random.Generator]:
+) -> tuple[Int32s, np.random.Generator]:
     """Return the initial topics of all tokens, as in the sampler of MC2, and the generator."""
     rng = generator(seed, CHAIN, 0, int(Step.START))
     n_topics, key = at_most(starts.topics_for(observations), max_topics), Key(seed, CHAIN, 0)
     return starts.first_topics(observations, priors, n_topics, key, init, rng), rng
 
 
-def occupied_slots(state: State) -> NDArray[np.int64]:
+def occupied_slots(state: State) -> Int64s:
     """Return the slots of the topics that have tokens, the largest first."""
     tokens = state.counts.tokens_in_topic
     order = np.argsort(-tokens, kind="stable")

@@ -32,8 +32,11 @@ def import_tomotopy() -> Any:
     return tomotopy
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TomotopyModel(TopicModel):
     """Topic model of tomotopy; topic weights of a group have a Dirichlet prior, θ_j ~ Dir(α)."""
+
+    n_jobs: int | None = None
 
     _integers: ClassVar = {"n_topics": 1, **TopicModel._integers}
     _positive: ClassVar[tuple[str, ...]] = ("alpha", "concentration")
@@ -177,11 +180,6 @@ class LDA(TomotopyModel):
     n_topics: int = 50
     alpha: float = 0.1
     concentration: float = 0.05
-    n_sweeps: int = 600
-    burn_in: int = 100
-    keep_parameters: int = 10
-    n_jobs: int | None = None
-    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, corpus: Corpus) -> Floats:
         model = import_tomotopy().LDAModel(

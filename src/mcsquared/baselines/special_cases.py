@@ -1,27 +1,18 @@
 """Special cases of MC2 without contexts or without content (theorem 4)."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.chain import Callback
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
-from mcsquared.families import ConjugateFamily
-from mcsquared.model.parameters import ALPHA, ETA, Concentration, V
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mcsquared.model.parameters import Concentration
+from mcsquared.posterior import Posterior
 
 
 @dataclass(eq=False, repr=False)
@@ -39,30 +30,15 @@ class NestedDP(MC2):
     40
     """
 
-    content: str | ConjugateFamily = "auto"
-    alpha: Concentration = ALPHA.default
-    v: Concentration = V.default
-    eta: Concentration = ETA.default
-    sampler: str = "auto"
-    n_sweeps: int = 600
-    burn_in: int = 100
-    thin: int = 5
-    n_chains: int = 1
-    n_jobs: int | None = None
-    max_clusters: int | None = None
-    max_topics: int | None = None
-    init: str = "auto"
-    keep_parameters: int = 10
-    random_state: int | np.random.RandomState | None = None
-    progress: Any = "auto"
-    callbacks: Sequence[Callback] = ()
-
-    def __post_init__(self) -> None:
-        super().__init__(contexts={}, lam=math.inf, **self.get_params(deep=False))
+    contexts: Any = field(default_factory=dict, init=False)
+    lam: Concentration = field(default=math.inf, init=False)
+    device: str = field(default="cpu", init=False)
+    checkpoint: Any = field(default=None, init=False)
+    warm_start: bool = field(default=False, init=False)
 
 
 @dataclass(eq=False, repr=False)
-class DPMixture(ClusterMixin, BaseEstimator):
+class DPMixture(MC2):
     """Dirichlet process mixture of the contexts: `MC2` of groups without content.
 
     Parameters
@@ -84,6 +60,8 @@ random_state, progress
     posterior_ : Posterior
         Without topics.
 
+    The methods are those of `MC2`; content is ignored.
+
     Examples
     --------
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
@@ -92,20 +70,18 @@ random_state, progress
     40
     """
 
-    contexts: str | Mapping[str, str | ConjugateFamily] = "auto"
-    alpha: Concentration = ALPHA.default
-    sampler: str = "auto"
-    n_sweeps: int = 600
-    burn_in: int = 100
-    thin: int = 5
-    n_chains: int = 1
-    n_jobs: int | None = None
-    max_clusters: int | None = None
-    keep_parameters: int = 10
-    random_state: int | np.random.RandomState | None = None
-    progress: Any = "auto"
+    content: Any = field(default="auto", init=False)
+    v: Concentration = field(default=1.0, init=False)  # without topics, v and eta have no effect
+    eta: Concentration = field(default=1.0, init=False)
+    lam: Concentration = field(default=math.inf, init=False)
+    device: str = field(default="cpu", init=False)
+    max_topics: int | None = field(default=None, init=False)
+    init: str = field(default="auto", init=False)
+    callbacks: Any = field(default=(), init=False)
+    checkpoint: Any = field(default=None, init=False)
+    warm_start: bool = field(default=False, init=False)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
         """Fit the mixture.
 
         Parameters
@@ -113,64 +89,21 @@ random_state, progress
         X : Corpus, frame or dict of columns
             A corpus with contexts, or the contexts themselves, one row per group.
         y : ignored
+        contexts : frame or dict of columns, optional
+            Replaces the contexts of ``X``.
 
         Examples
         --------
         >>> model.fit(corpus[:20]).labels_.shape
         (20,)
         """
-        corpus = _without_content(X)
+        corpus = _without_content(X if contexts is None else contexts)
         if not corpus.contexts or self.contexts == {}:
             raise InputError("X must have at least one context, got none")
-        # Without topics, their concentrations have no effect.
-        self.model_ = MC2(v=1.0, eta=1.0, lam=math.inf, **self.get_params()).fit(corpus)
-        self.posterior_ = self.model_.posterior_
-        self.labels_, self.n_clusters_ = self.model_.labels_, self.model_.n_clusters_
-        return self
+        return super().fit(corpus)
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the most likely cluster of each group, given its contexts.
-
-        Examples
-        --------
-        >>> model.predict(corpus[:3]).shape
-        (3,)
-        """
-        return self._fitted().predict(_without_content(X))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each cluster, given that it is not a new one.
-
-        Examples
-        --------
-        >>> model.predict_proba(corpus[:3]).sum(axis=1).round(6)
-        array([1., 1., 1.])
-        """
-        return self._fitted().predict_proba(_without_content(X))
-
-    def predict_new_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability that a group belongs to a cluster that training did not have.
-
-        Examples
-        --------
-        >>> bool((model.predict_new_proba(corpus[:3]) < 1).all())
-        True
-        """
-        return self._fitted().predict_new_proba(_without_content(X))
-
-    def predict_context(self, X: Any, name: str, top: int | None = None) -> pd.DataFrame:
-        """Return what the context ``name`` of each group most likely is, given the others.
-
-        Examples
-        --------
-        >>> model.predict_context(corpus[:3], "position").columns.tolist()
-        ['group', 'mean', 'sd', 'lower', 'upper']
-        """
-        return self._fitted().predict_context(_without_content(X), name, top=top)
-
-    def _fitted(self) -> MC2:
-        check_is_fitted(self)
-        return self.model_
+    def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
+        return super()._known(_without_content(X if contexts is None else contexts), None)
 
 
 def _without_content(X: Any) -> Corpus:

@@ -6,18 +6,19 @@ MC2 with one cluster, so new groups are sampled and scored by the same kernels, 
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.arrays import Floats
-from mcsquared.checks import as_seed, check_integer, check_jobs
+from mcsquared.checks import as_seed, check_choice, check_integer, check_jobs
 from mcsquared.corpus import Column, Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError
+from mcsquared.estimator import TopicTransformer
 from mcsquared.evaluation.log_likelihood import log_completion, log_left_to_right
 from mcsquared.evaluation.perplexity import PerplexityResult, score_groups
 from mcsquared.families import ConjugateFamily
@@ -25,25 +26,19 @@ from mcsquared.prediction.fold_in import SAMPLES, Samples, fold_in_groups
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import ModelParameters
 
-TOPIC_MODEL_METHODS = ("completion", "left_to_right")
 ALL_GROUPS = slice(None)
 
 Rows = slice | NDArray[np.intp]
 
 
-class TopicModel(TransformerMixin, BaseEstimator, ABC):
-    """Topics that every group mixes by its own weights.
+@dataclass(eq=False, repr=False, kw_only=True)
+class TopicModel(TopicTransformer, ABC):
+    """Topics that every group mixes by its own weights; parameters are dataclass fields."""
 
-    Subclasses declare their parameters as dataclass fields.
-    """
-
-    n_sweeps: int
-    burn_in: int
-    keep_parameters: int
-    random_state: Any
-    draws_: list[Any]
-    n_topics_: int
-    _seed: int
+    n_sweeps: int = 600
+    burn_in: int = 100
+    keep_parameters: int = 10
+    random_state: int | np.random.RandomState | None = None
 
     _integers: ClassVar = {"n_sweeps": 1, "burn_in": 0, "keep_parameters": 1}  # smallest values
     _positive: ClassVar[tuple[str, ...]] = ()
@@ -86,21 +81,9 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):
         self._width = corpus.content.width if isinstance(corpus.content, Vectors) else None
         self.components_ = self._fit(corpus)
         self.n_topics_ = len(self.components_)
-        self.n_features_in_ = corpus.n_words if self._width is None else self._width
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        if corpus.vocabulary is not None:
-            self.feature_names_in_ = np.asarray(corpus.vocabulary, dtype=object)
+        n_features = corpus.n_words if self._width is None else self._width
+        self._set_features(n_features, corpus.vocabulary)
         return self
-
-    def fit_transform(self, X: Any, y: Any = None, *, contexts: Any = None) -> Floats:
-        """Fit the model and return the topic shares of the training groups.
-
-        Examples
-        --------
-        >>> model.fit_transform(corpus).shape == (40, model.n_topics_)
-        True
-        """
-        return self.fit(X, y, contexts=contexts).transform(X, contexts=contexts)
 
     def transform(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1.
@@ -175,21 +158,8 @@ class TopicModel(TransformerMixin, BaseEstimator, ABC):
 
         return score_groups(score, corpus, method, given_contexts, seed, n_dropped, n_draws)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns of `transform`: topic0, topic1, ...
-
-        Examples
-        --------
-        >>> model.get_feature_names_out()[:2].tolist()
-        ['topic0', 'topic1']
-        """
-        check_is_fitted(self)
-        return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
-
     def _check_method(self, method: str, given_contexts: bool) -> None:
-        if method not in TOPIC_MODEL_METHODS:
-            known = " or ".join(map(repr, TOPIC_MODEL_METHODS))
-            raise InputError(f"method must be {known}, got {method!r}")
+        check_choice("method", method, ("completion", "left_to_right"))
 
     def _log_likelihood(
         self, corpus: Corpus, first: Corpus | None, target: Corpus, given_contexts: bool, seed: int

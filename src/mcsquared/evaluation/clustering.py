@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from mcsquared.checks import check_choice
 from mcsquared.errors import InputError
 
 
@@ -56,9 +57,7 @@ def nmi(truth: ArrayLike, found: ArrayLike, average: str = "arithmetic") -> floa
     """
     from sklearn.metrics import normalized_mutual_info_score
 
-    kinds = ("arithmetic", "geometric", "min", "max")
-    if average not in kinds:
-        raise InputError(f"average must be one of {', '.join(map(repr, kinds))}, got {average!r}")
+    check_choice("average", average, ("arithmetic", "geometric", "min", "max"))
     return float(normalized_mutual_info_score(*_labels(truth, found), average_method=average))
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats
-from mcsquared.checks import check_integer
+from mcsquared.checks import check_choice, check_integer
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.evaluation.log_likelihood import (
@@ -278,8 +278,7 @@ def whole_group_method(posterior: Posterior) -> str:
 
 
 def _check_method(method: str, finite: bool) -> None:
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    check_choice("method", method, METHODS)
     if finite and method in ("exact", "printed"):
         raise InputError(
             f"method {method!r} requires lam=inf, got a finite lam: "

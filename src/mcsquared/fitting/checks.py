@@ -7,7 +7,7 @@ from typing import Any
 
 from mcsquared.chain import Schedule
 from mcsquared.checkpoint import saved_seed
-from mcsquared.checks import as_seed, check_integer, check_jobs
+from mcsquared.checks import as_seed, check_choice, check_integer, check_jobs
 from mcsquared.errors import InputError
 from mcsquared.samplers.init.starts import check_init
 
@@ -18,12 +18,8 @@ BYTES_PER_TOKEN = 32  # lower bound, measured
 
 def check_sampler(sampler: object, device: object, lam: object) -> str:
     """Return the sampler that a fit will use; raise an error if it does not exist."""
-    if sampler not in SAMPLER_NAMES:
-        raise InputError(
-            f"sampler must be one of {', '.join(map(repr, SAMPLER_NAMES))}, got {sampler!r}"
-        )
-    if device not in DEVICES:
-        raise InputError(f"device must be 'cpu' or 'cuda', got {device!r}")
+    check_choice("sampler", sampler, SAMPLER_NAMES)
+    check_choice("device", device, DEVICES)
     if sampler != "collapsed":
         return "blocked"
     if device != "cpu":
@@ -39,14 +35,8 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
 def checked_schedule(model: Any) -> Schedule:
     """Check every parameter of an estimator that is not a prior; return the schedule."""
     check_sampler(model.sampler, model.device, model.lam)
-    for name, least in (
-        ("n_sweeps", 1),
-        ("burn_in", 0),
-        ("thin", 1),
-        ("n_chains", 1),
-        ("keep_parameters", 1),
-    ):
-        check_integer(name, getattr(model, name), least)
+    least = {"n_sweeps": 1, "burn_in": 0, "thin": 1, "n_chains": 1, "keep_parameters": 1}
+    schedule = Schedule(**{n: check_integer(n, getattr(model, n), least[n]) for n in least})
     for name in ("max_clusters", "max_topics"):
         if getattr(model, name) is not None:
             check_integer(name, getattr(model, name), 1)
@@ -56,8 +46,6 @@ def checked_schedule(model: Any) -> Schedule:
     if not isinstance(model.checkpoint, str | os.PathLike | None):
         raise InputError(f"checkpoint must be a path, got {model.checkpoint!r}")
     check_init(model.init)
-    names = ("n_sweeps", "burn_in", "thin", "keep_parameters", "n_chains")
-    schedule = Schedule(*(int(getattr(model, name)) for name in names))
     if schedule.n_kept < 1:
         raise InputError(
             f"n_sweeps={model.n_sweeps} with burn_in={model.burn_in} and thin={model.thin} keeps "
