@@ -6,7 +6,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from mcsquared.state import SLOT_STEP, Counts, differences, recount, slots_for
+from mcsquared.state import SLOT_STEP, Counts, slots_for
+from tests.oracles.counts import differences, recount
 from tests.samplers.cases import CASES, every_case
 
 

@@ -1,15 +1,16 @@
 """The state of a chain: assignments, weights and counts."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
 from mcsquared.kernels.cpu.tables import count_pairs
 from mcsquared.observations import Observations
 
-TopicLabels = NDArray[np.int32] | NDArray[np.uint16]
+TopicLabels = Int32s | NDArray[np.uint16]
 
 SLOT_STEP = 8  # numbers of slots are multiples of it
 
@@ -27,21 +28,37 @@ NO_BOUNDS = Bounds()
 
 @dataclass
 class Counts:
-    """Counts derived from assignments. A cache: `recount` rebuilds them from scratch.
+    """Counts derived from assignments. A cache: `count` computes them from scratch.
 
     Clusters and topics occupy slots, some of them empty; a slot keeps its number while it is
     occupied, so that births and deaths relabel nothing.
     """
 
-    groups_in_cluster: NDArray[np.int32]  # n_k (cluster slots,)
-    tokens_in_cluster: NDArray[np.int64]  # c_k (cluster slots,)
-    topics_in_cluster: NDArray[np.int32]  # c_km (cluster slots, topic slots)
-    tokens_in_topic: NDArray[np.int64]  # n_m (topic slots,)
-    words_in_topic: NDArray[np.int32]  # n_mw (n_words, topic slots): a word's row is contiguous
-    topic_statistics: NDArray[np.float64]  # (topic slots, n_stats): content other than words
-    context_statistics: NDArray[np.float64]  # (cluster slots, statistics of contexts but bags)
-    category_counts: NDArray[np.int32]  # (cluster slots, categories of all bags)
-    category_totals: NDArray[np.int64]  # (cluster slots, bags)
+    groups_in_cluster: Int32s  # n_k (cluster slots,)
+    tokens_in_cluster: Int64s  # c_k (cluster slots,)
+    topics_in_cluster: Int32s  # c_km (cluster slots, topic slots)
+    tokens_in_topic: Int64s  # n_m (topic slots,)
+    words_in_topic: Int32s  # n_mw (n_words, topic slots): a word's row is contiguous
+    topic_statistics: Floats  # (topic slots, n_stats): content other than words
+    context_statistics: Floats  # (cluster slots, statistics of contexts but bags)
+    category_counts: Int32s  # (cluster slots, categories of all bags)
+    category_totals: Int64s  # (cluster slots, bags)
+
+
+# Axes of cluster slots and of topic slots in each array; None: the array has none.
+_SLOT_AXES: dict[str, tuple[int | None, int | None]] = {
+    "groups_in_cluster": (0, None),
+    "tokens_in_cluster": (0, None),
+    "topics_in_cluster": (0, 1),
+    "tables_in_cluster": (0, 1),
+    "context_statistics": (0, None),
+    "category_counts": (0, None),
+    "category_totals": (0, None),
+    "tokens_in_topic": (None, 0),
+    "words_in_topic": (None, 1),
+    "topic_statistics": (None, 0),
+    "topic_weights": (None, 0),
+}
 
 
 @dataclass
@@ -69,21 +86,21 @@ class State:
         The joint density after the last sweep; where λ is finite, after its groups had moved.
     """
 
-    cluster_of_group: NDArray[np.int32]
+    cluster_of_group: Int32s
     topic_of_token: TopicLabels
-    topic_weights: NDArray[np.float64]
-    log_unused: NDArray[np.float64]
+    topic_weights: Floats
+    log_unused: Floats
     alpha: float
     v: float
     eta: float
     lam: float
     sweep: int
     counts: Counts = field(repr=False)
-    tables_in_cluster: NDArray[np.int32] | None = None
+    tables_in_cluster: Int32s | None = None
     log_joint: float = 0.0
 
     @property
-    def tables(self) -> NDArray[np.int32]:
+    def tables(self) -> Int32s:
         """Tables O_km of every cluster slot and topic slot: tokens, where λ = ∞."""
         tables = self.tables_in_cluster
         return self.counts.topics_in_cluster if tables is None else tables
@@ -98,7 +115,7 @@ class State:
         """Occupied topics."""
         return int((self.counts.tokens_in_topic > 0).sum())
 
-    def take_topics(self, topics_in_cluster: NDArray[np.int32]) -> None:
+    def take_topics(self, topics_in_cluster: Int32s) -> None:
         """Set new counts c_km and their sums."""
         counts = self.counts
         counts.topics_in_cluster = topics_in_cluster
@@ -115,30 +132,19 @@ class State:
 
     def add_cluster_slots(self, extra: int) -> None:
         """Add empty cluster slots."""
-        for name in (
-            "groups_in_cluster",
-            "tokens_in_cluster",
-            "topics_in_cluster",
-            "context_statistics",
-            "category_counts",
-            "category_totals",
-        ):
-            setattr(self.counts, name, _padded(getattr(self.counts, name), 0, extra))
-        if self.tables_in_cluster is not None:
-            self.tables_in_cluster = _padded(self.tables_in_cluster, 0, extra)
+        self._add_slots(0, extra)
 
     def add_topic_slots(self, extra: int) -> None:
         """Add empty topic slots."""
-        self.topic_weights = _padded(self.topic_weights, 0, extra)
-        for name, axis in (
-            ("topics_in_cluster", 1),
-            ("tokens_in_topic", 0),
-            ("words_in_topic", 1),
-            ("topic_statistics", 0),
-        ):
-            setattr(self.counts, name, _padded(getattr(self.counts, name), axis, extra))
-        if self.tables_in_cluster is not None:
-            self.tables_in_cluster = _padded(self.tables_in_cluster, 1, extra)
+        self._add_slots(1, extra)
+
+    def _add_slots(self, kind: int, extra: int) -> None:
+        for name, axes in _SLOT_AXES.items():
+            owner = self.counts if hasattr(self.counts, name) else self
+            array, axis = getattr(owner, name), axes[kind]
+            if array is not None and axis is not None:
+                widths = [(0, extra if i == axis else 0) for i in range(array.ndim)]
+                setattr(owner, name, np.ascontiguousarray(np.pad(array, widths)))
 
 
 def slots_for(n: int) -> int:
@@ -146,21 +152,9 @@ def slots_for(n: int) -> int:
     return max(2 * SLOT_STEP, (n + n // 4 + SLOT_STEP) // SLOT_STEP * SLOT_STEP)
 
 
-def recount(state: State, observations: Observations) -> Counts:
-    """Return all counts of a state, from its assignments alone."""
-    n_cluster_slots = len(state.counts.groups_in_cluster)
-    return count(
-        observations,
-        state.cluster_of_group,
-        state.topic_of_token,
-        n_cluster_slots,
-        len(state.topic_weights),
-    )
-
-
 def count(
     observations: Observations,
-    cluster_of_group: NDArray[np.int32],
+    cluster_of_group: Int32s,
     topic_of_token: TopicLabels,
     n_cluster_slots: int,
     n_topic_slots: int,
@@ -185,12 +179,12 @@ def count(
         category_counts=np.zeros((n_cluster_slots, observations.n_categories), np.int32),
         category_totals=np.zeros((n_cluster_slots, len(observations.bag_families)), np.int64),
     )
-    sum_contexts(counts, cluster_of_group, observations)
+    recount_contexts(counts, cluster_of_group, observations)
     return counts
 
 
-def sum_contexts(
-    counts: Counts, cluster_of_group: NDArray[np.int32], observations: Observations
+def recount_contexts(
+    counts: Counts, cluster_of_group: Int32s, observations: Observations
 ) -> ContextCounts:
     """Sum the contexts of every cluster from scratch; return them as kernels read them."""
     n_prepared = int(observations.dense.prepared_start[-1])
@@ -209,7 +203,7 @@ def sum_contexts(
 
 def _topic_statistics(
     observations: Observations, topic_of_token: TopicLabels, n_slots: int
-) -> NDArray[np.float64]:
+) -> Floats:
     statistics = np.zeros((n_slots, observations.n_content_statistics))
     if observations.python_content is not None:
         np.add.at(statistics, topic_of_token, observations.python_content.statistics)
@@ -220,33 +214,7 @@ def _topic_statistics(
     return statistics
 
 
-def _cross(
-    rows: NDArray[np.int32], columns: TopicLabels, n_rows: int, n_columns: int
-) -> NDArray[np.int32]:
+def _cross(rows: Int32s, columns: TopicLabels, n_rows: int, n_columns: int) -> Int32s:
     table = np.zeros((n_rows, n_columns), np.int32)
     count_pairs(rows, columns, table)
     return table
-
-
-def _padded(array: NDArray, axis: int, extra: int) -> NDArray:
-    widths = [(0, 0)] * array.ndim
-    widths[axis] = (0, extra)
-    return np.ascontiguousarray(np.pad(array, widths))
-
-
-def differences(left: Counts, right: Counts) -> list[str]:
-    """Return the names of the counts that differ: integers exactly, floats by more than 1e-9."""
-    found = []
-    for entry in fields(Counts):
-        a, b = getattr(left, entry.name), getattr(right, entry.name)
-        same = np.array_equal(a, b) if a.dtype.kind == "i" else _close(a, b)
-        if not same:
-            found.append(entry.name)
-    return found
-
-
-def _close(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
-    if a.shape != b.shape:
-        return False
-    scale = np.maximum(np.abs(a), np.abs(b))
-    return bool((np.abs(a - b) <= 1e-9 * np.maximum(scale, 1.0)).all())

@@ -20,8 +20,9 @@ from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.prediction.parameters import HALVES, stream
 from mcsquared.samplers import hdp
-from mcsquared.state import Bounds, differences, recount
+from mcsquared.state import Bounds
 from tests.baselines.enumeration import visit, without_clusters
+from tests.oracles.counts import differences, recount
 from tests.statistics.agreement import distance
 from tests.statistics.tiny import Tiny, columns_of
 

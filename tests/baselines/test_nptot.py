@@ -14,8 +14,8 @@ from mcsquared.errors import InputError
 from mcsquared.families import Categorical, Gaussian
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
-from mcsquared.state import differences, recount
 from tests.baselines.enumeration import visit, with_times, without_clusters
+from tests.oracles.counts import differences, recount
 from tests.statistics.agreement import distance
 from tests.statistics.tiny import Tiny, canonical, columns_of
 

@@ -32,7 +32,8 @@ from mcsquared.samplers.steps.log_joint import begin_log_density_on_host
 from mcsquared.samplers.steps.slots import add_empty_slots, grow_slots
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key, Sweep
-from mcsquared.state import Bounds, differences, recount
+from mcsquared.state import Bounds
+from tests.oracles.counts import differences, recount
 from tests.samplers.test_python_families import DrawnVisits, SamePoisson
 
 OWN_FAMILIES = (SamePoisson(), {"visits": DrawnVisits(), "year": "auto", "kind": "auto"})

@@ -24,7 +24,7 @@ from mcsquared.kernels.cpu.predictive import (
 )
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.state import count, sum_contexts
+from mcsquared.state import count, recount_contexts
 
 N = 30
 
@@ -141,7 +141,7 @@ def test_contexts_of_a_group_add_up_to_the_families_predictives(mixed):
     labels = (np.arange(corpus.n_groups) % 3).astype(np.int32)
     topics = np.zeros(corpus.n_tokens, np.int32)
     counts = count(observations, labels, topics, 5, 2)
-    arrays = sum_contexts(counts, labels, observations)
+    arrays = recount_contexts(counts, labels, observations)
     found = np.array(
         [
             [log_contexts(j, k, observations.dense, observations.bags, arrays) for k in range(5)]

@@ -9,7 +9,8 @@ from scipy import sparse
 
 from mcsquared.corpus import Corpus
 from mcsquared.samplers.sweep import COLLAPSED
-from mcsquared.state import Bounds, Counts, differences, recount
+from mcsquared.state import Bounds, Counts
+from tests.oracles.counts import differences, recount
 from tests.samplers.cases import CASES, Case, every_case
 
 

@@ -12,7 +12,7 @@ from mcsquared.observations import observe
 from mcsquared.samplers.init import extend_start
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key
-from mcsquared.state import differences, recount
+from tests.oracles.counts import differences, recount
 
 
 @pytest.fixture

@@ -97,8 +97,8 @@ def test_the_joint_density_does_not_depend_on_labels(case):
 
 def test_the_difference_of_two_joints_is_the_ratio_of_the_conditional():
     """p(l_i = m | ·) of a single token is the joint of each choice, normalised."""
-    from mcsquared.state import recount
     from tests.oracles.collapsed import topic_conditional
+    from tests.oracles.counts import recount
     from tests.samplers.cases import CASES
     from tests.samplers.test_reference import plain_data, plain_state
 

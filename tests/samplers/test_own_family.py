@@ -12,7 +12,8 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
 from mcsquared.samplers.steps.log_joint import log_joint
 from mcsquared.samplers.sweep import COLLAPSED
-from mcsquared.state import Bounds, differences, recount
+from mcsquared.state import Bounds
+from tests.oracles.counts import differences, recount
 from tests.samplers.cases import CASES, CONCENTRATIONS, Case
 from tests.samplers.test_collapsed import with_slots
 

@@ -14,7 +14,7 @@ from mcsquared.observations import observe
 from mcsquared.samplers.backends.sharded import ShardedBackend
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key
-from mcsquared.state import differences, recount
+from tests.oracles.counts import differences, recount
 from tests.samplers.test_python_families import DrawnVisits, own_content, own_contexts
 
 N_GROUPS = 90

@@ -13,7 +13,8 @@ from mcsquared.samplers.init.assignments import state_from_assignments
 from mcsquared.samplers.init.mixture import without_topics
 from mcsquared.samplers.init.starts import STARTS
 from mcsquared.samplers.init.starts import start_collapsed as start
-from mcsquared.state import Bounds, differences, recount
+from mcsquared.state import Bounds
+from tests.oracles.counts import differences, recount
 from tests.samplers.cases import CASES, Case, every_case
 
 every_start = pytest.mark.parametrize("init", STARTS)

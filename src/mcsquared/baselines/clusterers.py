@@ -18,6 +18,7 @@ from mcsquared.arrays import Floats, Int64s
 from mcsquared.checks import as_seed, check_choice, check_integer
 from mcsquared.corpus import Words, as_corpus
 from mcsquared.errors import InputError
+from mcsquared.families.numerics import as_dense
 
 WEIGHTINGS = ("proportions", "tfidf", "counts")
 SIMILARITIES = ("euclidean", "symmetric_kl")
@@ -390,7 +391,7 @@ def symmetric_kl(rows: Any, others: Any = None) -> Floats:
 
 
 def _shares(rows: Any) -> Floats:
-    dense = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+    dense = as_dense(rows)
     if dense.ndim != 2 or not np.isfinite(dense).all() or (dense < 0.0).any():
         raise InputError("rows must be a matrix of non-negative shares")
     total = dense.sum(axis=1, keepdims=True)

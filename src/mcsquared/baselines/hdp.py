@@ -19,6 +19,7 @@ from mcsquared.chain import Schedule
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
 from mcsquared.families import ConjugateFamily
+from mcsquared.families.numerics import as_dense
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.model.parameters import ETA, Concentration, V
 from mcsquared.model.priors import Priors
@@ -28,7 +29,6 @@ from mcsquared.prediction.groups import at_content_means
 from mcsquared.prediction.parameters import (
     PARAMETERS,
     ModelParameters,
-    dense_statistics,
     draw_content,
     draw_key,
     split_unused_weight,
@@ -67,13 +67,16 @@ class HDPDraw:
     def draw_parameters(self, family: ConjugateFamily, rng: np.random.Generator) -> ModelParameters:
         """Draw ψ given the counts, and split ε_new among unused topics."""
         unused = split_unused_weight(self.unused_weight, self.eta, rng)
-        content = draw_content(family, dense_statistics(self), len(unused), rng)
+        content = draw_content(family, as_dense(self.content_statistics), len(unused), rng)
         weights = np.concatenate([self.topic_weights, unused])
         return one_cluster(weights, content, family, self.v, draw_key(rng), self.n_topics)
 
     def mean_parameters(self, family: ConjugateFamily, words: bool, seed: int) -> ModelParameters:
         """Return the parameters of the known topics with ψ at its mean."""
-        statistics, key = dense_statistics(self), draw_key(stream(seed, PARAMETERS, 0, 0))
+        statistics, key = (
+            as_dense(self.content_statistics),
+            draw_key(stream(seed, PARAMETERS, 0, 0)),
+        )
         parameters = one_cluster(self.topic_weights, statistics, family, self.v, key)
         return at_content_means(parameters, statistics, words)
 

@@ -14,6 +14,7 @@ from scipy.special import logsumexp, softmax
 from mcsquared.arrays import Floats
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
+from mcsquared.families.numerics import as_dense
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.fold_in import (
     SAMPLES,
@@ -31,7 +32,6 @@ from mcsquared.prediction.likelihood import (
 from mcsquared.prediction.parameters import (
     PRINTED,
     ModelParameters,
-    dense_statistics,
     groups_in_cluster,
     stream,
 )
@@ -158,7 +158,7 @@ def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Flo
     weights = np.zeros(shape)
     weights[:, :n_topics] = draw.v * draw.topic_weights
     weights[:n_clusters, :n_topics] += draw.topics_in_cluster.toarray()
-    counts = dense_statistics(draw)
+    counts = as_dense(draw.content_statistics)
     smoothed = np.full((shape[1], counts.shape[1]), SMOOTH)
     smoothed[:n_topics] += counts
     tau, psi = (table / table.sum(axis=1, keepdims=True) for table in (weights, smoothed))

@@ -19,18 +19,18 @@ from mcsquared.arrays import Floats, Integers
 from mcsquared.errors import InputError
 from mcsquared.families.checks import known
 from mcsquared.families.numerics import Rng, membership
-from mcsquared.families.traits import FamilyTraits, Observations
+from mcsquared.families.traits import FamilyTraits
 
 # Floats in one temporary array of an inherited method (32 MiB).
 _ENTRIES_PER_CHUNK = 2**22
 
 
-def n_observations(x: Observations) -> int:
+def n_observations(x: Any) -> int:
     """Return the number of observations, for arrays, sparse matrices and lists alike."""
     return int(x.shape[0]) if hasattr(x, "shape") else len(x)
 
 
-def checked_labels(x: Observations, labels: ArrayLike, n_clusters: int) -> np.ndarray:
+def checked_labels(x: Any, labels: ArrayLike, n_clusters: int) -> np.ndarray:
     """Return ``labels`` as int64 (n,), each below ``n_clusters``; otherwise raise `InputError`."""
     checked = np.asarray(labels)
     n = n_observations(x)
@@ -119,7 +119,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         """
 
     @abstractmethod
-    def statistics(self, x: Observations) -> Floats:
+    def statistics(self, x: Any) -> Floats:
         """Return ``T(x)``, one row per observation: float64 (n, n_stats).
 
         Examples
@@ -140,7 +140,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         array([0.05])
         """
 
-    def log_base(self, x: Observations) -> Floats:
+    def log_base(self, x: Any) -> Floats:
         """Return ``log h(x)``, float64 (n,); zero by default.
 
         Examples
@@ -150,7 +150,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         """
         return np.zeros(n_observations(x))
 
-    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+    def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return the log-density of each observation in each cluster, parameters integrated out.
 
         Parameters
@@ -193,7 +193,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         stats = np.asarray(stats, np.float64)
         return self.log_normaliser(stats) - self.log_normaliser(np.zeros((1, self.n_stats)))[0]
 
-    def statistics_by_cluster(self, x: Observations, labels: ArrayLike, n_clusters: int) -> Floats:
+    def statistics_by_cluster(self, x: Any, labels: ArrayLike, n_clusters: int) -> Floats:
         """Return the sum of ``T(x)`` over the observations of each cluster.
 
         Parameters
@@ -251,7 +251,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         """
         raise self._missing("mean_parameters")
 
-    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+    def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return ``log F(x | φ)``, base measure included.
 
         Parameters
@@ -375,7 +375,7 @@ class ConjugateFamily(FamilyTraits, ABC):
                 f"the fields of the family {cls.name!r} are invalid: {error}"
             ) from None
 
-    def _chunks(self, x: Observations, entries_each: int) -> Iterator[slice]:
+    def _chunks(self, x: Any, entries_each: int) -> Iterator[slice]:
         """Split the observations into chunks that depend on sizes alone, never on threads."""
         step = max(1, _ENTRIES_PER_CHUNK // max(1, entries_each))
         for first in range(0, n_observations(x), step):

@@ -1,7 +1,7 @@
 """Binary values with a beta prior of their probability."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import betaln
@@ -9,7 +9,6 @@ from scipy.special import betaln
 from mcsquared.arrays import Floats, Integers
 from mcsquared.families.checks import positive_number
 from mcsquared.families.numerics import Rng, log_standard_gamma
-from mcsquared.families.traits import Observations
 from mcsquared.families.univariate import Univariate
 
 # Least log-probability in a difference of two: below it the other one would lose its digits.
@@ -50,7 +49,7 @@ class Bernoulli(Univariate):
         """Return ln B(a + ones, b + zeros)."""
         return betaln(*self._after(stats))
 
-    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+    def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return ln of (a + ones) or (b + zeros) over their sum: float64 (n, n_clusters)."""
         return self.log_likelihood(x, self.mean_parameters(stats))
 
@@ -64,7 +63,7 @@ class Bernoulli(Univariate):
         weights = np.stack(self._after(np.atleast_2d(stats)), axis=-1)
         return np.log(weights / weights.sum(axis=-1, keepdims=True))
 
-    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+    def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the log-probability of 1 or of 0: float64 (n, n_clusters)."""
         one, zero = np.moveaxis(np.atleast_2d(parameters), -1, 0)
         return np.where(np.asarray(x)[:, None] > 0, one, zero)

@@ -14,12 +14,12 @@ from mcsquared.families.base import ConjugateFamily, checked_labels
 from mcsquared.families.checks import known, positive_integer, positive_number
 from mcsquared.families.numerics import (
     Rng,
+    as_dense,
     log_gamma_ratio,
     log_standard_gamma,
     membership,
     rows_by_label,
 )
-from mcsquared.families.traits import Observations
 
 # Entries (count, cluster) whose log-gamma ratios are computed at once.
 _RATIOS_PER_CHUNK = 2**20
@@ -57,7 +57,7 @@ class _Dirichlet(ConjugateFamily):
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return Σ_w ln Γ(concentration + count_w) − ln Γ of their sum."""
-        weights = self.concentration + _dense(stats)
+        weights = self.concentration + as_dense(stats)
         return gammaln(weights).sum(axis=-1) - gammaln(weights.sum(axis=-1))
 
     def log_marginal(self, stats: Floats | Integers) -> Floats:
@@ -66,7 +66,7 @@ class _Dirichlet(ConjugateFamily):
         ``stats`` may be a sparse matrix.
         """
         if sparse.issparse(stats):
-            # In floats, which hold every sum of counts exactly where int32 would run over.
+            # Floats, because sums of int32 counts could overflow.
             counts = sparse.csr_matrix(stats, dtype=np.float64)
             gains = counts.copy()
             gains.data = log_gamma_ratio(self.concentration, gains.data)
@@ -80,7 +80,7 @@ class _Dirichlet(ConjugateFamily):
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the log-probabilities of the categories: float64 (n_clusters, size)."""
-        logs = log_standard_gamma(self.concentration + np.atleast_2d(_dense(stats)), rng)
+        logs = log_standard_gamma(self.concentration + np.atleast_2d(as_dense(stats)), rng)
         return logs - logsumexp(logs, axis=-1, keepdims=True)
 
     def mean_parameters(self, stats: Floats) -> Floats:
@@ -89,7 +89,7 @@ class _Dirichlet(ConjugateFamily):
 
     def mean_observation(self, stats: Floats) -> Floats:
         """Return the mean probabilities: float64 (n_clusters, size)."""
-        weights = np.atleast_2d(_dense(stats)) + self.concentration
+        weights = np.atleast_2d(as_dense(stats)) + self.concentration
         weights /= weights.sum(axis=-1, keepdims=True)
         return weights
 
@@ -121,30 +121,30 @@ class Categorical(_Dirichlet):
     column_form: ClassVar[str] = "one category per group"
     content_kind: ClassVar[str | None] = "words"
 
-    def filled(self, x: Observations) -> Self:
+    def filled(self, x: Any) -> Self:
         """Return the family itself, after a check of its size and of the codes."""
         self.filled_without_data()._codes(x)
         return self
 
-    def statistics(self, x: Observations) -> Floats:
+    def statistics(self, x: Any) -> Floats:
         """Return a row with a single 1 for each observation: float64 (n, size)."""
         codes = self._codes(x)
         rows = np.zeros((len(codes), self.n_stats))
         rows[np.arange(len(codes)), codes] = 1.0
         return rows
 
-    def statistics_by_cluster(self, x: Observations, labels: ArrayLike, n_clusters: int) -> Floats:
+    def statistics_by_cluster(self, x: Any, labels: ArrayLike, n_clusters: int) -> Floats:
         """Return how often each category occurs in each cluster: float64 (n_clusters, size)."""
         codes, labels = self._codes(x), checked_labels(x, labels, n_clusters)
         cells = np.bincount(labels * self.n_stats + codes, minlength=n_clusters * self.n_stats)
         return cells.reshape(n_clusters, self.n_stats).astype(np.float64)
 
-    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+    def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return ln of (concentration + count) over their sum: float64 (n, n_clusters)."""
-        weights = self.concentration + np.atleast_2d(_dense(stats))
+        weights = self.concentration + np.atleast_2d(as_dense(stats))
         return np.log(weights[:, self._codes(x)].T / weights.sum(axis=-1))
 
-    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+    def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the log-probability of each observed category: float64 (n, n_clusters)."""
         return np.atleast_2d(parameters)[:, self._codes(x)].T
 
@@ -158,7 +158,7 @@ class Categorical(_Dirichlet):
         """Draw one code per label: int32 (n,)."""
         return draw_categories(np.exp(parameters), labels, rng)
 
-    def _codes(self, x: Observations) -> np.ndarray:
+    def _codes(self, x: Any) -> np.ndarray:
         codes = np.asarray(x)
         if codes.size == 0:
             return np.zeros(0, np.int64)
@@ -206,40 +206,40 @@ class Bag(_Dirichlet):
     column_form: ClassVar[str] = "lists of categories"
     content_kind: ClassVar[str | None] = None
 
-    def filled(self, x: Observations) -> Self:
+    def filled(self, x: Any) -> Self:
         """Return the family with as many categories as the data have columns."""
         family = self if self.size is not None else replace(self, size=max(1, x.shape[1]))
         family._counts(x)
         return family
 
-    def statistics(self, x: Observations) -> Floats:
+    def statistics(self, x: Any) -> Floats:
         """Return the counts, which are the statistics: float64 (n, size)."""
         return self._counts(x).toarray()
 
-    def statistics_by_cluster(self, x: Observations, labels: ArrayLike, n_clusters: int) -> Floats:
+    def statistics_by_cluster(self, x: Any, labels: ArrayLike, n_clusters: int) -> Floats:
         """Return how often each category occurs in each cluster: float64 (n_clusters, size)."""
         labels = checked_labels(x, labels, n_clusters)
         return (membership(labels, n_clusters) @ self._counts(x)).toarray()
 
-    def log_base(self, x: Observations) -> Floats:
+    def log_base(self, x: Any) -> Floats:
         """Return the logarithm of the multinomial coefficient of each bag."""
         counts = self._counts(x)
         factorials = counts.copy()
         factorials.data = gammaln(counts.data + 1.0)
         return gammaln(_row_sums(counts) + 1.0) - _row_sums(factorials)
 
-    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+    def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return the log-probability of a Dirichlet-multinomial: float64 (n, n_clusters).
 
-        Only the categories that occur in ``x`` are looked at.
+        Only the categories that occur in ``x`` are evaluated.
         """
         counts = self._counts(x)
-        stats = np.atleast_2d(_dense(stats))
+        stats = np.atleast_2d(as_dense(stats))
         weights = self.concentration + stats
         totals = log_gamma_ratio(weights.sum(axis=-1), _row_sums(counts)[:, None])
         return _rising_log_products(counts, weights) - totals + self.log_base(counts)[:, None]
 
-    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+    def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the multinomial log-probability of each bag: float64 (n, n_clusters)."""
         counts = self._counts(x)
         return counts @ np.atleast_2d(parameters).T + self.log_base(counts)[:, None]
@@ -257,7 +257,7 @@ class Bag(_Dirichlet):
         category = draw_categories(np.exp(parameters), labels[owner], rng)
         return count_matrix(owner, category, (labels.size, parameters.shape[1]))
 
-    def _counts(self, x: Observations) -> sparse.csr_matrix:
+    def _counts(self, x: Any) -> sparse.csr_matrix:
         """Return the observations as canonical CSR float64 without explicit zeros."""
         counts = sparse.csr_matrix(x, dtype=np.float64, copy=True)
         counts.sum_duplicates()
@@ -304,14 +304,6 @@ def count_matrix(group: Integers, word: Integers, shape: tuple[int, int]) -> spa
     counts = sparse.coo_matrix((ones, (group, word)), shape=shape).tocsr()
     counts.sum_duplicates()
     return counts.astype(np.int32)
-
-
-def _dense(stats: Any) -> Floats:
-    return (
-        stats.toarray().astype(np.float64)
-        if sparse.issparse(stats)
-        else np.asarray(stats, np.float64)
-    )
 
 
 def _row_sums(matrix: sparse.csr_matrix) -> Floats:

@@ -1,7 +1,7 @@
 """Univariate Gaussian with unknown mean and precision: timestamps, ages, ratings."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import gammaln
@@ -16,7 +16,7 @@ from mcsquared.families.numerics import (
     log_gamma_ratio,
     log_standard_gamma,
 )
-from mcsquared.families.traits import Observations, Predictive, student_predictive
+from mcsquared.families.traits import Predictive, student_predictive
 from mcsquared.families.univariate import Univariate
 
 
@@ -45,8 +45,7 @@ class Gaussian(Univariate):
     shape, rate : float
         Gamma prior of the precision. A rate of None is the variance of the data.
     origin : float
-        The value that statistics are counted from; set by `filled`, and of no effect but on
-        rounding.
+        Subtracted before statistics are computed; set by `filled`. It affects rounding only.
 
     Notes
     -----
@@ -79,7 +78,7 @@ class Gaussian(Univariate):
         "origin": finite_number,
     }
 
-    def filled(self, x: Observations) -> Self:
+    def filled(self, x: Any) -> Self:
         """Return the family with mean, rate and origin taken from the data where not given."""
         found = center_and_variance(type(self).__name__, self._checked(x))
         center, variance = float(found[0]), float(found[1])
@@ -89,11 +88,6 @@ class Gaussian(Univariate):
             rate=(variance or 1.0) if self.rate is None else self.rate,
             origin=center,
         )
-
-    def statistics(self, x: Observations) -> Floats:
-        """Return (1, x − origin, (x − origin)²): float64 (n, 3)."""
-        centred = np.asarray(x, np.float64) - self.origin
-        return np.stack([np.ones_like(centred), centred, centred * centred], axis=-1)
 
     def centred_statistics(self, centred: Floats) -> Floats:
         """Return (1, x, x²) of centred values (n, 1): float64 (n, 3)."""
@@ -106,11 +100,11 @@ class Gaussian(Univariate):
             gammaln(after.shape) - after.shape * np.log(after.rate) - 0.5 * np.log(after.strength)
         )
 
-    def log_base(self, x: Observations) -> Floats:
+    def log_base(self, x: Any) -> Floats:
         """Return −½ ln 2π for each observation."""
         return np.full(n_observations(x), -0.5 * LOG_TWO_PI)
 
-    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+    def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return the log-density of a Student-t, float64 (n, n_clusters).
 
         The inherited difference of normalisers loses digits in clusters of millions.
@@ -128,7 +122,7 @@ class Gaussian(Univariate):
         """Draw (mean, precision) of each cluster: float64 (n_clusters, 2)."""
         after = self._after(np.atleast_2d(stats))
         log_precision = log_standard_gamma(after.shape, rng) - np.log(after.rate)
-        # A precision below the smallest float would be a zero, whose logarithm is no number.
+        # A precision below the smallest float would be 0, whose logarithm is not finite.
         precision = np.maximum(np.exp(log_precision), np.finfo(np.float64).tiny)
         spread = rng.standard_normal(len(precision)) / np.sqrt(after.strength * precision)
         return np.stack([self.origin + (after.mean + spread), precision], axis=-1)
@@ -138,7 +132,7 @@ class Gaussian(Univariate):
         after = self._after(np.atleast_2d(stats))
         return np.stack([self.origin + after.mean, after.shape / after.rate], axis=-1)
 
-    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+    def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the Gaussian log-density: float64 (n, n_clusters)."""
         mean, precision = np.moveaxis(np.atleast_2d(parameters), -1, 0)
         standardised = np.sqrt(precision) * (np.asarray(x, np.float64)[:, None] - mean)
@@ -148,7 +142,7 @@ class Gaussian(Univariate):
         """Return (½ ln p − ½ pμ², pμ, −½ p), μ from the origin on: float64 (n_clusters, 3)."""
         mean, precision = np.moveaxis(np.atleast_2d(parameters), -1, 0)
         root = np.sqrt(precision)
-        # A mean drawn with a tiny precision has a square beyond the largest float.
+        # With a tiny precision, the square of the mean would overflow.
         standardised = root * (mean - self.origin)
         constant = 0.5 * (np.log(precision) - standardised**2)
         return np.stack([constant, root * standardised, -0.5 * precision], axis=-1)

@@ -23,7 +23,9 @@ from mcsquared.families.numerics import (
     rows_by_label,
     solve_transposed,
 )
-from mcsquared.families.traits import Observations, Predictive, student_predictive
+from mcsquared.families.traits import Predictive, student_predictive
+
+_SIZED = ("mean", "scale", "origin")  # fields whose length is the number of dimensions
 
 
 class _NormalInverseWishart(NamedTuple):
@@ -40,8 +42,8 @@ class MultivariateGaussian(ConjugateFamily):
     """Multivariate Gaussian with a Normal-inverse-Wishart prior of its mean and covariance.
 
     Observations are float64 (n, d). Parameters, float64 (k, d + d²): mean, then the precision
-    matrix row by row, in the data's own units. (The precision has a mean whatever the degrees
-    are; the covariance has not.)
+    matrix row by row, in the data's own units. (The precision has a mean for any degrees of
+    freedom, the covariance does not.)
 
     Parameters
     ----------
@@ -55,8 +57,8 @@ class MultivariateGaussian(ConjugateFamily):
     scale : d × d matrix, optional
         Scale of the inverse Wishart. None: the diagonal of the variances of the data.
     origin : vector of d floats, optional
-        The point that statistics are counted from, None being zero; set by `filled`, and of no
-        effect but on rounding.
+        Subtracted before statistics are computed, None being zero; set by `filled`. It affects
+        rounding only.
 
     Notes
     -----
@@ -90,7 +92,15 @@ class MultivariateGaussian(ConjugateFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_widths()
+        fields = [name for name in _SIZED if getattr(self, name) is not None]
+        if len({len(getattr(self, name)) for name in fields}) > 1:
+            found = ", ".join(f"{name} {len(getattr(self, name))}" for name in fields)
+            raise InputError(f"the dimensions of MultivariateGaussian must agree, got {found}")
+        if fields and self.degrees is not None and self.degrees <= self.width - 1:
+            raise InputError(
+                "degrees of MultivariateGaussian must be greater than the dimensions less one "
+                f"({self.width - 1}), got {self.degrees!r}"
+            )
 
     @property
     def width(self) -> int:
@@ -101,10 +111,10 @@ class MultivariateGaussian(ConjugateFamily):
         >>> mc2.MultivariateGaussian(mean=[0, 0, 0]).width
         3
         """
-        for field in ("mean", "scale", "origin"):
-            if getattr(self, field) is not None:
-                return len(getattr(self, field))
-        return len(known(self, "mean"))
+        given = (getattr(self, name) for name in _SIZED)
+        return len(
+            next((field for field in given if field is not None), None) or known(self, "mean")
+        )
 
     n_dimensions = width
 
@@ -113,7 +123,7 @@ class MultivariateGaussian(ConjugateFamily):
         """Return 1 + d + d²."""
         return 1 + self.width + self.width**2
 
-    def filled(self, x: Observations) -> Self:
+    def filled(self, x: Any) -> Self:
         """Return the family with whatever is not given taken from the data (n, d)."""
         x = np.asarray(x, np.float64)
         if x.ndim != 2 or x.shape[1] == 0:
@@ -149,7 +159,7 @@ class MultivariateGaussian(ConjugateFamily):
         """Return vector content unchanged."""
         return values
 
-    def statistics(self, x: Observations) -> Floats:
+    def statistics(self, x: Any) -> Floats:
         """Return (1, y, y yᵀ) with y = x − origin: float64 (n, 1 + d + d²)."""
         return self.centred_statistics(self._centred(x))
 
@@ -167,11 +177,11 @@ class MultivariateGaussian(ConjugateFamily):
         wishart = _log_multigamma(half, width) + half * (width * np.log(2.0) - log_det)
         return wishart - 0.5 * width * np.log(after.strength)
 
-    def log_base(self, x: Observations) -> Floats:
+    def log_base(self, x: Any) -> Floats:
         """Return −½ d ln 2π for each observation."""
         return np.full(n_observations(x), -0.5 * self.width * LOG_TWO_PI)
 
-    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+    def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return the log-density of a multivariate Student-t: float64 (n, n_clusters).
 
         One factorisation per cluster, where the inherited one needs one per pair.
@@ -212,7 +222,7 @@ class MultivariateGaussian(ConjugateFamily):
         precision = after.degrees[:, None, None] * np.linalg.inv(after.scale)
         return _flat(self._origin + after.mean, 0.5 * (precision + np.swapaxes(precision, 1, 2)))
 
-    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+    def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the Gaussian log-density: float64 (n, n_clusters)."""
         parameters, width = np.atleast_2d(parameters), self.width
         root = cholesky(parameters[:, width:].reshape(-1, width, width))
@@ -281,7 +291,7 @@ class MultivariateGaussian(ConjugateFamily):
     def _origin(self) -> Floats:
         return np.zeros(self.width) if self.origin is None else np.asarray(self.origin)
 
-    def _centred(self, x: Observations) -> Floats:
+    def _centred(self, x: Any) -> Floats:
         x = np.asarray(x, np.float64)
         if x.ndim != 2 or x.shape[1] != self.width:
             raise InputError(
@@ -315,21 +325,6 @@ class MultivariateGaussian(ConjugateFamily):
             degrees=known(self, "degrees") + n,
             scale=prior_scale + scatter + between,
         )
-
-    def _check_widths(self) -> None:
-        widths = {
-            field: len(getattr(self, field))
-            for field in ("mean", "scale", "origin")
-            if getattr(self, field) is not None
-        }
-        if len(set(widths.values())) > 1:
-            found = ", ".join(f"{field} {width}" for field, width in widths.items())
-            raise InputError(f"the dimensions of MultivariateGaussian must agree, got {found}")
-        if widths and self.degrees is not None and self.degrees <= self.width - 1:
-            raise InputError(
-                "degrees of MultivariateGaussian must be greater than the dimensions less one "
-                f"({self.width - 1}), got {self.degrees!r}"
-            )
 
 
 def _log_multigamma(half: Floats, width: int) -> Floats:

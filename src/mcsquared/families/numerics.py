@@ -5,6 +5,7 @@ are the same to the last bit on any number of threads.
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,6 +107,11 @@ def center_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
             f"got values from {x.min():g} to {x.max():g}"
         )
     return center, np.where(variance < np.finfo(np.float64).tiny, 0.0, variance)
+
+
+def as_dense(matrix: Any) -> Floats:
+    """Return an array or a sparse matrix as a dense array of floats."""
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, np.float64)
 
 
 def membership(labels: np.ndarray, n_clusters: int) -> sparse.csr_matrix:

@@ -1,7 +1,7 @@
 """Counts of events, with a gamma prior of their rate."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import gammaln
@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from mcsquared.arrays import Floats, Integers
 from mcsquared.families.checks import positive_number
 from mcsquared.families.numerics import Rng, log_gamma_ratio, log_standard_gamma
-from mcsquared.families.traits import Observations, Predictive
+from mcsquared.families.traits import Predictive
 from mcsquared.families.univariate import Univariate
 
 
@@ -44,7 +44,7 @@ class Poisson(Univariate):
     support: ClassVar[str] = "integers >= 0"
     field_checks: ClassVar = {"shape": positive_number, "rate": positive_number}
 
-    def filled(self, x: Observations) -> Self:
+    def filled(self, x: Any) -> Self:
         """Return the family whose prior mean is that of the data, where no rate was given."""
         x = self._checked(x)
         if self.rate is not None:
@@ -57,11 +57,11 @@ class Poisson(Univariate):
         shape, rate = self._after(stats)
         return gammaln(shape) - shape * np.log(rate)
 
-    def log_base(self, x: Observations) -> Floats:
+    def log_base(self, x: Any) -> Floats:
         """Return −ln x! for each observation."""
         return -gammaln(np.asarray(x, np.float64) + 1.0)
 
-    def log_predictive(self, x: Observations, stats: Floats) -> Floats:
+    def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return the log-probability of a negative binomial: float64 (n, n_clusters)."""
         shape, rate = self._after(np.atleast_2d(stats))
         count = np.asarray(x, np.float64)[:, None]
@@ -78,7 +78,7 @@ class Poisson(Univariate):
         shape, rate = self._after(np.atleast_2d(stats))
         return np.log(shape / rate)[:, None]
 
-    def log_likelihood(self, x: Observations, parameters: Floats) -> Floats:
+    def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the Poisson log-probability: float64 (n, n_clusters)."""
         log_mean = np.atleast_2d(parameters)[:, 0]
         count = np.asarray(x, np.float64)[:, None]

@@ -12,9 +12,6 @@ from mcsquared.arrays import Floats, Integers
 from mcsquared.errors import InputError
 from mcsquared.families.numerics import Rng
 
-# Each family documents its own numeric form: a vector, a matrix, codes, or a sparse matrix.
-Observations = Any
-
 
 class Predictive(NamedTuple):
     """Predictive distributions of one dimension, one for each of n rows of statistics."""
@@ -58,7 +55,7 @@ class FamilyTraits:
     content_kind: ClassVar[str | None] = "vectors"
     display: ClassVar[str | None] = None
 
-    def filled(self, x: Observations) -> Self:
+    def filled(self, x: Any) -> Self:
         """Return the family with every field that is None set from the data ``x``.
 
         Examples
@@ -89,7 +86,7 @@ class FamilyTraits:
         """
         return self.filled(np.empty(0, dtype=np.int64))
 
-    def from_vectors(self, values: Floats) -> Observations:
+    def from_vectors(self, values: Floats) -> Any:
         """Return vector content, float64 (n, width), in the numeric form of the family.
 
         Examples
@@ -139,7 +136,7 @@ class FamilyTraits:
         """
         return None
 
-    def outcomes(self) -> Observations | None:
+    def outcomes(self) -> Any | None:
         """Return every value that one observation can take; None where they are not categories.
 
         Examples
@@ -161,7 +158,7 @@ class FamilyTraits:
 
     def sample_observations(
         self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
-    ) -> Observations:
+    ) -> Any:
         """Draw one observation per label from the likelihood.
 
         Parameters

@@ -1,17 +1,16 @@
 """Base class of families whose observations are single numbers."""
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
-from mcsquared.families.traits import Observations
 
 
 class Univariate(ConjugateFamily):
-    """A family of single numbers, float64 (n,); by default with statistics (1, x).
+    """A family of single numbers, float64 (n,); by default with statistics (1, x − origin).
 
     Attributes
     ----------
@@ -21,8 +20,9 @@ class Univariate(ConjugateFamily):
 
     n_dimensions: ClassVar[int] = 1
     support: ClassVar[str] = "finite"
+    origin: float = 0.0
 
-    def filled(self, x: Observations) -> Self:
+    def filled(self, x: Any) -> Self:
         """Return the family itself, after a check of the data."""
         self._checked(x)
         return self
@@ -36,10 +36,9 @@ class Univariate(ConjugateFamily):
             )
         return self._checked(values[:, 0])
 
-    def statistics(self, x: Observations) -> Floats:
-        """Return (1, x): float64 (n, 2)."""
-        x = np.asarray(x, np.float64)
-        return np.stack([np.ones_like(x), x], axis=-1)
+    def statistics(self, x: Any) -> Floats:
+        """Return `centred_statistics` of x − origin: float64 (n, n_stats)."""
+        return self.centred_statistics(np.asarray(x, np.float64)[:, None] - self.origin)
 
     def mean_observation(self, stats: Floats) -> Floats:
         """Return the posterior mean: float64 (n_clusters, 1)."""
@@ -49,7 +48,7 @@ class Univariate(ConjugateFamily):
         """Return a mask of the values that the family allows: bool (n,)."""
         return np.ones(len(x), bool)
 
-    def _checked(self, x: Observations) -> Floats:
+    def _checked(self, x: Any) -> Floats:
         """Return ``x`` as float64 (n,); otherwise raise `InputError`."""
         array, kind = np.asarray(x, np.float64), type(self).__name__
         if array.ndim != 1:

@@ -12,6 +12,7 @@ from mcsquared.arrays import Floats
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
+from mcsquared.families.numerics import as_dense
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.prediction.fold_in import fold_in_groups
@@ -25,7 +26,6 @@ from mcsquared.prediction.likelihood import (
 from mcsquared.prediction.parameters import (
     PARAMETERS,
     ModelParameters,
-    dense_statistics,
     draw_log_dirichlet,
     draw_parameters,
     parameters_of_draws,
@@ -132,7 +132,7 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     if not math.isinf(draw.lam):
         new = draw_log_dirichlet(np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1)), rng)
         log_tau = np.vstack([safe_log(topic_given_cluster), new])
-        means = at_content_means(parameters, dense_statistics(draw), words)
+        means = at_content_means(parameters, as_dense(draw.content_statistics), words)
         means = replace(means, log_topic_given_cluster=log_tau)
         log_context = log_context_given_cluster(posterior, draw, corpus)
         log_prior = log_cluster_prior(means, log_context)
@@ -141,7 +141,7 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     cluster = draw_cluster_probabilities(posterior, draw, parameters, corpus)
     new = draw.topic_weights / draw.topic_weights.sum()
     topic_given_cluster = np.vstack([topic_given_cluster, new])
-    means = at_content_means(parameters, dense_statistics(draw), words)
+    means = at_content_means(parameters, as_dense(draw.content_statistics), words)
     responsibilities = _word_responsibilities if words else _vector_responsibilities
     result = responsibilities(corpus, means, cluster, safe_log(topic_given_cluster))
     empty = corpus.content.tokens_per_group == 0

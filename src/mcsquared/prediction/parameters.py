@@ -22,12 +22,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.families.numerics import log_standard_gamma
+from mcsquared.families.numerics import as_dense, log_standard_gamma
 from mcsquared.posterior import ParameterDraw, Posterior
 
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
@@ -90,7 +89,9 @@ def draw_parameters(
     return ModelParameters(
         log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
         log_topic_given_cluster=draw_log_dirichlet(shape, rng),
-        content_parameters=draw_content(family, dense_statistics(draw), len(unused), rng),
+        content_parameters=draw_content(
+            family, as_dense(draw.content_statistics), len(unused), rng
+        ),
         family=family,
         n_clusters=n_clusters,
         n_topics=n_topics,
@@ -132,12 +133,6 @@ def draw_key(rng: np.random.Generator) -> tuple[int, int]:
     """Draw the key of sampled groups."""
     first, second = rng.integers(1 << 32, size=2).tolist()
     return first, second
-
-
-def dense_statistics(draw: Any) -> Floats:
-    """Return the content statistics of a draw's topics, or their word counts: float64, dense."""
-    statistics = draw.content_statistics
-    return statistics.toarray().astype(np.float64) if sparse.issparse(statistics) else statistics
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:

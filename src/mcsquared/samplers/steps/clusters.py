@@ -6,7 +6,7 @@ from mcsquared.kernels.cpu.clusters import ClusterCounts, ClusterPriors, resampl
 from mcsquared.kernels.cpu.contexts import ContextCounts
 from mcsquared.samplers.content.python_families import Slots
 from mcsquared.samplers.types import Sweep
-from mcsquared.state import sum_contexts
+from mcsquared.state import recount_contexts
 
 NO_SCORES = np.zeros(0)
 
@@ -18,7 +18,7 @@ def resample_clusters_in_turn(sweep: Sweep) -> None:
     slots = [Slots(c, state.cluster_of_group, n_slots) for c in observations.python_contexts]
     first = 0
     while True:
-        contexts = sum_contexts(state.counts, state.cluster_of_group, observations)
+        contexts = recount_contexts(state.counts, state.cluster_of_group, observations)
         first = _draw_from(first, sweep, slots, contexts)
         if first == observations.n_groups:
             break
@@ -26,7 +26,7 @@ def resample_clusters_in_turn(sweep: Sweep) -> None:
         for context in slots:
             context.grow(len(state.counts.groups_in_cluster))
     # Recomputed from scratch: rounding errors of removals must not accumulate over sweeps.
-    sum_contexts(state.counts, state.cluster_of_group, observations)
+    recount_contexts(state.counts, state.cluster_of_group, observations)
 
 
 def _draw_from(first: int, sweep: Sweep, slots: list[Slots], contexts: ContextCounts) -> int:
