@@ -283,7 +283,7 @@ def test_a_model_that_cannot_be_saved_is_not_lost(papers_file, tmp_path, monkeyp
 def test_an_interrupt_before_the_first_kept_draw_writes_no_model(papers_file, tmp_path):
     out = tmp_path / "m.mc2"
     result = interrupted_checkpoint(papers_file, out, n_sweeps=4)
-    assert "before there was a model" in result.stderr
+    assert "before the first kept draw" in result.stderr
     assert not out.exists()
     assert invoke(*fit_command(papers_file, out, "--resume")).exit_code == 0
 

@@ -52,7 +52,7 @@ def test_tables_and_figures_can_be_drawn_again_from_the_results(done):
 
 def test_there_is_nothing_to_draw_again_before_a_run(tmp_path):
     sentence = refused(invoke("reproduce", "correlation", "--redraw", "--out", tmp_path))
-    assert "run the experiment without --redraw first" in sentence
+    assert "--redraw requires existing results" in sentence
 
 
 def test_a_result_that_was_damaged_is_refused(tmp_path):

@@ -9,12 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcsquared.errors import InputError
-from mcsquared.posterior.consensus import (
-    consensus,
-    expected_loss,
-    numbered_by_size,
-    variation_of_information,
-)
+from mcsquared.evaluation import variation_of_information
+from mcsquared.posterior.consensus import consensus, expected_loss, numbered_by_size
 
 LOSSES = ("vi", "binder")
 

@@ -8,7 +8,7 @@ import pytest
 from mcsquared.errors import InputError
 from mcsquared.posterior.tables import membership
 from mcsquared.report import render, report_data, write_report
-from mcsquared.report.content import Words, image_shape_of
+from mcsquared.report.content import TopicWords, image_shape_of
 from mcsquared.report.groups import memberships
 from mcsquared.report.overview import checks
 from mcsquared.report.packing import embedded_json
@@ -95,7 +95,7 @@ def test_pixels_are_known_by_their_names():
 
 def test_names_of_topics_have_no_two_forms_of_one_word():
     posterior, _, _ = make_posterior()
-    words = Words(posterior)
+    words = TopicWords(posterior)
     words.vocabulary = np.array(
         ["unit", "units", "policy", "policies", "state", *[f"other{'x' * i}" for i in range(7)]],
         dtype=object,
@@ -107,8 +107,8 @@ def test_names_of_topics_have_no_two_forms_of_one_word():
 
 def test_words_without_meaning_name_nothing():
     posterior, _, _ = make_posterior()
-    assert not Words(posterior).readable
-    assert Words(posterior).name(posterior.components[0]) == ""
+    assert not TopicWords(posterior).readable
+    assert TopicWords(posterior).name(posterior.components[0]) == ""
 
 
 def test_a_bound_that_was_reached_and_chains_that_disagree_are_said(made):
@@ -122,7 +122,7 @@ def test_a_bound_that_was_reached_and_chains_that_disagree_are_said(made):
 
 def test_a_page_of_a_sample_says_so(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=60)
-    monkeypatch.setattr("mcsquared.report.data.MAX_GROUPS", 25)
+    monkeypatch.setattr("mcsquared.report.page.MAX_GROUPS", 25)
     data = report_data(posterior, corpus)
     assert data["groups"]["n"] == len(data["groups"]["names"]) == 25
     assert any("25 of 60 groups" in gap for gap in data["gaps"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mcsquared as mc2
-from mcsquared.report.clusters import cluster_names, topic_names
+from mcsquared.report.content import cluster_names, topic_names
 from tests.plots.test_clusters import bare_posterior
 
 SIZES = (20, 12, 8)

@@ -1,7 +1,7 @@
 """The command line ``mc2``.
 
-Options are declared in `app`; a command is implemented in the module of its name. What it needs is
-imported when the command runs, so that ``mc2 --help`` stays fast.
+Options are declared in `app`. Commands import their implementation when they run, so that
+``mc2 --help`` is fast.
 """
 
 from mcsquared.cli.app import app, main

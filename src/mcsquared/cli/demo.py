@@ -1,7 +1,5 @@
 """mc2 demo: fit the paper's letters or the modules of the standard library; write the report."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time
@@ -9,22 +7,19 @@ import webbrowser
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus import Corpus
 from mcsquared.datasets import Letters, letters, standard_library
 from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
 from mcsquared.evaluation import nmi
 from mcsquared.storage import check_target
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MIN_LETTER_SHARE = 0.04  # smaller shares are noise of the least-squares fit
 STDLIB_SWEEPS, STDLIB_BURN_IN = 200, 100
@@ -35,12 +30,12 @@ MAX_ROWS = 12  # rows of the table of modules
 def run(name: str, seed: int, out: Path | None, browser: bool) -> None:
     """Run a demo, write its report, and open it if standard output is a terminal."""
     if name not in DEMOS:
-        raise InputError(f"the demo must be one of {', '.join(DEMOS)}, got {name!r}")
+        raise InputError(f"demo must be one of {', '.join(DEMOS)}, got {name!r}")
     page = Path(f"mc2-demo-{name}.html") if out is None else out
     check_target(page)
     model, corpus = DEMOS[name](seed)
     if find_spec("jinja2") is None:
-        typer.echo("for a report, install the extra: pip install 'mcsquared[report]'")
+        typer.echo("the report requires jinja2: pip install 'mcsquared[report]'")
         return
     from mcsquared.report import write_report
 
@@ -86,12 +81,11 @@ def letter_table(model: MC2, data: Letters) -> Table:
     return table
 
 
-def letter_shares(model: MC2, data: Letters) -> NDArray[np.float64]:
+def letter_shares(model: MC2, data: Letters) -> Floats:
     """Return the share of each letter in the pixels of a cluster.
 
-    Topics need not be letters: given the clusters the data determine no more than each
-    cluster's distribution of pixels (docs/errata.md, line 13). So that distribution is what is
-    compared with the true letters, by non-negative least squares.
+    Topics need not be letters: the data determine only each cluster's distribution of pixels
+    (docs/errata.md, line 13). It is decomposed into the true letters by non-negative least squares.
 
     Returns
     -------
@@ -110,9 +104,9 @@ def fit_modules(seed: int) -> tuple[MC2, Corpus]:
     """Cluster the modules of the standard library by their words and print the clusters."""
     corpus = standard_library()
     typer.echo(
-        f"{corpus.n_groups} modules of this Python's standard library: {corpus.n_tokens:,} words "
-        "of their names, docstrings and comments; contexts are what they import, their size, and "
-        "whether they are packages."
+        f"{corpus.n_groups} modules of Python's standard library: {corpus.n_tokens:,} words from "
+        "names, docstrings and comments; contexts are the imports, the size, and whether a module "
+        "is a package."
     )
     started = time.monotonic()
     model = MC2(n_sweeps=STDLIB_SWEEPS, burn_in=STDLIB_BURN_IN, random_state=seed).fit(corpus)
@@ -129,8 +123,8 @@ def module_table(model: MC2) -> Table:
     table = Table(title="Clusters")
     table.add_column("cluster", justify="right")
     table.add_column("modules", justify="right")
-    table.add_column("such as", overflow="fold")
-    table.add_column("about", overflow="fold")
+    table.add_column("examples", overflow="fold")
+    table.add_column("topics", overflow="fold")
     for cluster in range(min(model.n_clusters_, MAX_ROWS)):
         typical = posterior.representative_groups(cluster=cluster, n_groups=N_EXAMPLES)["name"]
         main = posterior.topic_given_cluster.iloc[cluster].nlargest(3).index
@@ -142,7 +136,7 @@ def module_table(model: MC2) -> Table:
         )
     n_more = model.n_clusters_ - MAX_ROWS
     if n_more > 0:
-        table.caption = f"and {n_more} smaller ones"
+        table.caption = f"and {n_more} smaller clusters"
     return table
 
 

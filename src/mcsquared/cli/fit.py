@@ -11,7 +11,7 @@ import typer
 from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.guard import INTERRUPTED, check_output, complain
 from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, remember_reading
-from mcsquared.corpus import Corpus, ParquetFolder
+from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM, Concentration
@@ -22,12 +22,10 @@ OPTION_OF_PARAMETER = {"n_sweeps": "--sweeps", "burn_in": "--burn-in", "n_chains
 
 
 def chosen_lam(paper: bool, lam: float | None) -> Concentration:
-    """Return λ of ``--paper`` or ``--lam``, by default the prior of `MC2`."""
+    """Return λ according to ``--paper`` and ``--lam``; the prior of `MC2` by default."""
     if paper and lam is not None and not math.isinf(lam):
         raise InputError(f"--paper requires --lam inf, got --lam {lam:g}")
-    if paper:
-        return math.inf
-    return LAM.default if lam is None else lam
+    return math.inf if paper else LAM.default if lam is None else lam
 
 
 def run(
@@ -39,9 +37,9 @@ def run(
     cluster: str | None,
 ) -> None:
     """Read, fit and save; options are validated before the fit."""
-    check_target(out)  # before a name is derived from it: a folder has none to derive from
+    check_target(out)  # first, because the name of the checkpoint is derived from it
     checkpoint = checkpoint_of(out)
-    check_outputs(file.path, out, checkpoint, resume)
+    _check_outputs(file.path, out, checkpoint, resume)
     options = parse_contexts(contexts)
     corpus = read_for_fit(file, options)
     if isinstance(corpus, Corpus):
@@ -52,50 +50,45 @@ def run(
     )
     warnings.filterwarnings("ignore", "interrupted after")  # reported below, with instructions
     try:
-        fit_with_backend(model, corpus, cluster)
+        if cluster is None:
+            model.fit(corpus)
+        else:
+            from mcsquared import distributed
+
+            with distributed.connect(cluster) as client:
+                distributed.fit(model, corpus, client=client)
     except KeyboardInterrupt:
-        complain(f"interrupted before there was a model; {how_to_resume(checkpoint)}")
+        complain(f"interrupted before the first kept draw; {_how_to_resume(checkpoint)}")
         raise typer.Exit(INTERRUPTED) from None
     remember_reading(model, file.text, options)
     try:
         model.set_params(checkpoint=None).save(out)
-    except ModelFileError as error:  # e.g. a full disk; the checkpoint has the draws
-        raise ModelFileError(f"{error}; {how_to_resume(checkpoint)}") from None
+    except ModelFileError as error:  # e.g. a full disk; the checkpoint contains the draws
+        raise ModelFileError(f"{error}; {_how_to_resume(checkpoint)}") from None
     done, total = len(model.posterior_.trace), model.n_sweeps * model.n_chains
-    if cut_short(model):
+    if _interrupted(model):
         kept = len(model.posterior_.cluster_of_group)
         complain(
             f"interrupted after {done} of {total} sweeps; {out} contains the {kept} draws "
-            f"kept so far; {how_to_resume(checkpoint)}"
+            f"kept so far; {_how_to_resume(checkpoint)}"
         )
         raise typer.Exit(INTERRUPTED)
     checkpoint.unlink(missing_ok=True)
     if done < total:
         typer.echo(f"the traces are flat after {done} of {total} sweeps", err=True)
     show(model, out)
-    print_advice(model, file, out)
+    _print_advice(model, file, out)
 
 
-def cut_short(model: MC2) -> bool:
-    """Whether a chain ended before its last sweep without being flat."""
+def _interrupted(model: MC2) -> bool:
+    """Return whether a chain that is not flat stopped before its last sweep."""
     lengths = model.posterior_.trace.groupby("chain").size()
     short = {chain for chain in range(model.n_chains) if lengths.get(chain, 0) < model.n_sweeps}
     flat = [callback for callback in model.callbacks if isinstance(callback, StopWhenFlat)]
     return not short <= {chain for callback in flat for chain in callback.ended}
 
 
-def fit_with_backend(model: MC2, corpus: Corpus | ParquetFolder, cluster: str | None) -> None:
-    """Fit in this process, or on the workers of a Dask cluster."""
-    if cluster is None:
-        model.fit(corpus)
-        return
-    from mcsquared import distributed
-
-    with distributed.connect(cluster) as client:
-        distributed.fit(model, corpus, client=client)
-
-
-def print_advice(model: MC2, file: FileOptions, out: Path) -> None:
+def _print_advice(model: MC2, file: FileOptions, out: Path) -> None:
     """Print the advice of the diagnostics and the command that writes the report."""
     for line in model.posterior_.diagnostics().attrs["advice"]:
         for parameter, option in OPTION_OF_PARAMETER.items():
@@ -113,7 +106,7 @@ def checkpoint_of(out: Path) -> Path:
     return out.with_name(f"{out.name}.checkpoint")
 
 
-def check_outputs(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
+def _check_outputs(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
     """Reject a run whose result cannot be written or would overwrite data or a checkpoint."""
     check_target(checkpoint)
     if resume and file.is_dir():
@@ -128,10 +121,10 @@ def check_outputs(file: Path, out: Path, checkpoint: Path, resume: bool) -> None
         )
 
 
-def how_to_resume(checkpoint: Path) -> str:
+def _how_to_resume(checkpoint: Path) -> str:
     """Return advice on how to continue this run."""
     if not checkpoint.exists():
-        return "no checkpoint was written yet: start it again"
+        return "no checkpoint was written yet: run the command again"
     arguments = [argument for argument in sys.argv[1:] if argument != "--resume"]
     return f"continue with: {shlex.join(['mc2', *arguments, '--resume'])}"
 
@@ -143,15 +136,11 @@ def show(model: MC2, out: Path) -> None:
     in_draws = trace.loc[trace["kept"], "n_clusters"]
     if not in_draws.min() <= model.n_clusters_ <= in_draws.max():
         typer.echo(
-            f"  these clusters are the consensus of the draws, which have {in_draws.min()} to "
-            f"{in_draws.max()} each: groups between clusters can make more, or fewer"
+            f"  the clusters are the consensus of the draws, which have {in_draws.min()} to "
+            f"{in_draws.max()} each; groups between clusters change the number"
         )
     topics = model.posterior_.topics()
     for row in topics.head(MAX_TOPICS).itertuples():
-        typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {_words(row.words)}")
+        typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {row.words}")
     if len(topics) > MAX_TOPICS:
         typer.echo(f"  and {len(topics) - MAX_TOPICS} more")
-
-
-def _words(words: object) -> str:
-    return words if isinstance(words, str) else " ".join(map(str, words))  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""Errors of the command line: one sentence and an exit code instead of a traceback."""
+"""Errors of the command line: one sentence and an exit code, no traceback."""
 
 import errno
 import os
@@ -18,12 +18,12 @@ INTERRUPTED = 130  # exit code of commands ended by Ctrl-C
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Print errors that a user can correct as one sentence on standard error.
+    """Print errors that a user can correct as one sentence to standard error.
 
-    Any other error is a bug of this package and keeps its traceback.
+    Other errors are bugs and keep their traceback.
     """
     with warnings.catch_warnings():
-        # As a note, without its location in the package.
+        # Warnings are printed as notes, without their location in the package.
         warnings.showwarning = lambda message, *_args, **_kwargs: complain(f"note: {message}")
         try:
             yield
@@ -31,7 +31,7 @@ def clear_errors() -> Iterator[None]:
             complain(str(error))
             raise typer.Exit(BAD_INPUT) from None
         except BrokenPipeError:
-            # The reader, e.g. `head`, has closed the pipe: discard further output.
+            # The reader, such as `head`, has closed the pipe: discard further output.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except OSError as error:

@@ -1,43 +1,33 @@
-"""Read files and folders: for a fit by the options, for a model as at its fit.
+"""Read files and folders as the options of a fit say, or as a model was fitted."""
 
-A context is named ``year``, ``year:gaussian`` or ``authors:bag:|`` on the command line.
-"""
-
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcsquared import families
 from mcsquared.cli.guard import complain
+from mcsquared.corpus import Column, Corpus, ParquetFolder
+from mcsquared.corpus.columns.infer import column_from
+from mcsquared.corpus.sources import files
+from mcsquared.corpus.sources.frames import Table
 from mcsquared.errors import InputError
+from mcsquared.estimator import MC2
+from mcsquared.families.registry import family_for_kind, kinds_of
+from mcsquared.fitting.disk import folder_batches
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mcsquared.corpus import Column, Corpus, ParquetFolder
-    from mcsquared.corpus.sources.frames import Table
-    from mcsquared.estimator import MC2
+# Keys of `Posterior.source`, which records how the training file was read.
+_TEXT = "text"
+_SEPARATOR = "separator:"
 
 
 @dataclass(frozen=True)
 class ContextOption:
-    """One ``--context``.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    family : str
-        Name of a family, or "auto": by the type of the column.
-    separator : str, optional
-        Between the categories of a bag. None: ";", or "," where there is none.
-    """
+    """A ``--context`` option: ``year``, ``year:gaussian`` or ``authors:bag:|``."""
 
     name: str
-    family: str = "auto"
-    separator: str | None = None
+    family: str = "auto"  # or the name of a family; "auto" depends on the type of the column
+    separator: str | None = None  # of the items of a bag; None: ";", or "," if there is none
 
 
 def parse_contexts(options: list[str]) -> list[ContextOption]:
@@ -46,7 +36,7 @@ def parse_contexts(options: list[str]) -> list[ContextOption]:
     >>> parse_contexts(["year", "authors:bag:|"])[1]
     ContextOption(name='authors', family='bag', separator='|')
     """
-    parsed = [parse_context(option) for option in options]
+    parsed = [_parse_context(option) for option in options]
     names = [option.name for option in parsed]
     for name in names:
         if names.count(name) > 1:
@@ -54,8 +44,8 @@ def parse_contexts(options: list[str]) -> list[ContextOption]:
     return parsed
 
 
-def parse_context(option: str) -> ContextOption:
-    """Parse one ``--context``; a column with ":" in its name needs a family after it."""
+def _parse_context(option: str) -> ContextOption:
+    """Parse one ``--context``; a column with ":" in its name must be followed by a family."""
     name, _, separator = option.partition(":bag:")
     if name and separator:
         return ContextOption(name, "bag", separator)
@@ -74,26 +64,13 @@ def parse_context(option: str) -> ContextOption:
 
 @dataclass(frozen=True)
 class FileOptions:
-    """A file or folder, and the columns of its text and names.
-
-    Parameters
-    ----------
-    path : Path
-    text : str, optional
-        The column of texts. None: that of the fit.
-    names : str, optional
-        The column of the groups' names. None: they are numbered.
-    encoding : str
-        Of a text file.
-    memory : str
-        Memory limit for a folder of Parquet files.
-    """
+    """A file, or a folder of Parquet files, and how to read it."""
 
     path: Path
-    text: str | None = None
-    names: str | None = None
-    encoding: str = "utf-8"
-    memory: str = "2GB"
+    text: str | None = None  # column of the texts; None: that of the fit
+    names: str | None = None  # column of the names of the groups; None: groups are numbered
+    encoding: str = "utf-8"  # of a text file
+    memory: str = "2GB"  # limit for a folder
 
     @property
     def is_folder(self) -> bool:
@@ -102,47 +79,30 @@ class FileOptions:
 
     def folder(self, contexts: Any, bags: Mapping[str, str | None]) -> ParquetFolder:
         """Return the folder, without reading it."""
-        from mcsquared.corpus import ParquetFolder
-
-        return ParquetFolder(
-            self.path,
-            self.text,
-            contexts,
-            bags=bags,
-            group_names=self.names,
-            memory=self.memory,
-        )
+        options: Any = {"bags": bags, "group_names": self.names, "memory": self.memory}
+        return ParquetFolder(self.path, self.text, contexts, **options)
 
     def table(self) -> Table:
         """Read the file."""
-        from mcsquared.corpus.sources.files import read_table
-
         if self.is_folder:
             raise InputError(f"{self.path} must be a file, got a folder")
-        return read_table(self.path, encoding=self.encoding)
+        return files.read_table(self.path, encoding=self.encoding)
 
 
 def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | ParquetFolder:
-    """Read the groups for a fit, each context in the form of its family.
+    """Read the groups for a fit, with contexts in the form that their families expect.
 
-    A folder is checked only: the fit reads it.
+    A folder is only checked; the fit reads it.
     """
-    from mcsquared.corpus import Corpus
-    from mcsquared.families.registry import kinds_of
-
     names = [context.name for context in contexts]
-    bags = {
-        context.name: context.separator for context in contexts if "bag" in kinds_of(context.family)
-    }
+    bags = {c.name: c.separator for c in contexts if "bag" in kinds_of(c.family)}
     if file.is_folder:
         folder = file.folder(names, bags)
         folder.check()
         return folder
     table = file.table()
     if file.text is None:
-        raise InputError(
-            f"--text must name the column of the text, one of {', '.join(table.columns)}"
-        )
+        raise InputError(f"--text must be one of {', '.join(table.columns)}, got none")
     corpus = Corpus.from_frame(table, file.text, names, bags=bags, group_names=file.names)
     columns = dict(corpus.contexts)
     for context in contexts:
@@ -154,24 +114,18 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
 def read_for_model(
     model: MC2, file: FileOptions, labels: str | None = None, *, known: bool = False
 ) -> Corpus:
-    """Read groups for a fitted model; a context that the file does not have is missing.
+    """Read groups for a fitted model; contexts without a column in the file are missing.
 
-    Parameters
-    ----------
-    labels : str, optional
-        A further column, read like a context.
-    known : bool
-        Whether the groups are those of the fit, whose notes were printed then.
+    ``labels`` is a further column to read like a context. Notes on the data are not printed for
+    the training groups (``known``), because the fit printed them.
     """
-    from mcsquared.corpus import Corpus
-
     table = file.table()
     columns: dict[str, Column] = model.posterior_.contexts
     for name in columns:
         if name not in table.columns:
-            complain(f"note: {file.path} has no column {name!r}: that context is missing")
+            complain(f"note: {file.path} has no column {name!r}, so this context is missing")
     contexts = [name for name in columns if name in table.columns]
-    separators = bag_separators(model)
+    separators = _bag_separators(model)
     bags = {
         name: separators.get(name, likely_separator(columns[name]))
         for name in contexts
@@ -181,18 +135,17 @@ def read_for_model(
         if labels not in table.columns:
             raise InputError(f"--labels must name a column of {file.path}, got {labels!r}")
         contexts.append(labels)
+    text = file.text or model.posterior_.source.get(_TEXT)
+    if text is None:
+        raise InputError("--text must be given for a model that was not fitted by `mc2 fit`")
+    vocabulary: Any = model.posterior_.vocabulary
     corpus = Corpus.from_frame(
-        table,
-        file.text or text_column(model),
-        contexts,
-        bags=bags,
-        group_names=file.names,
-        vocabulary=model.posterior_.vocabulary,  # type: ignore[arg-type]
+        table, text, contexts, bags=bags, group_names=file.names, vocabulary=vocabulary
     )
     for note in () if known else corpus.notes:
         complain(f"note: {note}")
     spelled = {
-        name: spelled_as_known(corpus.contexts[name], table.columns[name], reference.categories)
+        name: _spelled_as_known(corpus.contexts[name], table.columns[name], reference.categories)
         for name, reference in columns.items()
         if name in contexts and reference.kind == "category"
     }
@@ -200,72 +153,50 @@ def read_for_model(
 
 
 def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
-    """Read groups for a fitted model: a file at once, a folder in parts."""
+    """Read groups for a fitted model: a file at once, a folder in batches."""
     if not file.is_folder:
         yield read_for_model(model, file)
         return
-    from mcsquared.fitting.disk import folder_batches
-
     text = file.text or model.posterior_.source.get(_TEXT)
-    folder = replace(file, text=text).folder("all", bag_separators(model))
+    folder = replace(file, text=text).folder("all", _bag_separators(model))
     yield from folder_batches(folder, model.posterior_.vocabulary)
 
 
-def spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
-    """Return a column of categories spelled as at the fit.
+def _spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
+    """Return a column of categories spelled as in the training data.
 
-    A file of few groups may hold "007" alone, which reads as the number 7, where the fit had "A12"
-    beside it and took both for names.
+    A file of few groups may contain only "007", which is read as the number 7, although the
+    training data also contained "A12" and both were categories.
     """
-    from mcsquared.corpus.columns.infer import column_from
-    from mcsquared.families.registry import family_for_kind
-
     if column.kind in ("category", "bag", "vector") or not isinstance(fields, list):
         return column
     read = column.convert_for(family_for_kind("category"))
     names = [*(() if read.categories is None else read.categories), None]
     spelled = [field.strip() if isinstance(field, str) else None for field in fields]
-    at_fit = set(() if known is None else known)
+    trained = set(() if known is None else known)
     values = [
-        field if field in at_fit else names[code]
+        field if field in trained else names[code]
         for field, code in zip(spelled, read.values.astype(int), strict=True)
     ]
     return column_from(column.name, values)
 
 
-# Keys of the posterior's ``source``, which stores how the file of the fit was read.
-_TEXT = "text"
-_SEPARATOR = "separator:"
-
-
 def remember_reading(model: MC2, text: str | None, contexts: list[ContextOption]) -> None:
-    """Store in a fitted model the column of its texts and the separators of its bags."""
-    separators = {
-        f"{_SEPARATOR}{option.name}": option.separator for option in contexts if option.separator
-    }
-    model.posterior_.source = separators if text is None else {_TEXT: text, **separators}
+    """Store the text column and the separators of bags in a fitted model."""
+    source = {f"{_SEPARATOR}{c.name}": c.separator for c in contexts if c.separator}
+    model.posterior_.source = source if text is None else {_TEXT: text, **source}
 
 
-def text_column(model: MC2) -> str:
-    """Return the column that the model's texts came from."""
-    if _TEXT in model.posterior_.source:
-        return model.posterior_.source[_TEXT]
-    raise InputError("--text must be given for a model that was not made by `mc2 fit`")
-
-
-def bag_separators(model: MC2) -> dict[str, str]:
-    """Return the separators given at the fit, by column."""
-    return {
-        name.removeprefix(_SEPARATOR): separator
-        for name, separator in model.posterior_.source.items()
-        if name.startswith(_SEPARATOR)
-    }
+def _bag_separators(model: MC2) -> dict[str, str]:
+    """Return the separators given to the fit, by column."""
+    source = model.posterior_.source.items()
+    return {k.removeprefix(_SEPARATOR): v for k, v in source if k.startswith(_SEPARATOR)}
 
 
 def likely_separator(bag: Column) -> str | None:
-    """Return the separator of a bag for which the fit was given none.
+    """Return the separator of a bag if none was given to the fit.
 
-    A category with a "," in its name shows that the bag was not split there ("Nguyen, Vu").
+    An item that contains a comma ("Nguyen, Vu") shows that the bag was split at ";".
     """
     names = () if bag.categories is None else tuple(bag.categories)
     return ";" if any("," in name for name in names) else None

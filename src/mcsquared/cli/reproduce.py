@@ -15,38 +15,21 @@ from mcsquared.errors import InputError
 from mcsquared.storage import write_text
 
 ALL = "all"
-WIDTH_OF_A_FILE = 180  # columns of a table that is printed to something without a width
+FILE_WIDTH = 180  # characters per line of a table that is not printed to a terminal
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command.
+    """Options of the command."""
 
-    Attributes
-    ----------
-    data : path or None
-        The folder of the real sets; None: the one that MCSQUARED_DATA names.
-    scale : "full" or "tiny"
-    seeds, jobs : int or None
-        None: the experiment's own number of seeds (one at tiny scale), and every core.
-    sets : tuple of str
-        Sets to run on instead of the experiment's own.
-    out : path
-        Where the folders ``results`` and ``figures`` are.
-    redraw : bool
-        Whether to draw tables and figures again from existing results.
-    resume : bool
-        Whether to reuse the seeds that an interrupted run has finished.
-    """
-
-    data: Path | None
-    scale: str
-    seeds: int | None
-    jobs: int | None
-    sets: tuple[str, ...]
-    out: Path
-    redraw: bool = False
-    resume: bool = False
+    data: Path | None  # folder of the data sets; None: $MCSQUARED_DATA
+    scale: str  # "full" or "tiny"
+    seeds: int | None  # None: the number of the experiment, 1 at tiny scale
+    jobs: int | None  # None: all cores
+    sets: tuple[str, ...]  # data sets that replace those of the experiment
+    out: Path  # parent of the folders ``results`` and ``figures``
+    redraw: bool = False  # tables and figures from existing results
+    resume: bool = False  # reuse the finished seeds of an interrupted run
 
     def command(self, name: str, n_seeds: int) -> str:
         """Return the command that reproduces these results, without the folder of the data."""
@@ -58,7 +41,7 @@ class Options:
 
 
 def run(names: list[str], options: Options) -> None:
-    """Run experiments one after the other; report those that cannot run and continue."""
+    """Run experiments one after another; an experiment that cannot run does not stop the others."""
     known = experiments().NAMES
     chosen = list(known) if ALL in names else names
     for name in chosen:
@@ -74,8 +57,8 @@ def run(names: list[str], options: Options) -> None:
             complain(f"{name}: {error}")
         except KeyboardInterrupt:
             complain(
-                f"interrupted; written: {', '.join(done) or 'nothing'}; seeds of {name} that had "
-                "ended are kept for --resume"
+                f"interrupted; written: {', '.join(done) or 'nothing'}; --resume reuses the "
+                f"finished seeds of {name}"
             )
             raise typer.Exit(INTERRUPTED) from None
     if failed:
@@ -83,13 +66,13 @@ def run(names: list[str], options: Options) -> None:
 
 
 def experiments() -> Any:
-    """Return the package of the experiments: in a wheel a subpackage, else a folder."""
+    """Return the package of the experiments: a subpackage in a wheel, a folder in a checkout."""
     if find_spec("mcsquared.experiments") is not None:
         return import_module("mcsquared.experiments")
     checkout = Path(__file__).resolve().parents[3]
     if not (checkout / "experiments" / "running.py").is_file():
         raise InputError("the experiments are not installed; install mcsquared from a wheel")
-    # Processes that run seeds import the package by name, from the path they inherit.
+    # The processes that run the seeds import the package by name and inherit the path.
     if str(checkout) not in sys.path:
         sys.path.insert(0, str(checkout))
     return import_module("experiments")
@@ -101,10 +84,7 @@ def _part(name: str) -> Any:
 
 def _reproduce(name: str, options: Options) -> None:
     results = options.out / "results" / f"{name}.json"
-    if options.redraw:
-        record = _read(results)
-    else:
-        record = _run(name, options, results)
+    record = _read(results) if options.redraw else _run(name, options, results)
     write_text(results.with_suffix(".md"), _part("summary").markdown(record))
     _print_tables(record)
     drawn = _draw(name, record, options.out / "figures")
@@ -112,15 +92,14 @@ def _reproduce(name: str, options: Options) -> None:
 
 
 def _run(name: str, options: Options, results: Path) -> dict[str, Any]:
-    """Run an experiment and write its record; finished seeds are stored at once."""
+    """Run an experiment and write its record; each seed is stored when it is finished."""
     from joblib import effective_n_jobs
 
     running = _part("running")
     setting = running.Setting(options.scale, options.data, chosen_sets=options.sets)
     n_seeds = options.seeds or (1 if setting.tiny else experiments().find(name).SEEDS)
-    unfinished = _part("unfinished").Unfinished(
-        results.with_suffix(".unfinished.jsonl"), name, setting
-    )
+    path = results.with_suffix(".unfinished.jsonl")
+    unfinished = _part("unfinished").Unfinished(path, name, setting)
     earlier = unfinished.read(range(n_seeds)) if options.resume else []
 
     def report(outcome: Any) -> None:
@@ -144,13 +123,13 @@ def _run(name: str, options: Options, results: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise InputError(f"there is no file {path}; run the experiment without --redraw first")
+        raise InputError(f"--redraw requires existing results, but {path} does not exist")
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"file {path} cannot be read as a result: {error}") from None
+        raise InputError(f"{path} is not a valid result: {error}") from None
     if not isinstance(record, dict) or "summary" not in record:
-        raise InputError(f"file {path} is not a result of an experiment")
+        raise InputError(f"{path} is not the result of an experiment")
     return record
 
 
@@ -158,7 +137,7 @@ def _print_tables(record: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
     for caption, columns, lines in _part("summary").tables(record):
         table = Table(title=caption)
         for column in columns:
@@ -171,7 +150,7 @@ def _print_tables(record: dict[str, Any]) -> None:
 def _draw(name: str, record: dict[str, Any], folder: Path) -> list[Path]:
     """Draw the figures of a record, if matplotlib is installed."""
     if find_spec("matplotlib") is None:
-        complain(f"note: {name}: no figures without matplotlib; pip install 'mcsquared[plot]'")
+        complain(f"note: {name}: figures require matplotlib: pip install 'mcsquared[plot]'")
         return []
     paths = []
     for key, figure in experiments().find(name).figures(record).items():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.exports import import_optional
 from mcsquared.posterior.tables import top_words
 
 if TYPE_CHECKING:
@@ -26,12 +27,7 @@ def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
     """Return ``ax``, or new axes of this size in inches."""
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            'matplotlib is not installed; pip install "mcsquared[plot]" provides it'
-        ) from error
+    pyplot = import_optional("matplotlib.pyplot", "plot")
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 

@@ -8,19 +8,22 @@ deterministic, and its memory is linear in groups times draws.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int32s
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.errors import InputError
 
-if TYPE_CHECKING:
-    from mcsquared.kernels.cpu.consensus import Tables
-
 Loss = Literal["vi", "binder"]
+
+# φ, the function of a count in which the losses differ.
+_PHI: dict[str, Callable[[NDArray[Any]], Floats]] = {
+    "vi": lambda count: count * np.log(np.maximum(count, 1)),
+    "binder": lambda count: np.square(count, dtype=np.float64),
+}
 
 _MAX_TABLE_SIZE = 20_000_000  # units × draws: 160 MB
 
@@ -40,6 +43,10 @@ _MAX_DISSOLVED = 200
 # The number of clusters is at most four times the draws' largest number, or this if larger.
 _MAX_CLUSTERS = 64
 
+# Of a sparse co-clustering matrix.
+_BLOCK_ENTRIES = 2**22
+_MAX_ENTRIES = 2**28
+
 
 def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
     """Return the partition with the smallest expected loss, clusters by decreasing size.
@@ -55,41 +62,46 @@ def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
     -------
     int32 (n_groups,)
     """
-    _check_loss(loss)
+    phi = _phi(loss)
     draws = _thin(draws, max(_MAX_TABLE_SIZE // draws.shape[1], _MIN_DRAWS))
-    search, unit_of_group = _search(draws, loss)
+    search = _Search(draws, phi)
     # Lists are long if the draws disagree; use fewer draws then.
     if search.pass_length > _MAX_PASS:
         limit = int(len(draws) * _MAX_PASS / search.pass_length)
-        search, unit_of_group = _search(_thin(draws, max(limit, _MIN_DRAWS)), loss)
-    return numbered_by_size(search.run()[unit_of_group])
+        search = _Search(_thin(draws, max(limit, _MIN_DRAWS)), phi)
+    return numbered_by_size(search.run()[search.unit_of_group])
 
 
 def expected_loss(labels: Int32s, draws: Int32s, loss: Loss = "vi") -> float:
-    """Return the mean loss between a partition and the draws.
+    """Return the mean loss between a partition and the draws, (n_draws, n_groups).
 
     In nats for "vi", as a share of all pairs of groups for "binder".
-
-    Parameters
-    ----------
-    labels : int32 (n_groups,)
-    draws : int32 (n_draws, n_groups)
     """
-    _check_loss(loss)
-    function, total = _function(loss), 0.0
+    phi, total = _phi(loss), 0.0
     for draw in draws:
-        pairs = labels.astype(np.int64) * (int(draw.max()) + 1) + draw
-        joint = np.unique(pairs, return_counts=True)[1]
-        total += function(np.bincount(labels)).sum() + function(np.bincount(draw)).sum()
-        total -= 2.0 * function(joint).sum()
+        total += phi(np.bincount(labels)).sum() + phi(np.bincount(draw)).sum()
+        total -= 2.0 * phi(contingency(labels, draw).data).sum()
     n_groups = labels.size
     scale = n_groups if loss == "vi" else max(n_groups * (n_groups - 1), 1)
     return max(float(total) / (len(draws) * scale), 0.0)
 
 
-def variation_of_information(first: Int32s, second: Int32s) -> float:
-    """Return the distance of two partitions in nats; 0 if they are equal."""
-    return expected_loss(first, second[None, :], "vi")
+def contingency(
+    rows: NDArray[Any],
+    columns: NDArray[Any],
+    weight: NDArray[Any] | None = None,
+    n_columns: int | None = None,
+) -> sparse.csr_matrix:
+    """Count groups, or sum their weights, by two labels: (n_rows, n_columns)."""
+    values = np.ones(len(rows)) if weight is None else weight
+    n_columns = int(columns.max()) + 1 if n_columns is None else n_columns
+    return sparse.csr_matrix((values, (rows, columns)), (int(rows.max()) + 1, n_columns))
+
+
+def share_of_consensus(draw: Int32s, consensus: Int32s) -> Floats:
+    """Return |k and c| / |k| of a draw's clusters k and the consensus clusters c; 0 of empty k."""
+    both = contingency(draw, consensus).toarray()
+    return both / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
 
 
 def numbered_by_size(labels: Int32s) -> Int32s:
@@ -101,16 +113,10 @@ def numbered_by_size(labels: Int32s) -> Int32s:
     return rank[inverse]
 
 
-def _check_loss(loss: str) -> None:
-    if loss not in ("vi", "binder"):
+def _phi(loss: str) -> Callable[[NDArray[Any]], Floats]:
+    if loss not in _PHI:
         raise InputError(f"loss must be 'vi' or 'binder', got {loss!r}")
-
-
-def _function(loss: Loss) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
-    """Return φ, the function of a count in which the losses differ."""
-    if loss == "binder":
-        return lambda count: np.square(count, dtype=np.float64)
-    return lambda count: count * np.log(np.maximum(count, 1))
+    return _PHI[loss]
 
 
 def _thin(draws: Int32s, limit: int) -> Int32s:
@@ -119,59 +125,43 @@ def _thin(draws: Int32s, limit: int) -> Int32s:
     return draws[np.linspace(0, n_draws - 1, min(n_draws, limit)).round().astype(int)]
 
 
-def _units(draws: Int32s) -> tuple[Int32s, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the row of each unit in each draw, the units' weights, and each group's unit."""
-    columns = np.ascontiguousarray(draws.T)
-    as_bytes = columns.view(np.dtype((np.void, columns.itemsize * columns.shape[1]))).ravel()
-    _, first, unit_of_group, weight = np.unique(
-        as_bytes, return_index=True, return_inverse=True, return_counts=True
-    )
-    units = columns[first]
-    n_clusters = units.max(axis=0).astype(np.int64) + 1
-    offset = np.concatenate([[0], np.cumsum(n_clusters)[:-1]])
-    return (units + offset).astype(np.int32), weight.astype(np.int64), unit_of_group
-
-
-def _search(draws: Int32s, loss: Loss) -> tuple[_Search, NDArray[np.int64]]:
-    """Return the search with empty tables, and the unit of each group."""
-    from mcsquared.kernels.cpu.consensus import Tables
-
-    row_of_unit, weight, unit_of_group = _units(draws)
-    n_units = row_of_unit.shape[0]
-    capacity = np.bincount(row_of_unit.ravel())
-    tables = Tables(
-        row_of_unit=row_of_unit,
-        weight=weight,
-        row_start=np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64),
-        row_length=np.zeros(capacity.size, np.int32),
-        row_cluster=np.zeros(row_of_unit.size, np.int32),
-        row_count=np.zeros(row_of_unit.size, np.int32),
-        size=np.zeros(n_units, np.int64),
-        phi=_function(loss)(np.arange(weight.sum() + 1, dtype=np.float64)),
-        gain=np.zeros(n_units),
-        seen=np.zeros(n_units, np.int32),
-    )
-    return _Search(tables), unit_of_group
-
-
 class _Search:
     """A search with its tables and the remaining budget."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, draws: Int32s, phi: Callable[[NDArray[Any]], Floats]) -> None:
         from mcsquared.kernels.cpu import consensus as kernels
 
+        columns = np.ascontiguousarray(draws.T)
+        as_bytes = columns.view(np.dtype((np.void, columns.itemsize * columns.shape[1]))).ravel()
+        _, first, self.unit_of_group, weight = np.unique(
+            as_bytes, return_index=True, return_inverse=True, return_counts=True
+        )
+        units = columns[first]
+        offset = np.concatenate([[0], np.cumsum(units.max(axis=0).astype(np.int64) + 1)[:-1]])
+        row_of_unit = (units + offset).astype(np.int32)
+        self.n_units, self.n_draws = units.shape
+        self.capacity = np.bincount(row_of_unit.ravel())
+        self.tables = kernels.Tables(
+            row_of_unit=row_of_unit,
+            weight=weight.astype(np.int64),
+            row_start=np.concatenate([[0], np.cumsum(self.capacity)]).astype(np.int64),
+            row_length=np.zeros(self.capacity.size, np.int32),
+            row_cluster=np.zeros(row_of_unit.size, np.int32),
+            row_count=np.zeros(row_of_unit.size, np.int32),
+            size=np.zeros(self.n_units, np.int64),
+            phi=phi(np.arange(weight.sum() + 1, dtype=np.float64)),
+            gain=np.zeros(self.n_units),
+            seen=np.zeros(self.n_units, np.int32),
+        )
         self.kernels = kernels
-        self.tables = tables
-        self.n_units, self.n_draws = tables.row_of_unit.shape
-        self.capacity = np.diff(tables.row_start)
-        n_clusters = max(np.unique(rows).size for rows in tables.row_of_unit.T)
+        n_clusters = max(np.unique(rows).size for rows in row_of_unit.T)
         self.max_clusters = min(max(4 * n_clusters, _MAX_CLUSTERS), self.n_units)
         self.rng = np.random.default_rng(0)
         self.budget = _BUDGET
         self.best = np.zeros(self.n_units, np.int32)
         self.lowest = np.inf
         self.agreeing = 0
-        kernels.assign(self._partition_of_draw(self.n_draws // 2), tables)
+        kernels.assign(self._partition_of_draw(self.n_draws // 2), self.tables)
 
     @property
     def pass_length(self) -> int:
@@ -180,10 +170,9 @@ class _Search:
 
     def run(self) -> Int32s:
         """Return the best partition of the units found within the budget."""
-        for number, start in enumerate(self._starts()):
+        for number, labels in enumerate(self._starts()):
             if (self.budget <= 0 and number >= 2) or self.agreeing >= _ENOUGH_AGREE:
                 break
-            labels = start
             if labels is not None:
                 self.kernels.assign(labels, self.tables)
             else:
@@ -260,17 +249,6 @@ class _Search:
                 without_gain = 0
 
 
-def share_of_consensus(draw: Int32s, consensus: Int32s) -> NDArray[np.float64]:
-    """Return |k and c| / |k| of a draw's clusters k and the consensus clusters c; 0 of empty k."""
-    both = np.zeros((int(draw.max()) + 1, int(consensus.max()) + 1))
-    np.add.at(both, (draw, consensus), 1.0)
-    return both / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
-
-
-_BLOCK_ENTRIES = 2**22
-_MAX_ENTRIES = 2**28
-
-
 class CoClustering:
     """The share of draws in which two groups are in the same cluster, computed on demand.
 
@@ -280,7 +258,7 @@ class CoClustering:
         The cluster of each group in each draw.
     """
 
-    def __init__(self, cluster_of_group: NDArray[np.int32]) -> None:
+    def __init__(self, cluster_of_group: Int32s) -> None:
         self._draws = cluster_of_group
 
     @property
@@ -344,7 +322,7 @@ class CoClustering:
                 )
         return sparse.vstack(blocks, format="csr")
 
-    def _indices(self, groups: ArrayLike, argument: str) -> NDArray[np.int64]:
+    def _indices(self, groups: ArrayLike, argument: str) -> Int64s:
         indices = np.asarray(groups)
         if indices.dtype == bool and indices.shape == (self.n_groups,):
             indices = np.flatnonzero(indices)

@@ -14,12 +14,15 @@ from mcsquared.posterior.diagnostics import SCALARS, chains_of
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
+N_ROWS = 8  # of the tables in a summary
+N_WORDS = 8
+
 
 def to_arviz(posterior: Posterior) -> Any:
     """Return the label-free scalars of the kept draws, cut to the shortest chain."""
-    arviz = _import("arviz")
+    arviz = import_optional("arviz", "diagnostics")
     if posterior.trace.empty:
-        raise InputError("to_arviz requires a trace, but the posterior has no trace")
+        raise InputError("to_arviz requires a trace, but this posterior has no trace")
     names = [name for name in SCALARS if name in posterior.trace]
     scalars = {name: chains_of(posterior.trace, name, kept_only=True) for name in names}
     log_joint = scalars.pop("log_joint")
@@ -32,10 +35,8 @@ def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
     if posterior.vocabulary is None or posterior.word_frequency is None:
         raise InputError("to_pyldavis requires words, but the content of this model is vectors")
     if posterior.n_topics < 3:
-        raise InputError(
-            f"to_pyldavis requires at least three topics, but there are {posterior.n_topics}"
-        )
-    pyldavis = _import("pyLDAvis")
+        raise InputError(f"to_pyldavis requires at least three topics, got {posterior.n_topics}")
+    pyldavis = import_optional("pyLDAvis", "diagnostics")
     # pyLDAvis does not accept words that never occur.
     occurs = posterior.word_frequency > 0
     words = posterior.components[:, occurs]
@@ -52,17 +53,14 @@ def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
     )
 
 
-def _import(package: str) -> Any:
+def import_optional(module: str, extra: str) -> Any:
+    """Return a module of a package that an extra of this package installs."""
     try:
-        return import_module(package)
+        return import_module(module)
     except ImportError as error:
-        raise ImportError(
-            f'{package} is not installed; pip install "mcsquared[diagnostics]" provides it'
-        ) from error
-
-
-N_ROWS = 8
-N_WORDS = 8
+        package = module.partition(".")[0]
+        install = f'pip install "mcsquared[{extra}]"'
+        raise ImportError(f"{package} is not installed; {install} provides it") from error
 
 
 def summary_html(posterior: Posterior) -> str:

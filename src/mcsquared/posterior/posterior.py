@@ -19,7 +19,7 @@ from mcsquared.posterior.consensus import (
     CoClustering,
     Loss,
     consensus,
-    variation_of_information,
+    expected_loss,
 )
 from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
@@ -96,8 +96,8 @@ class Posterior:
     contexts: dict[str, Column]
     tokens_per_group: Int64s
     cluster_of_group: Int32s
-    chain_of_draw: NDArray[np.int32]
-    sweep_of_draw: NDArray[np.int32]
+    chain_of_draw: Int32s
+    sweep_of_draw: Int32s
     trace: pd.DataFrame
     parameters: list[ParameterDraw]
     word_frequency: Int64s | None = None
@@ -212,12 +212,9 @@ class Posterior:
     def representative(self) -> int:
         """Index in `parameters` of the draw closest to the consensus."""
         if not self.parameters:
-            raise InputError("topics require a posterior with parameters, got no such draw")
-        distances = [
-            variation_of_information(self.labels, self.cluster_of_group[draw.index])
-            for draw in self.parameters
-        ]
-        return int(np.argmin(distances))
+            raise InputError("topics require draws with parameters, got none")
+        draws = self.cluster_of_group[[draw.index for draw in self.parameters]]
+        return int(np.argmin([expected_loss(self.labels, draw[None, :]) for draw in draws]))
 
     @property
     def representative_draw(self) -> ParameterDraw:

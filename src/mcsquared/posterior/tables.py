@@ -1,4 +1,4 @@
-"""Tables of topics with their coherence, of clusters, and of representative groups."""
+"""Tables of topics, clusters and representative groups; coherence of topics."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
+from mcsquared.posterior.consensus import contingency
 from mcsquared.posterior.contexts import context_of, context_statistics
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 N_TOPICS_OF_CLUSTER = 3
 
 
-def top_words(posterior: Posterior, n_words: int) -> NDArray[np.int32]:
+def top_words(posterior: Posterior, n_words: int) -> Int32s:
     """Return the indices of each topic's most probable words: int32 (n_topics, n_words)."""
     probability = posterior.components
     n_words = min(n_words, probability.shape[1])
@@ -39,29 +40,26 @@ def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
     import pandas as pd
 
     n_words = check_integer("n_words", n_words, 1)
-    tokens = posterior.tokens_of_topic
-    table: dict[str, Any] = {
-        "topic": np.arange(posterior.n_topics),
-        "weight": tokens / max(tokens.sum(), 1),
-        "n_tokens": tokens,
-    }
+    frame = pd.DataFrame({"topic": np.arange(posterior.n_topics)})
+    frame["weight"], frame["n_tokens"] = topic_weights(posterior), posterior.tokens_of_topic
     if posterior.vocabulary is None:
         means = posterior.components
-        table["mean"] = [np.array2string(mean, precision=4, separator=", ") for mean in means]
-        table["stability"] = posterior.topic_stability
-        return pd.DataFrame(table)
-    words = top_words(posterior, n_words)
-    table["words"] = [", ".join(posterior.vocabulary[row]) for row in words]
-    pairs = posterior.codocument
-    table["coherence"] = (
-        np.nan if pairs is None else coherence(pairs, posterior.n_groups, len(words.T))
-    )
-    counts = np.bincount(words.ravel(), minlength=1)
-    table["diversity"] = (counts[words] == 1).mean(axis=1) if words.size else np.nan
-    table["stability"] = posterior.topic_stability
-    frame = pd.DataFrame(table)
-    frame.attrs["diversity"] = float((counts > 0).sum() / words.size) if words.size else np.nan
+        frame["mean"] = [np.array2string(mean, precision=4, separator=", ") for mean in means]
+    else:
+        words, pairs = top_words(posterior, n_words), posterior.codocument
+        frame["words"] = [", ".join(posterior.vocabulary[row]) for row in words]
+        n_top, n_groups = words.shape[1], posterior.n_groups
+        frame["coherence"] = np.nan if pairs is None else coherence(pairs, n_groups, n_top)
+        counts = np.bincount(words.ravel(), minlength=1)
+        frame["diversity"] = (counts[words] == 1).mean(axis=1) if words.size else np.nan
+        frame.attrs["diversity"] = float((counts > 0).sum() / words.size) if words.size else np.nan
+    frame["stability"] = posterior.topic_stability
     return frame
+
+
+def topic_weights(posterior: Posterior) -> Floats:
+    """Return each topic's share of all tokens."""
+    return posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
 
 
 def cluster_table(posterior: Posterior) -> pd.DataFrame:
@@ -75,7 +73,7 @@ def cluster_table(posterior: Posterior) -> pd.DataFrame:
         "n_tokens": posterior.tokens_of_cluster,
         "share": sizes / posterior.n_groups,
         "stability": cluster_stability(posterior, membership(posterior)),
-        "topics": [_main_topics(row) for row in posterior.topic_given_cluster.to_numpy()],
+        "topics": list(map(_main_topics, posterior.topic_given_cluster.to_numpy())),
     }
     for name in posterior.priors.contexts:
         summary = _context_summary(posterior, name)
@@ -155,7 +153,7 @@ def _check_id(argument: str, value: Any, n: int) -> None:
         raise InputError(f"{argument} must be an integer in 0..{n - 1}, got {value!r}")
 
 
-def align_topics(values: Floats, topic: NDArray[np.int64], n_topics: int) -> Floats:
+def align_topics(values: Floats, topic: Int64s, n_topics: int) -> Floats:
     """Move columns of a draw's topics to the posterior's topics; unmatched topics (-1) are dropped.
 
     ``topic`` is the draw's entry of `Posterior.topic_alignment`.
@@ -199,19 +197,19 @@ def token_weights(posterior: Posterior, draw: ParameterDraw) -> Floats:
     """
     empty = posterior.tokens_of_cluster == 0
     weight = np.where(empty[posterior.labels], 1.0, posterior.tokens_per_group)
-    both = np.zeros((posterior.n_clusters, draw.n_clusters))
-    np.add.at(both, (posterior.labels, posterior.cluster_of_group[draw.index]), weight)
+    cluster_of_group = posterior.cluster_of_group[draw.index]
+    both = contingency(posterior.labels, cluster_of_group, weight, draw.n_clusters).toarray()
     return both / both.sum(axis=1, keepdims=True)
 
 
 class CoDocuments(NamedTuple):
     """The top words of each topic, and the number of groups that contain each pair of them."""
 
-    words: NDArray[np.int32]  # indices, most probable first, (n_topics, n_top)
-    counts: NDArray[np.int32]  # (n_topics, n_top, n_top); diagonal: groups with the word
+    words: Int32s  # indices, most probable first, (n_topics, n_top)
+    counts: Int32s  # (n_topics, n_top, n_top); diagonal: groups with the word
 
 
-def count_pairs(counts: sparse.csr_matrix, words: NDArray[np.int32]) -> CoDocuments:
+def count_pairs(counts: sparse.csr_matrix, words: Int32s) -> CoDocuments:
     """Count the groups that contain both of two top words of a topic.
 
     ``counts`` are the word counts of the groups, ``words`` the top words: int32 (n_topics, n_top).
@@ -226,7 +224,7 @@ def count_pairs(counts: sparse.csr_matrix, words: NDArray[np.int32]) -> CoDocume
     return CoDocuments(words, together)
 
 
-def coherence(pairs: CoDocuments, n_groups: int, n_words: int) -> NDArray[np.float64]:
+def coherence(pairs: CoDocuments, n_groups: int, n_words: int) -> Floats:
     """Return the mean normalised pointwise mutual information of each topic's top words.
 
         NPMI(a, b) = log[ p(a, b) / (p(a) p(b)) ] / −log p(a, b)

@@ -1,6 +1,5 @@
 """Report of a fitted model: one self-contained HTML file."""
 
-from mcsquared.report.data import report_data
-from mcsquared.report.page import render, write_report
+from mcsquared.report.page import render, report_data, write_report
 
 __all__ = ["render", "report_data", "write_report"]

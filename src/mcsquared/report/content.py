@@ -1,27 +1,39 @@
-"""Report data of the content: words, pixels of images, or vectors."""
-
-from __future__ import annotations
+"""Report data of clusters, topics and their content: words, pixels of images, or vectors."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s
+from mcsquared.corpus import Column
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.consensus import contingency
+from mcsquared.posterior.tables import (
+    align_topics,
+    cluster_given_topic,
+    token_weights,
+    topic_weights,
+)
 from mcsquared.report.packing import pack, pack_lists, pack_shares, shorten
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+Typical = list[list[tuple[int, float]]]  # of each cluster or topic: (group, score)
 
-
+N_SHARES = 30  # topics listed with a cluster, clusters listed with a topic
 N_WORDS = 30  # of a topic, at every position of the relevance slider
 N_WORDS_OF_CLUSTER = 18
 N_TOPICS_OF_WORD = 5
+N_PHRASES = 2  # in the name of a cluster
 NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
+MAX_OVERLAP = 60  # clusters whose overlap is computed
+_MIN_SHARE = 5e-4
 _MAX_WORDS = 50_000  # most frequent words in the search
-_MAX_LENGTH = 60  # of a word
+_MAX_WORD, _MAX_VALUE = 60, 40  # length of a word, and of a value in the name of a cluster
+# A value names a cluster if most of its groups have it, and clearly more than in other clusters.
+_MOST, _MIN_LIFT = 0.5, 1.2
+_MIN_DEVIATION = 0.5  # from the overall mean, in standard deviations, to be low or high
 _PIXEL = re.compile(r"r(\d+)c(\d+)")
 _WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
 
@@ -37,14 +49,13 @@ def image_shape_of(vocabulary: NDArray[np.object_]) -> tuple[int, int] | None:
     return (height, width) if pixels == grid else None
 
 
-class Words:
+class TopicWords:
     """The words of a model with their probabilities in topics and overall."""
 
     def __init__(self, posterior: Posterior) -> None:
         self.vocabulary: NDArray[np.object_] = np.asarray(posterior.vocabulary)
         self.topics = posterior.components
-        weight = posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
-        self.overall = np.maximum(weight @ self.topics, 1e-300)
+        self.overall = np.maximum(topic_weights(posterior) @ self.topics, 1e-300)
         frequency = posterior.word_frequency
         self.frequency = np.zeros_like(self.overall, np.int64) if frequency is None else frequency
         sample = self.vocabulary[np.argsort(-self.frequency, kind="stable")[:200]]
@@ -52,7 +63,7 @@ class Words:
         # Codes such as "vw12" or "sift7" are not names.
         self.readable = bool(np.mean(named) > 0.6) if named else False
 
-    def best(self, probability: Floats, relevance: float, limit: int) -> NDArray[np.int64]:
+    def best(self, probability: Floats, relevance: float, limit: int) -> Int64s:
         """Return the words of the highest relevance, λ ln p(w) + (1 − λ) ln (p(w) / p)."""
         if len(probability) == 0:
             return np.zeros(0, np.int64)
@@ -64,9 +75,9 @@ class Words:
         best = np.argpartition(-score, limit - 1)[:limit]
         return best[np.lexsort((best, -score[best]))]
 
-    def named(self, words: NDArray[np.int64]) -> list[str]:
+    def named(self, words: Int64s) -> list[str]:
         """Return words by their indices, shortened."""
-        return [shorten(self.vocabulary[w], _MAX_LENGTH) for w in words]
+        return [shorten(self.vocabulary[w], _MAX_WORD) for w in words]
 
     def name(self, probability: Floats, n_words: int = 3) -> str:
         """Return a few words as the name of a topic or a cluster; empty if words are codes."""
@@ -86,7 +97,7 @@ def _same_stem(one: str, other: str) -> bool:
     return common >= max(3, shorter - 2)
 
 
-def word_data(posterior: Posterior, words: Words) -> dict[str, Any]:
+def word_data(posterior: Posterior, words: TopicWords) -> dict[str, Any]:
     """Return the words of each topic for all positions of the slider, and the topics of words."""
     positions = np.linspace(0.0, 1.0, 11)
     lists = [
@@ -123,15 +134,11 @@ def content_data(
         shape = image_shape or image_shape_of(posterior.vocabulary)
         unit = "pixels" if shape else "words"
         return {"kind": "words", "unit": unit, "image": shape, "dimensions": None}
-    names = list(dimension_names or ())
     width = posterior.components.shape[1]
+    names = [*(dimension_names or ())][:width]
     names += [f"dimension {d}" for d in range(len(names), width)]
-    return {
-        "kind": "vectors",
-        "unit": "vectors",
-        "image": image_shape,
-        "dimensions": [shorten(name, _MAX_LENGTH) for name in names[:width]],
-    }
+    short = [shorten(name, _MAX_WORD) for name in names]
+    return {"kind": "vectors", "unit": "vectors", "image": image_shape, "dimensions": short}
 
 
 def vector_data(posterior: Posterior) -> dict[str, Any]:
@@ -139,28 +146,198 @@ def vector_data(posterior: Posterior) -> dict[str, Any]:
     means = posterior.components
     statistics = np.asarray(posterior.representative_draw.content_statistics)
     covariance = posterior.priors.content.mean_covariance(statistics)
-    weight = posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
-    mixture = np.vstack([posterior.topic_of_tokens, weight])
+    mixture = np.vstack([posterior.topic_of_tokens, topic_weights(posterior)])
     mixture_means = mixture @ means
-    data: dict[str, Any] = {
-        "width": int(means.shape[1]),
-        "topic_mean": pack(means),
-        "cluster_mean": pack(mixture_means[:-1]),
-        "overall_mean": pack(mixture_means[-1]),
-        "topic_sd": None,
+    data: dict[str, Any] = {"width": int(means.shape[1]), "topic_sd": None}
+    arrays = {"topic_mean": means}
+    arrays |= {"cluster_mean": mixture_means[:-1], "overall_mean": mixture_means[-1]}
+    if covariance is not None:
+        covariance = covariance[posterior.topic_order]
+        variance = np.diagonal(covariance, axis1=1, axis2=2)
+        squares = mixture @ (variance + np.square(means)) - np.square(mixture_means)
+        sd = np.sqrt(np.maximum(squares, 0.0))
+        arrays |= {"topic_sd": np.sqrt(variance), "cluster_sd": sd[:-1], "overall_sd": sd[-1]}
+        if means.shape[1] >= 2:  # to draw ellipses of the first two dimensions
+            arrays["topic_covariance"] = covariance[:, 0, 1]
+    return data | {name: pack(values) for name, values in arrays.items()}
+
+
+class TopicShares(NamedTuple):
+    """Topic shares of the clusters, float64 (n_clusters, n_topics), and their range over draws."""
+
+    share: Floats
+    low: Floats
+    high: Floats
+
+
+def topic_shares(posterior: Posterior) -> TopicShares:
+    """Return each topic's share of each cluster's tokens."""
+    share = posterior.topic_of_tokens
+    low, high = share.copy(), share.copy()
+    for draw, topic in zip(posterior.parameters, posterior.topic_alignment, strict=True):
+        found = token_weights(posterior, draw) @ draw.token_shares()
+        found = align_topics(found, topic, posterior.n_topics)
+        np.minimum(low, found, out=low)
+        np.maximum(high, found, out=high)
+    return TopicShares(share, low, high)
+
+
+def cluster_overlap(posterior: Posterior) -> Floats:
+    """Return how often groups of two clusters share one: (n, n) for the n largest clusters."""
+    n = min(posterior.n_clusters, MAX_OVERLAP)
+    labels = posterior.labels
+    chosen = labels < n
+    sizes = np.bincount(labels[chosen], minlength=n).astype(np.float64)
+    total = np.zeros((n, n))
+    for draw in posterior.cluster_of_group:
+        counts = contingency(labels[chosen], draw[chosen])
+        total += (counts @ counts.T).toarray()
+    total /= posterior.n_draws
+    pairs = sizes[:, None] * sizes[None, :]
+    # Pairs of a group with itself are excluded.
+    diagonal = np.diag_indices(n)
+    total[diagonal] -= sizes
+    pairs[diagonal] = sizes * (sizes - 1.0)
+    return np.divide(total, pairs, out=np.ones_like(total), where=pairs > 0)
+
+
+def cluster_data(
+    posterior: Posterior,
+    shares: TopicShares,
+    words: TopicWords | None,
+    typical: Typical,
+    stability: Floats,
+    image: bool,
+) -> dict[str, Any]:
+    """Return the clusters' part of the report."""
+    return {
+        "n": posterior.n_clusters,
+        "names": cluster_names(posterior, words, shares.share),
+        "size": pack(np.bincount(posterior.labels)),
+        "tokens": pack(posterior.tokens_of_cluster),
+        "stability": pack_shares(stability),
+        "topics": _largest(*shares),
+        "typical": typical,
+        "words": words and [_distinctive_words(words, row @ words.topics) for row in shares.share],
+        "images": pack(shares.share @ posterior.components) if image else None,
+        "overlap": pack(cluster_overlap(posterior)),
     }
-    if covariance is None:
-        return data
-    covariance = covariance[posterior.topic_order]
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
-    squares = mixture @ (variance + np.square(means)) - np.square(mixture_means)
-    sd = np.sqrt(np.maximum(squares, 0.0))
-    data |= {
-        "topic_sd": pack(np.sqrt(variance)),
-        "cluster_sd": pack(sd[:-1]),
-        "overall_sd": pack(sd[-1]),
+
+
+def _distinctive_words(words: TopicWords, probability: Floats) -> list[tuple[str, float]]:
+    best = words.best(probability, NAMING_RELEVANCE, N_WORDS_OF_CLUSTER)
+    lift = np.round(probability[best] / words.overall[best], 2)
+    return [(word, x) for word, x in zip(words.named(best), lift.tolist(), strict=True) if x > 1.05]
+
+
+def _largest(share: Floats, *others: Floats) -> list[list[tuple[Any, ...]]]:
+    """Return the largest entries of each row: (column, share, other values of the entry...)."""
+    lists = []
+    for rows in zip(share, *others, strict=True):
+        order = np.argsort(-rows[0], kind="stable")[:N_SHARES]
+        order = order[rows[0][order] >= _MIN_SHARE]
+        lists.append([(int(i), *(round(float(row[i]), 4) for row in rows)) for i in order])
+    return lists
+
+
+def topic_data(
+    posterior: Posterior,
+    shares: TopicShares,
+    words: TopicWords | None,
+    typical: Typical,
+    image: bool,
+) -> dict[str, Any]:
+    """Return the topics' part of the report."""
+    table = posterior.topics()
+    return {
+        "n": posterior.n_topics,
+        "tokens": pack(posterior.tokens_of_topic),
+        "share": pack(topic_weights(posterior)),
+        "stability": table["stability"].round(3).tolist(),
+        "coherence": None if words is None else table["coherence"].round(3).tolist(),
+        "names": topic_names(posterior, words),
+        "clusters": _largest(cluster_given_topic(posterior).T, shares.share.T),
+        "typical": typical,
+        "images": pack(posterior.components) if image else None,
     }
-    if means.shape[1] >= 2:
-        # Of the first two dimensions, to draw ellipses.
-        data["topic_covariance"] = pack(covariance[:, 0, 1])
-    return data
+
+
+def cluster_names(posterior: Posterior, words: TopicWords | None, shares: Floats) -> list[str]:
+    """Return a short name for each cluster; empty if nothing is distinctive."""
+    if words is not None and words.readable:
+        return [words.name(row @ words.topics) for row in shares]
+    bag = _first_bag(posterior)
+    if bag is not None:
+        table = posterior.context_given_cluster(bag).to_numpy()
+        return _names_by_items(posterior.contexts[bag], table, np.bincount(posterior.labels))
+    of_context = [_phrases(posterior, name, column) for name, column in posterior.contexts.items()]
+    phrases = zip(*of_context, strict=True) if of_context else [()] * posterior.n_clusters
+    return [", ".join([phrase for phrase in found if phrase][:N_PHRASES]) for found in phrases]
+
+
+def topic_names(posterior: Posterior, words: TopicWords | None) -> list[str]:
+    """Return a few words for each topic: its words, or the items of a bag it occurs with."""
+    if words is not None and words.readable:
+        return [words.name(row) for row in words.topics]
+    bag = _first_bag(posterior)
+    if bag is None:
+        return [""] * posterior.n_topics
+    table = posterior.context_given_topic(bag).to_numpy()
+    names = _names_by_items(posterior.contexts[bag], table, posterior.tokens_of_topic)
+    return [f"with {values}" if values else "" for values in names]
+
+
+def _first_bag(posterior: Posterior) -> str | None:
+    return next((name for name, column in posterior.contexts.items() if column.kind == "bag"), None)
+
+
+def _names_by_items(column: Column, table: Floats, weight: Int64s) -> list[str]:
+    """Return the items that distinguish each column of a table from their mixture."""
+    overall = np.maximum(table @ (weight / max(weight.sum(), 1)), 1e-300)
+    gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
+    best = np.argsort(-gain, axis=0, kind="stable")[:N_PHRASES].T
+    names: Any = column.categories
+    lifted = table > _MIN_LIFT * overall[:, None]
+    return [
+        ", ".join(shorten(names[v], _MAX_VALUE) for v in row if v < len(names) and lifted[v, k])
+        for k, row in enumerate(best)
+    ]
+
+
+def _phrases(posterior: Posterior, name: str, column: Column) -> list[str]:
+    """Return a phrase on a context for each cluster: a value, or low or high; often empty."""
+    short = shorten(name, _MAX_VALUE)
+    if column.kind in ("category", "boolean"):
+        values = [f"not {short}", short]
+        if column.categories is not None:
+            values = [shorten(value, _MAX_VALUE) for value in column.categories]
+        shares = posterior.context_given_cluster(name).to_numpy().T
+        return _values_of_most(shares, np.bincount(posterior.labels), values)
+    if column.kind == "vector":
+        return [""] * posterior.n_clusters
+    ends = ("early", "late") if column.kind == "date" else ("low", "high")
+    return [f"{ends[int(side > 0)]} {short}" if side else "" for side in _sides(posterior, column)]
+
+
+def _values_of_most(shares: Floats, sizes: Int64s, values: list[str]) -> list[str]:
+    """Return the value that most groups of each cluster have, but fewer of the others."""
+    overall = (sizes / max(sizes.sum(), 1)) @ shares
+    best = shares.argmax(axis=1) if shares.shape[1] else np.zeros(len(shares), np.int64)
+    return [
+        values[v] if v < len(values) and row[v] >= max(_MOST, _MIN_LIFT * overall[v]) else ""
+        for v, row in zip(best, shares, strict=True)
+    ]
+
+
+def _sides(posterior: Posterior, column: Column) -> Int64s:
+    """Return −1 if the mean of a cluster is clearly low, 1 if it is high, otherwise 0."""
+    values = np.asarray(column.observations(), np.float64)
+    labels = posterior.labels[column.observed]
+    spread = float(values.std()) if len(values) else 0.0
+    if not spread > 0:
+        return np.zeros(posterior.n_clusters, np.int64)
+    counts = np.bincount(labels, minlength=posterior.n_clusters)
+    sums = np.bincount(labels, values - values.mean(), minlength=posterior.n_clusters)
+    deviation = sums / np.maximum(counts, 1) / spread
+    clear = np.abs(deviation) >= _MIN_DEVIATION
+    return np.where(clear, np.sign(deviation), 0.0).astype(np.int64)

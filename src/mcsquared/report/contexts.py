@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError
 from mcsquared.posterior import Posterior
@@ -29,7 +29,7 @@ _MAX_INTEGER_BINS, _N_BINS = 60, 16  # of integers; of other numbers
 def context_data(
     posterior: Posterior,
     name: str,
-    groups: NDArray[np.int64],
+    groups: Int64s,
     shares: NDArray[np.floating[Any]],
 ) -> dict[str, Any]:
     """Return a context's part of the report.
@@ -71,7 +71,7 @@ def context_data(
     return data
 
 
-def _values(column: Column, groups: NDArray[np.int64]) -> dict[str, Any]:
+def _values(column: Column, groups: Int64s) -> dict[str, Any]:
     """Return each group's value: a number, a code from 1 (0 if missing), or a list of codes."""
     if column.kind == "bag":
         chosen = column.values[groups]
@@ -108,7 +108,7 @@ def _curves(
 
 
 def _over(
-    column: Column, tokens: NDArray[np.int64], shares: NDArray[np.floating[Any]]
+    column: Column, tokens: Int64s, shares: NDArray[np.floating[Any]]
 ) -> dict[str, Any] | None:
     """Return the share of each topic by bins of a number: of the tokens of the bin's groups."""
     rows = np.flatnonzero(column.observed & (tokens > 0))

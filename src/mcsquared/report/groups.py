@@ -5,11 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from mcsquared.arrays import Floats, Int64s
+from mcsquared.arrays import Float32s, Floats, Int32s, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
+from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.posterior.tables import membership, topic_given_group
 from mcsquared.prediction.groups import align
 from mcsquared.report.layout import Discs, place_groups, topic_map
@@ -18,7 +21,10 @@ from mcsquared.report.packing import pack, pack_shares, shorten
 N_CHOICES = 3  # most probable clusters of a group
 N_TOPICS_OF_GROUP = 6
 _MAX_NAME = 160
-_MANY, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many groups
+_MANY_GROUPS, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many groups
+_N_STEPS = 12  # of the fixed-point iteration
+_MAX_BATCH = 1 << 18  # numbers in the largest table of a batch: 1 MB, which fits in the cache
+_MIN_PROBABILITY = np.float32(1e-30)
 
 
 class Membership(NamedTuple):
@@ -28,7 +34,7 @@ class Membership(NamedTuple):
     choice: Int64s  # most frequent clusters, (n_groups, N_CHOICES); -1 if there are fewer
     share: Floats  # of the draws in each of them, (n_groups, N_CHOICES)
 
-    def second_choice(self, labels: NDArray[np.int32]) -> Int64s:
+    def second_choice(self, labels: Int32s) -> Int64s:
         """Return the most frequent cluster other than the group's own, or -1."""
         first = np.where(self.choice[:, 0] == labels, self.choice[:, 1], self.choice[:, 0])
         return np.where(first == labels, self.choice[:, 2], first)
@@ -39,17 +45,12 @@ def memberships(posterior: Posterior) -> Membership:
 
     A cluster of a draw counts as the consensus cluster with which it shares most groups.
     """
-    labels = posterior.labels.astype(np.int64)
     n, n_clusters = posterior.n_groups, posterior.n_clusters
     pairs = np.empty((posterior.n_draws, n), np.int64)
     for row, draw in zip(pairs, posterior.cluster_of_group, strict=True):
-        together, counts = np.unique(
-            draw.astype(np.int64) * n_clusters + labels, return_counts=True
-        )
-        # In this order the last entry of each cluster is the one with most groups.
-        order = np.lexsort((counts, together // n_clusters))
-        consensus = np.zeros(int(draw.max()) + 1, np.int64)
-        consensus[together[order] // n_clusters] = together[order] % n_clusters
+        # Of several clusters with the same share, the last one counts.
+        share = share_of_consensus(draw, posterior.labels)
+        consensus = n_clusters - 1 - share[:, ::-1].argmax(axis=1)
         row[:] = np.arange(n) * n_clusters + consensus[draw]
     found, counts = np.unique(pairs, return_counts=True)
     group, cluster = found // n_clusters, found % n_clusters
@@ -65,7 +66,7 @@ def memberships(posterior: Posterior) -> Membership:
 
 
 def typical_groups(
-    scores: Floats | NDArray[np.float32], tokens: Int64s, limit: int
+    scores: Floats | Float32s, tokens: Int64s, limit: int
 ) -> list[list[tuple[int, float]]]:
     """Return the groups with the highest scores of each column; among equal scores, long ones.
 
@@ -88,7 +89,7 @@ def group_data(
     membership: Membership,
     discs: Discs,
     groups: Int64s,
-    shares: Floats | NDArray[np.float32],
+    shares: Floats | Float32s,
     from_content: bool,
 ) -> dict[str, Any]:
     """Return the groups' part of the report, which lists ``groups``.
@@ -96,16 +97,10 @@ def group_data(
     ``shares`` are the topic shares of the content of all groups (``from_content``) or of their
     clusters.
     """
-    labels = posterior.labels.astype(np.int64)
-    tokens = posterior.tokens_per_group
-    points = place_groups(
-        discs,
-        labels,
-        membership.confidence,
-        membership.second_choice(posterior.labels),
-        np.log1p(tokens),
-    )
-    limit = _MAX_NAME_OF_MANY if len(groups) > _MANY else _MAX_NAME
+    labels, tokens = posterior.labels.astype(np.int64), posterior.tokens_per_group
+    other = membership.second_choice(posterior.labels)
+    points = place_groups(discs, labels, membership.confidence, other, np.log1p(tokens))
+    limit = _MAX_NAME_OF_MANY if len(groups) > _MANY_GROUPS else _MAX_NAME
     top = _largest(shares[groups], N_TOPICS_OF_GROUP)
     data: dict[str, Any] = {
         "n": len(groups),
@@ -122,19 +117,17 @@ def group_data(
         "maps": {"clusters": _packed_points(points[groups])},
     }
     if from_content:
-        data["maps"]["topics"] = _packed_points(
-            topic_map(shares[groups].astype(np.float64), posterior.seed % 2**31)
-        )
+        points = topic_map(shares[groups].astype(np.float64), posterior.seed % 2**31)
+        data["maps"]["topics"] = _packed_points(points)
     return data
 
 
 def _largest(shares: NDArray[Any], limit: int) -> Int64s:
     """Return the columns with the largest entries of each row, largest first."""
     n_columns = shares.shape[1]
+    best = np.tile(np.arange(n_columns), (len(shares), 1))
     if n_columns > limit:
         best = np.argpartition(-shares, limit - 1, axis=1)[:, :limit]
-    else:
-        best = np.tile(np.arange(n_columns), (len(shares), 1))
     order = np.argsort(-np.take_along_axis(shares, best, axis=1), axis=1, kind="stable")
     return np.take_along_axis(best, order, axis=1).astype(np.int64)
 
@@ -148,14 +141,7 @@ def _packed_points(points: Floats) -> dict[str, Any]:
     return {"x": pack(x), "y": pack(y), "low": low.tolist(), "scale": scale}
 
 
-Floats32 = NDArray[np.float32]
-
-N_STEPS = 12
-_MAX_BATCH = 1 << 18  # numbers in the largest table of a batch: 1 MB, which fits in the cache
-_MIN_PROBABILITY = np.float32(1e-30)
-
-
-def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Floats32:
+def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Float32s:
     """Return the topic shares of the training groups: float32 (n_groups, n_topics).
 
     Without a corpus the shares of the groups' clusters, averaged over draws. `MC2.transform` treats
@@ -179,9 +165,7 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
             f"corpus must have the {posterior.n_groups} training groups, got {corpus.n_groups}"
         )
     if not np.array_equal(corpus.tokens_per_group, posterior.tokens_per_group):
-        raise InputError(
-            "corpus must have the training groups in the same order, got other group lengths"
-        )
+        raise InputError("corpus must have the training groups in order, got other group lengths")
     corpus = align(posterior, corpus)
     draw = posterior.representative_draw
     weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
@@ -194,7 +178,7 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
 
 def _batches(
     posterior: Posterior, corpus: Corpus
-) -> Iterator[tuple[slice, NDArray[np.int64], Floats32, Floats32]]:
+) -> Iterator[tuple[slice, Int64s, Float32s, Float32s]]:
     """Yield batches of groups; for their entries the group, the count, and ψ of every topic.
 
     An entry is a word of a group with its count, or one vector. Groups are relative to the batch.
@@ -222,10 +206,8 @@ def _batches(
         begin = end
 
 
-def _vector_likelihood(posterior: Posterior, corpus: Corpus, entries: slice) -> Floats32:
+def _vector_likelihood(posterior: Posterior, corpus: Corpus, entries: slice) -> Float32s:
     """Return the density of vectors in every topic, up to a factor per row."""
-    from mcsquared.model.priors import vector_observations
-
     family = posterior.priors.content
     observations = vector_observations(corpus, family)[entries]
     statistics = np.asarray(posterior.representative_draw.content_statistics)
@@ -234,18 +216,16 @@ def _vector_likelihood(posterior: Posterior, corpus: Corpus, entries: slice) -> 
 
 
 def _fixed_point(
-    prior: Floats32, lam: float, group: NDArray[np.int64], counts: Floats32, likelihood: Floats32
-) -> Floats32:
+    prior: Float32s, lam: float, group: Int64s, counts: Float32s, likelihood: Float32s
+) -> Float32s:
     """Return the shares of the groups of a batch; a group without entries keeps its prior."""
-    from scipy import sparse
-
     n_groups = len(prior)
     entry = np.arange(len(group))
     sums = sparse.csr_matrix((counts.copy(), (group, entry)), shape=(n_groups, len(group)))
     tokens = np.asarray(sums.sum(axis=1), np.float32).reshape(-1, 1)
     infinite = not np.isfinite(lam)
     theta = prior
-    for _ in range(1 if infinite else N_STEPS):
+    for _ in range(1 if infinite else _N_STEPS):
         evidence = np.einsum("im,im->i", theta[group], likelihood)
         # Entries without support in any topic are ignored. Dividing the counts avoids a table of
         # normalised probabilities, which would take most of the time.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.model.parameters import DECLARED, Gamma
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.diagnostics import SCALARS
@@ -15,35 +15,50 @@ from mcsquared.report.packing import shorten
 
 Check = tuple[str, str, str]  # level ("good", "watch" or "bad"), title and text
 
+LABELS = {
+    "n_clusters": "occupied clusters",
+    "n_topics": "occupied topics",
+    "log_joint": "log joint density",
+    **{name: declared.label for name, declared in DECLARED.items()},
+}
 _GOOD_RHAT, _BAD_RHAT = 1.05, 1.1
 _GOOD_SAMPLE_SIZE, _BAD_SAMPLE_SIZE = 200.0, 50.0
 _CERTAIN = 0.8
+_MAX_POINTS = 800  # points of a trace per chain
+# Truncation note of a fit; its wording differs between versions.
+_TRUNCATION = re.compile(
+    r"chain (\d+) \D*truncation \D*(\d+) clusters and (\d+) topics\D+(\d+) and (\d+)\D*"
+)
 
 
 def facts(posterior: Posterior, unit: str) -> list[dict[str, str]]:
     """Return the key figures: label, value and note of each."""
-    clusters = [len(np.unique(draw)) for draw in posterior.cluster_of_group]
-    topics = [draw.n_topics for draw in posterior.parameters]
-    if posterior.vocabulary is None:
-        content = f"of dimension {posterior.components.shape[1]}"
-    else:
-        content = f"{len(posterior.vocabulary):,} distinct"
+    counts = {name: _range(n) for name, n in _counts(posterior).items()}
+    width = posterior.components.shape[1]
+    content = f"of dimension {width}" if posterior.vocabulary is None else f"{width:,} distinct"
     median = f"median length: {np.median(posterior.tokens_per_group):,.0f} {unit}"
     contexts = ", ".join(shorten(name, 40) for name in posterior.contexts) or "none"
     chains = plural(len(np.unique(posterior.chain_of_draw)), "chain")
     rows = [
         ("groups", posterior.n_groups, median),
         (unit, int(posterior.tokens_per_group.sum()), content),
-        ("clusters", posterior.n_clusters, f"consensus; {_range(clusters)}"),
-        ("topics", posterior.n_topics, _range(topics)),
+        ("clusters", posterior.n_clusters, f"consensus; {counts['clusters']}"),
+        ("topics", posterior.n_topics, counts["topics"]),
         ("contexts", len(posterior.contexts), contexts),
         ("draws kept", posterior.n_draws, chains),
     ]
     return [{"label": label, "value": f"{value:,}", "note": note} for label, value, note in rows]
 
 
-def _range(counts: list[int]) -> str:
-    low, high = min(counts), max(counts)
+def _counts(posterior: Posterior) -> dict[str, Int64s]:
+    """Return the numbers of clusters and of topics of the kept draws."""
+    clusters = [len(np.unique(draw)) for draw in posterior.cluster_of_group]
+    topics = [draw.n_topics for draw in posterior.parameters]
+    return {"clusters": np.array(clusters, np.int64), "topics": np.array(topics, np.int64)}
+
+
+def _range(counts: Int64s) -> str:
+    low, high = counts.min(), counts.max()
     return f"{low:,} in every draw" if low == high else f"{low:,} to {high:,} in the draws"
 
 
@@ -88,24 +103,23 @@ def _convergence(diagnostics: dict[str, Any]) -> Check:
     worst = max(known, key=lambda row: row["rhat"])
     largest = f"{worst['rhat']:.2f} ({worst['label']})"
     one_chain = diagnostics["n_chains"] == 1
+    text = f"The largest R-hat is {largest}"
     if worst["rhat"] > _BAD_RHAT and one_chain:
         text = (
-            f"Its halves differ: the largest R-hat is {largest}; 1.00 means agreement. Clusters "
-            "and topics are preliminary: run more sweeps and a longer burn-in."
+            f"Its halves differ. {text}; 1.00 means agreement. Clusters and topics are "
+            "preliminary: run more sweeps and a longer burn-in."
         )
         return "bad", "The chain has not converged", text
     if worst["rhat"] > _BAD_RHAT:
         text = (
-            f"They have not converged to the same distribution: the largest R-hat is {largest}; "
-            "1.00 means agreement. Results common to all chains are reliable, details may differ: "
-            "run more sweeps."
+            f"They have not converged to the same distribution. {text}; 1.00 means agreement. "
+            "Results common to all chains are reliable, details may differ: run more sweeps."
         )
         return "bad", "The chains disagree", text
-    text = f"The largest R-hat is {largest}."
     if one_chain:
-        text += " Only several chains (n_chains=4) can show whether other starting points lead to "
-        return "watch", "The chain appears to have converged", text + "other results."
-    return "good" if worst["rhat"] <= _GOOD_RHAT else "watch", "The chains agree", text
+        text += ". Only several chains (n_chains=4) can show whether results depend on the start."
+        return "watch", "The chain appears to have converged", text
+    return "good" if worst["rhat"] <= _GOOD_RHAT else "watch", "The chains agree", f"{text}."
 
 
 def _sample_size(diagnostics: dict[str, Any]) -> Check | None:
@@ -128,8 +142,8 @@ def _clusters(posterior: Posterior, confidence: Floats) -> Check:
         return "watch", "Too few draws to assess the clusters", text
     certain = float((confidence >= _CERTAIN).mean())
     share = "All" if certain == 1.0 else f"{min(math.floor(100 * certain), 99)}% of the"
-    text = f"{share} groups share their cluster with the same groups in at least {_CERTAIN:.0%} of "
-    text += "the draws."
+    draws = f"at least {_CERTAIN:.0%} of the draws"
+    text = f"{share} groups share their cluster with the same groups in {draws}."
     if certain < 1.0:
         text += " The others are between clusters; their pages list the alternatives."
     if certain >= 0.8:
@@ -152,26 +166,23 @@ def _topics(posterior: Posterior) -> Check | None:
 def _bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> Check | None:
     reached = [note for note in posterior.notes if "was reached" in note]
     if reached:
-        text = f"{'; '.join(reached)}. Increase or remove it."
-        return "bad", "A bound was reached", text
-    if any(diagnostics["bounds"].values()):
-        text = "The numbers of clusters and topics stayed below their bounds."
-        return "good", "No bound was reached", text
-    return None
+        return "bad", "A bound was reached", f"{'; '.join(reached)}. Increase or remove it."
+    if not any(diagnostics["bounds"].values()):
+        return None
+    text = "The numbers of clusters and topics stayed below their bounds."
+    return "good", "No bound was reached", text
 
 
 def _missing(posterior: Posterior) -> Check | None:
-    parts = []
-    for name, column in posterior.contexts.items():
-        missing = int((~column.observed).sum())
-        if missing:
-            share = missing / len(column)
-            percent = f" ({share:.0%})" if share > 0.005 else ""
-            parts.append(f"{shorten(name, 80)} in {plural(missing, 'group')}{percent}")
-    if not parts:
-        return None
-    text = f"{'; '.join(parts)}. The model integrates over missing contexts."
-    return "good", "Some contexts are missing", text
+    missing = {name: ~column.observed for name, column in posterior.contexts.items()}
+    columns = [
+        f"{shorten(name, 80)} in {plural(int(mask.sum()), 'group')}"
+        + (f" ({mask.mean():.0%})" if mask.mean() > 0.005 else "")
+        for name, mask in missing.items()
+        if mask.any()
+    ]
+    text = f"{'; '.join(columns)}. The model integrates over missing contexts."
+    return ("good", "Some contexts are missing", text) if columns else None
 
 
 def _small_clusters(posterior: Posterior) -> Check | None:
@@ -194,9 +205,7 @@ def model_sentences(posterior: Posterior) -> list[str]:
     """Return a description of the model and the run."""
     lam = posterior.priors.lam
     if lam == math.inf:
-        mixture = (
-            "All groups of a cluster share one mixture of topics (lam=inf, the model of the paper)."
-        )
+        mixture = "All groups of a cluster share one mixture of topics (lam=inf, as in the paper)."
     else:
         mean = np.mean([draw.lam for draw in posterior.parameters])
         learned = "learned" if isinstance(lam, Gamma) else "fixed"
@@ -204,33 +213,18 @@ def model_sentences(posterior: Posterior) -> list[str]:
             "Each group has its own mixture of topics, which varies around that of its cluster "
             f"(λ = {mean:.3g}, {learned}; larger values mean less variation)."
         )
-    families = ", ".join(
-        f"{shorten(name, 80)} ({type(family).__name__})"
-        for name, family in posterior.priors.contexts.items()
-    )
-    content = f"Content: {type(posterior.priors.content).__name__}."
+    contexts = posterior.priors.contexts.items()
+    families = [f"{shorten(name, 80)} ({type(family).__name__})" for name, family in contexts]
     trace = posterior.trace
     seconds = trace["seconds"].sum() if "seconds" in trace else math.nan
     time = f", {seconds:,.0f} s of sampling" if math.isfinite(seconds) else ""
     n_sweeps = int(trace["sweep"].nunique()) if len(trace) else 0
+    content = type(posterior.priors.content).__name__
     return [
         mixture,
-        f"{content} Contexts: {families or 'none'}.",
+        f"Content: {content}. Contexts: {', '.join(families) or 'none'}.",
         f"{n_sweeps:,} sweeps per chain, seed {posterior.seed}{time}.",
     ]
-
-
-LABELS = {
-    "n_clusters": "occupied clusters",
-    "n_topics": "occupied topics",
-    "log_joint": "log joint density",
-    **{name: declared.label for name, declared in DECLARED.items()},
-}
-_MAX_POINTS = 800  # points of a trace per chain
-# Truncation note of a fit; its wording differs between versions.
-_TRUNCATION = re.compile(
-    r"chain (\d+) \D*truncation \D*(\d+) clusters and (\d+) topics\D+(\d+) and (\d+)\D*"
-)
 
 
 def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict[str, Any]:
@@ -242,7 +236,10 @@ def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict
     return {
         "scalars": [{**row, "label": LABELS[str(row["scalar"])]} for row in rows],
         "traces": _traces(posterior),
-        "kept": _kept_counts(posterior),
+        "kept": {
+            name: [values.tolist() for values in np.unique(n, return_counts=True)]
+            for name, n in _counts(posterior).items()
+        },
         "truncation": _truncation(posterior.notes),
         "bounds": bounds,
         "n_chains": len(np.unique(posterior.chain_of_draw)),
@@ -273,16 +270,6 @@ def _traces(posterior: Posterior) -> list[dict[str, Any]]:
             )
         series.append({"name": name, "label": LABELS[name], "chains": lines})
     return series
-
-
-def _kept_counts(posterior: Posterior) -> dict[str, list[list[int]]]:
-    """Return the histograms of the numbers of clusters and topics in the kept draws."""
-    clusters = [len(np.unique(draw)) for draw in posterior.cluster_of_group]
-    topics = [draw.n_topics for draw in posterior.parameters]
-    return {
-        name: [part.tolist() for part in np.unique(np.array(n, np.int64), return_counts=True)]
-        for name, n in (("clusters", clusters), ("topics", topics))
-    }
 
 
 def _truncation(notes: list[str]) -> list[dict[str, int]]:

@@ -1,4 +1,4 @@
-"""Render a report as one HTML file that contains its template, style, script and data."""
+"""Gather the data of a report and render it as one HTML file."""
 
 from __future__ import annotations
 
@@ -7,37 +7,47 @@ import hashlib
 import os
 from collections.abc import Sequence
 from importlib import resources
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Corpus, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.posterior import posterior_of
-from mcsquared.report.data import report_data
-from mcsquared.report.packing import embedded_json
+from mcsquared.posterior.tables import cluster_stability
+from mcsquared.report.content import (
+    TopicWords,
+    Typical,
+    cluster_data,
+    content_data,
+    topic_data,
+    topic_shares,
+    vector_data,
+    word_data,
+)
+from mcsquared.report.contexts import context_data
+from mcsquared.report.groups import group_data, group_topic_shares, memberships, typical_groups
+from mcsquared.report.layout import cluster_discs, disc_colours
+from mcsquared.report.overview import checks, diagnostic_data, facts, model_sentences
+from mcsquared.report.packing import embedded_json, pack, shorten
 from mcsquared.storage import check_target, write_text
 
 if TYPE_CHECKING:
     from mcsquared.estimator import MC2
 
+
+MAX_GROUPS = 200_000  # larger corpora are sampled
+N_TYPICAL = 12  # groups listed with a cluster or a topic
+
 # In dependency order; concatenated into one script.
 _SCRIPTS = (
-    "data.js",
-    "elements.js",
-    "charts.js",
-    "contexts.js",
-    "lists.js",
-    "map.js",
-    "mapview.js",
-    "overview.js",
-    "clusters.js",
-    "topics.js",
-    "groups.js",
-    "search.js",
-    "diagnostics.js",
-    "app.js",
+    *("data", "elements", "charts", "contexts", "lists", "map", "mapview"),  # shared parts
+    *("overview", "clusters", "topics", "groups", "search", "diagnostics", "app"),  # sections
 )
-_STYLES = ("base.css", "parts.css")
+_STYLES = ("base", "parts")
 
 
 def write_report(
@@ -100,6 +110,100 @@ def write_report(
     write_text(target, render(data))
 
 
+def report_data(
+    posterior: Posterior,
+    corpus: Corpus | None = None,
+    *,
+    title: str = "mc2 report",
+    image_shape: tuple[int, int] | None = None,
+    dimension_names: Sequence[str] | None = None,
+    bounds: dict[str, int | None] | None = None,
+) -> dict[str, Any]:
+    """Return the content of a report, ready for `embedded_json`.
+
+    ``bounds`` are ``max_clusters`` and ``max_topics`` of the estimator; the other arguments are
+    those of `write_report`.
+    """
+    width = posterior.components.shape[1]
+    if image_shape is not None and image_shape[0] * image_shape[1] != width:
+        raise InputError(f"image_shape must have {width} pixels, got {image_shape!r}")
+    topics_of_group = group_topic_shares(posterior, corpus)
+    groups = np.arange(posterior.n_groups)
+    if posterior.n_groups > MAX_GROUPS:
+        rng = np.random.default_rng(posterior.seed)
+        groups = np.sort(rng.choice(posterior.n_groups, MAX_GROUPS, replace=False))
+    content = content_data(posterior, image_shape, dimension_names)
+    image = content["image"] is not None
+    words = None if posterior.vocabulary is None else TopicWords(posterior)
+    membership, shares = memberships(posterior), topic_shares(posterior)
+    sizes = np.bincount(posterior.labels)
+    discs = cluster_discs(np.sqrt(shares.share), sizes)
+    stability = cluster_stability(posterior, membership.confidence)
+    score = membership.confidence
+    if corpus is not None:
+        # Σ √(p q) of the topic shares p of a group and q of its cluster.
+        roots = np.sqrt(topics_of_group), np.sqrt(shares.share[posterior.labels])
+        score = score * np.einsum("nm,nm->n", *roots).astype(np.float64)
+    typical = _typical_of_clusters(posterior, groups, score)
+    clusters = cluster_data(posterior, shares, words, typical, stability, image)
+    clusters |= {
+        "colour": pack(disc_colours(discs)),
+        "centre": np.round(discs.centre, 3).tolist(),
+        "radius": np.round(discs.radius, 3).tolist(),
+    }
+    tokens = posterior.tokens_per_group[groups]
+    typical = typical_groups(topics_of_group[groups], tokens, N_TYPICAL)
+    diagnostics = diagnostic_data(posterior, bounds or {})
+    return {
+        "title": title,
+        "content": content,
+        "facts": facts(posterior, content["unit"]),
+        "checks": checks(posterior, membership.confidence, diagnostics),
+        "model": model_sentences(posterior),
+        "notes": [shorten(note, 400) for note in posterior.notes],
+        "gaps": _gaps(posterior, corpus, groups),
+        "groups": group_data(
+            posterior, membership, discs, groups, topics_of_group, corpus is not None
+        ),
+        "clusters": clusters,
+        "topics": topic_data(posterior, shares, words, typical, image),
+        "words": None if words is None else word_data(posterior, words),
+        "vectors": vector_data(posterior) if words is None else None,
+        "contexts": [
+            context_data(posterior, name, groups, topics_of_group) for name in posterior.contexts
+        ],
+        "diagnostics": diagnostics,
+    }
+
+
+def _typical_of_clusters(posterior: Posterior, groups: Int64s, score: Floats) -> Typical:
+    """Return the groups with the highest scores in each cluster, as positions in ``groups``."""
+    labels, tokens = posterior.labels[groups], posterior.tokens_per_group[groups]
+    order = np.lexsort((-tokens, -np.round(score[groups], 2), labels))
+    starts = np.searchsorted(labels[order], np.arange(posterior.n_clusters + 1))
+    return [
+        [(int(j), round(float(score[groups[j]]), 4)) for j in order[begin:end][:N_TYPICAL]]
+        for begin, end in pairwise(starts.tolist())
+    ]
+
+
+def _gaps(posterior: Posterior, corpus: Corpus | None, groups: Int64s) -> list[str]:
+    """Return the limitations of the report, and how to lift them."""
+    gaps = []
+    if corpus is None:
+        gaps.append(
+            "A model file does not contain the content of the groups, so the topics of a group are "
+            "those of its clusters. With the data (corpus=..., or --data on the command line) the "
+            "report has the topics of each group and a map by topics."
+        )
+    if len(groups) < posterior.n_groups:
+        gaps.append(
+            f"The report lists a random sample of {len(groups):,} of {posterior.n_groups:,} "
+            "groups; all statistics refer to all groups."
+        )
+    return gaps
+
+
 def render(data: dict[str, Any]) -> str:
     """Return the page as a string.
 
@@ -112,15 +216,13 @@ def render(data: dict[str, Any]) -> str:
         from jinja2 import Environment
         from markupsafe import Markup
     except ImportError as error:
-        raise InputError(
-            "jinja2 is not installed; pip install 'mcsquared[report]' provides it"
-        ) from error
-    style = "\n".join(_asset(name) for name in _STYLES)
-    script = "\n".join(["'use strict';", "(() => {", *map(_asset, _SCRIPTS), "})();"])
-    template = Environment(autoescape=True, keep_trailing_newline=True).from_string(
-        _asset("page.html")
-    )
-    page: str = template.render(
+        install = "pip install 'mcsquared[report]'"
+        raise InputError(f"jinja2 is not installed; {install} provides it") from error
+    style = "\n".join(_asset(f"{name}.css") for name in _STYLES)
+    scripts = [_asset(f"{name}.js") for name in _SCRIPTS]
+    script = "\n".join(["'use strict';", "(() => {", *scripts, "})();"])
+    environment = Environment(autoescape=True, keep_trailing_newline=True)
+    page: str = environment.from_string(_asset("page.html")).render(
         title=data["title"],
         version=__version__,
         style=Markup(style),
@@ -134,8 +236,7 @@ def render(data: dict[str, Any]) -> str:
 
 
 def _asset(name: str) -> str:
-    folder = resources.files("mcsquared.report") / "assets"
-    return (folder / name).read_text(encoding="utf-8")
+    return (resources.files("mcsquared.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

@@ -1,0 +1,126 @@
+"""mc2 predict, evaluate and report: commands that use a fitted model."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import typer
+from numpy.typing import NDArray
+
+from mcsquared import evaluation
+from mcsquared.cli.guard import check_output
+from mcsquared.cli.reading import FileOptions, corpora_for_model, read_for_model
+from mcsquared.corpus import Corpus
+from mcsquared.errors import InputError
+from mcsquared.estimator import MC2
+from mcsquared.families.registry import family_for_kind
+from mcsquared.storage import write_text
+
+METHODS = {
+    "completion": "one half of each group's words given the other half",
+    "exact": "all words of each group, clusters and topics summed out; for --paper",
+    "left_to_right": "all words of each group, estimated word by word; for groups that vary",
+    "printed": "the paper's formula, which is not a probability; compare with its table only",
+}
+
+
+def predict(model_file: Path, file: FileOptions, out: Path) -> None:
+    """Write a CSV file of clusters and topic shares, completely or not at all."""
+    check_output(out, model_file, file.path)
+    model = MC2.load(model_file)
+    clusters: Counter[int] = Counter()  # number of groups in each
+
+    def batches() -> Iterator[str]:
+        for corpus in corpora_for_model(model, file):
+            table = prediction_table(model, corpus)
+            yield table.to_csv(index=False, header=not clusters)
+            clusters.update(table["cluster"].tolist())
+
+    write_text(out, batches())
+    typer.echo(f"{clusters.total()} groups in {len(clusters)} clusters, written to {out}")
+
+
+def prediction_table(model: MC2, corpus: Corpus) -> pd.DataFrame:
+    """Return one row per group: cluster, probabilities, and topic shares that sum to 1."""
+    probability = np.asarray(model.predict_proba(corpus))
+    shares = np.asarray(model.transform(corpus))
+    columns = {
+        "group": corpus.group_names,
+        "cluster": probability.argmax(axis=1),
+        "probability": probability.max(axis=1),
+        "new_cluster_probability": np.asarray(model.predict_new_proba(corpus)),
+    }
+    topics = pd.DataFrame(shares, columns=[f"topic_{m}" for m in range(shares.shape[1])])
+    return pd.concat([pd.DataFrame(columns), topics], axis=1)
+
+
+def evaluate(
+    model_file: Path,
+    file: FileOptions,
+    methods: list[str],
+    given_contexts: bool,
+    labels: str | None,
+) -> None:
+    """Print each perplexity, and clustering scores if labels are given."""
+    for method in methods:
+        if method not in METHODS:
+            raise InputError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
+    model = MC2.load(model_file)
+    if not methods:
+        paper = model.posterior_.priors.lam == math.inf
+        methods = ["completion", "exact" if paper else "left_to_right"]
+    corpus = read_for_model(model, file, labels)
+    truth = None if labels is None else _class_labels(corpus, labels)
+    if corpus.n_tokens == 0:
+        raise InputError(f"{file.path} has no word of the vocabulary of the model")
+    typer.echo(f"{corpus.n_groups} groups, {corpus.n_tokens} tokens")
+    for method in dict.fromkeys(methods):
+        value = model.perplexity(corpus, method=method, given_contexts=given_contexts)
+        given = ", given the contexts" if given_contexts else ""
+        typer.echo(f"perplexity ({method}{given}): {value:.2f}  [{METHODS[method]}]")
+    if truth is not None:
+        _print_scores(truth, np.asarray(model.predict(corpus)))
+
+
+def _class_labels(corpus: Corpus, name: str) -> NDArray[Any]:
+    """Return the class of each group as a code, -1 if it is missing."""
+    column = corpus.contexts[name]
+    codes = np.asarray(column.convert_for(family_for_kind("category")).values)
+    if not (codes >= 0).any():
+        raise InputError(f"--labels must be a column with values, got {name!r}")
+    return codes
+
+
+def _print_scores(truth: NDArray[Any], found: NDArray[Any]) -> None:
+    """Print how well clusters and classes agree, over the groups with a class."""
+    known = truth >= 0
+    truth, found = truth[known], found[known]
+    scores = {
+        "purity": evaluation.purity(truth, found),
+        "NMI": evaluation.nmi(truth, found),
+        "Rand index": evaluation.rand_index(truth, found),
+        "adjusted Rand index": evaluation.adjusted_rand_index(truth, found),
+        "pairwise F-score": evaluation.pairwise_scores(truth, found).f_score,
+    }
+    typer.echo(f"clusters against {len(np.unique(truth))} classes of {len(truth)} groups:")
+    for score, value in scores.items():
+        typer.echo(f"  {score}: {value:.4f}")
+
+
+def report(model_file: Path, file: FileOptions | None, out: Path, title: str) -> None:
+    """Write the report of a model, with its training data if they are given."""
+    from mcsquared.report import write_report
+
+    check_output(out, model_file, *([] if file is None else [file.path]))
+    model = MC2.load(model_file)
+    corpus = None if file is None else read_for_model(model, file, known=True)
+    write_report(model, out, corpus=corpus, title=title)
+    typer.echo(
+        f"{model.n_clusters_} clusters and {model.n_topics_} topics of "
+        f"{model.posterior_.n_groups:,} groups, {out.stat().st_size / 1e6:.1f} MB, "
+        f"written to {out}\nopen in a browser: {out.resolve().as_uri()}"
+    )
