@@ -1,6 +1,6 @@
-"""Clusters of groups and topics of their content together, guided by the groups' contexts.
+"""Joint clustering of groups and topic modelling of their content, using the groups' contexts.
 
-Names are loaded when they are first used, so that ``import mcsquared`` costs nothing.
+Names are imported when they are first used, so that ``import mcsquared`` is fast.
 """
 
 from importlib import import_module
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
+# Modules of the public classes and functions; the other public names are modules.
+_MODULE_OF = {
     "Corpus": "corpus",
     "ParquetFolder": "corpus",
     "MC2": "estimator",
@@ -45,16 +46,6 @@ _HOME = {
     "ModelFileError": "errors",
     "write_report": "report",
 }
-_MODULES = (
-    "baselines",
-    "callbacks",
-    "corpus",
-    "datasets",
-    "distributed",
-    "evaluation",
-    "families",
-    "plots",
-)
 
 __all__ = [
     "MC2",
@@ -86,11 +77,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_MODULE_OF.get(name, name)}")
+    return getattr(module, name) if name in _MODULE_OF else module
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
 """Compile every kernel ahead of the first fit: ``python -m mcsquared.compile``.
 
-Numba compiles a kernel when it is first used and keeps the result beside the source. That takes
-some ninety seconds, once: better in an image or at set-up than in a run.
+Numba compiles a kernel when it is first used and caches the result next to the source. Compiling
+all kernels takes about ninety seconds, once; in a container image, run it when the image is built.
 """
 
 import math
@@ -13,16 +13,13 @@ from mcsquared.corpus import Corpus
 from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM
 
-__all__ = ["compile_kernels"]
-
-# Kernels for tokens of groups that vary, and for cells, are made for each number of topic slots, of
-# which these are the most used beside that of the smallest models; others are compiled when they
-# are needed.
+# Some kernels are compiled for each number of topic slots. These numbers are the most frequent ones
+# after that of the smallest models; others are compiled when they are needed.
 MORE_SLOTS = (64, 112)
 
 
 def compile_kernels() -> None:
-    """Fit the smallest corpora that need each kernel, and predict them."""
+    """Fit tiny corpora that use every kernel, and predict them."""
     rng = np.random.default_rng(0)
     contexts = {"year": [1.0, 2.0, 3.0, None], "tags": [["a", "b"], ["a"], None, ["b"]]}
     words = Corpus(rng.poisson(2.0, (4, 6)), contexts)

@@ -1,15 +1,12 @@
-"""Small HTML summaries for notebooks, light or dark: everything that comes from data is escaped."""
+"""HTML summaries for notebooks, light or dark; all text is escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-__all__ = ["Part", "bars", "card", "facts", "more", "sentences", "table"]
+MAX_LENGTH = 80  # characters of a cell
 
-LONGEST = 80  # letters of a cell
-
-# Text and paper keep the notebook's own colours; lines are half transparent, so that they show on
-# any paper.
+# Text and background keep the colours of the notebook; half-transparent lines show on both.
 _STYLE = """
 .mc2-card{font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;max-width:60em;
 border:1px solid #8888;border-radius:6px;padding:.6em .9em;color:inherit;background:transparent}
@@ -45,13 +42,13 @@ def facts(line: str) -> Part:
 
 
 def sentences(lines: Iterable[str], advice: bool = False) -> Part:
-    """Return lines of plain text, a paragraph each; advice has a sign before it."""
+    """Return lines of plain text, one paragraph each; advice is marked by a sign."""
     kind = ' class="mc2-advice"' if advice else ""
     return Part("".join(f"<p{kind}>{_text(line, 400)}</p>" for line in lines))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Part:
-    """Return a table; numbers stand to the right, text is cut and escaped."""
+    """Return a table; numbers are right-aligned, text is truncated and escaped."""
     cells = [[_cell(value) for value in row] for row in rows]
     numeric = [all(number for _, number in column) for column in zip(*cells, strict=True)]
     kinds = [' class="mc2-n"' if number else "" for number in numeric] or [""] * len(header)
@@ -66,19 +63,19 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Part:
 
 
 def bars(share: float, longest: float = 1.0) -> Part:
-    """Return a share as a bar, of full length for the longest, with its percentage."""
+    """Return a share as a bar, with full length for ``longest``, and its percentage."""
     width = 6.0 * min(max(share / longest, 0.0), 1.0) if longest > 0 else 0.0
     bar = f'<span class="mc2-bar" style="width:{width:.2f}em"></span>'
     return Part(f'<span class="mc2-share">{bar} {share:.1%}</span>')
 
 
 def more(title: str, *parts: Part) -> Part:
-    """Return parts that open on a click."""
+    """Return parts that are collapsed at first."""
     return Part(f"<details><summary>{_text(title)}</summary>{''.join(parts)}</details>")
 
 
 def _cell(value: Any) -> tuple[str, bool]:
-    """Return a cell's HTML and whether it is a number."""
+    """Return the HTML of a cell and whether it is a number."""
     if isinstance(value, Part):
         return value, False
     number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -87,6 +84,6 @@ def _cell(value: Any) -> tuple[str, bool]:
     return _text(f"{value:,}" if number else value), number
 
 
-def _text(value: Any, longest: int = LONGEST) -> str:
+def _text(value: Any, limit: int = MAX_LENGTH) -> str:
     line = " ".join(str(value).split())
-    return escape(line if len(line) <= longest else line[: longest - 1] + "…")
+    return escape(line if len(line) <= limit else line[: limit - 1] + "…")

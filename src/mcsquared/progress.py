@@ -1,4 +1,4 @@
-"""Progress of a run: bars on a terminal, a few plain lines on other streams, or nothing."""
+"""Progress of a run: bars on a terminal, a few lines on other streams, or nothing."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Progress:
         Sweeps of each chain, burn-in included.
     n_chains : int
     n_tokens : int
-        Tokens visited by one sweep of one chain; the speed is in tokens per second.
+        Tokens resampled by one sweep of one chain, for the speed in tokens per second.
     mode : "auto", True or False
         "auto" draws a bar on a terminal; on other streams it prints a few lines unless the run is
         short. True prints them for short runs too; False displays nothing.
     stream : text file, optional
-        Where to write; standard error unless given.
+        Output stream, by default standard error.
 
     Examples
     --------

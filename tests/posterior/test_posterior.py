@@ -205,9 +205,7 @@ def test_a_posterior_is_plain_data(case):
 def test_without_parameters_there_are_clusters_but_no_topics(words):
     bare = rebuilt(words, parameters=[])
     assert bare.n_clusters == 3
-    with pytest.raises(
-        InputError, match="topics require a posterior with parameters, got no such draw"
-    ):
+    with pytest.raises(InputError, match="topics require draws with parameters, got none"):
         bare.topics()
 
 

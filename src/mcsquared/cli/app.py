@@ -22,7 +22,7 @@ app = typer.Typer(
 # Options of several commands.
 MODEL = Argument(metavar="MODEL", help="Model file written by `mc2 fit`.")
 TEXT = Option(None, metavar="COLUMN", help="Column of the text (default: as in the fit).")
-NAMES = Option(None, metavar="COLUMN", help="Column of the names of the groups.")
+NAMES = Option(None, metavar="COLUMN", help="Column of group names.")
 ENCODING = Option("utf-8", metavar="NAME", help="Encoding of a CSV, TSV or JSONL file.")
 MEMORY = Option("2GB", metavar="SIZE", help="Memory limit if FILE is a folder.")
 SEED = Option(0, min=0, help="Random seed; the same seed gives the same result.")

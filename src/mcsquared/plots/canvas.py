@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from mcsquared.posterior.tables import top_words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Ids = int | Sequence[int] | None  # topics or clusters; None: the largest ones
 # Okabe and Ito's palette without yellow and black, which have low contrast on light and dark.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 GREY = "#8C8C8C"
@@ -69,12 +70,8 @@ def topic_names(posterior: Posterior, topics: Iterable[int], n_words: int = 3) -
     """Return a name for each topic: its number, and its first words if there are words."""
     if posterior.vocabulary is None:
         return [f"topic {topic}" for topic in topics]
-    words = top_words(posterior, n_words)
-    return [
-        f"{topic}: "
-        + ", ".join(label_text(word, 16) for word in posterior.vocabulary[words[topic]])
-        for topic in topics
-    ]
+    words = posterior.vocabulary[top_words(posterior, n_words)]
+    return [f"{m}: {', '.join(label_text(word, 16) for word in words[m])}" for m in topics]
 
 
 def line_style(number: int) -> dict[str, Any]:

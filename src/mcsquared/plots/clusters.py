@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from mcsquared.errors import InputError
 from mcsquared.plots.canvas import (
     COLOURS,
     GREY,
+    Ids,
     axes_for,
     heat_map,
     label_text,
@@ -23,25 +23,30 @@ from mcsquared.plots.canvas import (
     select,
 )
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.consensus import contingency
 from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import membership, topic_given_group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 MAX_GROUPS = 200  # of a co-clustering matrix by default
 MAX_NAMED_GROUPS = 40
 MIN_CLUSTER_SHARE = 0.035  # of the rows, for a cluster to have lines and a number
 MAX_CELLS_WITH_COUNTS = 15  # rows and columns of a comparison
 
+# Of the map of groups.
+METHODS = ("auto", "tsne", "umap")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+MAX_DRAWS = 50  # for the features; more draws hardly change the map
+N_COMPONENTS = 50
+JITTER = 0.1  # relative to the standard deviation over all groups
+MIN_SCALE = 0.01  # of features, whose rows have a length of about 1
+MAX_NUMBERED = 30  # clusters
+
 
 def cluster_topics(
-    model: Any,
-    clusters: int | Sequence[int] | None = None,
-    topics: int | Sequence[int] | None = None,
-    *,
-    ax: Axes | None = None,
+    model: Any, clusters: Ids = None, topics: Ids = None, *, ax: Axes | None = None
 ) -> Axes:
     """Draw the share of each topic in each cluster as a heat map.
 
@@ -149,13 +154,12 @@ def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
         raise InputError(
             f"first and second must have the same groups, got {len(one)} and {len(other)}"
         )
-    counts = np.zeros((len(one_names), len(other_names)), np.int64)
-    np.add.at(counts, (one, other), 1)
+    counts = contingency(one, other).toarray().astype(np.int64)
     order = _diagonal_order(counts)
     counts, other_names = counts[:, order], [other_names[column] for column in order]
     n_rows, n_columns = counts.shape
-    size = (2.6 + 0.32 * min(n_columns, 30), 1.4 + 0.28 * min(n_rows, 30))
-    ax = axes_for(ax, max(4.2, size[0]), max(2.6, size[1]))
+    width, height = 2.6 + 0.32 * min(n_columns, 30), 1.4 + 0.28 * min(n_rows, 30)
+    ax = axes_for(ax, max(4.2, width), max(2.6, height))
     shares = counts / counts.sum(axis=1, keepdims=True)
     heat_map(ax, shares, "share of the row", vmax=1.0, aspect="auto")
     if max(counts.shape) <= MAX_CELLS_WITH_COUNTS:
@@ -187,10 +191,8 @@ def _labels(argument: str, value: Any) -> NDArray[Any]:
 def _encode(labels: NDArray[Any]) -> tuple[Int64s, list[str]]:
     """Return labels as 0, 1, ... and their names, sorted by number, or else by size."""
     numeric = labels.dtype.kind in "iub"
-    names, code, count = np.unique(
-        labels if numeric else labels.astype(str), return_inverse=True, return_counts=True
-    )
-    code = code.reshape(-1)
+    labels = labels if numeric else labels.astype(str)
+    names, code, count = np.unique(labels, return_inverse=True, return_counts=True)
     if not numeric:
         order = np.argsort(-count, kind="stable")
         names, code = names[order], np.argsort(order)[code]
@@ -210,15 +212,6 @@ def _diagonal_order(counts: Int64s) -> Int64s:
     overlapping = counts[rows, columns] > 0
     position[columns[overlapping]] = rows[overlapping]
     return np.argsort(position, kind="stable")
-
-
-METHODS = ("auto", "tsne", "umap")
-MARKERS = ("o", "s", "^", "D", "v", "P")
-MAX_DRAWS = 50  # for the features; more draws hardly change the map
-N_COMPONENTS = 50
-JITTER = 0.1  # relative to the standard deviation over all groups
-MIN_SCALE = 0.01  # of features, whose rows have a length of about 1
-MAX_NUMBERED = 30  # clusters
 
 
 def cluster_map(

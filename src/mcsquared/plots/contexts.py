@@ -10,6 +10,7 @@ import numpy as np
 from mcsquared.plots.canvas import (
     COLOURS,
     GREY,
+    Ids,
     axes_for,
     label_text,
     line_style,
@@ -30,12 +31,7 @@ N_SERIES = 5  # topics or clusters by default
 
 
 def topic_over_context(
-    model: Any,
-    name: str,
-    topics: int | Sequence[int] | None = None,
-    *,
-    n_values: int = 10,
-    ax: Axes | None = None,
+    model: Any, name: str, topics: Ids = None, *, n_values: int = 10, ax: Axes | None = None
 ) -> Axes:
     """Draw the distribution of a context over the tokens of each topic, p(context | topic).
 
@@ -66,12 +62,7 @@ def topic_over_context(
 
 
 def context_of_cluster(
-    model: Any,
-    name: str,
-    clusters: int | Sequence[int] | None = None,
-    *,
-    n_values: int = 10,
-    ax: Axes | None = None,
+    model: Any, name: str, clusters: Ids = None, *, n_values: int = 10, ax: Axes | None = None
 ) -> Axes:
     """Draw the distribution of a context in clusters, and in all groups in grey.
 

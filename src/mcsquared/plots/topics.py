@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import numpy as np
 from mcsquared.arrays import Floats
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
-from mcsquared.plots.canvas import COLOURS, axes_for, label_text, select
+from mcsquared.plots.canvas import COLOURS, Ids, axes_for, label_text, select
 from mcsquared.posterior.posterior import posterior_of
-from mcsquared.posterior.tables import top_words
+from mcsquared.posterior.tables import top_words, topic_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,11 +22,7 @@ IMAGES_PER_ROW = 8
 
 
 def topic_words(
-    model: Any,
-    topics: int | Sequence[int] | None = None,
-    n_words: int = 8,
-    *,
-    ax: Axes | None = None,
+    model: Any, topics: Ids = None, n_words: int = 8, *, ax: Axes | None = None
 ) -> Axes:
     """Draw the most probable words of topics, one block of bars per topic.
 
@@ -57,7 +52,7 @@ def topic_words(
     n_columns = min(TOPICS_PER_ROW, len(ids))
     n_rows = -(-len(ids) // n_columns)
     ax = axes_for(ax, 2.3 * n_columns, 0.24 * n_rows * (n_words + 2))
-    weights = posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
+    weights = topic_weights(posterior)
     for number, topic in enumerate(ids):
         row, column = divmod(number, n_columns)
         top = row * (n_words + 2)
@@ -76,11 +71,7 @@ def topic_words(
 
 
 def topic_images(
-    model: Any,
-    shape: tuple[int, int],
-    topics: int | Sequence[int] | None = None,
-    *,
-    ax: Axes | None = None,
+    model: Any, shape: tuple[int, int], topics: Ids = None, *, ax: Axes | None = None
 ) -> Axes:
     """Draw topics whose words or dimensions are the pixels of an image.
 

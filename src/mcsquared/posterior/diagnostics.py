@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 MAX_RHAT = 1.1  # chains disagree above it; Vehtari et al. (2021) recommend 1.01 for final results
 MIN_SAMPLE_SIZE = 100.0  # means and intervals are imprecise below it
 
-_TOO_SHORT = "too few sweeps after burn-in to assess convergence: increase n_sweeps"
-_DRIFTS = "not converged: increase n_sweeps and burn_in"
-_CHAINS_DIFFER = (
-    "each chain is stable, but chains differ: inspect them separately or increase n_sweeps"
-)
 _FEW_DRAWS = (
     f"effective sample size below {MIN_SAMPLE_SIZE:.0f}, so estimates are imprecise: "
     "increase n_sweeps"
@@ -77,11 +72,13 @@ def _advice(
     if any(note.startswith(bound) for note in notes):
         return f"the bound {bound[:-1]} was reached: increase it unless it is intended"
     if chains.shape[-1] < 4:
-        return _TOO_SHORT
+        return "too few sweeps after burn-in to assess convergence: increase n_sweeps"
     if rhat > MAX_RHAT:
-        rhats = [split_rhat(chain[None, :]) for chain in chains]
-        drifts = len(rhats) < 2 or any(one > MAX_RHAT for one in rhats)
-        return _DRIFTS if drifts else _CHAINS_DIFFER
+        if len(chains) < 2 or any(split_rhat(chain[None, :]) > MAX_RHAT for chain in chains):
+            return "not converged: increase n_sweeps and burn_in"
+        return (
+            "each chain is stable, but chains differ: inspect them separately or increase n_sweeps"
+        )
     if sample_size < MIN_SAMPLE_SIZE:
         factor = MIN_SAMPLE_SIZE / max(sample_size, 1.0)
         return (
