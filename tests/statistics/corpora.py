@@ -160,7 +160,7 @@ def sampled_concentrations():
 CORPORA = {
     "missing Gaussian context and a bag": missing_and_bag,
     "Gaussian content": gaussian_content,
-    "points as content, counts and truth values as contexts": points_as_content,
+    "vectors as content, counts and booleans as contexts": points_as_content,
     "empty group": empty_group,
     "repeated words": repeated_words,
     "no contexts": no_contexts,
@@ -171,6 +171,6 @@ CORPORA = {
 
 # Slow, because no kernel knows their families; the collapsed sampler has other tests of them.
 OWN = {
-    "own content drawn, own context integrated": own_content_drawn,
-    "own content integrated, own context drawn": own_content_integrated,
+    "Python families, content drawn, context integrated": own_content_drawn,
+    "Python families, content integrated, context drawn": own_content_integrated,
 }

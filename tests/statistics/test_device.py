@@ -20,7 +20,7 @@ CORPORA = [
     "repeated words",
     "sampled concentrations",
     "Gaussian content",
-    "points as content, counts and truth values as contexts",
+    "vectors as content, counts and booleans as contexts",
 ]
 
 

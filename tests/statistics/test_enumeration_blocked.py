@@ -31,7 +31,7 @@ TINY_CORPORA["bounds that do not bind"] = roomy
 SHORT = [
     ("λ = ∞", "missing Gaussian context and a bag"),
     ("λ = ∞", "Gaussian content"),
-    ("λ = 0.5", "points as content, counts and truth values as contexts"),
+    ("λ = 0.5", "vectors as content, counts and booleans as contexts"),
     ("λ resampled", "sampled concentrations"),
 ]
 
@@ -59,7 +59,9 @@ def test_weighing_the_topics_of_a_group_first_agrees_in_a_long_chain(monkeypatch
     n_sweeps = 20_000
     monkeypatch.setattr(words, "MANY_SLOTS", 0)
     found = compare(make("repeated words", "λ resampled"), n_sweeps, seed=1, sampler=BLOCKED)
-    calibration("enumeration, blocked, own topics first: repeated words", n=n_sweeps, **row(found))
+    calibration(
+        "enumeration, blocked, topics of the group first: repeated words", n=n_sweeps, **row(found)
+    )
     assert is_exact(found, allowance=0.01, n_errors=3), found
 
 
@@ -73,7 +75,9 @@ def test_blocked_and_collapsed_sweeps_in_turn_agree_with_enumeration():
 def test_long_chains_of_both_sweeps_in_turn_agree_with_enumeration(name, calibration):
     n_sweeps = 10_000
     found = compare(make(name, "λ = ∞"), n_sweeps=n_sweeps, seed=1, sampler=BLOCKED)
-    calibration(f"enumeration, blocked and collapsed in turn: {name}", n=n_sweeps, **row(found))
+    calibration(
+        f"enumeration, blocked and collapsed, alternating: {name}", n=n_sweeps, **row(found)
+    )
     assert is_exact(found, allowance=0.01, n_errors=3), found
 
 
@@ -112,7 +116,7 @@ def test_the_sampler_written_plainly_agrees_with_enumeration(lam, calibration):
     n_sweeps = 10_000
     tiny = make("sampled concentrations", lam)
     found = compare(tiny, n_sweeps=n_sweeps, seed=1, sampler=plain_blocked)
-    calibration(f"enumeration, blocked written plainly, {lam}", n=n_sweeps, **row(found))
+    calibration(f"enumeration, blocked, NumPy version, {lam}", n=n_sweeps, **row(found))
     assert is_exact(found, allowance=0.02, n_errors=3.5), found
 
 

@@ -12,6 +12,8 @@ from mcsquared.markup import Part, bars, card, facts, more, sentences, table
 from mcsquared.posterior.diagnostics import SCALARS, chains_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mcsquared.posterior.posterior import Posterior
 
 N_ROWS = 8  # of the tables in a summary
@@ -107,11 +109,8 @@ def plural(n: int, noun: str) -> str:
 def _topics(posterior: Posterior) -> Part:
     frame = posterior.topics(n_words=N_WORDS)
     content = "words" if "words" in frame else "mean"
-    rows = [
-        (int(row.topic), bars(float(row.weight), frame["weight"].max()), getattr(row, content))
-        for row in frame.head(N_ROWS).itertuples()
-    ]
-    return _section("Topics", len(frame), ["topic", "share of tokens", content], rows)
+    header = {"topic": "topic", "weight": "share of tokens", content: content}
+    return _section("Topics", frame, header)
 
 
 def _clusters(posterior: Posterior) -> Part:
@@ -119,19 +118,22 @@ def _clusters(posterior: Posterior) -> Part:
         frame = posterior.clusters()
     except InputError:
         return Part("")  # a user-defined family has no table
-    names = [name for name in frame.columns if name not in ("cluster", "n_tokens", "share")]
+    header = {"cluster": "cluster", "share": "share of groups"}
+    names = [name for name in frame if name not in (*header, "n_tokens")]
+    return _section("Clusters", frame, header | {name: name.replace("n_", "") for name in names})
+
+
+def _section(title: str, frame: pd.DataFrame, header: dict[str, str]) -> Part:
+    """Return the first rows of a table; ``header`` are the titles of its columns."""
+    count = f"{len(frame)}" if len(frame) <= N_ROWS else f"first {N_ROWS} of {len(frame)}"
     rows = [
-        [int(row["cluster"]), bars(float(row["share"]), frame["share"].max())]
-        + [_plain(row[name]) for name in names]
-        for _, row in frame.head(N_ROWS).iterrows()
+        [
+            bars(row[name], frame[name].max()) if name in ("weight", "share") else _plain(row[name])
+            for name in header
+        ]
+        for row in frame.head(N_ROWS).to_dict("records")
     ]
-    header = ["cluster", "share of groups", *(name.replace("n_", "") for name in names)]
-    return _section("Clusters", len(frame), header, rows)
-
-
-def _section(what: str, n: int, header: list[str], rows: list[Any]) -> Part:
-    count = f"{n}" if n <= N_ROWS else f"first {N_ROWS} of {n}"
-    return more(f"{what} ({count})", table(header, rows))
+    return more(f"{title} ({count})", table(list(header.values()), rows))
 
 
 def _plain(value: Any) -> Any:

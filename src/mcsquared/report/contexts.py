@@ -1,8 +1,6 @@
 """Report data of contexts: their distributions in clusters and topics, and missing values."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +14,6 @@ from mcsquared.posterior.contexts import context_display, context_of, context_st
 from mcsquared.posterior.tables import cluster_given_topic
 from mcsquared.report.packing import pack, pack_lists, shorten
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 _N_VALUES = 12  # most probable values of a category or a bag, and as many distinctive ones
 _MAX_ITEMS = 1_500_000  # of a bag over all groups; the bags of groups are omitted above it
 _MAX_LENGTH = 80  # of a value
@@ -27,10 +21,7 @@ _MAX_INTEGER_BINS, _N_BINS = 60, 16  # of integers; of other numbers
 
 
 def context_data(
-    posterior: Posterior,
-    name: str,
-    groups: Int64s,
-    shares: NDArray[np.floating[Any]],
+    posterior: Posterior, name: str, groups: Int64s, shares: NDArray[np.floating[Any]]
 ) -> dict[str, Any]:
     """Return a context's part of the report.
 
@@ -53,22 +44,22 @@ def context_data(
     if column.categories is not None:
         data["categories"] = [shorten(value, _MAX_LENGTH) for value in column.categories]
     try:
-        by_cluster = posterior.context_given_cluster(name)
-        by_topic = posterior.context_given_topic(name)
+        table = posterior.context_given_cluster(name)
+        clusters, topics = table.to_numpy().T, posterior.context_given_topic(name).to_numpy().T
     except InputError as error:
         # A user-defined family may have no table; the groups' values are still listed.
         return {**data, "table": None, "why": str(error)}
     weight = sizes / sizes.sum()
     display = context_display(posterior, name)
+    data["table"] = display
     if display == "categories":
-        data |= _categories(column, by_cluster, by_topic, weight)
-    elif display == "vector":
-        data |= _vectors(by_cluster, by_topic, weight)
-    else:
-        data |= {"table": display, **_curves(column, by_cluster, by_topic, weight)}
-        data |= _family_means(posterior, name)
-        data["over"] = _over(column, posterior.tokens_per_group, shares)
-    return data
+        return data | _categories(column, clusters, topics, weight @ clusters)
+    data |= {"by_cluster": pack(clusters), "by_topic": pack(topics)}
+    if display == "vector":
+        return data | _vector_moments(clusters, weight)
+    data |= _curves(posterior, name, table.index.to_numpy(), clusters, topics)
+    over = _over(column, posterior.tokens_per_group, shares)
+    return data | {"overall": pack(weight @ clusters), "over": over}
 
 
 def _values(column: Column, groups: Int64s) -> dict[str, Any]:
@@ -86,22 +77,27 @@ def _values(column: Column, groups: Int64s) -> dict[str, Any]:
 
 
 def _curves(
-    column: Column, by_cluster: pd.DataFrame, by_topic: pd.DataFrame, weight: Floats
+    posterior: Posterior, name: str, index: NDArray[Any], clusters: Floats, topics: Floats
 ) -> dict[str, Any]:
-    """Return densities over a grid, or probabilities of counts, and their means."""
-    points = by_cluster.index.to_numpy()
+    """Return the grid of densities or probabilities, the means and the range of the values.
+
+    Means are those of the family if it has them, which are exact, or those of the curves.
+    """
+    column, family = context_of(posterior, name)
     if column.kind == "date":
-        points = (points - np.datetime64(0, "D")) / np.timedelta64(1, "D")
-    points = np.asarray(points, np.float64)
-    clusters, topics = by_cluster.to_numpy().T, by_topic.to_numpy().T
+        index = (index - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+    points = np.asarray(index, np.float64)
+    exact = family.mean_observation(context_statistics(posterior, name))
+    if exact is not None and exact.shape[1] == 1:
+        means = [exact[:, 0], cluster_given_topic(posterior).T @ exact[:, 0]]
+    else:
+        tiny = np.finfo(np.float64).tiny
+        means = [x @ points / np.maximum(x.sum(axis=1), tiny) for x in (clusters, topics)]
     seen = column.observations()
     return {
         "points": pack(points),
-        "by_cluster": pack(clusters),
-        "by_topic": pack(topics),
-        "overall": pack(weight @ clusters),
-        "cluster_mean": pack(_means(points, clusters)),
-        "topic_mean": pack(_means(points, topics)),
+        "cluster_mean": pack(means[0]),
+        "topic_mean": pack(means[1]),
         "range": [float(seen.min()), float(seen.max())] if len(seen) else None,
         "whole": bool(len(seen) and (seen == np.round(seen)).all()),
     }
@@ -137,54 +133,27 @@ def _over(
     }
 
 
-def _means(points: Floats, densities: Floats) -> Floats:
-    totals = np.maximum(densities.sum(axis=1), np.finfo(np.float64).tiny)
-    return densities @ points / totals
-
-
-def _family_means(posterior: Posterior, name: str) -> dict[str, Any]:
-    """Return the means according to the family, which unlike those of a grid are exact."""
-    _, family = context_of(posterior, name)
-    means = family.mean_observation(context_statistics(posterior, name))
-    if means is None or means.shape[1] != 1:
-        return {}
-    by_topic = cluster_given_topic(posterior).T @ means[:, 0]
-    return {"cluster_mean": pack(means[:, 0]), "topic_mean": pack(by_topic)}
-
-
-def _vectors(by_cluster: pd.DataFrame, by_topic: pd.DataFrame, weight: Floats) -> dict[str, Any]:
-    """Return mean and sd of every dimension."""
-    clusters, topics = (x.to_numpy().T.reshape(-1, 2, len(x)) for x in (by_cluster, by_topic))
-    means, sds = clusters[:, 0], clusters[:, 1]
+def _vector_moments(clusters: Floats, weight: Floats) -> dict[str, Any]:
+    """Return the number of dimensions, and mean and sd of each over all groups."""
+    means, sds = clusters[0::2], clusters[1::2]
     overall = weight @ means
     spread = np.sqrt(weight @ (np.square(sds) + np.square(means - overall)))
-    return {
-        "table": "vector",
-        "width": int(means.shape[1]),
-        "by_cluster": pack(clusters),
-        "by_topic": pack(topics),
-        "overall": pack(np.stack([overall, spread])),
-    }
+    return {"width": int(means.shape[1]), "overall": pack(np.stack([overall, spread]))}
 
 
 def _categories(
-    column: Column, by_cluster: pd.DataFrame, by_topic: pd.DataFrame, weight: Floats
+    column: Column, clusters: Floats, topics: Floats, overall: Floats
 ) -> dict[str, Any]:
     """Return the main values of each cluster and topic with their probabilities."""
-    clusters, topics = by_cluster.to_numpy().T, by_topic.to_numpy().T
-    overall = weight @ clusters
     bag = column.kind == "bag"
     seen = column.values.indices if bag else np.asarray(column.observations()).astype(np.int64)
     data: dict[str, Any] = {
-        "table": "categories",
         "overall": pack(overall),
         "groups_with": pack(np.bincount(seen, minlength=len(overall))),
         "by_cluster": _shortlist(clusters, overall),
         "by_topic": _shortlist(topics, overall),
     }
-    if column.kind == "boolean":
-        data["categories"] = ["no", "yes"]
-    return data
+    return data | ({"categories": ["no", "yes"]} if column.kind == "boolean" else {})
 
 
 def _shortlist(probability: Floats, overall: Floats) -> dict[str, Any]:

@@ -130,16 +130,8 @@ def place_groups(
 ) -> Floats:
     """Return a point for each group in the disc of its cluster.
 
-    The most certain groups are in the centre; a group with a second choice is on that side.
-
-    Parameters
-    ----------
-    cluster, confidence : int64, float64 (n_groups,)
-        Cluster of each group and its probability.
-    other : int64 (n_groups,)
-        The second choice of each group, or -1.
-    weight : float64 (n_groups,)
-        Orders groups of equal confidence, largest first.
+    Groups with high ``confidence`` are in the centre, ordered by ``weight`` if it is equal. A group
+    with a second choice ``other`` (not -1) is on the side of that cluster.
     """
     n = len(cluster)
     order = np.lexsort((-weight, -np.round(confidence, 3), cluster))

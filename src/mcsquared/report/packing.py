@@ -27,9 +27,7 @@ def pack(values: ArrayLike) -> Packed:
     Integers use the smallest type that fits, floats four bytes unless large values need eight.
     """
     array = np.ascontiguousarray(values)
-    if array.dtype.kind == "b":
-        array = array.astype(np.uint8)
-    if array.dtype.kind in "iu":
+    if array.dtype.kind in "biu":
         array = array.astype(_smallest(array))
     else:
         finite = array[np.isfinite(array)]
@@ -59,10 +57,9 @@ def _smallest(array: NDArray[Any]) -> type[np.integer[Any]]:
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     if low < 0:
         return np.int32 if low >= -(2**31) and high < 2**31 else np.int64
-    for kind in (np.uint8, np.uint16, np.uint32):
-        if high <= np.iinfo(kind).max:
-            return kind
-    raise OverflowError(f"{high} does not fit in 32 bits")
+    if high >= 2**32:
+        raise OverflowError(f"{high} does not fit in 32 bits")
+    return np.min_scalar_type(high).type
 
 
 def shorten(text: Any, limit: int) -> str:
