@@ -1,6 +1,6 @@
 """Every public plot takes axes, a model or its posterior, and text that looks like mathematics."""
 
-import builtins
+import sys
 
 import pytest
 
@@ -45,14 +45,7 @@ def test_a_plot_draws_on_the_axes_it_is_given_and_returns_them(posterior, name):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_without_matplotlib_the_remedy_is_named(posterior, name, monkeypatch):
-    real = builtins.__import__
-
-    def without(module, *arguments, **options):
-        if module.partition(".")[0] == "matplotlib":
-            raise ImportError(module)
-        return real(module, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "mcsquared\[plot\]"'):
         getattr(plots, name)(posterior, *CALLS[name])
 
