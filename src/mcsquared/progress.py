@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from mcsquared.errors import InputError
@@ -19,6 +20,7 @@ FIRST_PAUSE = 10.0  # seconds without a line before an extra one; doubles each t
 WINDOW = 50  # sweeps over which the speed is measured
 
 
+@dataclass(eq=False)
 class Progress:
     """Callback that displays progress, speed and remaining time.
 
@@ -41,21 +43,15 @@ class Progress:
     ...     run(callbacks=[progress])  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        n_sweeps: int,
-        n_chains: int = 1,
-        n_tokens: int = 0,
-        mode: Literal["auto"] | bool = "auto",
-        stream: TextIO | None = None,
-    ) -> None:
-        if mode not in ("auto", True, False):
-            raise InputError(f"progress must be 'auto', True or False, got {mode!r}")
-        self.n_sweeps = n_sweeps
-        self.n_chains = n_chains
-        self.n_tokens = n_tokens
-        self.mode = mode
-        self.stream = stream
+    n_sweeps: int
+    n_chains: int = 1
+    n_tokens: int = 0
+    mode: Literal["auto"] | bool = "auto"
+    stream: TextIO | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("auto", True, False):
+            raise InputError(f"progress must be 'auto', True or False, got {self.mode!r}")
         self._display: _Bars | _Lines | None = None
         self._done: dict[int, int] = {}
         self._times: deque[float] = deque(maxlen=WINDOW + 1)
@@ -74,8 +70,8 @@ class Progress:
 
     def __exit__(self, *exception: object) -> None:
         display, self._display = self._display, None
-        if display is not None:
-            display.close()
+        if isinstance(display, _Bars):
+            display.bars.stop()
 
     def __call__(self, info: Any) -> None:
         """Display one sweep, given as a `SweepInfo` or an object with the same attributes."""
@@ -126,9 +122,6 @@ class _Bars:
             self.tasks[info.chain] = self.bars.add_task(label, total=self.n_sweeps, summary="")
         self.bars.update(self.tasks[info.chain], completed=info.sweep, summary=summary)
 
-    def close(self) -> None:
-        self.bars.stop()
-
 
 class _Lines:
     """A plain line for every tenth of the run, and extra ones if a tenth takes long."""
@@ -150,9 +143,6 @@ class _Lines:
             return
         self.last_tenth, self.last_time = tenth, now
         print(f"sweep {done} of {self.n_total}: {summary}", file=self.stream, flush=True)
-
-    def close(self) -> None:
-        pass
 
 
 def _short(number: float) -> str:
