@@ -1,5 +1,6 @@
 """Labels to codes as they appear, and rows of such codes recoded to their final order."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -15,23 +16,18 @@ class LabelEncoder:
     """Labels numbered in order of appearance."""
 
     def __init__(self, budget: MemoryBudget) -> None:
-        self._code_of: dict[str, int] = {}
+        self._code_of: defaultdict[str, int] = defaultdict()
+        self._code_of.default_factory = self._code_of.__len__
         self._budget = budget
 
     def __len__(self) -> int:
         return len(self._code_of)
 
-    def codes(self, labels: Sequence[str] | NDArray[np.object_]) -> NDArray[np.int32]:
+    def codes(self, labels: Sequence[str]) -> NDArray[np.int32]:
         """Return the codes of labels; a new label gets the next code."""
-        code_of = self._code_of
-        before = len(code_of)
-        if not before and len(set(labels)) == len(labels):  # a corpus in memory is one batch
-            code_of.update(zip(labels, range(len(labels)), strict=True))
-            codes = np.arange(len(labels), dtype=np.int32)
-        else:
-            new = (code_of.setdefault(label, len(code_of)) for label in labels)
-            codes = np.fromiter(new, np.int32, len(labels))
-        self._budget.take(len(code_of) - before, len(code_of))
+        before = len(self._code_of)
+        codes = np.fromiter(map(self._code_of.__getitem__, labels), np.int32, len(labels))
+        self._budget.take(len(self._code_of) - before, len(self._code_of))
         return codes
 
     def labels(self) -> NDArray[np.object_]:

@@ -1,7 +1,8 @@
 """Words from texts and tokens: counted batch by batch, filtered and ordered at the end."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -143,6 +144,20 @@ def _group_tokens(j: int, group: Any) -> list[str]:
     return words
 
 
+@contextmanager
+def _vectorizer_errors() -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"texts cannot be counted: {error}") from error
+    except (TypeError, AttributeError, re.error) as error:
+        raise InputError(
+            f"texts cannot be counted with these vectorizer arguments: {error}"
+        ) from error
+
+
 class WordsBuilder:
     """Collects the content of batches; `finish` gives every word its final code.
 
@@ -189,31 +204,31 @@ class WordsBuilder:
     def add_texts(self, texts: list[str | None]) -> None:
         """Split and count the texts of consecutive groups."""
         self._n_missing += sum(text is None for text in texts)
-        counts, names = self._vectorize([text or "" for text in texts])
-        codes = self._encoder.codes(names)[counts.indices]
+        with _vectorizer_errors():
+            analyze = self._analyzer()
+            codes = [self._encoder.codes(list(analyze(text or ""))) for text in texts]
+        start = np.cumsum([0, *map(len, codes)])
+        entries = np.concatenate(codes)
+        shape = (len(texts), len(self._encoder))
+        counts = sparse.csr_matrix((np.ones(len(entries), np.int32), entries, start), shape)
+        counts.sum_duplicates()
+        if self._vectorizer.get("binary"):
+            counts.data.fill(1)
         before = self._total[:0] if self._n_texts_with is None else self._n_texts_with
-        self._n_texts_with = self._added(before, codes[counts.data > 0], None)
-        self._append(np.diff(counts.indptr), codes, counts.data)
+        self._n_texts_with = self._added(before, counts.indices, None)
+        self._append(np.diff(counts.indptr), counts.indices, counts.data)
 
-    def _vectorize(self, texts: list[str]) -> tuple[sparse.csr_matrix, NDArray[np.object_]]:
-        """Return the counts and the names of all words, in alphabetical order."""
+    def _analyzer(self) -> Callable[[str], Iterable[str]]:
+        """Return the function that splits a text into words."""
         from sklearn.feature_extraction.text import CountVectorizer
 
+        vectorizer = CountVectorizer(**self._vectorizer)
         try:
-            vectorizer = CountVectorizer(**{**self._vectorizer, "dtype": np.int64})
-            counts = vectorizer.fit_transform(texts)
-            words = vectorizer.vocabulary_
-            names = np.empty(len(words), object)
-            names[np.fromiter(words.values(), np.int64, len(words))] = list(words)
-            return sparse.csr_matrix(counts), names
+            vectorizer.fit([])  # only this checks the arguments
         except ValueError as error:
-            if "empty vocabulary" in str(error):  # other batches may hold words
-                return sparse.csr_matrix((len(texts), 0), dtype=np.int64), np.empty(0, object)
-            raise InputError(f"texts cannot be counted: {error}") from error
-        except (TypeError, AttributeError, re.error) as error:
-            raise InputError(
-                f"texts cannot be counted with these vectorizer arguments: {error}"
-            ) from error
+            if "empty vocabulary" not in str(error):
+                raise
+        return vectorizer.build_analyzer()
 
     def add_tokens(self, batch: Batch, is_coded: bool = False, n_missing: int = 0) -> None:
         """Append the words of consecutive groups; ``is_coded``: their labels are numbers."""
