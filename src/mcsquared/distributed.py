@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter, itemgetter
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from mcsquared import __version__
 from mcsquared.corpus import ParquetFolder
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, import_optional
 from mcsquared.fitting.disk import shards_for
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -93,15 +94,9 @@ def connect(address: str) -> Any:
     ...         len(client.nthreads())
     2
     """
+    distributed = import_optional("distributed", "mcsquared[cluster]", "a cluster")
     try:
-        from distributed import Client
-    except ImportError as error:
-        raise InputError(
-            f"a cluster requires Dask, which cannot be imported ({error}): "
-            "pip install 'mcsquared[cluster]'"
-        ) from error
-    try:
-        return Client(address, timeout=SECONDS_TO_CONNECT)
+        return distributed.Client(address, timeout=SECONDS_TO_CONNECT)
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(
             f"cluster must be the address of a Dask scheduler, got {address!r}: {error}"
@@ -249,7 +244,9 @@ class DaskBackend(ShardedBackend):
             return self.labels[number].clusters
         handle, future = self._handles[number], None
         if handle is not UNASSIGNED:
-            future = self.client.submit(_first, handle.labels, workers=[handle.worker], pure=False)
+            future = self.client.submit(
+                attrgetter("clusters"), handle.labels, workers=[handle.worker], pure=False
+            )
         found = self._result(number, future, LABELS)
         return found.clusters if isinstance(found, Labels) else found
 
@@ -287,8 +284,8 @@ class DaskBackend(ShardedBackend):
         options = {"workers": [handle.worker], "pure": False}
         sweep = _sweep_on_device if self.device == "cuda" else sweep_shard
         swept = submit(sweep, handle.shard, handle.labels, given, **options)
-        self._handles[number] = handle._replace(labels=submit(_first, swept, **options))
-        return submit(_second, swept, **options)
+        self._handles[number] = handle._replace(labels=submit(itemgetter(LABELS), swept, **options))
+        return submit(itemgetter(SUMS), swept, **options)
 
     def _wait(self, number: int, future: Any) -> Any:
         """Return the result of a future, None if its worker was lost."""
@@ -398,11 +395,3 @@ def _sweep_on_device(shard: Any, labels: Labels, given: Globals) -> tuple[Labels
     """Sweep the groups of a shard that is on a GPU, see `sweep_shard`."""
     swept: tuple[Labels, Sums] = shard.sweep_shard(labels, given)
     return swept
-
-
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def _second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]

@@ -1,5 +1,8 @@
 """Errors that users see: one sentence with the argument, the requirement and what was found."""
 
+from importlib import import_module
+from typing import Any
+
 __all__ = ["InputError", "ModelFileError"]
 
 
@@ -29,3 +32,18 @@ class ModelFileError(ValueError):
     ...     print(error)
     notes.mc2 ...
     """
+
+
+class MissingPackageError(InputError, ImportError):
+    """An optional package that is not installed."""
+
+
+def import_optional(module: str, requirement: str, purpose: str) -> Any:
+    """Import a module of an optional package, or raise an error that says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{purpose} requires {module.split('.')[0]}, which cannot be imported ({error}): "
+            f"pip install '{requirement}'"
+        ) from error

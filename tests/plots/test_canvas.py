@@ -46,7 +46,7 @@ def test_a_plot_draws_on_the_axes_it_is_given_and_returns_them(posterior, name):
 @pytest.mark.parametrize("name", CALLS)
 def test_without_matplotlib_the_remedy_is_named(posterior, name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'pip install "mcsquared\[plot\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'mcsquared\[plot\]'"):
         getattr(plots, name)(posterior, *CALLS[name])
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from mcsquared.arrays import Floats
 from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, one_cluster
 from mcsquared.corpus import Corpus, Words
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, import_optional
 from mcsquared.families import Categorical
 from mcsquared.prediction.fold_in import Samples
 from mcsquared.prediction.likelihood import safe_log
@@ -23,13 +23,7 @@ FAMILY = Categorical()  # not used for words, whose likelihood is a table
 
 def import_tomotopy() -> Any:
     """Return the package, or raise an error that says how to install it."""
-    try:
-        import tomotopy
-    except ImportError as error:
-        raise ImportError(
-            "this baseline requires the package tomotopy: pip install 'mcsquared[baselines]'"
-        ) from error
-    return tomotopy
+    return import_optional("tomotopy", "mcsquared[baselines]", "this baseline")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

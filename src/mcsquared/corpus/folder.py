@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcsquared.corpus.disk import DiskCorpus
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, import_optional
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -128,13 +128,9 @@ class ParquetFolder:
         --------
         >>> checked = folder.check()
         """
-        try:
-            from mcsquared.corpus.sources.parquet import map_columns
-        except ImportError as error:
-            raise InputError(
-                f"{self.path} is a folder of Parquet files, reading it needs pyarrow: "
-                "pip install pyarrow"
-            ) from error
+        import_optional("pyarrow", "pyarrow", "reading Parquet files")
+        from mcsquared.corpus.sources.parquet import map_columns
+
         return map_columns(self.path, self.text, self.contexts, self.bags, self.group_names)
 
     def counted_in(self, vocabulary: Sequence[str]) -> "ParquetFolder":

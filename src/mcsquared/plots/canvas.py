@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, import_optional
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.exports import import_optional
 from mcsquared.posterior.tables import top_words
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
     """Return ``ax``, or new axes of this size in inches."""
     if ax is not None:
         return ax
-    pyplot = import_optional("matplotlib.pyplot", "plot")
+    pyplot = import_optional("matplotlib.pyplot", "mcsquared[plot]", "a plot")
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 

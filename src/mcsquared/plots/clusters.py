@@ -11,7 +11,7 @@ from scipy import sparse
 
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.checks import check_integer
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, import_optional
 from mcsquared.plots.canvas import (
     COLOURS,
     GREY,
@@ -312,13 +312,8 @@ def embed(features: sparse.csr_matrix, method: str, random_state: int) -> Floats
     reduced = reduced + JITTER * scale * noise
     embedding: Any
     if method == "umap" or (method == "auto" and find_spec("umap") is not None):
-        try:
-            from umap import UMAP
-        except ImportError as error:
-            raise ImportError(
-                "umap is not installed; pip install umap-learn provides it, or use method='tsne'"
-            ) from error
-        embedding = UMAP(n_neighbors=min(15, n_groups - 1), random_state=random_state)
+        umap = import_optional("umap", "umap-learn", "method 'umap'")
+        embedding = umap.UMAP(n_neighbors=min(15, n_groups - 1), random_state=random_state)
     else:
         from sklearn.manifold import TSNE
 

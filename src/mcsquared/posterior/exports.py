@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, import_optional
 from mcsquared.markup import Part, bars, card, facts, more, sentences, table
 from mcsquared.posterior.diagnostics import SCALARS, chains_of
 
@@ -22,7 +21,7 @@ N_WORDS = 8
 
 def to_arviz(posterior: Posterior) -> Any:
     """Return the label-free scalars of the kept draws, cut to the shortest chain."""
-    arviz = import_optional("arviz", "diagnostics")
+    arviz = import_optional("arviz", "mcsquared[diagnostics]", "this export")
     if posterior.trace.empty:
         raise InputError("to_arviz requires a trace, but this posterior has no trace")
     names = [name for name in SCALARS if name in posterior.trace]
@@ -38,7 +37,7 @@ def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
         raise InputError("to_pyldavis requires words, but the content of this model is vectors")
     if posterior.n_topics < 3:
         raise InputError(f"to_pyldavis requires at least three topics, got {posterior.n_topics}")
-    pyldavis = import_optional("pyLDAvis", "diagnostics")
+    pyldavis = import_optional("pyLDAvis", "mcsquared[diagnostics]", "this export")
     # pyLDAvis does not accept words that never occur.
     occurs = posterior.word_frequency > 0
     words = posterior.components[:, occurs]
@@ -53,16 +52,6 @@ def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
         posterior.word_frequency[occurs],
         **(settings | options),
     )
-
-
-def import_optional(module: str, extra: str) -> Any:
-    """Return a module of a package that an extra of this package installs."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        install = f'pip install "mcsquared[{extra}]"'
-        raise ImportError(f"{package} is not installed; {install} provides it") from error
 
 
 def summary_html(posterior: Posterior) -> str:

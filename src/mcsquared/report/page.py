@@ -14,7 +14,7 @@ import numpy as np
 
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Corpus, as_corpus
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, import_optional
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import cluster_stability
@@ -212,12 +212,10 @@ def render(data: dict[str, Any]) -> str:
     """
     from mcsquared import __version__
 
-    try:
-        from jinja2 import Environment
-        from markupsafe import Markup
-    except ImportError as error:
-        install = "pip install 'mcsquared[report]'"
-        raise InputError(f"jinja2 is not installed; {install} provides it") from error
+    import_optional("jinja2", "mcsquared[report]", "a report")
+    from jinja2 import Environment
+    from markupsafe import Markup
+
     style = "\n".join(_asset(f"{name}.css") for name in _STYLES)
     scripts = [_asset(f"{name}.js") for name in _SCRIPTS]
     script = "\n".join(["'use strict';", "(() => {", *scripts, "})();"])

@@ -13,7 +13,7 @@ from typing import Any
 
 from mcsquared.corpus.columns.values import interpret, interpret_dates
 from mcsquared.corpus.sources.frames import Table, table_of
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, import_optional
 
 _FORMAT_OF_SUFFIX = {
     ".csv": "csv",
@@ -198,12 +198,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_parquet(path: Path) -> Table:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise InputError(
-            f"{path} is a Parquet file, reading it needs pyarrow: pip install pyarrow"
-        ) from error
+    parquet = import_optional("pyarrow.parquet", "pyarrow", "reading Parquet files")
     with whole_parquet(path):
         frame = parquet.read_table(path)
         frame.validate(full=True)  # a damaged page may go unnoticed otherwise
