@@ -20,9 +20,9 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mcsquared import __version__
+from mcsquared.arrays import Int32s
 from mcsquared.corpus import ParquetFolder
 from mcsquared.errors import InputError, import_optional
 from mcsquared.fitting.disk import shards_for
@@ -158,7 +158,7 @@ class ShardHandle(NamedTuple):
 
 
 UNASSIGNED = ShardHandle("", None, None)
-LABELS, SUMS = 0, 1  # results of a shard, in the order of `sweep_shard`
+OF_LABELS, OF_SUMS = 0, 1  # positions in the result of `sweep_shard`
 
 
 class DaskBackend(ShardedBackend):
@@ -238,7 +238,7 @@ class DaskBackend(ShardedBackend):
         self._copy_labels()
         super().save_labels(state, clusters_only)
 
-    def _clusters(self, number: int) -> NDArray[np.int32]:
+    def _clusters(self, number: int) -> Int32s:
         """Return the current clusters of a shard's groups."""
         if self._n_swept[number] == len(self._globals):
             return self.labels[number].clusters
@@ -247,14 +247,14 @@ class DaskBackend(ShardedBackend):
             future = self.client.submit(
                 attrgetter("clusters"), handle.labels, workers=[handle.worker], pure=False
             )
-        found = self._result(number, future, LABELS)
+        found = self._result(number, future, OF_LABELS)
         return found.clusters if isinstance(found, Labels) else found
 
     def _copy_labels(self) -> None:
         """Copy the labels of all shards to this process; earlier sweeps need not be repeated."""
         for number in range(self.n_shards):
             if self._n_swept[number] < len(self._globals):
-                self.labels[number] = self._result(number, self._handles[number].labels, LABELS)
+                self.labels[number] = self._result(number, self._handles[number].labels, OF_LABELS)
                 self._n_swept[number] = len(self._globals)
         self._globals, self._n_swept = [], [0] * self.n_shards
 
@@ -271,7 +271,7 @@ class DaskBackend(ShardedBackend):
         ]
         self.bytes_of_sweep = _n_bytes(given) * len(sent)
         for number, future in enumerate(futures):
-            sums = self._result(number, future, SUMS)
+            sums = self._result(number, future, OF_SUMS)
             self.bytes_of_sweep += _n_bytes(sums)
             yield sums
         n_sweeps = len(self._globals)
@@ -280,12 +280,12 @@ class DaskBackend(ShardedBackend):
 
     def _submit(self, number: int, given: Any) -> Any:
         """Submit a sweep to the worker that holds a shard; return the future of its sums."""
-        handle, submit = self._handles[number], self.client.submit
-        options = {"workers": [handle.worker], "pure": False}
+        handle = self._handles[number]
+        submit = partial(self.client.submit, workers=[handle.worker], pure=False)
         sweep = _sweep_on_device if self.device == "cuda" else sweep_shard
-        swept = submit(sweep, handle.shard, handle.labels, given, **options)
-        self._handles[number] = handle._replace(labels=submit(itemgetter(LABELS), swept, **options))
-        return submit(itemgetter(SUMS), swept, **options)
+        swept = submit(sweep, handle.shard, handle.labels, given)
+        self._handles[number] = handle._replace(labels=submit(itemgetter(OF_LABELS), swept))
+        return submit(itemgetter(OF_SUMS), swept)
 
     def _wait(self, number: int, future: Any) -> Any:
         """Return the result of a future, None if its worker was lost."""

@@ -8,7 +8,7 @@ import pytest
 
 from mcsquared import MC2
 from mcsquared.storage import read_file, write_file
-from mcsquared.storage.models import KIND
+from mcsquared.storage.models import MODEL_KIND
 from tests.cli.commands import invoke, papers, refused
 
 
@@ -148,9 +148,9 @@ def test_words_that_are_left_out_are_told(fitted, tmp_path):
 
 
 def test_a_model_file_with_an_array_of_another_size_is_refused_by_name(fitted, new_file, tmp_path):
-    tensors, meta = read_file(fitted, KIND)
+    tensors, meta = read_file(fitted, MODEL_KIND)
     tensors["labels"] = tensors["labels"][:-1]
-    write_file(tmp_path / "short.mc2", KIND, tensors, meta)
+    write_file(tmp_path / "short.mc2", MODEL_KIND, tensors, meta)
     out = tmp_path / "out.csv"
     sentence = refused(invoke("predict", tmp_path / "short.mc2", new_file, "--out", out))
     assert "short.mc2" in sentence

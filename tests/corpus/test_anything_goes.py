@@ -168,7 +168,7 @@ def check(corpus):
         assert len(column) == len(column.observed) == n_groups
         observations = column.observations()
         assert observations.shape[0] == column.observed.sum()
-        filled = column.fill(column.default_family())
+        filled = column.fill_family(column.default_family())
         statistics = filled.statistics(observations)
         assert np.isfinite(statistics).all()
     assert len(corpus.describe()) > 0

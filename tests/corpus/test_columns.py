@@ -33,17 +33,17 @@ def test_the_default_family_fits_and_reads_the_observations(column):
     family = column.default_family()
     assert column.accepts(family)
     assert column.convert_for(family) is column
-    filled = column.fill(family)
+    filled = column.fill_family(family)
     statistics = filled.statistics(column.observations())
     assert statistics.shape == (2, filled.n_stats)
     assert np.isfinite(statistics).all()
     nothing = column[np.array([1])]
-    assert nothing.fill(family).statistics(nothing.observations()).shape[0] == 0
+    assert nothing.fill_family(family).statistics(nothing.observations()).shape[0] == 0
 
 
 def test_a_family_of_another_size_is_refused():
     with pytest.raises(InputError, match=r"'x' must have size 2 \(its categories\), got 5"):
-        CATEGORY.fill(families.Categorical(size=5))
+        CATEGORY.fill_family(families.Categorical(size=5))
 
 
 def test_observations_have_the_numeric_form_of_their_family():
@@ -78,7 +78,7 @@ def test_a_column_can_be_declared_another_family(column, family, kind, values, c
     np.testing.assert_array_equal(found, values)
     found = None if converted.categories is None else converted.categories.tolist()
     assert found == categories
-    filled = converted.fill(families.by_name(family))
+    filled = converted.fill_family(families.by_name(family))
     assert filled.statistics(converted.observations()).shape == (2, filled.n_stats)
 
 

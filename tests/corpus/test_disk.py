@@ -18,8 +18,8 @@ from tests.corpus.parquet_columns import COLUMNS, random_table
 def _pieces(request, monkeypatch):
     """Data of a test fit one batch and one block; the second time they do not."""
     if request.param == "in small pieces":
-        monkeypatch.setattr(parquet_source, "_MIN_BATCH", 1)
-        monkeypatch.setattr(parquet_source, "_MAX_BATCH", 700)
+        monkeypatch.setattr(parquet_source, "_MIN_BATCH_BYTES", 1)
+        monkeypatch.setattr(parquet_source, "_MAX_BATCH_BYTES", 700)
         monkeypatch.setattr(buffers, "BLOCK_ENTRIES", 7)
 
 

@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from mcsquared.datasets.chinese_restaurant import draw_assignments, draw_tables
+from mcsquared.datasets.simulate import chinese_restaurant, draw_assignments
 from tests.statistics.tiny_gibbs import canonical, partitions, stirling
 
 
@@ -35,7 +35,9 @@ def expected_tables(n, concentration):
 
 def test_every_partition_of_five_has_its_probability():
     n_draws, concentration, rng = 15_000, 1.3, np.random.default_rng(0)
-    seen = Counter(tuple(draw_tables(5, concentration, rng).tolist()) for _ in range(n_draws))
+    seen = Counter(
+        tuple(chinese_restaurant(5, concentration, rng).tolist()) for _ in range(n_draws)
+    )
     assert all(labels == canonical(labels) for labels in seen)
     for labels in partitions(5):
         sizes = np.bincount(labels)
@@ -47,7 +49,7 @@ def test_every_partition_of_five_has_its_probability():
 @pytest.mark.parametrize("concentration", [0.05, 1.0, 40.0])
 def test_the_number_of_tables_has_its_mean_and_variance(concentration):
     rng = np.random.default_rng(1)
-    tables = np.array([draw_tables(300, concentration, rng).max() + 1 for _ in range(1500)])
+    tables = np.array([chinese_restaurant(300, concentration, rng).max() + 1 for _ in range(1500)])
     opens = concentration / (concentration + np.arange(300))
     assert_mean(tables, opens.sum())
     assert tables.var() == pytest.approx((opens * (1 - opens)).sum(), rel=0.2)
@@ -55,13 +57,13 @@ def test_the_number_of_tables_has_its_mean_and_variance(concentration):
 
 def test_limits_of_the_concentration():
     rng = np.random.default_rng(2)
-    assert draw_tables(6, inf, rng).tolist() == [0, 1, 2, 3, 4, 5]
-    assert (draw_tables(1000, 1e-12, rng) == 0).all()
-    assert draw_tables(0, 1.0, rng).size == 0
+    assert chinese_restaurant(6, inf, rng).tolist() == [0, 1, 2, 3, 4, 5]
+    assert (chinese_restaurant(1000, 1e-12, rng) == 0).all()
+    assert chinese_restaurant(0, 1.0, rng).size == 0
 
 
 def test_a_million_customers_are_seated():
-    table = draw_tables(1_000_000, 5.0, np.random.default_rng(3))
+    table = chinese_restaurant(1_000_000, 5.0, np.random.default_rng(3))
     assert_size = 5.0 * np.log(1_000_000 / 5.0)
     assert 0.4 * assert_size < table.max() + 1 < 2.0 * assert_size
 

@@ -7,8 +7,7 @@ import pytest
 from scipy import sparse, stats
 
 from mcsquared.datasets import simulate
-from mcsquared.datasets.chinese_restaurant import Assignments
-from mcsquared.datasets.simulate import draw_content, draw_contexts
+from mcsquared.datasets.simulate import Assignments, draw_content, draw_contexts
 from mcsquared.errors import InputError
 from mcsquared.families import (
     Bag,

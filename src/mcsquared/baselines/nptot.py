@@ -222,15 +222,15 @@ def time_column(corpus: Corpus, name: Any) -> Column:
 def time_family(family: Any, width: float, column: Column, n_tokens: int) -> Gaussian:
     """Return the prior of a component over time, with defaults from the groups' times."""
     if isinstance(family, Gaussian):
-        filled = column.fill(family)
+        filled = column.fill_family(family)
     elif isinstance(family, str) and family == "auto":
-        known = column.fill(Gaussian())
+        known = column.fill_family(Gaussian())
         assert isinstance(known, Gaussian)
         # As strong as the likelihood of all tokens.
         shape = 0.5 * max(n_tokens, 2)
         square = check_positive("width", width) ** 2
         rate = shape * square * float(known.rate or 1.0)
-        filled = column.fill(Gaussian(strength=square, shape=shape, rate=rate))
+        filled = column.fill_family(Gaussian(strength=square, shape=shape, rate=rate))
     else:
         raise InputError(f"family must be 'auto' or a Gaussian, got {family!r}")
     assert isinstance(filled, Gaussian)

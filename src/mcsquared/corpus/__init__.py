@@ -7,12 +7,4 @@ from mcsquared.corpus.corpus import Corpus
 from mcsquared.corpus.disk import DiskCorpus
 from mcsquared.corpus.folder import ParquetFolder
 
-__all__ = [
-    "Column",
-    "Corpus",
-    "DiskCorpus",
-    "ParquetFolder",
-    "Vectors",
-    "Words",
-    "as_corpus",
-]
+__all__ = ["Column", "Corpus", "DiskCorpus", "ParquetFolder", "Vectors", "Words", "as_corpus"]

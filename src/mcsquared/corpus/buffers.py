@@ -1,9 +1,10 @@
-"""Growing arrays, in memory or in files of a scratch folder: what columns are built from.
+"""Growing arrays in memory or in files of a scratch folder, and codes of labels.
 
 Files are read, not mapped: the pages of a mapped file would count as memory in use.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -13,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Int32s, Int64s
+from mcsquared.corpus.content import LARGEST_COUNT, object_array
 from mcsquared.errors import InputError
 
 Run = tuple[int, int]
 BLOCK_ENTRIES = 2**19  # filled, recoded or hashed at a time
-_BYTES_PER_LABEL = 200  # a string of ten letters, its code, its entries in dictionaries and lists
+_BYTES_PER_STRING = 200  # a string of ten letters, its code, its entries in dictionaries and lists
 
 
 class MemoryBudget:
@@ -30,7 +33,7 @@ class MemoryBudget:
     """
 
     def __init__(self, memory: int | None = None) -> None:
-        self._left = None if memory is None else memory // (2 * _BYTES_PER_LABEL)
+        self._left = None if memory is None else memory // (2 * _BYTES_PER_STRING)
 
     def take(self, n_new: int, n_labels: int) -> None:
         """Account for new labels of a column that then has ``n_labels``."""
@@ -42,6 +45,37 @@ class MemoryBudget:
                 f"has at least {n_labels} distinct values, which do not fit into memory; leave "
                 "the column out or raise the limit (memory=)"
             )
+
+
+class LabelEncoder:
+    """Labels numbered in order of appearance."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._code_of: defaultdict[str, int] = defaultdict()
+        self._code_of.default_factory = self._code_of.__len__
+        self._budget = budget
+
+    def __len__(self) -> int:
+        return len(self._code_of)
+
+    def codes(self, labels: Sequence[str]) -> Int32s:
+        """Return the codes of labels; a new label gets the next code."""
+        before = len(self._code_of)
+        codes = np.fromiter(map(self._code_of.__getitem__, labels), np.int32, len(labels))
+        self._budget.take(len(self._code_of) - before, len(self._code_of))
+        return codes
+
+    def labels(self) -> NDArray[np.object_]:
+        """Return the labels in the order of their codes."""
+        return object_array(list(self._code_of))
+
+    def sorted(self) -> tuple[NDArray[np.object_], Int32s]:
+        """Return the labels in alphabetical order, and the position of each code among them."""
+        # Python's sort is faster than NumPy's for strings that are nearly in order.
+        names = sorted(self._code_of)
+        position = np.empty(len(names), np.int32)
+        position[[self._code_of[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+        return object_array(names), position
 
 
 class Buffer:
@@ -202,7 +236,7 @@ class RowsBuffer:
         """Append rows without entries."""
         self.start.fill(self.values.n_rows, n_rows)
 
-    def read(self, *runs: Run) -> tuple[NDArray[np.int64], NDArray[Any], Any]:
+    def read(self, *runs: Run) -> tuple[Int64s, NDArray[Any], Any]:
         """Return (start, values, counts) of the rows of runs (first, last); start begins at 0."""
         start = self.start.read(*((first, last + 1) for first, last in runs))
         run_end = np.cumsum([last + 1 - first for first, last in runs])
@@ -243,3 +277,44 @@ class RowsBuffer:
         for buffer in (self.start, self.values, self.counts):
             if buffer is not None:
                 buffer.remove()
+
+
+def recode_rows(
+    raw: RowsBuffer, new_code: Int32s, n_columns: int, final: RowsBuffer, argument: str
+) -> Iterator[sparse.csr_matrix]:
+    """Write rows of provisional codes again: final codes in order, duplicates added up.
+
+    Parameters
+    ----------
+    raw : RowsBuffer
+        Removed at the end.
+    new_code : int32
+        The final code of each provisional one; -1 drops it.
+    n_columns : int
+        Number of final codes.
+    final : RowsBuffer
+    argument : str
+        Name of the rows in errors.
+
+    Yields
+    ------
+    csr_matrix of int64 (rows of a block, n_columns)
+        Each block that was written.
+    """
+    for first, last in raw.blocks():
+        start, codes, counts = raw.read((first, last))
+        codes = new_code[codes]
+        counts = np.ones(len(codes), np.int64) if counts is None else counts.astype(np.int64)
+        known = codes >= 0
+        if not known.all():
+            start = np.append(0, np.cumsum(known))[start]
+            codes, counts = codes[known], counts[known]
+        block = sparse.csr_matrix((counts, codes, start), shape=(last - first, n_columns))
+        block.sum_duplicates()
+        if block.data.max(initial=0) > LARGEST_COUNT:
+            raise InputError(
+                f"{argument} must hold counts <= {LARGEST_COUNT}, got {block.data.max()}"
+            )
+        final.append(np.diff(block.indptr), block.indices, block.data)
+        yield block
+    raw.remove()

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats, Int64s, Integers
 from mcsquared.errors import InputError
 
 LARGEST_COUNT = 2**31 - 1
@@ -49,7 +50,7 @@ class Words:
         return int(self.counts.shape[1])
 
     @property
-    def tokens_per_group(self) -> NDArray[np.int64]:
+    def tokens_per_group(self) -> Int64s:
         """Number of tokens of each group, int64 (n_groups,)."""
         total = np.zeros(len(self.counts.data) + 1, np.int64)
         np.cumsum(self.counts.data, dtype=np.int64, out=total[1:])
@@ -61,17 +62,17 @@ class Words:
         return int(self.counts.data.sum(dtype=np.int64))
 
     @property
-    def word_frequency(self) -> NDArray[np.int64]:
+    def word_frequency(self) -> Int64s:
         """Number of occurrences of each word, int64 (n_words,)."""
         counts = self.counts
         return np.bincount(counts.indices, counts.data, self.n_words).astype(np.int64)
 
     @property
-    def document_frequency(self) -> NDArray[np.int64]:
+    def document_frequency(self) -> Int64s:
         """In how many groups each word occurs, int64 (n_words,)."""
         return np.bincount(self.counts.indices, minlength=self.n_words)
 
-    def __getitem__(self, rows: NDArray[np.int64]) -> "Words":
+    def __getitem__(self, rows: Int64s) -> "Words":
         return Words(self.counts[rows], self.vocabulary)
 
 
@@ -92,8 +93,8 @@ class Vectors:
     (2, 2, 4, [3, 1])
     """
 
-    start: NDArray[np.int64]
-    values: NDArray[np.float64]
+    start: Int64s
+    values: Floats
 
     n_words = 0
     vocabulary = word_frequency = document_frequency = None
@@ -114,15 +115,25 @@ class Vectors:
         return int(self.values.shape[1])
 
     @property
-    def tokens_per_group(self) -> NDArray[np.int64]:
+    def tokens_per_group(self) -> Int64s:
         """Number of vectors of each group, int64 (n_groups,)."""
         return np.diff(self.start)
 
-    def __getitem__(self, rows: NDArray[np.int64]) -> "Vectors":
-        sizes = self.tokens_per_group[rows]
-        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        source = np.arange(start[-1]) + np.repeat(self.start[rows] - start[:-1], sizes)
-        return Vectors(start, np.ascontiguousarray(self.values[source]))
+    def __getitem__(self, rows: Int64s) -> "Vectors":
+        entries, start = entries_of_rows(self.start, rows)
+        return Vectors(start, np.ascontiguousarray(self.values[entries]))
+
+
+def starts_of(sizes: ArrayLike) -> Int64s:
+    """Return the start of consecutive rows of these sizes, and their end: int64 (n_rows + 1,)."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def entries_of_rows(start: Int64s, rows: Integers) -> tuple[Int64s, Int64s]:
+    """Return the entries of selected rows, and the start of each row among them."""
+    sizes = np.diff(start)[rows]
+    begins = starts_of(sizes)
+    return np.arange(begins[-1]) + np.repeat(start[rows] - begins[:-1], sizes), begins
 
 
 def words_from_counts(matrix: Any, vocabulary: Iterable[str] | None = None) -> Words:
@@ -153,14 +164,14 @@ def count_matrix(matrix: Any, argument: str) -> sparse.csr_matrix:
     return counts
 
 
-def check_values(values: NDArray[np.float64], argument: str) -> None:
+def check_values(values: Floats, argument: str) -> None:
     """Raise `InputError` where numbers are missing, infinite or too large to be squared."""
     if np.isnan(values).any():
         raise InputError(f"{argument} must not hold NaN")
     check_magnitude(values, argument)
 
 
-def check_magnitude(values: NDArray[np.float64], argument: str) -> None:
+def check_magnitude(values: Floats, argument: str) -> None:
     """Raise `InputError` where numbers are infinite or too large to be squared; NaN passes."""
     size = np.abs(values)
     if np.isinf(size).any():
@@ -246,7 +257,7 @@ def check_numeric(dtype: np.dtype[Any], argument: str = "content") -> None:
         raise InputError(f"{argument} must hold numbers, got type {dtype}")
 
 
-def _check_whole(data: NDArray[np.float64], argument: str, is_sparse: bool) -> None:
+def _check_whole(data: Floats, argument: str, is_sparse: bool) -> None:
     if np.isnan(data).any():
         raise InputError(f"{argument} must hold integer counts, got NaN")
     if np.isinf(data).any():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Int64s
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.convert import aligned_content, aligned_contexts
 from mcsquared.corpus.content import Vectors, Words, names_array
@@ -207,13 +208,9 @@ class Corpus:
         text: str | None = None,
         contexts: Sequence[str] | str | None = None,
         *,
-        content: Sequence[str] | str | None = None,
-        bags: Mapping[str, str | None] | Sequence[str] | None = None,
-        group_names: Any = None,
-        vocabulary: Sequence[str] | None = None,
         format: str | None = None,
         encoding: str = "utf-8",
-        **vectorizer: Any,
+        **options: Any,
     ) -> "Corpus":
         r"""Return the corpus of a CSV, TSV, JSONL or Parquet file, one row per group.
 
@@ -224,7 +221,7 @@ class Corpus:
             By default from the suffix of the name.
         encoding : str
             Of a text file.
-        text, contexts, content, bags, group_names, vocabulary, **vectorizer : see from_frame
+        text, contexts, **options : see from_frame
 
         Examples
         --------
@@ -235,17 +232,7 @@ class Corpus:
         """
         from mcsquared.corpus.sources.files import read_table
 
-        table = read_table(path, format=format, encoding=encoding)
-        return cls.from_frame(
-            table,
-            text,
-            contexts,
-            content=content,
-            bags=bags,
-            group_names=group_names,
-            vocabulary=vocabulary,
-            **vectorizer,
-        )
+        return cls.from_frame(read_table(path, format, encoding), text, contexts, **options)
 
     @classmethod
     def from_anndata(
@@ -302,17 +289,17 @@ class Corpus:
         return self.content.vocabulary
 
     @property
-    def word_frequency(self) -> NDArray[np.int64] | None:
+    def word_frequency(self) -> Int64s | None:
         """Number of occurrences of each word, int64 (n_words,); None for vector content."""
         return self.content.word_frequency
 
     @property
-    def document_frequency(self) -> NDArray[np.int64] | None:
+    def document_frequency(self) -> Int64s | None:
         """In how many groups each word occurs, int64 (n_words,); None for vectors."""
         return self.content.document_frequency
 
     @property
-    def tokens_per_group(self) -> NDArray[np.int64]:
+    def tokens_per_group(self) -> Int64s:
         """Number of tokens of each group, int64 (n_groups,)."""
         return self.content.tokens_per_group
 

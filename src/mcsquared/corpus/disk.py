@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Int64s
 from mcsquared.corpus.buffers import RowsBuffer, Run
 from mcsquared.corpus.columns.builder import BufferedColumn
 from mcsquared.corpus.columns.column import Column
@@ -126,7 +127,7 @@ class DiskCorpus:
         contexts = {name: column.read(*runs) for name, column in self._columns.items()}
         return self._empty._with(self._words.read(*runs), contexts, self._group_names(*runs))
 
-    def lengths(self, first: int, last: int) -> NDArray[np.int64]:
+    def lengths(self, first: int, last: int) -> Int64s:
         """Return the number of tokens of the groups ``first:last``, int64.
 
         Examples
@@ -134,7 +135,7 @@ class DiskCorpus:
         >>> disk.lengths(0, 3)
         array([2, 1, 0])
         """
-        found: NDArray[np.int64] = self._words.lengths.read((first, last)).astype(np.int64)
+        found: Int64s = self._words.lengths.read((first, last)).astype(np.int64)
         return found
 
     def group_name(self, index: int) -> str:
@@ -196,12 +197,12 @@ class SampledCorpus(Corpus):
         The groups in memory, in increasing order.
     """
 
-    def __init__(self, source: DiskCorpus, groups: NDArray[np.int64]) -> None:
+    def __init__(self, source: DiskCorpus, groups: Int64s) -> None:
         self.__dict__.update(source[groups].__dict__)
         self.source, self.groups = source, groups
 
     @property
-    def word_frequency(self) -> NDArray[np.int64]:
+    def word_frequency(self) -> Int64s:
         """Number of occurrences of each word in all groups on disk."""
         return self.source.word_frequency
 

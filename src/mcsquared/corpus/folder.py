@@ -88,7 +88,7 @@ class ParquetFolder:
             raise InputError(f"path must be the name of a folder, got {path!r:.60}") from error
         self.text, self.contexts, self.bags = text, contexts, bags
         self.group_names, self.vocabulary = group_names, vocabulary
-        self._words_of_codes = vocabulary  # also after `counted_in`
+        self.words_of_codes = vocabulary  # also after `counted_in`
         self.memory = bytes_of(memory)
         self.scratch = scratch
         self.vectorizer = vectorizer
@@ -113,8 +113,7 @@ class ParquetFolder:
 
         scratch = self._scratch()
         try:
-            words = (self.vocabulary, self._words_of_codes)
-            return read_folder(mapping, scratch, self.memory, *words, self.vectorizer)
+            return read_folder(self, mapping, scratch)
         except BaseException as error:
             shutil.rmtree(scratch, ignore_errors=True)
             if isinstance(error, OSError):
@@ -131,7 +130,7 @@ class ParquetFolder:
         import_optional("pyarrow", "pyarrow", "reading Parquet files")
         from mcsquared.corpus.sources.parquet import map_columns
 
-        return map_columns(self.path, self.text, self.contexts, self.bags, self.group_names)
+        return map_columns(self)
 
     def counted_in(self, vocabulary: Sequence[str]) -> "ParquetFolder":
         """Return the same folder with another vocabulary: that of a model.

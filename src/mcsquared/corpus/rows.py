@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Int64s
 from mcsquared.errors import InputError
 
 
-def row_index(rows: Any, n_groups: int) -> NDArray[np.int64]:
+def row_index(rows: Any, n_groups: int) -> Int64s:
     """Return the indices, int64, that a slice, a mask or an array of indices stands for."""
     if isinstance(rows, slice):
         try:

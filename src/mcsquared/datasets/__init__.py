@@ -1,12 +1,7 @@
 """Data sets: synthetic letters, draws from the prior, and readers of public data."""
 
 from mcsquared.datasets.letters import Letters, identifiable_letters, letters
-from mcsquared.datasets.original_files import (
-    load_nips_toolbox,
-    load_nus_wide,
-    load_pnas,
-    load_uci,
-)
+from mcsquared.datasets.original_files import load_nips_toolbox, load_nus_wide, load_pnas, load_uci
 from mcsquared.datasets.readers import (
     DataSet,
     load_labelme,

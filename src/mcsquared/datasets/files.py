@@ -5,7 +5,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from os import PathLike
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Int64s
 from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
 
@@ -28,16 +29,8 @@ Folder = str | PathLike[str] | None
 def find_file(folder: Folder, name: str, source: str, layout: str, gzipped: bool = False) -> Path:
     """Return the path of a data file, or raise an error that names its source and layout.
 
-    Parameters
-    ----------
-    folder : path, optional
-        By default, the folder in the environment variable MCSQUARED_DATA.
-    name : str
-        File name, relative to the folder.
-    source, layout : str
-        Origin of the data set, and contents of the file.
-    gzipped : bool
-        Whether ``name`` with the suffix ``.gz`` is accepted as well.
+    The folder is by default the one in the environment variable MCSQUARED_DATA. If ``gzipped``, a
+    file with the suffix ``.gz`` is accepted as well.
     """
     root = os.fspath(folder) if folder is not None else os.environ.get(ENVIRONMENT, "")
     hint = f"the data set is {source}; the file contains {layout} (see docs/data.md)"
@@ -55,17 +48,8 @@ def find_file(folder: Folder, name: str, source: str, layout: str, gzipped: bool
 class Archive:
     """An ``.npz`` file with the word counts of a corpus and arrays about its groups.
 
-    Nothing is unpickled, and every array is checked when it is read.
-
-    Parameters
-    ----------
-    folder, name, source, layout
-        See `find_file`.
-
-    Attributes
-    ----------
-    counts : int32 csr_matrix (n_groups, n_words)
-    vocabulary : list of str
+    Nothing is unpickled, and every array is checked when it is read. Parameters are those of
+    `find_file`.
     """
 
     def __init__(self, folder: Folder, name: str, source: str, layout: str) -> None:
@@ -122,7 +106,7 @@ class Archive:
             raise InputError(f"array 'label' of {self.name} must index class_names")
         return names[label]
 
-    def corpus(self, contexts: dict[str, Column], names: Any = None) -> Corpus:
+    def corpus(self, contexts: dict[str, Any], names: Any = None) -> Corpus:
         """Return the word counts with these contexts and group names as a corpus."""
         return Corpus(self.counts, contexts, group_names=names, vocabulary=self.vocabulary)
 
@@ -170,7 +154,7 @@ def read_lines(path: Path, limit: int | None = None) -> list[str]:
     return lines
 
 
-def _integer_chunks(path: Path, n_header: int = 0) -> Iterator[NDArray[np.int64]]:
+def _integer_chunks(path: Path, n_header: int = 0) -> Iterator[Int64s]:
     """Yield the rows of a table of integers separated by white space, in chunks."""
     import pandas as pd
 
@@ -186,7 +170,7 @@ def _integer_chunks(path: Path, n_header: int = 0) -> Iterator[NDArray[np.int64]
             return
 
 
-def read_integers(path: Path, n_columns: int, n_header: int = 0) -> NDArray[np.int64]:
+def read_integers(path: Path, n_columns: int, n_header: int = 0) -> Int64s:
     """Return a table of integers separated by white space: int64 (n_rows, n_columns).
 
     The first ``n_header`` lines are skipped.
@@ -201,13 +185,7 @@ def read_integers(path: Path, n_columns: int, n_header: int = 0) -> NDArray[np.i
 def read_counts(path: Path, n_columns: int | None, keep: NDArray[np.bool_]) -> sparse.csr_matrix:
     """Return a table of counts, one line per group, as a csr_matrix of int32.
 
-    Parameters
-    ----------
-    path : path
-    n_columns : int, optional
-        Required number of columns.
-    keep : bool (n_lines,)
-        Mask of the lines to return; the file must have the same number of lines.
+    ``keep`` is a mask of the lines to return; the file must have as many lines.
     """
     chunks: list[sparse.csr_matrix] = []
     n_lines = 0
@@ -249,16 +227,6 @@ def merged_bag(
         (ones, (np.arange(len(names)), columns)), shape=(len(names), len(code))
     )
     return Column(name, "bag", matrix @ merge, np.array(list(code), dtype=object))
-
-
-def bag_of_lists(name: str, lists: Iterable[list[str]]) -> Column:
-    """Return a bag column from lists of strings; categories are sorted."""
-    bags = list(lists)
-    categories, code = np.unique([item for bag in bags for item in bag], return_inverse=True)
-    group = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-    ones = np.ones(code.size, dtype=np.int32)
-    matrix = sparse.csr_matrix((ones, (group, code)), shape=(len(bags), len(categories)))
-    return Column(name, "bag", matrix, np.array([str(c) for c in categories], dtype=object))
 
 
 def title_words(title: str) -> list[str]:

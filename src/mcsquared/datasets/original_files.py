@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Int64s, Integers
 from mcsquared.corpus import Column, Corpus
 from mcsquared.datasets.files import (
     Folder,
-    bag_of_lists,
     find_file,
     merged_bag,
     read_counts,
@@ -61,7 +61,7 @@ def load_nips_toolbox(folder: Folder = None) -> DataSet:
     n_groups = int(group.max(initial=-1)) + 1 if titles is None else len(titles)
     _check_range(path, "WS", word, len(vocabulary))
     _check_range(path, "DS", group, n_groups)
-    contexts: dict[str, Column] = {}
+    contexts: dict[str, Any] = {}
     names = _optional_cells(path.with_name("authors_nips.mat"), "AN")
     if names is not None:
         authors = find_file(folder, "authordoc_nips.mat", TOOLBOX, "AD, authors × groups")
@@ -69,7 +69,7 @@ def load_nips_toolbox(folder: Folder = None) -> DataSet:
             "authors", _author_matrix(authors, len(names), n_groups), names
         )
     if titles is not None:
-        contexts["title"] = bag_of_lists("title", map(title_words, titles))
+        contexts["title"] = [title_words(title) for title in titles]
     counts = count_matrix(group, word, (n_groups, len(vocabulary)))
     return DataSet(Corpus(counts, contexts, group_names=titles, vocabulary=vocabulary))
 
@@ -237,7 +237,7 @@ def _header(path: Path) -> list[int]:
     return first
 
 
-def _check_range(path: Path, name: str, numbers: NDArray[np.integer], size: int) -> None:
+def _check_range(path: Path, name: str, numbers: Integers, size: int) -> None:
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
         outside = numbers.min() if numbers.min() < 0 else numbers.max()
         raise InputError(f"{name} in {path.name} must be in 1..{size}, got {outside + 1}")
@@ -255,7 +255,7 @@ def _matlab(path: Path, name: str) -> Any:
         raise InputError(f"file {path.name} cannot be read as a MATLAB file: {error}") from error
 
 
-def _read_indices(path: Path, name: str) -> NDArray[np.int64]:
+def _read_indices(path: Path, name: str) -> Int64s:
     """Return a vector of one-based indices as zero-based ones."""
     values = np.asarray(_matlab(path, name)).ravel()
     if values.dtype.kind not in "iuf" or not np.array_equal(values, np.floor(values)):

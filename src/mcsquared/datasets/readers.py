@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.corpus import Column, Corpus
-from mcsquared.datasets.files import Archive, Folder, bag_of_lists, find_file, title_words
+from mcsquared.datasets.files import Archive, Folder, find_file, title_words
 from mcsquared.errors import InputError
 
 
@@ -66,7 +66,7 @@ def load_nips(folder: Folder = None) -> DataSet:
     contexts = {
         "year": archive.numbers("year"),
         "authors": archive.bag("authors", "author_names"),
-        "title": bag_of_lists("title", map(title_words, titles)),
+        "title": [title_words(title) for title in titles],
     }
     labels = {"split": archive.strings("uai16_split"), "year_how": archive.strings("year_how")}
     return DataSet(archive.corpus(contexts, titles), labels)
@@ -145,7 +145,7 @@ def load_reuters(folder: Folder = None) -> DataSet:
     )
     contexts = {
         "day": archive.numbers("day"),
-        "places": bag_of_lists("places", _split(archive.strings("places"))),
+        "places": list(_split(archive.strings("places"))),
     }
     labels = {
         "topics": archive.strings("topics"),

@@ -1,21 +1,50 @@
-"""Draw a corpus from the prior of the model."""
+"""Draw a corpus from the prior of the model.
+
+All random measures are integrated out, so nothing is truncated. Each Dirichlet process is a
+Chinese restaurant; if its base measure is another Dirichlet process, every table is a customer of
+the restaurant one level up:
+
+    tokens of a group  →  the group's tables (λ)  →  the cluster's tables (v)  →  the root's (η)
+
+A table of the root is a topic. With λ = ∞, the paper's model, every token has a table of its own
+in its group and is thus a customer of the cluster's restaurant.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, isnan
+from math import inf, isinf, isnan
 from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcsquared.arrays import Floats, Int32s, Int64s, Integers
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Column, Corpus
-from mcsquared.datasets.chinese_restaurant import Assignments, draw_assignments
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.dirichlet import count_matrix
 from mcsquared.families.registry import family_for_words
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """Clusters of groups and topics of tokens, drawn from the prior.
+
+    Attributes
+    ----------
+    cluster_of_group : int32 (n_groups,)
+        Numbered by first appearance.
+    topic_of_token : int32 (n_tokens,)
+        Topics 0, 1, ... without gaps; tokens are sorted by group.
+    tables_in_cluster : int32 (n_clusters, n_topics)
+        Tables of each cluster that serve each topic (q_km of the model's notation).
+    """
+
+    cluster_of_group: Int32s
+    topic_of_token: Int32s
+    tables_in_cluster: Int32s
 
 
 class Prior(Protocol):
@@ -54,17 +83,17 @@ class Simulated:
     """
 
     corpus: Corpus
-    cluster_of_group: NDArray[np.int32]
-    topic_of_token: NDArray[np.int32]
-    tables_in_cluster: NDArray[np.int32]
+    cluster_of_group: Int32s
+    topic_of_token: Int32s
+    tables_in_cluster: Int32s
     alpha: float
     v: float
     eta: float
     lam: float
     content_family: ConjugateFamily
     context_families: dict[str, ConjugateFamily]
-    content_parameters: NDArray[np.float64]
-    context_parameters: dict[str, NDArray[np.float64]]
+    content_parameters: Floats
+    context_parameters: dict[str, Floats]
 
 
 def simulate(
@@ -143,20 +172,85 @@ def simulate(
     )
 
 
+def chinese_restaurant(n_customers: int, concentration: float, rng: np.random.Generator) -> Int32s:
+    """Draw the table of each customer, int32 (n_customers,), numbered by first appearance.
+
+    Customer i (from 0) opens a new table with probability c / (c + i), and otherwise joins the
+    table of one of the i earlier customers, chosen uniformly. A table is thus chosen in proportion
+    to its number of customers.
+    """
+    earlier = np.arange(n_customers)
+    if isinf(concentration):
+        return earlier.astype(np.int32)
+    opens = rng.random(n_customers) * (concentration + earlier) < concentration
+    opens[:1] = True
+    companion = np.where(opens, earlier, rng.integers(0, np.maximum(earlier, 1)))
+    # Pointer jumping: every customer points to an earlier one, and each round doubles the length
+    # of the jump, so all reach the customer who opened their table in log2(n) rounds.
+    while True:
+        further = companion[companion]
+        if np.array_equal(further, companion):
+            break
+        companion = further
+    return (np.cumsum(opens, dtype=np.int32) - 1)[companion]
+
+
+def draw_assignments(
+    tokens_per_group: Int64s,
+    alpha: float,
+    v: float,
+    eta: float,
+    lam: float = inf,
+    *,
+    rng: np.random.Generator,
+) -> Assignments:
+    """Draw the clusters of groups and the topics of their tokens; infinity: no table is shared."""
+    cluster = chinese_restaurant(tokens_per_group.size, alpha, rng)
+    n_clusters = int(cluster.max(initial=-1)) + 1
+    group_of_token = np.repeat(np.arange(cluster.size), tokens_per_group)
+    customer_of_token, group_of_customer = _restaurants(group_of_token, cluster.size, lam, rng)
+    table_of_customer, cluster_of_table = _restaurants(
+        cluster[group_of_customer], n_clusters, v, rng
+    )
+    topic_of_table = chinese_restaurant(cluster_of_table.size, eta, rng)
+    tables = np.zeros((n_clusters, int(topic_of_table.max(initial=-1)) + 1), dtype=np.int32)
+    np.add.at(tables, (cluster_of_table, topic_of_table), 1)
+    return Assignments(cluster, topic_of_table[table_of_customer[customer_of_token]], tables)
+
+
+def _restaurants(
+    restaurant_of_customer: Integers, n: int, concentration: float, rng: np.random.Generator
+) -> tuple[Int64s, Integers]:
+    """Draw the table of each customer in each of n restaurants, and the restaurant of each table.
+
+    Tables are numbered across all restaurants.
+    """
+    order = np.argsort(restaurant_of_customer, kind="stable")
+    table_of_customer = np.empty(order.size, dtype=np.int64)
+    if isinf(concentration):
+        table_of_customer[order] = np.arange(order.size)
+        return table_of_customer, restaurant_of_customer[order]
+    bounds = np.searchsorted(restaurant_of_customer[order], np.arange(n + 1))
+    n_tables, total = np.zeros(n, dtype=np.int64), 0
+    for r in range(n):
+        customers = order[bounds[r] : bounds[r + 1]]
+        table = chinese_restaurant(customers.size, concentration, rng)
+        table_of_customer[customers] = total + table
+        n_tables[r] = table.max(initial=-1) + 1
+        total += int(n_tables[r])
+    return table_of_customer, np.repeat(np.arange(n), n_tables)
+
+
 def draw_content(
-    tokens_per_group: NDArray[np.int64],
+    tokens_per_group: Int64s,
     assignments: Assignments,
     family: ConjugateFamily,
     rng: np.random.Generator,
-) -> tuple[Any, NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[Any, Int32s, Floats]:
     """Draw the parameters of topics and the content of groups, given the topics of tokens.
 
-    Returns
-    -------
-    values : int32 csr_matrix (n_groups, n_words), or a list of float64 (n_tokens of j, width)
-    topic_of_token : int32 (n_tokens,)
-        In the order of ``values``: words are sorted within each group.
-    parameters : float64 (n_topics, n_parameters)
+    Returns the content (a csr_matrix of counts or a list of arrays), the topics of its tokens in
+    their order (words are sorted within each group), and the parameters (n_topics, n_parameters).
     """
     topic = assignments.topic_of_token
     n_topics = assignments.tables_in_cluster.shape[1]
@@ -177,20 +271,13 @@ def draw_contexts(
     assignments: Assignments,
     families: Mapping[str, ConjugateFamily],
     absent: Mapping[str, NDArray[np.bool_]],
-    items_per_bag: NDArray[np.int64],
+    items_per_bag: Int64s,
     rng: np.random.Generator,
-) -> tuple[dict[str, Column], dict[str, NDArray[np.float64]]]:
+) -> tuple[dict[str, Column], dict[str, Floats]]:
     """Draw the parameters of clusters and the contexts of groups, given the clusters.
 
-    Parameters
-    ----------
-    absent : mapping from name to bool (n_groups,)
-        True if a context is missing.
-
-    Returns
-    -------
-    columns : dict from name to Column
-    parameters : dict from name to float64 (n_clusters, n_parameters)
+    ``absent`` is True where a context is missing. Returns columns, and parameters of shape
+    (n_clusters, n_parameters), by name.
     """
     cluster = assignments.cluster_of_group
     n_clusters = assignments.tables_in_cluster.shape[0]
@@ -225,7 +312,7 @@ def _category_names(n_categories: int) -> NDArray[np.object_]:
     return np.array([str(code) for code in range(n_categories)], dtype=object)
 
 
-def _as_counts(name: str, value: ArrayLike, length: int) -> NDArray[np.int64]:
+def _as_counts(name: str, value: ArrayLike, length: int) -> Int64s:
     """Return ``length`` integers >= 0, from a scalar or an array."""
     given = np.asarray(value)
     if given.dtype.kind not in "iu" or given.ndim > 1 or (given < 0).any():

@@ -190,7 +190,7 @@ def context_families(
         column = corpus.contexts[name]
         default = isinstance(given, str) and given == "auto"
         family = column.default_family() if default else _named(given, f"contexts[{name!r}]")
-        filled[name] = column.convert_for(family).fill(family)
+        filled[name] = column.convert_for(family).fill_family(family)
     return filled
 
 

@@ -8,9 +8,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats, Int32s, Int64s, Integers
 from mcsquared.corpus import Words
+from mcsquared.corpus.content import entries_of_rows, starts_of
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.contexts import Bags, Dense
@@ -42,11 +44,11 @@ class PythonObservations:
     """
 
     family: ConjugateFamily
-    statistics: NDArray[np.float64]
+    statistics: Floats
     observed: NDArray[np.bool_]
     x: Any
 
-    def take(self, rows: slice | NDArray[np.integer]) -> PythonObservations:
+    def take(self, rows: slice | Integers) -> PythonObservations:
         """Return selected observations."""
         observed = self.observed[rows]
         positions = (np.cumsum(self.observed) - 1)[rows][observed]
@@ -96,24 +98,24 @@ class Observations:
         Groups and tokens of the corpus before these, where this is a shard of it.
     """
 
-    group_start: NDArray[np.int64]
+    group_start: Int64s
     dense: Dense
     bags: Bags
     python_contexts: list[PythonObservations]
     content_family: ConjugateFamily
     dense_families: list[ConjugateFamily]
     bag_families: list[ConjugateFamily]
-    word: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    word: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
     n_words: int = 0
-    values: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    values: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     content_kind: int = -1
-    content_parameters: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    content_parameters: Floats = field(default_factory=lambda: np.zeros(0))
     python_content: PythonObservations | None = None
     first_group: int = 0
     first_token: int = 0
 
     @property
-    def sampled(self) -> NDArray[np.int64] | None:
+    def sampled(self) -> Int64s | None:
         """The groups in memory, if not all are; None: all are."""
         return None
 
@@ -184,15 +186,12 @@ class Observations:
         )
         return with_chunks(part, chunks)
 
-    def take(self, groups: NDArray[np.integer]) -> Observations:
+    def take(self, groups: Integers) -> Observations:
         """Return selected groups."""
-        return self._select(groups, *_rows(self.group_start, groups))
+        return self._select(groups, *entries_of_rows(self.group_start, groups))
 
     def _select(
-        self,
-        groups: slice | NDArray[np.integer],
-        tokens: slice | NDArray[np.int64],
-        start: NDArray[np.int64],
+        self, groups: slice | Integers, tokens: slice | Int64s, start: Int64s
     ) -> Observations:
         """Return selected groups, which have these tokens."""
         content, dense = self.python_content, self.dense
@@ -214,7 +213,7 @@ class Observations:
         Those of ``dense``, then those of ``python_contexts``.
         """
         families = [*self.dense_families, *(context.family for context in self.python_contexts)]
-        start = _starts([family.n_stats for family in families]).tolist()
+        start = starts_of([family.n_stats for family in families]).tolist()
         return [(f, slice(*bounds)) for f, bounds in zip(families, pairwise(start), strict=True)]
 
     @property
@@ -234,7 +233,7 @@ class Observations:
         return sum(family.n_stats for family in self.bag_families)
 
 
-def with_chunks(part: Observations, chunks: NDArray[np.int64]) -> Observations:
+def with_chunks(part: Observations, chunks: Int64s) -> Observations:
     """Return a shard whose layout has the chunks of the corpus, given by their bounds in it."""
     part.__dict__["layout"] = Layout(part.group_start, part.word, part.n_words, chunks - chunks[0])
     return part
@@ -270,7 +269,7 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
         )
     if isinstance(content, Words):
         word = np.repeat(content.counts.indices, content.counts.data).astype(np.int32, copy=False)
-        start = np.append(0, np.cumsum(content.tokens_per_group))
+        start = starts_of(content.tokens_per_group)
         return {"group_start": start, "word": word, "n_words": content.n_words}
     x = vector_observations(corpus, family)
     if family.kernel is None:
@@ -285,13 +284,9 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
     }
 
 
-def _origin(family: ConjugateFamily) -> NDArray[np.float64]:
+def _origin(family: ConjugateFamily) -> Floats:
     origin = getattr(family, "origin", None)
     return np.asarray(0.0 if origin is None else origin, dtype=np.float64)
-
-
-def _starts(sizes: ArrayLike) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Dense:
@@ -305,29 +300,20 @@ def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Den
     return Dense(
         kind=np.array(kinds, np.int64),
         parameters=np.concatenate([np.zeros(0), *parameters]),
-        parameter_start=_starts([p.size for p in parameters]),
+        parameter_start=starts_of([p.size for p in parameters]),
         values=np.ascontiguousarray(np.hstack([np.zeros((n_groups, 0)), *values])),
-        value_start=_starts([v.shape[1] for v in values]),
+        value_start=starts_of([v.shape[1] for v in values]),
         observed=np.column_stack([np.zeros((n_groups, 0), bool), *observed]),
-        stat_start=_starts([family.n_stats for _, family in contexts]),
-        prepared_start=_starts(list(map(prepared_size, kinds, parameters))),
+        stat_start=starts_of([family.n_stats for _, family in contexts]),
+        prepared_start=starts_of(list(map(prepared_size, kinds, parameters))),
     )
 
 
-def _rows(
-    start: NDArray[np.int64], chosen: NDArray[np.integer]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the entries of selected rows, and the start of each row among them."""
-    sizes = np.diff(start)[chosen]
-    begins = _starts(sizes)
-    return np.arange(begins[-1]) + np.repeat(start[chosen] - begins[:-1], sizes), begins
-
-
-def take_bags(bags: Bags, groups: NDArray[np.integer]) -> Bags:
+def take_bags(bags: Bags, groups: Integers) -> Bags:
     """Return the bags of selected groups."""
     entries, starts, before = [np.zeros(0, np.int64)], [], 0
     for row in bags.start:
-        chosen, begins = _rows(row, groups)
+        chosen, begins = entries_of_rows(row, groups)
         entries.append(chosen)
         starts.append(begins + before)
         before += len(chosen)
@@ -348,7 +334,7 @@ def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Bags
         if column.kind == "bag":
             indptr, codes, counts = column.values.indptr, column.values.indices, column.values.data
         else:
-            indptr = _starts(column.observed)
+            indptr = starts_of(column.observed)
             codes = column.values[column.observed]
             counts = np.ones(len(codes), np.int32)
         start[c] = indptr.astype(np.int64) + n_entries

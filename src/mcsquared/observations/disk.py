@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Int64s, Integers
+from mcsquared.corpus.content import starts_of
 from mcsquared.errors import InputError
 from mcsquared.observations import Observations, observe, with_chunks
 from mcsquared.observations.layout import Layout, LayoutSummary
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUPS_PER_READ = 1_000_000
 # Measured memory of a shard during a sweep: words, labels, their order by word, and copies.
-BYTES_PER_TOKEN, BYTES_PER_GROUP, BYTES_PER_CONTEXT = 60, 250, 60
+BYTES_PER_SHARD_TOKEN, BYTES_PER_SHARD_GROUP, BYTES_PER_SHARD_CONTEXT = 60, 250, 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +40,10 @@ class DiskObservations(Observations):
     source: DiskCorpus
     priors: Priors
     summary: LayoutSummary
-    sample: NDArray[np.int64]
+    sample: Int64s
 
     @property
-    def sampled(self) -> NDArray[np.int64] | None:
+    def sampled(self) -> Int64s | None:
         """The groups in memory; None if all of them are."""
         return self.sample if len(self.sample) < self.n_groups else None
 
@@ -62,8 +63,7 @@ class DiskObservations(Observations):
         layout = Layout(self.group_start, self.word, self.n_words, self.summary.chunk_start)
         layout.__dict__["lengths"] = self.summary.lengths
         layout.__dict__["longest"] = self.summary.longest
-        frequency = np.cumsum(self.source.word_frequency, dtype=np.int64)
-        layout.__dict__["word_start"] = np.concatenate([[0], frequency])
+        layout.__dict__["word_start"] = starts_of(self.source.word_frequency)
         return layout
 
     def shard(self, first_chunk: int, last_chunk: int) -> Observations:
@@ -76,7 +76,7 @@ class DiskObservations(Observations):
         )
         return with_chunks(part, chunks)
 
-    def take(self, groups: NDArray[np.integer]) -> Observations:
+    def take(self, groups: Integers) -> Observations:
         """Read selected groups."""
         return observe(self.source[groups], self.priors)
 
@@ -93,11 +93,11 @@ class DiskObservations(Observations):
 
 def bytes_of_groups(n_groups: Any, n_tokens: Any, n_contexts: int) -> Any:
     """Return the memory of groups during a sweep, in bytes."""
-    per_group = BYTES_PER_GROUP + BYTES_PER_CONTEXT * n_contexts
-    return n_groups * per_group + n_tokens * BYTES_PER_TOKEN
+    per_group = BYTES_PER_SHARD_GROUP + BYTES_PER_SHARD_CONTEXT * n_contexts
+    return n_groups * per_group + n_tokens * BYTES_PER_SHARD_TOKEN
 
 
-def observe_disk(source: DiskCorpus, priors: Priors, sample: NDArray[np.int64]) -> DiskObservations:
+def observe_disk(source: DiskCorpus, priors: Priors, sample: Int64s) -> DiskObservations:
     """Return the observations of a corpus on disk.
 
     Parameters
@@ -113,7 +113,7 @@ def observe_disk(source: DiskCorpus, priors: Priors, sample: NDArray[np.int64]) 
     return DiskObservations(**fields, source=source, priors=priors, summary=summary, sample=sample)
 
 
-def _lengths(source: DiskCorpus) -> Iterator[NDArray[np.int64]]:
+def _lengths(source: DiskCorpus) -> Iterator[Int64s]:
     for first in range(0, source.n_groups, GROUPS_PER_READ):
         yield source.lengths(first, min(first + GROUPS_PER_READ, source.n_groups))
 

@@ -12,9 +12,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Int32s, Int64s, Integers
+from mcsquared.corpus.content import starts_of
 from mcsquared.kernels.cpu.tables import sort_by_word
 
 N_CHUNKS = 64  # of a corpus that is not large
@@ -30,9 +31,9 @@ class Entries(NamedTuple):
     ``start`` int64 (n_rows + 1,), ``column`` int32 and ``count`` int32 (n_entries,).
     """
 
-    start: NDArray[np.int64]
-    column: NDArray[np.int32]
-    count: NDArray[np.int32]  # type: ignore[assignment]
+    start: Int64s
+    column: Int32s
+    count: Int32s  # type: ignore[assignment]
 
     @classmethod
     def of(cls, matrix: sparse.csr_matrix | sparse.csc_matrix) -> Entries:
@@ -58,13 +59,13 @@ class Layout:
         Bounds of the chunks of groups, where these are some chunks of a larger corpus.
     """
 
-    group_start: NDArray[np.int64]
-    word: NDArray[np.int32]
+    group_start: Int64s
+    word: Int32s
     n_words: int
-    chunks: NDArray[np.int64] | None = None
+    chunks: Int64s | None = None
 
     @cached_property
-    def chunk_start(self) -> NDArray[np.int64]:
+    def chunk_start(self) -> Int64s:
         """Bounds of the chunks of groups, int64 (n_chunks + 1,)."""
         if self.chunks is not None:
             return self.chunks
@@ -72,14 +73,14 @@ class Layout:
         return split_evenly(cost, n_chunks_for(len(cost), int(self.group_start[-1])))
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Int64s:
         """Groups of each chunk by their length."""
         length = np.diff(self.group_start)
         chunk = np.repeat(np.arange(len(self.chunk_start) - 1), np.diff(self.chunk_start))
         return np.lexsort((length, chunk)).astype(np.int64)
 
     @cached_property
-    def order_start(self) -> NDArray[np.int64]:
+    def order_start(self) -> Int64s:
         """Bounds of parts of `order` with about as many tokens, int64 (n_parts + 1,)."""
         return split_evenly(np.diff(self.group_start)[self.order] + GROUP_COST, N_PARTS)
 
@@ -89,24 +90,23 @@ class Layout:
         return int(np.diff(self.group_start).max(initial=0))
 
     @cached_property
-    def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def lengths(self) -> tuple[Int64s, Int64s]:
         """Distinct lengths of groups except 0, and the number of groups of each."""
         lengths, times = np.unique(np.diff(self.group_start), return_counts=True)
         return lengths[lengths > 0], times[lengths > 0]
 
     @cached_property
-    def word_start(self) -> NDArray[np.int64]:
+    def word_start(self) -> Int64s:
         """Tokens of the words before each, int64 (n_words + 1,)."""
-        frequency = np.bincount(self.word, minlength=self.n_words)
-        return np.concatenate([[0], np.cumsum(frequency)]).astype(np.int64)
+        return starts_of(np.bincount(self.word, minlength=self.n_words))
 
     @cached_property
-    def word_chunk_start(self) -> NDArray[np.int64]:
+    def word_chunk_start(self) -> Int64s:
         """Bounds of chunks of words with about as many tokens, int64 (n_chunks + 1,)."""
         return split_evenly(np.diff(self.word_start) + WORD_COST, N_PARTS, WORDS_AT_A_TIME)
 
     @cached_property
-    def row_chunk_start(self) -> NDArray[np.int64]:
+    def row_chunk_start(self) -> Int64s:
         """Bounds of chunks of as many words each, for steps that cost the same for every word."""
         return split_evenly(np.ones(self.n_words, np.int64), N_CHUNKS, WORDS_AT_A_TIME)
 
@@ -121,7 +121,7 @@ class Layout:
         return Entries.of(self._counts.tocsc())
 
     @cached_property
-    def token_by_word(self) -> NDArray[np.int32]:
+    def token_by_word(self) -> Int32s:
         """The tokens of the first word, then those of the second, and so on."""
         order = np.empty(len(self.word), np.int32)
         sort_by_word(self.word, self.word_start[:-1].copy(), order)
@@ -155,15 +155,13 @@ class LayoutSummary:
     longest : int
     """
 
-    chunk_start: NDArray[np.int64]
-    token_start: NDArray[np.int64]
-    lengths: tuple[NDArray[np.int64], NDArray[np.int64]]
+    chunk_start: Int64s
+    token_start: Int64s
+    lengths: tuple[Int64s, Int64s]
     longest: int
 
     @classmethod
-    def of(
-        cls, blocks: Iterable[NDArray[np.integer]], n_groups: int, n_tokens: int
-    ) -> LayoutSummary:
+    def of(cls, blocks: Iterable[Integers], n_groups: int, n_tokens: int) -> LayoutSummary:
         """Return the summary of a corpus from blocks of lengths; chunks are those of `Layout`."""
         n_chunks = n_chunks_for(n_groups, n_tokens)
         targets = np.linspace(0, n_tokens + GROUP_COST * n_groups, n_chunks + 1)[1:-1]
@@ -192,9 +190,9 @@ class LayoutSummary:
         )
 
 
-def split_evenly(cost: NDArray[np.integer], n_parts: int, step: int = 1) -> NDArray[np.int64]:
+def split_evenly(cost: Integers, n_parts: int, step: int = 1) -> Int64s:
     """Return bounds of parts of about equal cost, multiples of ``step`` but for the last."""
-    total = np.concatenate([[0], np.cumsum(cost, dtype=np.int64)])
+    total = starts_of(cost)
     targets = np.linspace(0, total[-1], n_parts + 1)
     bounds = np.searchsorted(total, targets).astype(np.int64)
     bounds = (bounds + step - 1) // step * step

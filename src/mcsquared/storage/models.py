@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared import families
+from mcsquared.arrays import Int32s, Int64s, Integers
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import ConjugateFamily
@@ -27,7 +28,7 @@ from mcsquared.storage.states import pack_draw, unpack_draw
 if TYPE_CHECKING:
     import pandas as pd
 
-KIND = "model"
+MODEL_KIND = "model"
 ALL_LABELS = "labels_of_all"
 # Parameters of one run and one machine; a loaded model has their defaults.
 NOT_SAVED = ("callbacks", "checkpoint", "progress", "n_jobs")
@@ -35,7 +36,7 @@ NOT_SAVED = ("callbacks", "checkpoint", "progress", "n_jobs")
 _TRACE_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 _TRACE_REQUIRED = {"sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"}
 _LARGEST_TOTAL = 2**62
-_MAX_TOP_WORDS = 100
+_MAX_CODOCUMENT_WORDS = 100
 
 
 class SavedModel(NamedTuple):
@@ -43,21 +44,18 @@ class SavedModel(NamedTuple):
 
     posterior: Posterior
     parameters: dict[str, Any]
-    labels: NDArray[np.int32] | None  # of all groups, if the posterior has a sample of them
+    labels: Int32s | None  # of all groups, if the posterior has a sample of them
 
 
 def save_model(
-    path: PathLike,
-    posterior: Posterior,
-    parameters: Mapping[str, Any],
-    labels: NDArray[np.integer],
+    path: PathLike, posterior: Posterior, parameters: Mapping[str, Any], labels: Integers
 ) -> None:
     """Write a fitted model to one file, completely or not at all."""
     tensors, meta = pack_posterior(posterior)
     if posterior.n_fitted > posterior.n_groups:
         tensors[ALL_LABELS] = labels.astype(np.int32)
     packed = {name: _to_json(v) for name, v in parameters.items() if name not in NOT_SAVED}
-    write_file(path, KIND, tensors, {"posterior": meta, "parameters": packed})
+    write_file(path, MODEL_KIND, tensors, {"posterior": meta, "parameters": packed})
 
 
 def load_model(path: PathLike, known: set[str]) -> SavedModel:
@@ -68,7 +66,7 @@ def load_model(path: PathLike, known: set[str]) -> SavedModel:
     known : set of str
         Names of the estimator's parameters.
     """
-    tensors, meta = read_file(path, KIND)
+    tensors, meta = read_file(path, MODEL_KIND)
     if not {"posterior", "parameters"} <= meta.keys():
         raise ModelFileError(f"{path} has no posterior or no parameters")
     parameters = _unpack_parameters(meta["parameters"], path, known)
@@ -277,7 +275,7 @@ def _column(reader: Reader, prefix: str, name: str, kind: str, note: str, n_grou
 
 def _frequency(
     reader: Reader, name: str, vocabulary: NDArray[np.object_] | None, most: int
-) -> NDArray[np.int64] | None:
+) -> Int64s | None:
     if vocabulary is None or name not in reader:
         return None
     return reader.array(name, np.int64, (len(vocabulary),), 0, most)
@@ -292,7 +290,7 @@ def _codocument(reader: Reader, posterior: Posterior) -> CoDocuments | None:
     shape = (len(words), n_top, n_top)
     counts = reader.array("codocument.counts", np.int32, shape, 0, posterior.n_groups)
     alone = np.diagonal(counts, axis1=1, axis2=2)
-    if n_top > _MAX_TOP_WORDS or (counts > alone[:, :, None]).any():
+    if n_top > _MAX_CODOCUMENT_WORDS or (counts > alone[:, :, None]).any():
         raise ModelFileError("the array 'codocument.counts' is impossible")
     return CoDocuments(words, counts)
 

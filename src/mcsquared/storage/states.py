@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int32s
 from mcsquared.errors import ModelFileError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.lanes import N_LANES
@@ -21,7 +21,7 @@ from mcsquared.storage.arrays import MAX_FLOAT, Reader, pack_csr
 from mcsquared.storage.files import Tensors
 
 SUM_TOLERANCE = 1e-6  # tolerance for sums of the same numbers in another order
-_SCALARS = ("index", "unused_weight", *NAMES)
+_DRAW_SCALARS = ("index", "unused_weight", *NAMES)
 
 
 def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
@@ -191,7 +191,7 @@ def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
     else:
         tensors |= pack_csr(f"{prefix}.content", draw.content_statistics)
     tensors[f"{prefix}.topic_weights"] = np.asarray(draw.topic_weights, np.float64)
-    scalars = [float(getattr(draw, name)) for name in _SCALARS]
+    scalars = [float(getattr(draw, name)) for name in _DRAW_SCALARS]
     tensors[f"{prefix}.scalars"] = np.array(scalars)
     return tensors
 
@@ -199,7 +199,7 @@ def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
 def unpack_draw(
     reader: Reader,
     prefix: str,
-    draws: NDArray[np.int32],
+    draws: Int32s,
     family: ConjugateFamily,
     n_words: int | None,
     n_tokens: int,
@@ -217,7 +217,7 @@ def unpack_draw(
     n_tokens : int
         Tokens of all groups, a bound of every count.
     """
-    scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_SCALARS),), 0.0)
+    scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_DRAW_SCALARS),), 0.0)
     number, unused, *values = (float(value) for value in scalars)
     if number >= len(draws) or number != int(number):
         raise ModelFileError(f"{prefix} refers to a draw that does not exist")

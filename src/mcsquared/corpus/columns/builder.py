@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.corpus.buffers import Buffer, RowsBuffer, Run, Storage
+from mcsquared.arrays import Floats, Integers
+from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.column import Column, description
-from mcsquared.corpus.columns.encoder import LabelEncoder, recode_rows
 from mcsquared.corpus.columns.values import code_label, prefix_errors
-from mcsquared.corpus.content import check_magnitude
+from mcsquared.corpus.content import check_magnitude, entries_of_rows
 from mcsquared.errors import InputError
 
 KIND_NAMES = {
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     ----------
     kind : str
         A kind of column; or "duration"; or one that the whole column decides: "floats", lists of
-        floating numbers; "unsplit", strings whose separator is not known yet; "nothing", no values.
+        floating numbers; "unsplit", strings whose separator is not known yet; "missing", no values.
     n_rows : int
     observed : bool
         Whether any group has a value; a batch without one does not decide the kind.
@@ -70,7 +70,7 @@ class Batch(NamedTuple):
     is_ordered: bool = False
 
 
-def vector_batch(values: NDArray[np.float64], note: str = "") -> Batch:
+def vector_batch(values: Floats, note: str = "") -> Batch:
     """Return a batch of vectors; one that misses some of its numbers is missing."""
     missing = np.isnan(values)
     is_broken = missing.any(axis=1)
@@ -79,7 +79,7 @@ def vector_batch(values: NDArray[np.float64], note: str = "") -> Batch:
     return Batch("vector", len(values), not is_broken.all(), values, note=note, n_partial=n_partial)
 
 
-def split_batch(codes: NDArray[np.integer], strings: list[str], separator: str) -> Batch:
+def split_batch(codes: Integers, strings: list[str], separator: str) -> Batch:
     """Return the bags that strings such as "Ada; Bob" hold; each distinct string is split once.
 
     Parameters
@@ -92,11 +92,8 @@ def split_batch(codes: NDArray[np.integer], strings: list[str], separator: str) 
     for text in [*strings, ""]:  # the last one is that of code -1
         entries += [code_of.setdefault(part, len(code_of)) for part in split(text, separator)]
         start.append(len(entries))
-    begin = np.array(start)
-    lengths = np.diff(begin)[codes]
-    before = np.cumsum(lengths) - lengths
-    inside = np.arange(lengths.sum()) + np.repeat(begin[:-1][codes] - before, lengths)
-    values = np.array(entries, np.int64)[inside]
+    chosen, begins = entries_of_rows(np.array(start), codes)
+    values, lengths = np.array(entries, np.int64)[chosen], np.diff(begins)
     return Batch("bag", len(codes), bool(code_of), values, list(code_of), lengths)
 
 
@@ -276,7 +273,7 @@ class ColumnBuilder:
     def _finish_unobserved(self) -> BufferedColumn:
         """Return a column without values: of the kind that its type implies, or a number."""
         batch = self._unobserved
-        kind = "nothing" if batch is None else batch.kind
+        kind = "missing" if batch is None else batch.kind
         if batch is None or kind not in ("date", "duration", "vector"):
             self._note, kind = "nothing observed: taken for a number", "number"
             batch = Batch(kind, 0, True)
@@ -311,13 +308,13 @@ class ColumnBuilder:
         return final.finish()
 
 
-def _list_vectors(lengths: NDArray[Any], numbers: NDArray[np.float64], width: int) -> Batch:
+def _list_vectors(lengths: NDArray[Any], numbers: Floats, width: int) -> Batch:
     vectors = np.full((len(lengths), width), np.nan)
     vectors[lengths > 0] = numbers.reshape(-1, width)
     return vector_batch(vectors, "lists of floating numbers of one length: taken for vectors")
 
 
-def _list_bags(lengths: NDArray[Any], numbers: NDArray[np.float64]) -> Batch:
+def _list_bags(lengths: NDArray[Any], numbers: Floats) -> Batch:
     known = ~np.isnan(numbers)
     row_of = np.repeat(np.arange(len(lengths)), lengths)[known]
     distinct, codes = np.unique(numbers[known], return_inverse=True)

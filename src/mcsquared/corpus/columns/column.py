@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus.columns.values import days_to_dates, hint
 from mcsquared.corpus.content import check_magnitude, count_matrix, names_array, object_array
 from mcsquared.errors import InputError
@@ -155,12 +156,12 @@ class Column:
 
         return self if self.accepts(family) else convert(self, family)
 
-    def fill(self, family: ConjugateFamily) -> ConjugateFamily:
+    def fill_family(self, family: ConjugateFamily) -> ConjugateFamily:
         """Return the family with every unset field filled from the observed values.
 
         Examples
         --------
-        >>> year.fill(mc2.Gaussian(strength=1)).mean
+        >>> year.fill_family(mc2.Gaussian(strength=1)).mean
         1.5
         """
         if self.categories is not None and hasattr(family, "size"):
@@ -267,7 +268,7 @@ def description(column: Column, n_observed: int, n_groups: int) -> str:
     return f"{line} ({note})" if note else line
 
 
-def _float_values(name: str, kind: str, values: Any) -> NDArray[np.float64]:
+def _float_values(name: str, kind: str, values: Any) -> Floats:
     array = np.ascontiguousarray(values, dtype=np.float64)
     n_dimensions = 1 if kind in _SCALAR_KINDS else 2
     if array.ndim != n_dimensions:

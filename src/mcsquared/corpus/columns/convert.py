@@ -14,7 +14,7 @@ from mcsquared.corpus.content import Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families.registry import family_for_kind, kinds_of
 
-_TRUTH = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
+_BOOLEAN_OF_LABEL = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
 
 
 def convert(column: Column, family: Any) -> Column:
@@ -172,7 +172,7 @@ def _as_boolean(column: Column) -> Column | None:
         values = column.values
     elif column.kind == "category":
         table = np.array(
-            [_TRUTH.get(name.strip().lower(), 2.0) for name in _names(column)] + [np.nan]
+            [_BOOLEAN_OF_LABEL.get(name.strip().lower(), 2.0) for name in _names(column)] + [np.nan]
         )
         values = table[column.values]
     if values is None or not np.isin(values[column.observed], (0.0, 1.0)).all():

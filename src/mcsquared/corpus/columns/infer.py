@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus.columns.builder import (
     KIND_NAMES,
     Batch,
@@ -96,7 +97,7 @@ def _as_row(value: Any, separator: str) -> Any:
 def batch_from(values: Any) -> Batch:
     """Return the values of an array, a list or a series of any library as a batch."""
     if sparse.issparse(values):
-        return Batch("nothing", values.shape[0], False)
+        return Batch("missing", values.shape[0], False)
     not_a_column = isinstance(values, str | bytes | Mapping | set | frozenset)
     if not_a_column or not isinstance(values, Iterable):
         raise InputError(f"must be a column of values, got {type(values).__name__}")
@@ -168,7 +169,7 @@ def _from_array(values: NDArray[Any]) -> Batch:
     return _from_objects(values.tolist())
 
 
-def _floats(kind: str, values: NDArray[np.float64], note: str = "") -> Batch:
+def _floats(kind: str, values: Floats, note: str = "") -> Batch:
     return Batch(kind, len(values), not np.isnan(values).all(), values, note=note)
 
 
@@ -183,9 +184,9 @@ def _structured(values: NDArray[Any]) -> NDArray[Any]:
 
 def _from_objects(values: list[Any]) -> Batch:
     kinds = [_kind_of(value) for value in values]
-    present = set(kinds) - {"nothing"}
+    present = set(kinds) - {"missing"}
     if not present:
-        return Batch("nothing", len(values), False)
+        return Batch("missing", len(values), False)
     if present == {"bag"}:
         return _lists(values)
     if present <= {"number", "boolean"}:
@@ -209,7 +210,7 @@ def _kind_of(value: Any) -> str:
     if isinstance(value, str | bytes):
         return "category"
     if is_missing(value):
-        return "nothing"
+        return "missing"
     if isinstance(value, bool | np.bool_):
         return "boolean"
     if isinstance(value, datetime.timedelta | np.timedelta64):
@@ -225,10 +226,10 @@ def _kind_of(value: Any) -> str:
     )
 
 
-def _numbers(values: list[Any], kinds: list[str]) -> NDArray[np.float64]:
+def _numbers(values: list[Any], kinds: list[str]) -> Floats:
     try:
         pairs = zip(values, kinds, strict=True)
-        return np.array([np.nan if kind == "nothing" else float(value) for value, kind in pairs])
+        return np.array([np.nan if kind == "missing" else float(value) for value, kind in pairs])
     except (OverflowError, ValueError, TypeError) as error:
         raise InputError(f"holds a number that is too large: {error}") from error
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 
 DAY = datetime.timedelta(days=1)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _NANOSECOND_DAYS = 106751.0  # range of int64 nanoseconds on either side of 1970
-_MANY = 20  # distinct values that are unlikely to all differ by accident
+_MIN_DISTINCT = 20  # distinct values that are unlikely to all differ by accident
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>"})
 _TRUTH = {"true": True, "false": False}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -105,7 +106,7 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         return "numbers written as text: convert them if they are meant as numbers"
     if all(_reads(datetime.date.fromisoformat, text) for text in categories):
         return "dates written as text: convert them if they are meant as dates"
-    if len(categories) == n_observed >= _MANY:
+    if len(categories) == n_observed >= _MIN_DISTINCT:
         return "no two groups share a value, so it has no information about clusters"
     return ""
 
@@ -217,7 +218,7 @@ def date_days(value: Any) -> float:
     return float(value.toordinal() - _EPOCH.toordinal())
 
 
-def array_days(dates: NDArray[np.datetime64]) -> NDArray[np.float64]:
+def array_days(dates: NDArray[np.datetime64]) -> Floats:
     """Return dates as days since 1970-01-01; NaN where they are missing."""
     whole = dates.astype("datetime64[D]")
     # The time of day is converted separately: microseconds since 1970 overflow for distant dates.

@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats
 from mcsquared.corpus.content import (
     Vectors,
     Words,
     check_numeric,
     check_shape,
     check_values,
+    starts_of,
     words_from_counts,
 )
 from mcsquared.errors import InputError
@@ -76,7 +78,7 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
                 f"{group.ndim} dimension(s)"
             )
     check_shape((len(groups), width or 0))
-    start = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
+    start = starts_of([len(group) for group in groups])
     values = np.concatenate([group.reshape(-1, width or 0) for group in groups])
     check_values(values, "content")
     return Vectors(start, np.ascontiguousarray(values))
@@ -165,7 +167,7 @@ def _numeric(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _float_array(array: Any, argument: str) -> NDArray[np.float64]:
+def _float_array(array: Any, argument: str) -> Floats:
     try:
         array = np.asarray(array)
         if array.dtype.kind not in "biufcO":

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus.columns.builder import Batch, split_batch, vector_batch
 from mcsquared.corpus.columns.infer import bag_batch, batch_from
 from mcsquared.corpus.columns.values import code_label
@@ -23,7 +24,7 @@ from mcsquared.errors import InputError
 def content_kind(dtype: Any) -> str | None:
     """Return what a column of this Arrow type holds as content; None if it cannot be content."""
     if types.is_null(dtype):
-        return "nothing"
+        return "nulls"
     if is_text(dtype):
         return "texts"
     if types.is_map(dtype):
@@ -78,13 +79,13 @@ def tokens_batch(array: Any, counts: Any = None) -> Batch:
     return Batch("bag", len(array), bool(labels), codes, labels, lengths, number_of)
 
 
-def _lengths_of(lengths: NDArray[np.int64], kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _lengths_of(lengths: Int64s, kept: NDArray[np.bool_]) -> Int64s:
     """Return the number of entries of each row that are kept."""
     row_of = np.repeat(np.arange(len(lengths)), lengths)[kept]
     return np.bincount(row_of, minlength=len(lengths))
 
 
-def _map_parts(array: Any) -> tuple[NDArray[np.int64], Any, Any]:
+def _map_parts(array: Any) -> tuple[Int64s, Any, Any]:
     offsets = array.offsets.to_numpy().astype(np.int64)
     lengths = np.diff(offsets)
     is_null = array.is_null().to_numpy(zero_copy_only=False)
@@ -94,9 +95,9 @@ def _map_parts(array: Any) -> tuple[NDArray[np.int64], Any, Any]:
     return lengths, array.keys[inside], array.items[inside]
 
 
-def _paired_counts(lengths: NDArray[np.int64], counts: Any) -> NDArray[np.int64]:
-    nothing = types.is_null(counts.type)
-    n_counts = np.zeros(len(counts), np.int64) if nothing else _lengths(counts)
+def _paired_counts(lengths: Int64s, counts: Any) -> Int64s:
+    is_null = types.is_null(counts.type)
+    n_counts = np.zeros(len(counts), np.int64) if is_null else _lengths(counts)
     unequal = np.flatnonzero(n_counts != lengths)
     if len(unequal):
         row = unequal[0]
@@ -104,10 +105,10 @@ def _paired_counts(lengths: NDArray[np.int64], counts: Any) -> NDArray[np.int64]
             f"must hold as many words as counts, got {lengths[row]} words and {n_counts[row]} "
             "counts in one group"
         )
-    return np.zeros(0, np.int64) if nothing else _counts(counts.flatten())
+    return np.zeros(0, np.int64) if is_null else _counts(counts.flatten())
 
 
-def _counts(numbers: Any) -> NDArray[np.int64]:
+def _counts(numbers: Any) -> Int64s:
     """Return counts; a missing one is zero."""
     if types.is_null(numbers.type):
         return np.zeros(len(numbers), np.int64)
@@ -155,7 +156,7 @@ def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Ba
     if types.is_date32(dtype) and not is_bag:
         batch = batch_from(array.to_numpy(zero_copy_only=False))
         # In memory, days are Python dates, which leave the kind open where all are missing.
-        return batch if batch.observed else batch._replace(kind="nothing")
+        return batch if batch.observed else batch._replace(kind="missing")
     if types.is_boolean(dtype) and not is_bag:
         values = _floats(array.cast(pa.uint8()))
         return Batch("boolean", n_rows, array.null_count < n_rows, values)
@@ -209,18 +210,18 @@ def _is_list(dtype: Any) -> bool:
     )
 
 
-def _floats(array: Any) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+def _floats(array: Any) -> Floats:
+    found: Floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return found
 
 
-def _lengths(array: Any) -> NDArray[np.int64]:
+def _lengths(array: Any) -> Int64s:
     found = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
-    lengths: NDArray[np.int64] = found.astype(np.int64)
+    lengths: Int64s = found.astype(np.int64)
     return lengths
 
 
-def names_of(array: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def names_of(array: Any) -> tuple[Int64s, NDArray[np.uint8]]:
     """Return the names of groups as UTF-8: the length of each, and all one after another."""
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -229,10 +230,10 @@ def names_of(array: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     return _utf8(array, "None")
 
 
-def _utf8(array: Any, missing: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def _utf8(array: Any, missing: str) -> tuple[Int64s, NDArray[np.uint8]]:
     """Return the length of each string, and all of them one after another."""
     array = array.cast(pa.large_string()).fill_null(missing)
-    lengths: NDArray[np.int64] = pc.binary_length(array).to_numpy().astype(np.int64)
+    lengths: Int64s = pc.binary_length(array).to_numpy().astype(np.int64)
     _, start, content = array.buffers()
     if content is None or not lengths.any():
         return lengths, np.zeros(0, np.uint8)
@@ -240,7 +241,7 @@ def _utf8(array: Any, missing: str) -> tuple[NDArray[np.int64], NDArray[np.uint8
     return lengths, np.frombuffer(content, np.uint8, int(lengths.sum()), offset=int(first))
 
 
-def _encoded(array: Any) -> tuple[NDArray[np.int64], list[str]]:
+def _encoded(array: Any) -> tuple[Int64s, list[str]]:
     """Return the code of each value, -1 where it is missing, and the labels that occur."""
     if not types.is_dictionary(array.type):
         array = array.dictionary_encode()
@@ -258,7 +259,7 @@ def _encoded(array: Any) -> tuple[NDArray[np.int64], list[str]]:
         raise InputError(f"holds bytes that are not UTF-8: {error}") from error
 
 
-def _used(codes: NDArray[np.int64], labels: Any) -> tuple[NDArray[np.int64], Any]:
+def _used(codes: Int64s, labels: Any) -> tuple[Int64s, Any]:
     """Return codes and labels without the labels that do not occur."""
     used = np.bincount(codes + 1, minlength=len(labels) + 1)[1:] > 0
     if used.all():

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import parquet, types
@@ -25,13 +25,16 @@ from mcsquared.corpus.sources.frames import Table, bag_separators, name_list
 from mcsquared.corpus.sources.texts import WordsBuilder
 from mcsquared.errors import InputError
 
+if TYPE_CHECKING:
+    from mcsquared.corpus.folder import ParquetFolder
+
 _SUFFIXES = (".parquet", ".pq")
-_LISTS = ("lists of words", "lists of codes", "empty lists", "nothing")
+_LISTS = ("lists of words", "lists of codes", "empty lists", "nulls")
 _INDEX = re.compile(r"__index_level_\d+__")  # row labels without a name, as pandas stores them
-_MAX_ROWS = 2**18
+_MAX_BATCH_ROWS = 2**18
 _PROBE = 256  # rows from which the size of a row is estimated
 _READ_BUFFER = 2**20
-_MIN_BATCH, _MAX_BATCH = 2**22, 2**24  # bytes
+_MIN_BATCH_BYTES, _MAX_BATCH_BYTES = 2**22, 2**24
 _BATCHES_IN_MEMORY = 64  # a batch takes this share of the memory before it is processed
 
 
@@ -72,52 +75,51 @@ class ColumnMapping:
         return [*named, *([(self.group_names, "group_names")] if self.group_names else [])]
 
 
-def map_columns(path: Path, text: Any, contexts: Any, bags: Any, group_names: Any) -> ColumnMapping:
+def map_columns(folder: "ParquetFolder") -> ColumnMapping:
     """Return the mapping of the columns; every file must have them, with content of one kind."""
-    files = parquet_files(path)
-    takes_all = isinstance(contexts, str) and contexts == "all"
+    files = parquet_files(folder.path)
     n_groups, file_of_kind = 0, dict[str, Path]()
     mapping: ColumnMapping | None = None
     for file, schema, n_rows in schemas(files):
         n_groups += n_rows
         if mapping is None:
-            mapping = _first_mapping(files, schema, text, contexts, bags, group_names)
+            mapping = _first_mapping(folder, files, schema)
         table = Table(dict.fromkeys(schema.names), n_rows, file.name)
         for name, argument in mapping.arguments:
             table.raw(name, argument)
-        others = [
-            name
-            for name in schema.names
-            if name not in mapping.columns and not _INDEX.fullmatch(name)
-        ]
-        if takes_all and others:
+        others = _remaining(schema, mapping.columns)
+        if _takes_all(folder.contexts) and others:
             raise InputError(
                 f"{file.name} has the column {others[0]!r}, which {files[0].name} does not have; "
                 "name the contexts (contexts=)"
             )
         _check_agreement(file_of_kind, _kind(mapping.text, file, schema), file, mapping.text)
     if mapping is None or not n_groups:
-        raise InputError(f"{path} must hold at least one group, got zero rows")
+        raise InputError(f"{folder.path} must hold at least one group, got zero rows")
     kind = "texts" if "texts" in file_of_kind else "lists"
     return replace(
         mapping, kind="counts" if len(mapping.text) == 2 or "counts" in file_of_kind else kind
     )
 
 
-def _first_mapping(
-    files: list[Path], schema: Any, text: Any, contexts: Any, bags: Any, group_names: Any
-) -> ColumnMapping:
-    content = _content_columns(schema, files[0], text)
-    if group_names is not None and not isinstance(group_names, str):
-        raise InputError(
-            f"group_names must be the name of a column, got {type(group_names).__name__}"
-        )
-    if isinstance(contexts, str) and contexts == "all":
-        taken = {*content, group_names}
-        names = [name for name in schema.names if name not in taken and not _INDEX.fullmatch(name)]
-    else:
-        names = name_list(contexts, "contexts")
-    return ColumnMapping(files, content, names, bag_separators(bags, names), group_names)
+def _first_mapping(folder: "ParquetFolder", files: list[Path], schema: Any) -> ColumnMapping:
+    content, names = _content_columns(schema, files[0], folder.text), folder.group_names
+    if names is not None and not isinstance(names, str):
+        raise InputError(f"group_names must be the name of a column, got {type(names).__name__}")
+    contexts = (
+        _remaining(schema, [*content, names])
+        if _takes_all(folder.contexts)
+        else name_list(folder.contexts, "contexts")
+    )
+    return ColumnMapping(files, content, contexts, bag_separators(folder.bags, contexts), names)
+
+
+def _takes_all(contexts: Any) -> bool:
+    return isinstance(contexts, str) and contexts == "all"
+
+
+def _remaining(schema: Any, taken: Sequence[str | None]) -> list[str]:
+    return [name for name in schema.names if name not in taken and not _INDEX.fullmatch(name)]
 
 
 def _content_columns(schema: Any, file: Path, text: Any) -> tuple[str, ...]:
@@ -172,7 +174,7 @@ def _check_agreement(
     file_of_kind: dict[str, Path], kind: str, file: Path, text: tuple[str, ...]
 ) -> None:
     file_of_kind.setdefault(kind, file)
-    decided = [known for known in file_of_kind if known not in ("nothing", "empty lists")]
+    decided = [known for known in file_of_kind if known not in ("nulls", "empty lists")]
     if "empty lists" in file_of_kind and decided and decided[0] not in _LISTS:
         decided.append("empty lists")
     if len(decided) > 1:
@@ -239,7 +241,7 @@ def batches(path: Path, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
         if probe is None:
             return
         size = max(1, probe.nbytes // max(1, probe.num_rows))
-        for batch in _rows(file, path, columns, min(max(n_bytes // size, 1), _MAX_ROWS)):
+        for batch in _rows(file, path, columns, min(max(n_bytes // size, 1), _MAX_BATCH_ROWS)):
             yield from _parts(batch, n_bytes)
 
 
@@ -277,19 +279,17 @@ def _parts(batch: Any, n_bytes: int) -> Iterator[Any]:
         yield batch.slice(first, step)
 
 
-def read_folder(
-    mapping: ColumnMapping,
-    folder: Path,
-    memory: int,
-    vocabulary: Any,
-    words_of_codes: Any,
-    vectorizer: dict[str, Any],
-) -> DiskCorpus:
-    """Read the files once and return the corpus they hold, written to ``folder``."""
-    storage = Storage(folder, MemoryBudget(memory))
-    is_counted = mapping.kind != "lists"
-    argument = f"column {mapping.text[0]!r}"
-    words = WordsBuilder(storage, argument, vocabulary, words_of_codes, is_counted, vectorizer)
+def read_folder(folder: "ParquetFolder", mapping: ColumnMapping, scratch: Path) -> DiskCorpus:
+    """Read the files once and return the corpus they hold, written to ``scratch``."""
+    storage = Storage(scratch, MemoryBudget(folder.memory))
+    words = WordsBuilder(
+        storage,
+        f"column {mapping.text[0]!r}",
+        folder.vocabulary,
+        folder.words_of_codes,
+        is_counted=mapping.kind != "lists",
+        vectorizer=folder.vectorizer,
+    )
     contexts = {
         name: ColumnBuilder(name, storage, f"context {number}")
         for number, name in enumerate(mapping.contexts)
@@ -297,7 +297,7 @@ def read_folder(
     names = None
     if mapping.group_names is not None:
         names = RowsBuffer(storage, "names", counted=False, dtype="uint8")
-    n_bytes = min(max(memory // _BATCHES_IN_MEMORY, _MIN_BATCH), _MAX_BATCH)
+    n_bytes = min(max(folder.memory // _BATCHES_IN_MEMORY, _MIN_BATCH_BYTES), _MAX_BATCH_BYTES)
     for path in mapping.files:
         for batch in batches(path, mapping.columns, n_bytes):
             _add_content(words, mapping, batch, path)
@@ -306,7 +306,7 @@ def read_folder(
             if names is not None:
                 names.append(*names_of(batch.column(mapping.group_names)))
     columns = {name: builder.finish() for name, builder in contexts.items()}
-    return DiskCorpus(folder, memory, words.finish(), columns, names)
+    return DiskCorpus(scratch, folder.memory, words.finish(), columns, names)
 
 
 def _add_content(words: WordsBuilder, mapping: ColumnMapping, batch: Any, path: Path) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.corpus.buffers import Buffer, RowsBuffer, Run, Storage
+from mcsquared.arrays import Int32s, Int64s
+from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.builder import Batch
-from mcsquared.corpus.columns.encoder import LabelEncoder, recode_rows
 from mcsquared.corpus.columns.values import as_list, is_missing
 from mcsquared.corpus.content import LARGEST_COUNT, Words, words_from_counts
 from mcsquared.errors import InputError
@@ -59,8 +59,8 @@ class BufferedWords:
     rows: RowsBuffer
     lengths: Buffer
     counted: CountedWords
-    word_frequency: NDArray[np.int64]
-    document_frequency: NDArray[np.int64]
+    word_frequency: Int64s
+    document_frequency: Int64s
 
     def read(self, *runs: Run) -> Words:
         """Return the words of some groups, those of runs (first, last)."""
@@ -198,7 +198,7 @@ class WordsBuilder:
         self._encoder = LabelEncoder(storage.budget)
         self._raw = RowsBuffer(storage, "raw words", is_counted)
         self._total = np.zeros(0, np.int64)
-        self._n_texts_with: NDArray[np.int64] | None = None
+        self._n_texts_with: Int64s | None = None
         self._n_missing = 0
 
     def add_texts(self, texts: list[str | None]) -> None:
@@ -238,13 +238,11 @@ class WordsBuilder:
         self._n_missing += n_missing
         self._append(batch.lengths, self._encoder.codes(labels)[batch.values], batch.counts)
 
-    def _append(self, lengths: Any, codes: NDArray[np.int32], counts: Any) -> None:
+    def _append(self, lengths: Any, codes: Int32s, counts: Any) -> None:
         self._total = self._added(self._total, codes, counts)
         self._raw.append(lengths, codes, counts)
 
-    def _added(
-        self, total: NDArray[np.int64], codes: NDArray[np.int32], counts: Any
-    ) -> NDArray[np.int64]:
+    def _added(self, total: Int64s, codes: Int32s, counts: Any) -> Int64s:
         # Sums of integers below 2⁵³ are exact in floating numbers.
         seen = np.bincount(codes, weights=counts, minlength=len(self._encoder)).astype(np.int64)
         seen[: len(total)] += total
@@ -289,7 +287,7 @@ class WordsBuilder:
 
     def _frequent_words(
         self, n_groups: int, notes: list[str]
-    ) -> tuple[NDArray[np.object_], NDArray[np.int32]]:
+    ) -> tuple[NDArray[np.object_], Int32s]:
         """Return the words that are kept, and the final code of each provisional one."""
         names, position = self._encoder.sorted()
         if not len(names):
@@ -303,9 +301,7 @@ class WordsBuilder:
         new_code = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         return names[keep], new_code[position]
 
-    def _recode(
-        self, new_code: NDArray[np.int32], n_words: int
-    ) -> tuple[RowsBuffer, Buffer, NDArray[np.int64]]:
+    def _recode(self, new_code: Int32s, n_words: int) -> tuple[RowsBuffer, Buffer, Int64s]:
         rows = RowsBuffer(self._storage, "words")
         lengths = self._storage.buffer("lengths", np.int32)
         n_groups_with = np.zeros(n_words, np.int64)
@@ -321,11 +317,7 @@ class WordsBuilder:
 
 
 def _frequent(
-    n_texts_with: NDArray[np.int64],
-    total: NDArray[np.int64],
-    n_texts: int,
-    limits: dict[str, Any],
-    notes: list[str],
+    n_texts_with: Int64s, total: Int64s, n_texts: int, limits: dict[str, Any], notes: list[str]
 ) -> NDArray[np.bool_]:
     """Return which words ``min_df``, ``max_df`` and ``max_features`` keep; words are sorted."""
     min_df, max_df = limits["min_df"], limits["max_df"]
