@@ -178,7 +178,7 @@ def test_new_data_take_the_kind_of_training(values, reference, found):
         (
             np.array(["2001"], dtype="M8[Y]"),
             NUMBER,
-            "context 'x' must hold numbers as in training, got a date",
+            "context 'x' must be a number as in training, got a date",
         ),
         (np.ones((1, 3)), VECTOR, "context 'x' must hold vectors of width 2 as in training, got 3"),
         (np.ones((1, 3)), CATEGORY, "context 'x' must be a category as in training, got a vector"),

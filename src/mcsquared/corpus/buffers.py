@@ -284,22 +284,8 @@ def recode_rows(
 ) -> Iterator[sparse.csr_matrix]:
     """Write rows of provisional codes again: final codes in order, duplicates added up.
 
-    Parameters
-    ----------
-    raw : RowsBuffer
-        Removed at the end.
-    new_code : int32
-        The final code of each provisional one; -1 drops it.
-    n_columns : int
-        Number of final codes.
-    final : RowsBuffer
-    argument : str
-        Name of the rows in errors.
-
-    Yields
-    ------
-    csr_matrix of int64 (rows of a block, n_columns)
-        Each block that was written.
+    ``new_code`` has the final code of each provisional one; -1 drops it. Yields each block that
+    was written, a csr_matrix of int64 (n_rows, n_columns), and removes ``raw`` at the end.
     """
     for first, last in raw.blocks():
         start, codes, counts = raw.read((first, last))

@@ -138,12 +138,12 @@ def entries_of_rows(start: Int64s, rows: Integers) -> tuple[Int64s, Int64s]:
 
 def words_from_counts(matrix: Any, vocabulary: Iterable[str] | None = None) -> Words:
     """Return `Words` from a sparse or dense matrix of integers >= 0."""
-    counts = count_matrix(matrix, "content")
+    counts = canonical_counts(matrix, "content")
     check_shape(counts.shape)
     return Words(counts, _vocabulary(vocabulary, counts.shape[1]))
 
 
-def count_matrix(matrix: Any, argument: str) -> sparse.csr_matrix:
+def canonical_counts(matrix: Any, argument: str) -> sparse.csr_matrix:
     """Return a canonical CSR matrix of int32 counts; ``argument`` is its name in errors."""
     counts = _as_csr(matrix, argument)
     data = counts.data

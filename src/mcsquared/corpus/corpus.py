@@ -24,7 +24,7 @@ from mcsquared.corpus.sources.frames import (
     parts_of,
     table_of,
 )
-from mcsquared.corpus.sources.texts import CountedWords, count_texts, count_tokens
+from mcsquared.corpus.sources.texts import BufferedWords, count_texts, count_tokens
 from mcsquared.corpus.summary import fingerprint, size_line, summary_html
 from mcsquared.errors import InputError
 
@@ -83,9 +83,9 @@ class Corpus:
     ) -> None:
         notes: list[str] = []
         self.dropped_words = self.dropped_tokens = 0
-        if isinstance(content, CountedWords):
+        if isinstance(content, BufferedWords):
             self.dropped_words, self.dropped_tokens = content.dropped_words, content.dropped_tokens
-            notes, content = list(content.notes), content.words
+            notes, content = content.notes, content.read((0, content.rows.n_rows))
         default_names = index_names(contexts)
         if is_frame(content):
             if vocabulary is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Int64s
-from mcsquared.corpus.buffers import RowsBuffer, Run
+from mcsquared.corpus.buffers import RowsBuffer, Run, Storage
 from mcsquared.corpus.columns.builder import BufferedColumn
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.content import object_array
@@ -74,14 +74,15 @@ class DiskCorpus:
         self.folder, self.memory = folder, memory
         self._words, self._names = words, names
         references = {name: column.reference for name, column in columns.items()}
-        self._empty = shared = Corpus(words.counted, references)  # no groups: what all parts share
+        no_rows = RowsBuffer(Storage(), "words")
+        self._empty = shared = Corpus(replace(words, rows=no_rows), references)  # for all parts
         self.contexts: dict[str, Column] = shared.contexts
         self._columns = {
             name: replace(column, reference=self.contexts[name]) for name, column in columns.items()
         }
         self.n_groups: int = words.rows.n_rows
         self.n_tokens = int(words.word_frequency.sum())
-        self.vocabulary: NDArray[np.object_] = words.counted.words.vocabulary
+        self.vocabulary: NDArray[np.object_] = words.vocabulary
         self.n_words: int = len(self.vocabulary)
         self.word_frequency = words.word_frequency
         self.document_frequency = words.document_frequency
@@ -165,7 +166,7 @@ class DiskCorpus:
         year: number, family gaussian, 2 of 3 observed, 1990 to 2000
         """
         contexts = [column.describe(self.n_groups) for column in self._columns.values()]
-        return "\n".join([size_line(self), *contexts, *self._words.counted.notes])
+        return "\n".join([size_line(self), *contexts, *self._words.notes])
 
     def fingerprint(self) -> str:
         """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`.

@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Real
 from os import PathLike
 from pathlib import Path
@@ -15,7 +16,7 @@ from mcsquared.corpus.disk import DiskCorpus
 from mcsquared.errors import InputError, import_optional
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
 _MIN_MEMORY = 10**6
 
@@ -167,11 +168,9 @@ def bytes_of(memory: Any) -> int:
     if isinstance(memory, str):
         match = _SIZE.fullmatch(memory)
         unit = match[2].lower() if match else ""
-        if match and unit in _UNITS | _BINARY:
-            try:
-                found = float(match[1]) * (_UNITS | _BINARY)[unit]
-            except ValueError:
-                found = None
+        if match and unit in _UNITS:
+            with suppress(ValueError):  # such as 1.2.3
+                found = float(match[1]) * _UNITS[unit]
     elif isinstance(memory, Real):
         found = float(memory)
     if found is None or not _MIN_MEMORY <= found < 2**62:

@@ -85,14 +85,8 @@ def fingerprint(
 ) -> str:
     """Return a SHA-256, in hexadecimal, of everything a model sees of a corpus.
 
-    Parameters
-    ----------
-    content : iterable of array, CSR matrix or RowsBuffer
-    vocabulary : iterable of str, optional
-    columns : iterable of (Column, values)
-        The column may be without rows; values are an array, a CSR matrix or a buffer.
-    names : iterable of iterable of str
-        Names of the groups, in blocks.
+    Content and values of columns are arrays, CSR matrices or buffers; a column given with its
+    values may be without rows. Names of groups come in blocks.
     """
     digest = hashlib.sha256()
     words = None if vocabulary is None else list(vocabulary)

@@ -98,13 +98,7 @@ def bytes_of_groups(n_groups: Any, n_tokens: Any, n_contexts: int) -> Any:
 
 
 def observe_disk(source: DiskCorpus, priors: Priors, sample: Int64s) -> DiskObservations:
-    """Return the observations of a corpus on disk.
-
-    Parameters
-    ----------
-    sample : int64
-        Groups that stay in memory, in increasing order.
-    """
+    """Return the observations of a corpus on disk; ``sample`` are groups that stay in memory."""
     first = source[0:1]
     _check_conversions(first, priors, len(sample) < source.n_groups)
     empty = observe(first, priors).take(np.zeros(0, np.int64))

@@ -61,21 +61,8 @@ def write_file(
 ) -> None:
     """Write tensors and JSON to one file, completely or not at all.
 
-    Parameters
-    ----------
-    path
-        An existing file is kept until the new one is complete.
-    kind
-        What the file is, e.g. "model"; `read_file` checks it.
-    tensors
-        Boolean, integer or floating arrays by name.
-    meta
-        JSON data; large data belong in ``tensors``.
-
-    Raises
-    ------
-    ModelFileError
-        If the file cannot be written; an existing file is unchanged then.
+    ``kind`` is what the file is, such as "model"; `read_file` checks it. Raises `ModelFileError` if
+    the file cannot be written; an existing file is unchanged then.
     """
     text = json.dumps(meta, separators=(",", ":"))
     if len(text) > _LONGEST_META:
@@ -125,23 +112,9 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
 
 
 def read_file(path: PathLike, kind: str) -> tuple[Tensors, dict[str, Any]]:
-    """Read a file that `write_file` wrote, and verify it.
+    """Return the tensors and the JSON of a file that `write_file` wrote, verified.
 
-    Parameters
-    ----------
-    path
-    kind
-        What the file must be.
-
-    Returns
-    -------
-    tensors : dict of str to ndarray
-    meta : dict
-
-    Raises
-    ------
-    ModelFileError
-        If the file is missing, damaged, of another version or of another kind.
+    Raises `ModelFileError` if it is missing, damaged, of another version or of another kind.
     """
     metadata, tensors = _load(path)
     if not {"schema", "kind", "meta", "sha256"} <= metadata.keys():

@@ -59,13 +59,7 @@ def save_model(
 
 
 def load_model(path: PathLike, known: set[str]) -> SavedModel:
-    """Read a file that `save_model` wrote.
-
-    Parameters
-    ----------
-    known : set of str
-        Names of the estimator's parameters.
-    """
+    """Read a file that `save_model` wrote; ``known`` names the parameters of the estimator."""
     tensors, meta = read_file(path, MODEL_KIND)
     if not {"posterior", "parameters"} <= meta.keys():
         raise ModelFileError(f"{path} has no posterior or no parameters")
@@ -127,13 +121,7 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
 
 
 def unpack_posterior(tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Posterior:
-    """Return the posterior behind the result of `pack_posterior`, validated.
-
-    Raises
-    ------
-    ModelFileError
-        If anything is missing or impossible.
-    """
+    """Return the posterior behind the result of `pack_posterior`, or raise `ModelFileError`."""
     try:
         return _unpack(Reader(tensors), meta)
     except ModelFileError:

@@ -60,12 +60,6 @@ def unpack_state(
 
     Raises ValueError, of which `ModelFileError` is a subclass, for anything impossible: no value of
     a file reaches a kernel unchecked.
-
-    Parameters
-    ----------
-    priors : Priors
-    sampler : {"blocked", "collapsed"}
-        The sampler of the chain.
     """
     reader = Reader(tensors)
     concentrations = _concentrations(reader, priors)
@@ -206,16 +200,9 @@ def unpack_draw(
 ) -> ParameterDraw:
     """Return the draw behind the result of `pack_draw`, validated.
 
-    Parameters
-    ----------
-    draws : int32 (n_draws, n_groups)
-        Clusters of all stored draws; the draw refers to one of them.
-    family : ConjugateFamily
-        Family of the content.
-    n_words : int or None
-        None if the content is not words.
-    n_tokens : int
-        Tokens of all groups, a bound of every count.
+    It refers to one of ``draws``, the clusters of all stored draws, int32 (n_draws, n_groups).
+    ``family`` is that of the content, ``n_words`` None if it is not words, and ``n_tokens`` a bound
+    of every count.
     """
     scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_DRAW_SCALARS),), 0.0)
     number, unused, *values = (float(value) for value in scalars)

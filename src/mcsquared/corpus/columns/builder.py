@@ -82,10 +82,7 @@ def vector_batch(values: Floats, note: str = "") -> Batch:
 def split_batch(codes: Integers, strings: list[str], separator: str) -> Batch:
     """Return the bags that strings such as "Ada; Bob" hold; each distinct string is split once.
 
-    Parameters
-    ----------
-    codes : int64 (n_groups,)
-        Index of a group's string, -1 where it is missing.
+    ``codes`` are the indices of the groups' strings, -1 where missing.
     """
     code_of: dict[str, int] = {}
     start, entries = [0], []
@@ -145,16 +142,7 @@ class BufferedColumn:
 
 
 class ColumnBuilder:
-    """Collects the batches of one context.
-
-    Parameters
-    ----------
-    name : str
-        Of the context.
-    storage : Storage
-    stem : str
-        Prefix of the names of its files.
-    """
+    """Collects the batches of one context; names of its files begin with ``stem``."""
 
     def __init__(self, name: str, storage: Storage, stem: str = "") -> None:
         self._name, self._storage, self._stem = name, storage, stem

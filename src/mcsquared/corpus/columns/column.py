@@ -10,7 +10,7 @@ from scipy import sparse
 
 from mcsquared.arrays import Floats
 from mcsquared.corpus.columns.values import days_to_dates, hint
-from mcsquared.corpus.content import check_magnitude, count_matrix, names_array, object_array
+from mcsquared.corpus.content import canonical_counts, check_magnitude, names_array, object_array
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
 from mcsquared.families.registry import column_kinds, family_for_kind, kinds_of
@@ -293,4 +293,4 @@ def _bag_matrix(name: str, values: Any) -> sparse.csr_matrix:
         and values.has_canonical_format
         and (values.data > 0).all()
     )
-    return values if canonical else count_matrix(values, f"context {name!r}")
+    return values if canonical else canonical_counts(values, f"context {name!r}")

@@ -20,15 +20,7 @@ _BOOLEAN_OF_LABEL = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0,
 def convert(column: Column, family: Any) -> Column:
     """Return the column in the form of another family, or raise `InputError`."""
     kind = kinds_of(family)[0]
-    converters = {
-        "number": _as_number,
-        "vector": _as_vector,
-        "category": _as_category,
-        "bag": _as_bag,
-        "boolean": _as_boolean,
-        "count": _as_count,
-    }
-    converted = converters[kind](column)
+    converted = _CONVERTERS[kind](column)
     if converted is None:
         expected = family_for_kind(kind)
         raise InputError(
@@ -44,34 +36,32 @@ def conform(column: Column, reference: Column) -> Column:
 
     Values that training has not seen become missing. A column without observations fits every kind.
     """
+    kind = reference.kind
+    converted: Column | None = column
     if not column.observed.any():
         return all_missing(column.name, reference, len(column))
-    if reference.kind == "category":
-        return _with_kind(column, reference, _as_category(column)).align(_names(reference))
-    if reference.kind == "bag":
-        if column.kind == "category":
-            column = _split_like(column, reference)
-        return _with_kind(column, reference, _as_bag(column)).align(_names(reference))
-    if reference.kind == column.kind:
-        conformed = column
-    elif reference.kind == "date":
-        conformed = _with_kind(column, reference, _as_date(column))
-    elif (
-        reference.kind == "number"
-        and not reference.observed.any()
-        and column.kind not in ("boolean", "count")
-    ):
-        return all_missing(column.name, reference, len(column))
-    elif reference.kind == "number" and column.kind == "date":
-        raise InputError(f"context {column.name!r} must hold numbers as in training, got a date")
-    else:
-        conformed = convert(column, family_for_kind(reference.kind))
-    if reference.kind == "vector" and conformed.values.shape[1] != reference.values.shape[1]:
+    if kind == "bag" and column.kind == "category":
+        converted = _as_bag(_split_like(column, reference))
+    elif kind in ("category", "bag", "date") and kind != column.kind:
+        converted = _CONVERTERS[kind](column)
+    elif kind == "number" and column.kind in ("date", "category", "bag", "vector"):
+        if not reference.observed.any():
+            return all_missing(column.name, reference, len(column))
+        converted = None if column.kind == "date" else convert(column, family_for_kind(kind))
+    elif kind != column.kind:
+        converted = convert(column, family_for_kind(kind))
+    if converted is None:
         raise InputError(
-            f"context {column.name!r} must hold vectors of width {reference.values.shape[1]} as in "
-            f"training, got {conformed.values.shape[1]}"
+            f"context {column.name!r} must be a {kind} as in training, got a {column.kind}"
         )
-    return conformed
+    if reference.categories is not None:
+        return converted.align(reference.categories)
+    if kind == "vector" and converted.width != reference.width:
+        raise InputError(
+            f"context {column.name!r} must hold vectors of width {reference.width} as in training, "
+            f"got {converted.width}"
+        )
+    return converted
 
 
 def all_missing(name: str, reference: Column, n_groups: int) -> Column:
@@ -86,15 +76,6 @@ def all_missing(name: str, reference: Column, n_groups: int) -> Column:
     else:
         values = np.full(n_groups, np.nan)
     return Column(name, reference.kind, values, reference.categories)
-
-
-def _with_kind(column: Column, reference: Column, converted: Column | None) -> Column:
-    if converted is None:
-        raise InputError(
-            f"context {column.name!r} must be a {reference.kind} as in training, got a "
-            f"{column.kind}"
-        )
-    return converted
 
 
 def _names(column: Column) -> NDArray[np.object_]:
@@ -214,6 +195,17 @@ def _split_like(column: Column, reference: Column) -> Column:
         separators = [mark for mark in (";", ",", "|") if mark in name and name not in known]
         parts.append(split(name, separators[0]) if separators else [name])
     return column_from(column.name, [parts[code] if code >= 0 else None for code in column.values])
+
+
+_CONVERTERS = {
+    "number": _as_number,
+    "vector": _as_vector,
+    "category": _as_category,
+    "bag": _as_bag,
+    "boolean": _as_boolean,
+    "count": _as_count,
+    "date": _as_date,
+}
 
 
 def aligned_contexts(

@@ -37,15 +37,11 @@ DURATION_NOTE = "durations are counted in days"
 
 
 def column_from(name: str, values: Any) -> Column:
-    """Build a column from values, with its kind inferred from their type.
+    """Build a column from an array, list, sparse matrix, series or Column; infer its kind.
 
-    Parameters
-    ----------
-    name : str
-    values : array, list, sparse matrix, pandas, polars or pyarrow series, or Column
-        Numbers become "number", dates "date", booleans "boolean", strings and categories
-        "category", lists and sparse rows "bag", 2-D numbers (and lists of floats of equal length)
-        "vector". A column without observed values becomes "number".
+    Numbers become "number", dates "date", booleans "boolean", strings and categories "category",
+    lists and sparse rows "bag", 2-D numbers (and lists of floats of equal length) "vector". A
+    column without observed values becomes "number".
     """
     if isinstance(values, Column):
         return replace(values, name=name)
@@ -57,13 +53,7 @@ def column_from(name: str, values: Any) -> Column:
 
 
 def bag_from(name: str, values: Any, separator: str | None) -> Column:
-    """Build a bag column, splitting strings at a separator.
-
-    Parameters
-    ----------
-    separator : str or None
-        None: ";", or "," where no value has a ";".
-    """
+    """Build a bag column, splitting strings at a separator; see `default_separator` for None."""
     if isinstance(values, Column) or sparse.issparse(values) or getattr(values, "ndim", 1) == 2:
         return column_from(name, values)
     if separator is not None and (not isinstance(separator, str) or not separator):
@@ -105,46 +95,46 @@ def batch_from(values: Any) -> Batch:
         masked, values = np.ma.getmaskarray(values), values.data.astype(object)
         values[masked] = None
     if not isinstance(values, np.ndarray | list | tuple | range):
-        values, categories = _series_values(values)
-        if categories is not None:
-            return _category(values, order=categories)
+        return _from_series(values)
     if isinstance(values, np.ndarray):
         return _from_array(values)
     return _from_objects(list(values))
 
 
-def _series_values(values: Any) -> tuple[Any, list[Any] | None]:
-    """Return the values of a series of any library, and its categories, if any."""
+def _from_series(values: Any) -> Batch:
+    """Return a batch from a series of any library, or from another iterable."""
     import narwhals as nw
 
     if type(values).__module__.split(".")[0] == "pandas" and not hasattr(values, "iloc"):
         import pandas as pd
 
         if isinstance(values, pd.MultiIndex):
-            return values.to_list(), None
+            return _from_objects(values.to_list())
         values = pd.Series(values)  # an index, a Categorical or another pandas array
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        return (np.asarray(values), None) if hasattr(values, "__array__") else (list(values), None)
+        is_array = hasattr(values, "__array__")
+        return _from_array(np.asarray(values)) if is_array else _from_objects(list(values))
     dtype = series.dtype
     if dtype.is_numeric():
-        return series.cast(nw.Float64).to_numpy().astype(np.float64), None
+        return _from_array(series.cast(nw.Float64).to_numpy().astype(np.float64))
     if isinstance(dtype, nw.Datetime):
         if dtype.time_zone is not None:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        return series.to_numpy().astype("datetime64[us]"), None
+        return _from_array(series.to_numpy().astype("datetime64[us]"))
     if isinstance(dtype, nw.Categorical | nw.Enum):
         order = getattr(getattr(values, "cat", None), "categories", None)  # pandas only
         if order is None and isinstance(dtype, nw.Enum):
             order = dtype.categories
-        return series.to_list(), None if order is None else list(order)
+        if order is not None:
+            return _category(series.to_list(), order=list(order))
     if isinstance(dtype, nw.Array) and len(dtype.shape) == 1 and dtype.inner.is_numeric():
         missing = [None] * dtype.shape[0]
         rows = [missing if row is None else row for row in series.to_list()]
-        return np.array(rows, dtype=np.float64).reshape(len(rows), len(missing)), None
+        return _from_array(np.array(rows, dtype=np.float64).reshape(len(rows), len(missing)))
     if dtype == nw.Unknown and hasattr(values, "sparse"):  # pandas' sparse numbers
-        return np.asarray(values), None
-    return series.to_list(), None
+        return _from_array(np.asarray(values))
+    return _from_objects(series.to_list())
 
 
 def _from_array(values: NDArray[Any]) -> Batch:

@@ -81,13 +81,6 @@ def code_label(value: Any) -> str:
 def hint(categories: Sequence[str], n_observed: int) -> str:
     """Return advice on strings that look like lists, numbers or dates; "" where they do not.
 
-    Parameters
-    ----------
-    categories : sequence of str
-        The different texts.
-    n_observed : int
-        Groups that have one.
-
     Examples
     --------
     >>> hint(["Ann; Bob", "Bob; Cleo", "Ann"], 3)

@@ -23,16 +23,10 @@ from mcsquared.errors import InputError
 def content_from(
     content: Any, kind: str = "auto", vocabulary: Sequence[str] | None = None
 ) -> Words | Vectors:
-    """Return words or vectors from a matrix or a list of arrays.
+    """Return words or vectors from a matrix, a list of arrays, or from words or vectors.
 
-    Parameters
-    ----------
-    content : sparse matrix, array, list of arrays, Words or Vectors
-    kind : {"auto", "counts", "vectors"}
-        "auto": a sparse matrix, or a dense one of integers or booleans, holds counts; a dense one
-        of floating numbers holds one vector per group; a list of 2-D arrays holds vectors.
-    vocabulary : sequence of str, optional
-        Names of the columns of a count matrix.
+    ``kind`` "auto": a sparse matrix, or a dense one of integers or booleans, holds counts; a dense
+    one of floating numbers holds one vector per group; a list of 2-D arrays holds vectors.
     """
     if kind not in ("auto", "counts", "vectors"):
         raise InputError(f"content must be 'auto', 'counts' or 'vectors', got {kind!r}")
@@ -50,10 +44,11 @@ def content_from(
     if isinstance(matrix, list):
         if kind == "counts":
             raise InputError("content must be a matrix of counts, got a list of 2-D arrays")
-        return _without_vocabulary(vectors_from_arrays(matrix), vocabulary)
-    if kind == "counts" or (kind == "auto" and matrix.dtype.kind in "biu"):
+    elif kind == "counts" or (kind == "auto" and matrix.dtype.kind in "biu"):
         return words_from_counts(matrix, vocabulary)
-    return _without_vocabulary(_one_vector_per_group(matrix), vocabulary)
+    if vocabulary is not None:
+        raise InputError("vocabulary must be None if content holds vectors")
+    return vectors_from_arrays(matrix) if isinstance(matrix, list) else _matrix_vectors(matrix)
 
 
 def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
@@ -82,12 +77,6 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
     values = np.concatenate([group.reshape(-1, width or 0) for group in groups])
     check_values(values, "content")
     return Vectors(start, np.ascontiguousarray(values))
-
-
-def _without_vocabulary(vectors: Vectors, vocabulary: Sequence[str] | None) -> Vectors:
-    if vocabulary is not None:
-        raise InputError("vocabulary must be None if content holds vectors")
-    return vectors
 
 
 def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
@@ -181,7 +170,7 @@ def _float_array(array: Any, argument: str) -> Floats:
         raise InputError(f"{argument} must hold numbers: {error}") from error
 
 
-def _one_vector_per_group(matrix: NDArray[Any]) -> Vectors:
+def _matrix_vectors(matrix: NDArray[Any]) -> Vectors:
     values = _float_array(matrix, "content")
     check_shape(values.shape)
     check_values(values, "content")

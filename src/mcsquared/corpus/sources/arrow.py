@@ -49,13 +49,9 @@ def is_coded(dtype: Any) -> bool:
 
 
 def tokens_batch(array: Any, counts: Any = None) -> Batch:
-    """Return the words of a column of lists or maps.
+    """Return the words of lists of strings or integers, of maps from those to counts, or of nulls.
 
-    Parameters
-    ----------
-    array : Arrow array of lists of strings or of integers, maps from those to counts, or nulls
-    counts : Arrow array of lists of numbers, optional
-        How often each word of each list occurs.
+    ``counts`` are lists of how often each word of each list occurs.
     """
     number_of = None
     if types.is_null(array.type):
@@ -132,12 +128,8 @@ def strings(array: Any) -> list[str | None]:
 def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Batch:
     """Return a context of consecutive groups.
 
-    Parameters
-    ----------
-    is_bag : bool
-        Whether strings hold several categories each.
-    separator : str, optional
-        Between them; None: the whole column decides.
+    If ``is_bag``, strings hold several categories each; without a separator, the whole column
+    decides it.
     """
     if types.is_dictionary(array.type) and not is_text(array.type):
         array = array.dictionary_decode()

@@ -30,16 +30,9 @@ _LONGEST_FIELD = 2**31 - 1  # texts are longer than the 128 KB the csv module al
 def read_table(
     path: str | PathLike[str], format: str | None = None, encoding: str = "utf-8"
 ) -> Table:
-    """Return the columns of a file.
+    """Return the columns of a file; see `Corpus.read`.
 
-    Parameters
-    ----------
-    path : path
-        May end in ``.gz`` (not Parquet). A folder of Parquet files is read as one table.
-    format : {"csv", "tsv", "jsonl", "parquet"}, optional
-        By default from the suffix of the name.
-    encoding : str
-        Of a text file.
+    A name may end in ``.gz`` (not Parquet). A folder of Parquet files is read as one table.
     """
     try:
         path = Path(path)

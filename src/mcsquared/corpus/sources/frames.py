@@ -15,7 +15,7 @@ from mcsquared.corpus.columns.infer import DURATION_NOTE, bag_from, column_from
 from mcsquared.corpus.columns.values import as_list, is_missing
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.sources.arrays import content_from
-from mcsquared.corpus.sources.texts import CountedWords, count_texts, count_tokens
+from mcsquared.corpus.sources.texts import BufferedWords, count_texts, count_tokens
 from mcsquared.errors import InputError
 
 
@@ -184,13 +184,7 @@ def name_list(names: Any, argument: str) -> list[str]:
 
 
 def bag_separators(bags: Any, names: list[str]) -> dict[str, str | None]:
-    """Return the separator of each context that is declared to be a bag.
-
-    Parameters
-    ----------
-    bags : mapping from column to separator, iterable of columns, or None
-        None as separator: ";", or "," where no value of the column has a ";".
-    """
+    """Return the separator of each context that is declared to be a bag; None: not given."""
     if bags is None:
         return {}
     if isinstance(bags, str) or not isinstance(bags, Iterable):
@@ -234,7 +228,7 @@ def parts_of(
 
 def text_of(
     table: Table, name: Any, vocabulary: Sequence[str] | None, vectorizer: dict[str, Any]
-) -> CountedWords:
+) -> BufferedWords:
     """Return the words of a column of texts, or of lists of words."""
     values = as_list(table.typed(name, "text"))
     first = next((value for value in values if not is_missing(value)), None)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Int32s, Int64s
+from mcsquared.checks import check_integer, is_whole
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.values import as_list, is_missing
@@ -19,25 +20,6 @@ from mcsquared.corpus.content import LARGEST_COUNT, Words, words_from_counts
 from mcsquared.errors import InputError
 
 _MANY_TEXTS = 100  # above this, a word in a single text is more often a misprint than a word
-
-
-@dataclass(frozen=True, eq=False)
-class CountedWords:
-    """Words, and what was left out of them.
-
-    Parameters
-    ----------
-    words : Words
-    dropped_words, dropped_tokens : int
-        Number of distinct words left out, and of their occurrences.
-    notes : tuple of str
-        Remarks for the user, one sentence each.
-    """
-
-    words: Words
-    dropped_words: int = 0
-    dropped_tokens: int = 0
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,26 +32,27 @@ class BufferedWords:
         Words and counts of each group, sorted by word.
     lengths : Buffer
         Tokens of each group, int32.
-    counted : CountedWords
-        Without groups: vocabulary, what was left out, notes.
+    vocabulary : ndarray of object, shape (n_words,)
     word_frequency, document_frequency : int64 (n_words,)
         How often a word occurs, and in how many groups.
+    dropped_words, dropped_tokens : int
+        Number of distinct words left out, and of their occurrences.
+    notes : list of str
+        Remarks for the user, one sentence each.
     """
 
     rows: RowsBuffer
     lengths: Buffer
-    counted: CountedWords
+    vocabulary: NDArray[np.object_]
     word_frequency: Int64s
     document_frequency: Int64s
+    dropped_words: int
+    dropped_tokens: int
+    notes: list[str]
 
     def read(self, *runs: Run) -> Words:
         """Return the words of some groups, those of runs (first, last)."""
-        vocabulary = self.counted.words.vocabulary
-        return Words(self.rows.matrix(len(vocabulary), *runs), vocabulary)
-
-    def read_all(self) -> CountedWords:
-        """Return the words of all groups."""
-        return replace(self.counted, words=self.read((0, self.rows.n_rows)))
+        return Words(self.rows.matrix(len(self.vocabulary), *runs), self.vocabulary)
 
 
 def count_texts(
@@ -77,21 +60,8 @@ def count_texts(
     vocabulary: Sequence[str] | None = None,
     argument: str = "texts",
     **vectorizer: Any,
-) -> CountedWords:
-    """Count the words of texts with scikit-learn's ``CountVectorizer``.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        A missing text (None, NaN) is a group without content.
-    vocabulary : sequence of str, optional
-        Count these words alone.
-    argument : str
-        Name of the texts in errors.
-    **vectorizer
-        Arguments of ``CountVectorizer``. ``min_df`` is 2 above 100 texts, else 1; ``max_df`` is
-        0.5, unless that would leave no word at all.
-    """
+) -> BufferedWords:
+    """Count the words of texts; see `Corpus.from_texts`. ``argument`` is their name in errors."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InputError(f"texts must be a list of strings, got {type(texts).__name__}")
     listed: list[str | None] = []
@@ -103,10 +73,10 @@ def count_texts(
         raise InputError("texts must hold at least one group, got none")
     builder = WordsBuilder(Storage(), argument, vocabulary, vectorizer=vectorizer)
     builder.add_texts(listed)
-    return builder.finish().read_all()
+    return builder.finish()
 
 
-def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None) -> CountedWords:
+def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None) -> BufferedWords:
     """Count tokens, one sequence of words per group."""
     if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable):
         raise InputError(f"tokens must be a list of lists of words, got {type(tokens).__name__}")
@@ -122,7 +92,7 @@ def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None)
     builder = WordsBuilder(Storage(), "tokens", vocabulary, is_counted=False)
     values = np.array(codes, np.int64)
     builder.add_tokens(Batch("bag", len(lengths), True, values, list(code_of), lengths))
-    return builder.finish().read_all()
+    return builder.finish()
 
 
 def _group_tokens(j: int, group: Any) -> list[str]:
@@ -281,9 +251,8 @@ class WordsBuilder:
                 f"({dropped_tokens} of {n_tokens} tokens)"
             )
         rows, lengths, n_groups_with = self._recode(new_code, len(vocabulary))
-        empty = Words(sparse.csr_matrix((0, len(vocabulary)), dtype=np.int32), vocabulary)
-        counted = CountedWords(empty, dropped_words, dropped_tokens, tuple(notes))
-        return BufferedWords(rows, lengths, counted, total, n_groups_with)
+        dropped = (dropped_words, dropped_tokens)
+        return BufferedWords(rows, lengths, vocabulary, total, n_groups_with, *dropped, notes)
 
     def _frequent_words(
         self, n_groups: int, notes: list[str]
@@ -331,11 +300,10 @@ def _frequent(
         notes.append("every word is in more than half of the texts, so frequent words are kept")
     limit = limits["max_features"]
     if limit is not None:
-        if isinstance(limit, bool) or not isinstance(limit, Integral) or int(limit) < 1:
-            raise InputError(f"max_features must be an integer >= 1, got {limit!r}")
+        limit = check_integer("max_features", limit, 1)
         candidates = np.flatnonzero(keep)
         # A stable sort: of equally frequent words the alphabetically first ones stay.
-        chosen = candidates[np.argsort(-total[candidates], kind="stable")[: int(limit)]]
+        chosen = candidates[np.argsort(-total[candidates], kind="stable")[:limit]]
         keep = np.isin(np.arange(len(keep)), chosen)
     if not keep.any():
         raise InputError(
@@ -346,7 +314,7 @@ def _frequent(
 
 
 def _n_texts(value: Any, name: str, n_texts: int) -> float:
-    if isinstance(value, int | np.integer) and value >= 0 and not isinstance(value, bool):
+    if is_whole(value) and value >= 0:
         return float(value)
     if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 <= float(value) <= 1.0:
         return float(value) * n_texts
