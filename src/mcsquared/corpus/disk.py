@@ -120,8 +120,6 @@ class DiskCorpus:
         if self._remove is not None:
             self._remove()
 
-    # ------------------------------------------------------------------ parts of it
-
     def __getitem__(self, rows: Any) -> Corpus:
         """Return the corpus of some groups: a slice ``first:last``, or an array of few indices."""
         runs = list(_runs(rows, self.n_groups))

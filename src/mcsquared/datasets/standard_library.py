@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import detect_encoding
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def _read(path: Path, name: str, is_package: bool) -> Module | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escape sequences
             tree = ast.parse(source)
-        text = source.decode(_encoding(source))
+        text = source.decode(detect_encoding(io.BytesIO(source).readline)[0])
     except (OSError, SyntaxError, ValueError):
         return None
     return Module(
@@ -108,12 +109,6 @@ def _read(path: Path, name: str, is_package: bool) -> Module | None:
         n_lines=text.count("\n") + 1,
         is_package=is_package,
     )
-
-
-def _encoding(source: bytes) -> str:
-    from tokenize import detect_encoding
-
-    return detect_encoding(io.BytesIO(source).readline)[0]
 
 
 def _words_of_tree(tree: ast.AST) -> Iterator[str]:

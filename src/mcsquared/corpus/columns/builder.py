@@ -225,8 +225,6 @@ class ColumnBuilder:
             )
         self._buffer.append(values)
 
-    # ------------------------------------------------------------------ the end
-
     def finish(self) -> BufferedColumn:
         """Decide the kind, give categories their final order, and return the column."""
         buffer = self._buffer

@@ -148,10 +148,8 @@ def _from_array(values: NDArray[Any]) -> Batch:
         if kind not in "biuf":
             return _from_objects([row.tolist() for row in values])
         return vector_batch(values.astype(np.float64))
-    if kind in "iuf":
-        return _floats("number", values.astype(np.float64))
-    if kind == "b":
-        return _floats("boolean", values.astype(np.float64))
+    if kind in "biuf":
+        return _floats("boolean" if kind == "b" else "number", values.astype(np.float64))
     if kind == "M":
         return _floats("date", array_days(values))
     if kind == "m":
@@ -244,9 +242,6 @@ def _label(item: Any) -> str:
         return code_label(item)
     except UnicodeDecodeError as error:
         raise InputError(f"holds bytes that are not UTF-8: {error}") from error
-
-
-# ------------------------------------------------------------------------------ lists
 
 
 def _lists(rows: list[Any]) -> Batch:

@@ -112,9 +112,6 @@ def _reads(convert: Callable[[str], object], text: str) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------ text files
-
-
 def interpret(strings: Sequence[str]) -> Any:
     """Return the values of a column of a CSV file: numbers, booleans, dates, or the strings.
 
@@ -173,9 +170,6 @@ def _moment(text: str) -> datetime.datetime | None:
     except (ValueError, OverflowError):
         return None
     return moment
-
-
-# ------------------------------------------------------------------------------ dates
 
 
 def days_to_dates(days: Any) -> NDArray[np.datetime64]:

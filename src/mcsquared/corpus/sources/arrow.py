@@ -18,8 +18,6 @@ from mcsquared.corpus.columns.values import code_label
 from mcsquared.corpus.content import LARGEST_COUNT
 from mcsquared.errors import InputError
 
-# ------------------------------------------------------------------------------ content
-
 
 def content_kind(dtype: Any) -> str | None:
     """Return what a column of this Arrow type holds as content; None if it cannot be content."""
@@ -117,14 +115,6 @@ def _counts(numbers: Any) -> Int64s:
     return found.astype(np.int64)
 
 
-def strings(array: Any) -> list[str | None]:
-    """Return a column of texts as Python strings, None where missing."""
-    return [None] * len(array) if types.is_null(array.type) else array.to_pylist()
-
-
-# ------------------------------------------------------------------------------ contexts
-
-
 def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Batch:
     """Return a context of consecutive groups.
 
@@ -175,9 +165,6 @@ def _lists(array: Any) -> Batch:
         known = codes >= 0
         lengths, codes = _lengths_of(lengths, known), codes[known]
     return Batch("bag", len(array), bool(labels), codes, labels, lengths)
-
-
-# ------------------------------------------------------------------------------ Arrow
 
 
 def is_text(dtype: Any) -> bool:

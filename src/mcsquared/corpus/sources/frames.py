@@ -317,9 +317,6 @@ def _all_sparse(frame: Any) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------ AnnData
-
-
 def annotated_parts(
     data: Any, contexts: Sequence[str] | str | None, layer: str | None, content: str
 ) -> tuple[Words | Vectors, Table, list[str]]:

@@ -17,7 +17,6 @@ from mcsquared.corpus.sources.arrow import (
     context_batch,
     is_coded,
     names_of,
-    strings,
     tokens_batch,
 )
 from mcsquared.corpus.sources.files import check_unique, readable, whole_parquet
@@ -229,9 +228,6 @@ def schemas(files: Sequence[Path]) -> Iterator[tuple[Path, Any, int]]:
         yield path, schema, n_rows
 
 
-# ------------------------------------------------------------------------------ rows
-
-
 def batches(path: Path, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
     """Yield the rows of a file as record batches of about ``n_bytes`` each."""
     with whole_parquet(path):
@@ -313,7 +309,7 @@ def _add_content(words: WordsBuilder, mapping: ColumnMapping, batch: Any, path: 
     column = batch.column(mapping.text[0])
     try:
         if mapping.kind == "texts":
-            words.add_texts(strings(column))
+            words.add_texts(column.to_pylist())
         else:
             counts = batch.column(mapping.text[1]) if len(mapping.text) == 2 else None
             tokens = tokens_batch(column, counts)

@@ -218,8 +218,6 @@ class WordsBuilder:
         seen[: len(total)] += total
         return seen
 
-    # ------------------------------------------------------------------ the end
-
     def finish(self) -> BufferedWords:
         """Filter and order the words, and return the content in its final form."""
         n_groups, vocabulary = self._raw.n_rows, self._vocabulary
