@@ -223,9 +223,9 @@ class DaskBackend(ShardedBackend):
     def _scatter(self, worker: str, *parts: Any) -> list[Any]:
         """Send objects to a worker. Raises OSError if the worker has just been lost."""
         try:
-            # As a list: of a tuple, Dask would send the parts.
+            # In a list: Dask would scatter the elements of a tuple such as Labels.
             return self.client.scatter(list(parts), workers=[worker], hash=False)
-        except (KeyError, TimeoutError) as error:  # raised by the scheduler in that moment
+        except (KeyError, TimeoutError) as error:  # raised by the scheduler then
             raise OSError(f"worker {worker} is lost") from error
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
@@ -359,7 +359,7 @@ class DaskBackend(ShardedBackend):
 
 def _alive(client: Any) -> list[str]:
     """Return the workers that are alive; none if the scheduler is gone."""
-    if client.status == "closed":  # as a client does by itself some time later
+    if client.status == "closed":  # a client closes some time after its scheduler
         return []
     try:
         return sorted(client.nthreads())

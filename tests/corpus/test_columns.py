@@ -248,5 +248,5 @@ def test_a_column_checks_what_it_is_made_of(arguments, message):
 @pytest.mark.parametrize("family", ["categorical", "bag", "bernoulli", "poisson"])
 def test_a_declared_column_without_observations_is_not_said_to_be_a_number(family):
     column = Corpus(np.ones((2, 1), int), {"x": [None, None]}).contexts["x"]
-    assert column.describe().endswith("(nothing observed: taken for a number)")
-    assert column.convert_for(family).describe().endswith("(nothing observed)")
+    assert column.describe().endswith("(no observations: treated as numbers)")
+    assert column.convert_for(family).describe().endswith("(no observations)")

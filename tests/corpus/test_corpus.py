@@ -234,7 +234,7 @@ def test_contexts_can_be_replaced(corpus):
 
 def test_notes_speak_of_the_contexts_that_are_there(corpus):
     odd = corpus.with_contexts({"odd": ["a", 1, None, 2]})
-    assert odd.notes == ["context odd: mixes numbers and strings: taken for categories"]
+    assert odd.notes == ["context odd: mixes numbers and strings: treated as categories"]
     assert odd[1:].notes == odd.notes
     assert odd.describe().count("mixes numbers and strings") == 1
     assert odd.with_contexts(None).notes == []

@@ -13,10 +13,10 @@ def described(values):
 @pytest.mark.parametrize(
     ("values", "remark"),
     [
-        (["Ann; Bob", "Cleo; Dan", "Ann"], "texts with ';' are perhaps lists"),
-        (["a|b", "b|c"], "texts with '|' are perhaps lists"),
-        (["1990", "2001.5", None], "numbers written as text"),
-        (["2020-01-31", "2020-02-01"], "dates written as text"),
+        (["Ann; Bob", "Cleo; Dan", "Ann"], "strings with ';' may be lists"),
+        (["a|b", "b|c"], "strings with '|' may be lists"),
+        (["1990", "2001.5", None], "numbers as strings"),
+        (["2020-01-31", "2020-02-01"], "dates as strings"),
         ([f"paper {j}" for j in range(30)], "no two groups share a value"),
     ],
 )

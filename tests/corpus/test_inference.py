@@ -61,7 +61,7 @@ def test_numbers_become_numbers(values, expected):
 
 
 def test_a_column_without_observations_says_that_it_is_taken_for_a_number():
-    assert "nothing observed: taken for a number" in column_from("x", [None]).describe()
+    assert "no observations: treated as numbers" in column_from("x", [None]).describe()
 
 
 DATES = {
@@ -194,7 +194,7 @@ def test_a_vector_with_a_hole_is_missing_as_a_whole():
     for values in (np.array([[1.0, NAN], [3.0, 4.0]]), [[1.0, None], [3.0, 4.0]]):
         column = column_from("x", values)
         np.testing.assert_array_equal(column.values, [[NAN, NAN], [3, 4]])
-        assert "1 rows miss some of their numbers" in column.describe()
+        assert "1 rows with missing numbers" in column.describe()
 
 
 BAD = {

@@ -313,7 +313,7 @@ class Corpus:
         return summary_html(self)
 
     def describe(self) -> str:
-        """Return a line on the content and one on each context: kind, family, what is observed.
+        """Return one line for the content and one per context: kind, family, observations.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Corpora on disk: parts are read into memory, a sample stands for the whole."""
+"""Corpora on disk, parts of which are read into memory."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ class DiskCorpus:
     Attributes
     ----------
     folder : Path
-        The scratch folder; files of others in it are removed with it.
+        The scratch folder; everything in it is removed with it.
     memory : int
         Bytes that the whole program may use.
     vocabulary : ndarray of object, shape (n_words,)
@@ -108,7 +108,7 @@ class DiskCorpus:
         self.close()
 
     def close(self) -> None:
-        """Remove the scratch folder; a second time does nothing.
+        """Remove the scratch folder; further calls have no effect.
 
         Examples
         --------
@@ -155,7 +155,7 @@ class DiskCorpus:
         return object_array(self._names.strings(*runs))
 
     def describe(self) -> str:
-        """Return a line on the content and one on each context; see `Corpus.describe`.
+        """Return one line for the content and one per context; see `Corpus.describe`.
 
         Examples
         --------
@@ -187,7 +187,7 @@ class DiskCorpus:
 
 
 class SampledCorpus(Corpus):
-    """A corpus on disk, of which some groups are in memory; it has these groups.
+    """Some groups of a corpus on disk, in memory.
 
     Parameters
     ----------

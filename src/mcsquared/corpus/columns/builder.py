@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     ----------
     kind : str
         A kind of column; or "duration"; or one that the whole column decides: "floats", lists of
-        floating numbers; "unsplit", strings whose separator is not known yet; "missing", no values.
+        floats; "unsplit", strings whose separator is not known yet; "missing", no values.
     n_rows : int
     observed : bool
         Whether any group has a value; a batch without one does not decide the kind.
@@ -53,7 +53,7 @@ class Batch(NamedTuple):
         Of the entries of a bag. None: each counts one.
     note : str
     n_partial : int
-        Vectors that miss some of their numbers.
+        Vectors with missing numbers, which are missing as a whole.
     is_ordered : bool
         Whether the order of the labels is that of the categories; otherwise it is alphabetical.
     """
@@ -71,7 +71,7 @@ class Batch(NamedTuple):
 
 
 def vector_batch(values: Floats, note: str = "") -> Batch:
-    """Return a batch of vectors; one that misses some of its numbers is missing."""
+    """Return a batch of vectors; one with a missing number is missing as a whole."""
     missing = np.isnan(values)
     is_broken = missing.any(axis=1)
     n_partial = int((is_broken & ~missing.all(axis=1)).sum())
@@ -252,7 +252,7 @@ class ColumnBuilder:
         return BufferedColumn(self._reference(kind, np.zeros(shape)), buffer)
 
     def _reference(self, kind: str, values: Any, categories: Any = None) -> Column:
-        partial = f"{self._n_partial} rows miss some of their numbers and count as missing"
+        partial = f"{self._n_partial} rows with missing numbers are treated as missing"
         notes = [self._note, partial if self._n_partial else ""]
         return Column(self._name, kind, values, categories, "; ".join(filter(None, notes)))
 
@@ -261,7 +261,7 @@ class ColumnBuilder:
         batch = self._unobserved
         kind = "missing" if batch is None else batch.kind
         if batch is None or kind not in ("date", "duration", "vector"):
-            self._note, kind = "nothing observed: taken for a number", "number"
+            self._note, kind = "no observations: treated as numbers", "number"
             batch = Batch(kind, 0, True)
         self._open(batch._replace(kind=kind))
         return self.finish()
@@ -297,7 +297,7 @@ class ColumnBuilder:
 def _list_vectors(lengths: NDArray[Any], numbers: Floats, width: int) -> Batch:
     vectors = np.full((len(lengths), width), np.nan)
     vectors[lengths > 0] = numbers.reshape(-1, width)
-    return vector_batch(vectors, "lists of floating numbers of one length: taken for vectors")
+    return vector_batch(vectors, "lists of floats of one length: treated as vectors")
 
 
 def _list_bags(lengths: NDArray[Any], numbers: Floats) -> Batch:

@@ -28,7 +28,7 @@ def convert(column: Column, family: Any) -> Column:
             f"{expected.name!r}, got a {column.kind}"
         )
     # The kind assumed for a column without observations is irrelevant once a family is declared.
-    return converted if column.observed.any() else replace(converted, note="nothing observed")
+    return converted if column.observed.any() else replace(converted, note="no observations")
 
 
 def conform(column: Column, reference: Column) -> Column:

@@ -33,7 +33,7 @@ from mcsquared.corpus.columns.values import (
 from mcsquared.corpus.content import LARGEST_COUNT
 from mcsquared.errors import InputError
 
-DURATION_NOTE = "durations are counted in days"
+DURATION_NOTE = "durations are in days"
 
 
 def column_from(name: str, values: Any) -> Column:
@@ -188,7 +188,7 @@ def _from_objects(values: list[Any]) -> Batch:
     listed = " and ".join(sorted(KIND_NAMES[kind] for kind in present))
     if present <= {"category", "number", "boolean"}:
         batch = _category(values)
-        note = "" if present == {"category"} else f"mixes {listed}: taken for categories"
+        note = "" if present == {"category"} else f"mixes {listed}: treated as categories"
         return batch._replace(note=note)
     raise InputError(f"must hold values of one kind, got {listed}")
 

@@ -84,7 +84,7 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
     Examples
     --------
     >>> hint(["Ann; Bob", "Bob; Cleo", "Ann"], 3)
-    "texts with ';' are perhaps lists: bags= in Python, NAME:bag in mc2 fit"
+    "strings with ';' may be lists: use bags= in Python, NAME:bag in mc2 fit"
     >>> hint(["red", "green"], 50)
     ''
     """
@@ -92,13 +92,12 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         return ""
     for separator in (";", "|"):
         if 2 * sum(separator in text for text in categories) >= len(categories):
-            return (
-                f"texts with {separator!r} are perhaps lists: bags= in Python, NAME:bag in mc2 fit"
-            )
+            use = "use bags= in Python, NAME:bag in mc2 fit"
+            return f"strings with {separator!r} may be lists: {use}"
     if all(_reads(float, text) for text in categories):
-        return "numbers written as text: convert them if they are meant as numbers"
+        return "numbers as strings: convert them if they are numbers"
     if all(_reads(datetime.date.fromisoformat, text) for text in categories):
-        return "dates written as text: convert them if they are meant as dates"
+        return "dates as strings: convert them if they are dates"
     if len(categories) == n_observed >= _MIN_DISTINCT:
         return "no two groups share a value, so it has no information about clusters"
     return ""

@@ -16,7 +16,7 @@ from mcsquared.checks import check_integer, is_whole
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.values import as_list, is_missing
-from mcsquared.corpus.content import LARGEST_COUNT, Words, words_from_counts
+from mcsquared.corpus.content import LARGEST_COUNT, Words, starts_of, words_from_counts
 from mcsquared.errors import InputError
 
 _MANY_TEXTS = 100  # above this, a word in a single text is more often a misprint than a word
@@ -80,18 +80,11 @@ def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None)
     """Count tokens, one sequence of words per group."""
     if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable):
         raise InputError(f"tokens must be a list of lists of words, got {type(tokens).__name__}")
-    code_of: dict[str, int] = {}
-    codes: list[int] = []
-    lengths = []
-    for j, group in enumerate(as_list(tokens)):
-        words = _group_tokens(j, group)
-        codes += [code_of.setdefault(word, len(code_of)) for word in words]
-        lengths.append(len(words))
-    if not lengths:
+    groups = as_list(tokens)
+    if not groups:
         raise InputError("tokens must hold at least one group, got none")
     builder = WordsBuilder(Storage(), "tokens", vocabulary, is_counted=False)
-    values = np.array(codes, np.int64)
-    builder.add_tokens(Batch("bag", len(lengths), True, values, list(code_of), lengths))
+    builder.add_groups(_group_tokens(j, group) for j, group in enumerate(groups))
     return builder.finish()
 
 
@@ -176,9 +169,8 @@ class WordsBuilder:
         self._n_missing += sum(text is None for text in texts)
         with _vectorizer_errors():
             analyze = self._analyzer()
-            codes = [self._encoder.codes(list(analyze(text or ""))) for text in texts]
-        start = np.cumsum([0, *map(len, codes)])
-        entries = np.concatenate(codes)
+            lengths, entries = self._encode(list(analyze(text or "")) for text in texts)
+        start = starts_of(lengths)
         shape = (len(texts), len(self._encoder))
         counts = sparse.csr_matrix((np.ones(len(entries), np.int32), entries, start), shape)
         counts.sum_duplicates()
@@ -199,6 +191,15 @@ class WordsBuilder:
             if "empty vocabulary" not in str(error):
                 raise
         return vectorizer.build_analyzer()
+
+    def add_groups(self, groups: Iterable[list[str]]) -> None:
+        """Append the words of consecutive groups."""
+        self._append(*self._encode(groups), None)
+
+    def _encode(self, groups: Iterable[list[str]]) -> tuple[list[int], Int32s]:
+        """Return the number of words of each group, and the codes of all words."""
+        codes = [self._encoder.codes(words) for words in groups]
+        return list(map(len, codes)), np.concatenate(codes)
 
     def add_tokens(self, batch: Batch, is_coded: bool = False, n_missing: int = 0) -> None:
         """Append the words of consecutive groups; ``is_coded``: their labels are numbers."""
