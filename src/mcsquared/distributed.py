@@ -24,7 +24,7 @@ import numpy as np
 from mcsquared import __version__
 from mcsquared.arrays import Int32s
 from mcsquared.corpus import ParquetFolder
-from mcsquared.errors import InputError, import_optional
+from mcsquared.errors import InputError, import_optional, input_errors
 from mcsquared.fitting.disk import shards_for
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -95,16 +95,15 @@ def connect(address: str) -> Any:
     2
     """
     distributed = import_optional("distributed", "mcsquared[cluster]", "a cluster")
-    try:
-        return distributed.Client(address, timeout=SECONDS_TO_CONNECT)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(
-            f"cluster must be the address of a Dask scheduler, got {address!r}: {error}"
-        ) from error
-    except TypeError as error:  # what Dask raises for TLS without certificates
-        raise InputError(
-            f"cluster {address!r} requires certificates in Dask's configuration: {error}"
-        ) from error
+    message = f"cluster must be the address of a Dask scheduler, got {address!r}"
+    # Dask raises TypeError for TLS without certificates.
+    certificates = f"cluster {address!r} requires certificates in Dask's configuration"
+    with (
+        input_errors(message, OSError, TimeoutError, ValueError),
+        input_errors(certificates, TypeError),
+    ):
+        client = distributed.Client(address, timeout=SECONDS_TO_CONNECT)
+    return client
 
 
 def _check(model: MC2, client: Any) -> None:

@@ -1,5 +1,7 @@
 """Errors that users see: one sentence with the argument, the requirement and what was found."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -32,6 +34,18 @@ class ModelFileError(ValueError):
     ...     print(error)
     notes.mc2 ...
     """
+
+
+@contextmanager
+def input_errors(message: str, *types: type[Exception]) -> Iterator[None]:
+    """Raise errors of these types as an `InputError` that begins with the message."""
+    try:
+        yield
+    except InputError:
+        raise
+    except types as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{message}: {reason}") from error
 
 
 class MissingPackageError(InputError, ImportError):

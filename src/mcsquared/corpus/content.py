@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int64s, Integers
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, input_errors
 
 LARGEST_COUNT = 2**31 - 1
 LARGEST_VALUE = 1e150  # its square is still a finite float64, and so are sums of such squares
@@ -226,11 +226,9 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
             raise _too_many(argument, largest)
     # Duplicates are summed in a wide type: int8 counts would overflow silently.
     wide = matrix.astype(np.float64 if matrix.dtype.kind == "f" else np.int64)
-    try:
+    with input_errors(f"{argument} is not a valid sparse matrix", ValueError, IndexError):
         counts = sparse.csr_matrix(wide, copy=True)
         counts.check_format(full_check=True)
-    except (ValueError, IndexError) as error:
-        raise InputError(f"{argument} is not a valid sparse matrix: {error}") from error
     counts.sum_duplicates()
     return counts
 

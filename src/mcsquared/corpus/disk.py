@@ -20,7 +20,7 @@ from mcsquared.corpus.corpus import Corpus
 from mcsquared.corpus.rows import row_index
 from mcsquared.corpus.sources.texts import BufferedWords
 from mcsquared.corpus.summary import fingerprint, size_line
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, input_errors
 
 _BLOCK_NAMES = 2**16
 
@@ -215,10 +215,8 @@ def _remove(folder: Path, process: int) -> None:
 def _runs(rows: Any, n_groups: int) -> Iterator[Run]:
     """Yield (first, last) of consecutive groups."""
     if isinstance(rows, slice) and rows.step in (None, 1):
-        try:
+        with input_errors(f"the slice {rows} is not valid", TypeError):
             first, last, _ = rows.indices(n_groups)
-        except TypeError as error:
-            raise InputError(f"the slice {rows} is not valid: {error}") from error
         if first >= last:
             raise InputError("the index must select at least one group, got none")
         yield first, last

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mcsquared.corpus.disk import DiskCorpus
-from mcsquared.errors import InputError, import_optional
+from mcsquared.errors import InputError, import_optional, input_errors
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -83,10 +83,8 @@ class ParquetFolder:
         scratch: str | PathLike[str] | None = None,
         **vectorizer: Any,
     ) -> None:
-        try:
+        with input_errors(f"path must be the name of a folder, got {path!r:.60}", TypeError):
             self.path = Path(path)
-        except TypeError as error:
-            raise InputError(f"path must be the name of a folder, got {path!r:.60}") from error
         self.text, self.contexts, self.bags = text, contexts, bags
         self.group_names, self.vocabulary = group_names, vocabulary
         self.words_of_codes = vocabulary  # also after `counted_in`
@@ -147,13 +145,11 @@ class ParquetFolder:
         return other
 
     def _scratch(self) -> Path:
-        try:
-            return Path(tempfile.mkdtemp(prefix="mcsquared-", dir=self.scratch))
-        except (OSError, TypeError, ValueError) as error:
-            where = tempfile.gettempdir() if self.scratch is None else self.scratch
-            raise InputError(
-                f"scratch must be a writable folder, got {str(where)!r} ({error})"
-            ) from error
+        where = tempfile.gettempdir() if self.scratch is None else self.scratch
+        message = f"scratch must be a writable folder, got {str(where)!r}"
+        with input_errors(message, OSError, TypeError, ValueError):
+            folder = tempfile.mkdtemp(prefix="mcsquared-", dir=self.scratch)
+        return Path(folder)
 
 
 def _disk_error(scratch: Path, error: OSError) -> InputError:

@@ -7,16 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Int64s
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, input_errors
 
 
 def row_index(rows: Any, n_groups: int) -> Int64s:
     """Return the indices, int64, that a slice, a mask or an array of indices stands for."""
     if isinstance(rows, slice):
-        try:
+        with input_errors(f"the slice {rows} is not valid", TypeError, ValueError):
             index = np.arange(n_groups)[rows]
-        except (TypeError, ValueError) as error:
-            raise InputError(f"the slice {rows} is not valid: {error}") from error
     else:
         index = _checked_index(rows, n_groups)
     if not len(index):
@@ -25,10 +23,8 @@ def row_index(rows: Any, n_groups: int) -> Int64s:
 
 
 def _checked_index(rows: Any, n_groups: int) -> NDArray[Any]:
-    try:
+    with input_errors("the index must be a mask or an array of indices", ValueError):
         index = np.atleast_1d(np.asarray(rows))
-    except ValueError as error:
-        raise InputError("the index must be a mask or an array of indices") from error
     if index.ndim == 1 and index.size and index.dtype == object:
         kinds = {type(entry) for entry in index}
         if kinds <= {bool, np.bool_}:
@@ -88,12 +84,10 @@ def _n_test_groups(test_size: Any, n_groups: int) -> int:
 def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"random_state must be an integer >= 0 or None, got {random_state!r}"
-        ) from error
+    message = f"random_state must be an integer >= 0 or None, got {random_state!r}"
+    with input_errors(message, TypeError, ValueError):
+        generator = np.random.default_rng(random_state)
+    return generator
 
 
 def check_same_order(content: Any, contexts: Any) -> None:

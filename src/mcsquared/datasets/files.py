@@ -18,7 +18,7 @@ from scipy import sparse
 
 from mcsquared.arrays import Int64s
 from mcsquared.corpus import Column, Corpus
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, input_errors
 
 ENVIRONMENT = "MCSQUARED_DATA"
 LINES_PER_CHUNK = 20_000  # lines of a wide table parsed at once before conversion to sparse
@@ -119,16 +119,13 @@ class Archive:
         data, indices, indptr, shape = (
             self._array(prefix + part) for part in ("data", "indices", "indptr", "shape")
         )
-        try:
+        message = f"matrix {prefix}data of {self.name} must be in CSR form"
+        with input_errors(message, TypeError, ValueError, OverflowError):
             matrix = sparse.csr_matrix(
                 (data.astype(np.int32), indices.astype(np.int32), indptr.astype(np.int64)),
                 shape=tuple(int(size) for size in shape),
             )
             matrix.check_format(full_check=True)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"matrix {prefix}data of {self.name} must be in CSR form: {error}"
-            ) from error
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         return matrix
@@ -138,11 +135,12 @@ class Archive:
 def _opened(path: Path) -> Iterator[IO[str]]:
     """Open a plain or gzipped text file; read errors are raised as `InputError`."""
     opener: Any = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8", errors="replace") as opened:
-            yield opened
-    except (OSError, EOFError, ValueError, OverflowError, zlib.error) as error:
-        raise InputError(f"file {path.name} cannot be read: {error}") from error
+    errors = (OSError, EOFError, ValueError, OverflowError, zlib.error)
+    with (
+        input_errors(f"file {path.name} cannot be read", *errors),
+        opener(path, "rt", encoding="utf-8", errors="replace") as opened,
+    ):
+        yield opened
 
 
 def read_lines(path: Path, limit: int | None = None) -> list[str]:

@@ -31,7 +31,7 @@ from mcsquared.corpus.columns.values import (
     prefix_errors,
 )
 from mcsquared.corpus.content import LARGEST_COUNT
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, input_errors
 
 DURATION_NOTE = "durations are in days"
 
@@ -164,10 +164,9 @@ def _floats(kind: str, values: Floats, note: str = "") -> Batch:
 def _structured(values: NDArray[Any]) -> NDArray[Any]:
     from numpy.lib.recfunctions import structured_to_unstructured
 
-    try:
-        return structured_to_unstructured(values).astype(np.float64)
-    except (TypeError, ValueError, NotImplementedError) as error:
-        raise InputError(f"must have numeric fields: {error}") from error
+    with input_errors("must have numeric fields", TypeError, ValueError, NotImplementedError):
+        values = structured_to_unstructured(values).astype(np.float64)
+    return values
 
 
 def _from_objects(values: list[Any]) -> Batch:
@@ -215,11 +214,10 @@ def _kind_of(value: Any) -> str:
 
 
 def _numbers(values: list[Any], kinds: list[str]) -> Floats:
-    try:
-        pairs = zip(values, kinds, strict=True)
-        return np.array([np.nan if kind == "missing" else float(value) for value, kind in pairs])
-    except (OverflowError, ValueError, TypeError) as error:
-        raise InputError(f"holds a number that is too large: {error}") from error
+    pairs = zip(values, kinds, strict=True)
+    with input_errors("holds a number that is too large", OverflowError, ValueError, TypeError):
+        floats = [np.nan if kind == "missing" else float(value) for value, kind in pairs]
+    return np.array(floats)
 
 
 def _category(values: list[Any], order: list[Any] | None = None) -> Batch:

@@ -17,7 +17,7 @@ from mcsquared.corpus.content import (
     starts_of,
     words_from_counts,
 )
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, input_errors
 
 
 def content_from(
@@ -115,10 +115,8 @@ def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
 
 def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
     """Stack rows of equal length to a matrix; leave 2-D arrays unchanged."""
-    try:
+    with input_errors("content must hold regular arrays", ValueError):
         arrays = [np.asarray(group) for group in groups]
-    except ValueError as error:
-        raise InputError(f"content must hold regular arrays: {error}") from error
     if any(array.dtype.kind in "US" for array in arrays):
         raise InputError(
             "content must hold numbers, got lists of strings; use Corpus.from_tokens for tokens"
@@ -142,12 +140,10 @@ def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
 def _numeric(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array of numbers, also from an array of objects that are numbers."""
     if array.dtype.kind == "O":
-        try:
+        with input_errors("content must hold numbers", TypeError, ValueError, OverflowError):
             array = np.array(array.tolist())
             if array.dtype.kind == "O":
                 array = array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"content must hold numbers: {error}") from error
     if array.ndim != 2:
         raise InputError("content must hold numbers, got lists inside its matrix")
     if array.dtype.kind in "US":
@@ -157,17 +153,14 @@ def _numeric(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _float_array(array: Any, argument: str) -> Floats:
-    try:
+    with input_errors(f"{argument} must hold numbers", TypeError, ValueError, OverflowError):
         array = np.asarray(array)
         if array.dtype.kind not in "biufcO":
             raise TypeError(f"entries are of type {array.dtype}")
         if array.dtype.kind == "c":
             check_numeric(array.dtype)
-        return array.astype(np.float64)
-    except InputError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{argument} must hold numbers: {error}") from error
+        array = array.astype(np.float64)
+    return array
 
 
 def _matrix_vectors(matrix: NDArray[Any]) -> Vectors:

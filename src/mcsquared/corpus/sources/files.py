@@ -4,16 +4,17 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from mcsquared.corpus.columns.values import interpret, interpret_dates
 from mcsquared.corpus.sources.frames import Table, table_of
-from mcsquared.errors import InputError, import_optional
+from mcsquared.errors import InputError, import_optional, input_errors
 
 _FORMAT_OF_SUFFIX = {
     ".csv": "csv",
@@ -34,10 +35,8 @@ def read_table(
 
     A name may end in ``.gz`` (not Parquet). A folder of Parquet files is read as one table.
     """
-    try:
+    with input_errors(f"path must be the name of a file, got {path!r:.60}", TypeError):
         path = Path(path)
-    except TypeError as error:
-        raise InputError(f"path must be the name of a file, got {path!r:.60}") from error
     kind = _format(path, format)
     _check_readable(path, kind)
     if kind == "parquet":
@@ -68,19 +67,8 @@ def _format(path: Path, format: str | None) -> str:
     return kind
 
 
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Report errors of the file system as `InputError`."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
 def _check_readable(path: Path, kind: str) -> None:
-    with readable(path):
+    with input_errors(f"{path} cannot be read", OSError, ValueError):
         if path.is_dir():
             if kind != "parquet" or not any(path.glob("*.parquet")):
                 raise InputError(f"{path} must be a file or hold Parquet files, got a folder")
@@ -91,12 +79,11 @@ def _check_readable(path: Path, kind: str) -> None:
 
 
 def _decoded(path: Path, encoding: str) -> str:
-    try:
+    message = f"{path} cannot be read and may be truncated"
+    with input_errors(message, OSError, EOFError, ValueError, zlib.error):
         content = path.read_bytes()
         if path.suffix.lower() == ".gz":
             content = gzip.decompress(content)
-    except (OSError, EOFError, ValueError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
-        raise InputError(f"{path} cannot be read: {error}; it may be truncated") from error
     try:
         # Spreadsheets write a byte order mark, which is not part of the first name.
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
@@ -201,11 +188,6 @@ def _read_parquet(path: Path) -> Table:
     return table_of(frame, path.name)
 
 
-@contextmanager
-def whole_parquet(path: Path) -> Iterator[None]:
-    """Report any error of pyarrow as a damaged file."""
-    try:
-        yield
-    except Exception as error:  # pyarrow raises many types, down to OSError and MemoryError
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} is not a complete Parquet file: {reason}") from error
+def whole_parquet(path: Path) -> AbstractContextManager[None]:
+    """Report any error of pyarrow as a damaged file: it raises OSError, MemoryError and others."""
+    return input_errors(f"{path} is not a complete Parquet file", Exception)

@@ -19,10 +19,10 @@ from mcsquared.corpus.sources.arrow import (
     names_of,
     tokens_batch,
 )
-from mcsquared.corpus.sources.files import check_unique, readable, whole_parquet
+from mcsquared.corpus.sources.files import check_unique, whole_parquet
 from mcsquared.corpus.sources.frames import Table, bag_separators, name_list
 from mcsquared.corpus.sources.texts import WordsBuilder
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, input_errors
 
 if TYPE_CHECKING:
     from mcsquared.corpus.folder import ParquetFolder
@@ -202,7 +202,7 @@ def _is_count_list(dtype: Any) -> bool:
 
 def parquet_files(path: Path) -> list[Path]:
     """Return the Parquet files of a folder in the order of their names, or ``path`` if a file."""
-    with readable(path):
+    with input_errors(f"{path} cannot be read", OSError, ValueError):
         if path.is_file():
             return [path]
         if not path.is_dir():
