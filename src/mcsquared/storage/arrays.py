@@ -101,14 +101,13 @@ class Reader:
             start = end
         return strings
 
-    def csr(self, name: str, n_rows: int | None, n_columns: int) -> sparse.csr_matrix:
+    def csr(self, name: str, n_rows: int, n_columns: int) -> sparse.csr_matrix:
         """Return a sparse matrix of positive counts, int32 (n_rows, n_columns)."""
-        length = None if n_rows is None else n_rows + 1
         data = self.array(f"{name}.data", np.int32, (None,), 1)
         indices = self.array(f"{name}.indices", np.int32, (data.size,), 0, n_columns - 1)
-        indptr = self.array(f"{name}.indptr", np.int64, (length,), 0, data.size)
+        indptr = self.array(f"{name}.indptr", np.int64, (n_rows + 1,), 0, data.size)
         steps = np.diff(indptr)
-        if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != data.size or (steps < 0).any():
+        if indptr[0] != 0 or indptr[-1] != data.size or (steps < 0).any():
             raise ModelFileError(f"the offsets of the sparse array {name!r} are inconsistent")
         row = np.repeat(np.arange(steps.size), steps)
         if ((np.diff(indices) <= 0) & (np.diff(row) == 0)).any():

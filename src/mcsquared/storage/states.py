@@ -63,8 +63,8 @@ def unpack_state(
     """
     reader = Reader(tensors)
     concentrations = _concentrations(reader, priors)
-    weights = reader.array("topic_weights", np.float64, (None,), 0.0, 1.0 + SUM_TOLERANCE)
     log_unused = reader.array("log_unused", np.float64, (1,), -MAX_FLOAT, 0.0)
+    weights = _weights(reader, "topic_weights", math.exp(float(log_unused[0])))
     n_clusters, n_topics = int(meta["cluster_slots"]), len(weights)
     lanes = SLOT_STEP if sampler == "collapsed" else N_LANES
     _check_slots(n_clusters, lanes, observations.n_groups)
@@ -89,8 +89,10 @@ def unpack_state(
     if by_cell and observations.n_tokens:
         _take_cells(state, reader, observations)
     if groups_vary:
-        _take_tables(state, reader)
-    _check_weights(state)
+        tokens = sparse.csr_matrix(state.counts.topics_in_cluster)
+        state.tables_in_cluster = _tables(reader, "tables_in_cluster", tokens).toarray()
+    if weights[state.counts.tokens_in_topic == 0].any():
+        raise ValueError("a topic without tokens has a weight")
     _take_sums(state, reader, observations)
     return state
 
@@ -109,12 +111,12 @@ def _check_slots(n_slots: int, lanes: int, n_labels: int) -> None:
         raise ValueError(f"the number of slots is impossible: {n_slots}")
 
 
-def _check_weights(state: State) -> None:
-    total = state.topic_weights.sum() + math.exp(float(state.log_unused[0]))
-    if abs(total - 1.0) > SUM_TOLERANCE:
-        raise ValueError("the topic weights do not sum to 1")
-    if state.topic_weights[state.counts.tokens_in_topic == 0].any():
-        raise ValueError("a topic without tokens has a weight")
+def _weights(reader: Reader, name: str, unused: float) -> Floats:
+    """Return the weights of topics, if they and the unused weight sum to 1."""
+    weights = reader.array(name, np.float64, (None,), 0.0, 1.0 + SUM_TOLERANCE)
+    if abs(weights.sum() + unused - 1.0) > SUM_TOLERANCE:
+        raise ModelFileError(f"the array {name!r} does not sum to 1")
+    return weights
 
 
 def _take_cells(state: State, reader: Reader, observations: Observations) -> None:
@@ -135,14 +137,6 @@ def _take_cells(state: State, reader: Reader, observations: Observations) -> Non
         raise ValueError("the counts do not agree with the corpus")
     state.take_topics(topics)
     state.counts.words_in_topic = words
-
-
-def _take_tables(state: State, reader: Reader) -> None:
-    tokens = state.counts.topics_in_cluster
-    tables = reader.csr("tables_in_cluster", *tokens.shape).toarray()
-    if (tables > tokens).any() or ((tables == 0) != (tokens == 0)).any():
-        raise ValueError("the tables do not agree with the tokens")
-    state.tables_in_cluster = tables
 
 
 def _take_sums(state: State, reader: Reader, observations: Observations) -> None:
@@ -210,10 +204,7 @@ def unpack_draw(
         raise ModelFileError(f"{prefix} refers to a draw that does not exist")
     if not all(c.allows(value) for c, value in zip(CONCENTRATIONS, values, strict=True)):
         raise ModelFileError(f"{prefix} has an impossible concentration")
-    # Rounding may take a weight slightly above 1.
-    weights = reader.array(f"{prefix}.topic_weights", np.float64, (None,), 0.0, 1.0 + 1e-9)
-    if abs(weights.sum() + unused - 1.0) > 1e-6:
-        raise ModelFileError(f"the topic weights of {prefix} do not sum to 1")
+    weights = _weights(reader, f"{prefix}.topic_weights", unused)
     sizes = np.bincount(draws[int(number)])
     if (sizes == 0).any():
         raise ModelFileError(f"{prefix} has a cluster without groups")
@@ -221,7 +212,11 @@ def unpack_draw(
     if np.unique(topics.indices).size != len(weights):
         raise ModelFileError(f"{prefix} has a topic without tokens")
     concentrations = dict(zip(NAMES, values, strict=True))
-    tables = _tables(reader, f"{prefix}.tables_in_cluster", topics, concentrations["lam"])
+    name, tables = f"{prefix}.tables_in_cluster", None
+    if not math.isinf(concentrations["lam"]):
+        tables = _tables(reader, name, topics)
+    elif f"{name}.data" in reader:
+        raise ModelFileError(f"{name!r} must not exist with lam=inf")
     content: Any
     if n_words is not None:
         content = reader.csr(f"{prefix}.content", len(weights), n_words)
@@ -230,14 +225,8 @@ def unpack_draw(
     return ParameterDraw(int(number), topics, content, weights, unused, tables, **concentrations)
 
 
-def _tables(
-    reader: Reader, name: str, topics: sparse.csr_matrix, lam: float
-) -> sparse.csr_matrix | None:
-    """Return the tables of each cluster and topic; None if λ is infinite."""
-    if math.isinf(lam):
-        if f"{name}.data" in reader:
-            raise ModelFileError(f"{name!r} must not exist with lam=inf")
-        return None
+def _tables(reader: Reader, name: str, topics: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return the tables of each cluster and topic, if they agree with the tokens."""
     tables = reader.csr(name, *topics.shape)
     same = np.array_equal(tables.indptr, topics.indptr)
     if not same or not np.array_equal(tables.indices, topics.indices):
