@@ -70,6 +70,11 @@ class Corpus:
     (['0'], ['ant', 'bee', 'car'])
     >>> corpus.word_frequency.tolist(), corpus.document_frequency.tolist()
     ([2, 3, 1], [1, 1, 1])
+    >>> print(corpus.describe())
+    2 groups, 6 tokens, 3 words
+    year: number, family gaussian, 1 of 2 observed, 1990 to 1990
+    >>> corpus.fingerprint() == corpus[::-1].fingerprint()
+    False
     """
 
     source: Any = None  # the `DiskCorpus` of a `SampledCorpus`
@@ -313,26 +318,13 @@ class Corpus:
         return summary_html(self)
 
     def describe(self) -> str:
-        """Return one line for the content and one per context: kind, family, observations.
-
-        Examples
-        --------
-        >>> print(corpus.describe())
-        2 groups, 6 tokens, 3 words
-        year: number, family gaussian, 1 of 2 observed, 1990 to 1990
-        """
+        """Return one line for the content and one per context: kind, family, observations."""
         lines = [size_line(self), *(column.describe() for column in self.contexts.values())]
         of_columns = _column_notes(self.contexts)
         return "\n".join([*lines, *(note for note in self.notes if note not in of_columns)])
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 of content, contexts and names: equal for equal corpora only.
-
-        Examples
-        --------
-        >>> corpus.fingerprint() == corpus[::-1].fingerprint()
-        False
-        """
+        """Return a SHA-256 of content, contexts and names: equal for equal corpora only."""
         content = self.content
         parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
         columns = ((column, column.values) for column in self.contexts.values())

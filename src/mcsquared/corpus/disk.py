@@ -61,6 +61,14 @@ class DiskCorpus:
     (3, 3, 2, [1, 2])
     >>> disk[0:2].contexts["year"].values
     array([1990.,   nan])
+    >>> disk.lengths(0, 3), disk.group_name(2), disk.fingerprint() == disk[0:3].fingerprint()
+    (array([2, 1, 0]), '2', True)
+    >>> print(disk.describe())
+    3 groups, 3 tokens, 2 words
+    year: number, family gaussian, 2 of 3 observed, 1990 to 2000
+    >>> disk.close()
+    >>> disk.folder.exists()
+    False
     """
 
     def __init__(
@@ -108,15 +116,7 @@ class DiskCorpus:
         self.close()
 
     def close(self) -> None:
-        """Remove the scratch folder; further calls have no effect.
-
-        Examples
-        --------
-        >>> with mc2.ParquetFolder("folder").open() as other:
-        ...     scratch = other.folder
-        >>> scratch.exists()
-        False
-        """
+        """Remove the scratch folder; further calls have no effect."""
         if self._remove is not None:
             self._remove()
 
@@ -127,24 +127,12 @@ class DiskCorpus:
         return self._empty._with(self._words.read(*runs), contexts, self._group_names(*runs))
 
     def lengths(self, first: int, last: int) -> Int64s:
-        """Return the number of tokens of the groups ``first:last``, int64.
-
-        Examples
-        --------
-        >>> disk.lengths(0, 3)
-        array([2, 1, 0])
-        """
+        """Return the number of tokens of the groups ``first:last``, int64."""
         found: Int64s = self._words.lengths.read((first, last)).astype(np.int64)
         return found
 
     def group_name(self, index: int) -> str:
-        """Return the name of one group.
-
-        Examples
-        --------
-        >>> disk.group_name(2)
-        '2'
-        """
+        """Return the name of one group."""
         if not 0 <= index < self.n_groups:
             raise InputError(f"the index must be from 0 to {self.n_groups - 1}, got {index}")
         return str(self._group_names((index, index + 1))[0])
@@ -155,25 +143,12 @@ class DiskCorpus:
         return object_array(self._names.strings(*runs))
 
     def describe(self) -> str:
-        """Return one line for the content and one per context; see `Corpus.describe`.
-
-        Examples
-        --------
-        >>> print(disk.describe())
-        3 groups, 3 tokens, 2 words
-        year: number, family gaussian, 2 of 3 observed, 1990 to 2000
-        """
+        """Return one line for the content and one per context; see `Corpus.describe`."""
         contexts = [column.describe(self.n_groups) for column in self._columns.values()]
         return "\n".join([size_line(self), *contexts, *self._words.notes])
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`.
-
-        Examples
-        --------
-        >>> disk.fingerprint() == disk[0:3].fingerprint()
-        True
-        """
+        """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`."""
         if self._fingerprint is None:
             columns = self._columns.values()
             blocks = range(0, self.n_groups, _BLOCK_NAMES)

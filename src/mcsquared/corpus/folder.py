@@ -65,6 +65,7 @@ class ParquetFolder:
     >>> folder = mc2.ParquetFolder("papers", memory="500MB")
     >>> folder
     ParquetFolder('papers')
+    >>> mapping = folder.check()
     >>> with folder.open() as disk:
     ...     print(disk)
     DiskCorpus(4 groups, 6 tokens, 3 words, contexts: year)
@@ -120,12 +121,7 @@ class ParquetFolder:
             raise
 
     def check(self) -> Any:
-        """Check the files and their columns; only their metadata are read.
-
-        Examples
-        --------
-        >>> checked = folder.check()
-        """
+        """Check the files and their columns; only their metadata are read."""
         import_optional("pyarrow", "pyarrow", "reading Parquet files")
         from mcsquared.corpus.sources.parquet import map_columns
 

@@ -43,8 +43,12 @@ class Column:
     >>> tag, year = corpus.contexts["tag"], corpus.contexts["year"]
     >>> tag.kind, tag.n_categories, tag.observed.tolist(), tag.values.tolist()
     ('category', 2, [True, False, True], [0, -1, 1])
-    >>> tag.width, year.width
-    (2, 1)
+    >>> tag.width, year.width, year.observations(), year.extent()
+    (2, 1, array([1., 2.]), '1 to 2')
+    >>> tag.default_family(), tag.accepts("categorical"), tag.accepts(mc2.Gaussian())
+    (Categorical(concentration=0.1, size=2), True, False)
+    >>> year.convert_for("poisson").kind, tag.describe()
+    ('count', 'tag: category, family categorical, 2 of 3 observed, 2 categories')
     """
 
     name: str
@@ -113,45 +117,21 @@ class Column:
         return ~np.isnan(self.values)
 
     def observations(self) -> Any:
-        """Return the observed values only, in the numeric form that families use.
-
-        Examples
-        --------
-        >>> year.observations()
-        array([1., 2.])
-        """
+        """Return the observed values only, in the numeric form that families use."""
         return self.values[np.flatnonzero(self.observed)]
 
     def default_family(self) -> ConjugateFamily:
-        """Return the default family of this kind of column.
-
-        Examples
-        --------
-        >>> tag.default_family()
-        Categorical(concentration=0.1, size=2)
-        """
+        """Return the default family of this kind of column."""
         family = family_for_kind(self.kind)()
         return family if self.categories is None else replace(family, size=self.width)  # type: ignore[type-var]
 
     def accepts(self, family: Any) -> bool:
-        """Return whether the family can use this column without conversion.
-
-        Examples
-        --------
-        >>> tag.accepts("categorical"), tag.accepts(mc2.Gaussian())
-        (True, False)
-        """
+        """Return whether the family can use this column without conversion."""
         kinds = kinds_of(family)
         return not kinds or self.kind in kinds
 
     def convert_for(self, family: Any) -> "Column":
-        """Return the column in the form that a family requires, or raise `InputError`.
-
-        Examples
-        --------
-        >>> year.convert_for("poisson").kind
-        'count'
-        """
+        """Return the column in the form that a family requires, or raise `InputError`."""
         from mcsquared.corpus.columns.convert import convert
 
         return self if self.accepts(family) else convert(self, family)
@@ -224,13 +204,7 @@ class Column:
         return days_to_dates(values) if self.kind == "date" else values
 
     def extent(self) -> str:
-        """Return the extent of the values: number of categories, width, or range.
-
-        Examples
-        --------
-        >>> year.extent(), tag.extent()
-        ('1 to 2', '2 categories')
-        """
+        """Return the extent of the values: number of categories, width, or range."""
         if self.categories is not None:
             return f"{self.n_categories} categories"
         if self.kind == "vector":
@@ -244,13 +218,7 @@ class Column:
         return f"{low:.10g} to {high:.10g}"
 
     def describe(self) -> str:
-        """Return a one-line description: kind, family, number of observations, extent.
-
-        Examples
-        --------
-        >>> tag.describe()
-        'tag: category, family categorical, 2 of 3 observed, 2 categories'
-        """
+        """Return a one-line description: kind, family, number of observations, extent."""
         return description(self, int(self.observed.sum()), len(self))
 
 
