@@ -47,7 +47,7 @@ def load_nips(folder: Folder = None) -> DataSet:
 
     Examples
     --------
-    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["net", "map"])
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["a", "b"])
     >>> authors = dict(data=[1, 1], indices=[0, 0], indptr=[0, 1, 2], shape=[2, 1])
     >>> words |= {f"authors_{name}": array for name, array in authors.items()}
     >>> words |= dict(author_names=["Ng A"], year=[1987, 1999], title=["Spiking Nets", "Maps"])
@@ -76,7 +76,7 @@ def load_labelme(folder: Folder = None) -> DataSet:
 
     Examples
     --------
-    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["v0", "v1"])
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["a", "b"])
     >>> words |= {f"tags_{name}": words[name] for name in ("data", "indices", "indptr", "shape")}
     >>> words |= dict(tag_names=["sky", "sea"], filename=["a.jpg", "b.jpg"])
     >>> np.savez("labelme8.npz", **words, label=[0, 1], class_names=["coast", "street"])
@@ -101,7 +101,7 @@ def load_wiki(folder: Folder = None) -> DataSet:
 
     Examples
     --------
-    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["v0", "v1"])
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["a", "b"])
     >>> words |= dict(topic10=np.full((2, 10), 0.1), label=[0, 1], class_names=["art", "war"])
     >>> np.savez("wiki_crossmodal.npz", **words, split=["train", "test"], image_id=["a", "b"])
     >>> mc2.datasets.load_wiki(".").corpus.contexts["article"].kind
@@ -126,7 +126,7 @@ def load_reuters(folder: Folder = None) -> DataSet:
 
     Examples
     --------
-    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["oil", "tax"])
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["a", "b"])
     >>> words |= dict(day=[1, 2], places=["usa|uk", "japan"], topics=["crude", ""])
     >>> words |= dict(title=["A", "B"], lewissplit=["TRAIN", "TEST"], newid=["1", "2"])
     >>> np.savez("reuters21578.npz", **words)
@@ -156,7 +156,7 @@ def load_poliblog(folder: Folder = None) -> DataSet:
 
     Examples
     --------
-    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["tax", "war"])
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["a", "b"])
     >>> words |= dict(day=[1, 366], rating=["Liberal", "Conservative"], blog=["tp", "ha"])
     >>> np.savez("poliblog5k.npz", **words)
     >>> mc2.datasets.load_poliblog(".").corpus
@@ -174,7 +174,7 @@ def load_un(folder: Folder = None) -> DataSet:
 
     Examples
     --------
-    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["war", "aid"])
+    >>> words = dict(data=[2, 1], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], vocab=["a", "b"])
     >>> np.savez("ungdc.npz", **words, year=[1946, 2024], country=["NOR", "FJI"], session=[1, 79])
     >>> mc2.datasets.load_un(".").corpus.group_names.tolist()
     ['NOR 1946', 'FJI 2024']
