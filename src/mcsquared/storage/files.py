@@ -77,9 +77,7 @@ def write_file(
     try:
         _remove_stale_parts(target)
         with _replacing(target) as stream:
-            stream.write(header)
-            for array in arrays.values():
-                stream.write(_bytes(array))
+            _write_all(stream, header, arrays)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be written: {_reason(error)}") from error
 
@@ -218,6 +216,12 @@ def _digest(kind: str, text: str, tensors: Tensors) -> str:
 def _bytes(array: NDArray[Any]) -> memoryview:
     """Return the array's bytes without copying them."""
     return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
+
+
+def _write_all(stream: BinaryIO, header: bytes, arrays: Tensors) -> None:
+    stream.write(header)
+    for array in arrays.values():
+        stream.write(_bytes(array))
 
 
 def _flush_folder(folder: Path) -> None:
