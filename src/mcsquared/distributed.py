@@ -257,32 +257,32 @@ class DaskBackend(ShardedBackend):
                 self._n_swept[number] = len(self._globals)
         self._globals, self._n_swept = [], [0] * self.n_shards
 
-    def sweep_shards(self, given: Globals) -> Iterator[Sums]:
+    def sweep_shards(self, globals_: Globals) -> Iterator[Sums]:
         """Have the workers sweep all shards; yield the sums of each, in their order."""
-        self._globals.append(given)
+        self._globals.append(globals_)
         alive, sent = set(_alive(self.client)), {}
         for worker in alive & {handle.worker for handle in self._handles}:
             with suppress(OSError):
-                (sent[worker],) = self._scatter(worker, given)
+                (sent[worker],) = self._scatter(worker, globals_)
         futures = [
             self._submit(number, sent[handle.worker]) if handle.worker in sent else None
             for number, handle in enumerate(self._handles)
         ]
-        self.bytes_of_sweep = _n_bytes(given) * len(sent)
+        self.bytes_of_sweep = _n_bytes(globals_) * len(sent)
         for number, future in enumerate(futures):
             sums = self._result(number, future, OF_SUMS)
             self.bytes_of_sweep += _n_bytes(sums)
             yield sums
-        n_sweeps = len(self._globals)
-        if n_sweeps >= SWEEPS_BETWEEN_COPIES or n_sweeps * _n_bytes(given) > MAX_BYTES_OF_GLOBALS:
+        n_sweeps, n_bytes = len(self._globals), _n_bytes(globals_)
+        if n_sweeps >= SWEEPS_BETWEEN_COPIES or n_sweeps * n_bytes > MAX_BYTES_OF_GLOBALS:
             self._copy_labels()
 
-    def _submit(self, number: int, given: Any) -> Any:
+    def _submit(self, number: int, globals_: Any) -> Any:
         """Submit a sweep to the worker that holds a shard; return the future of its sums."""
         handle = self._handles[number]
         submit = partial(self.client.submit, workers=[handle.worker], pure=False)
         sweep = _sweep_on_device if self.device == "cuda" else sweep_shard
-        swept = submit(sweep, handle.shard, handle.labels, given)
+        swept = submit(sweep, handle.shard, handle.labels, globals_)
         self._handles[number] = handle._replace(labels=submit(itemgetter(OF_LABELS), swept))
         return submit(itemgetter(OF_SUMS), swept)
 
@@ -338,8 +338,8 @@ class DaskBackend(ShardedBackend):
         sums = None
         try:
             self._handles[number] = self._send(number, worker)
-            for given in self._globals[self._n_swept[number] :]:
-                (sent,) = self._scatter(worker, given)
+            for globals_ in self._globals[self._n_swept[number] :]:
+                (sent,) = self._scatter(worker, globals_)
                 sums = self._submit(number, sent)
         except OSError:  # the scheduler may not know yet
             time.sleep(SECONDS_BETWEEN_CHECKS)
@@ -349,8 +349,8 @@ class DaskBackend(ShardedBackend):
     def _sweep_locally(self, number: int) -> tuple[Labels, Sums | None]:
         """Repeat the sweeps of a shard since its labels were copied, in this process."""
         shard, labels, sums = self.shard(number), self.labels[number], None
-        for given in self._globals[self._n_swept[number] :]:
-            labels, sums = sweep_shard(shard, labels, given, self.threads)
+        for globals_ in self._globals[self._n_swept[number] :]:
+            labels, sums = sweep_shard(shard, labels, globals_, self.threads)
         self.labels[number], self._handles[number] = labels, UNASSIGNED
         self._n_swept[number] = len(self._globals)
         return labels, sums
@@ -390,7 +390,7 @@ def _to_device(shard: Observations, priors: Priors) -> Any:
     return DeviceShard(DeviceCorpus(shard, groups_vary=priors.lam != math.inf), priors)
 
 
-def _sweep_on_device(shard: Any, labels: Labels, given: Globals) -> tuple[Labels, Sums]:
+def _sweep_on_device(shard: Any, labels: Labels, globals_: Globals) -> tuple[Labels, Sums]:
     """Sweep the groups of a shard that is on a GPU, see `sweep_shard`."""
-    swept: tuple[Labels, Sums] = shard.sweep_shard(labels, given)
+    swept: tuple[Labels, Sums] = shard.sweep_shard(labels, globals_)
     return swept

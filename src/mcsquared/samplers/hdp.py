@@ -45,9 +45,9 @@ def sweep(
     weights = _weights(sweep)
     contexts = draw_contexts(sweep)
     content, _ = finish_content(weights, state.lam)
-    given = Globals(key, state.lam, weights, contexts, content)
+    globals_ = Globals(key, state.lam, weights, contexts, content)
     labels = Labels(state.cluster_of_group, state.topic_of_token)
-    task = GroupTask(observations, labels, given, threads)
+    task = GroupTask(observations, labels, globals_, threads)
     update_counts(state, sweep_groups(task, state.counts.words_in_topic))
     _resample_concentrations(sweep)
 

@@ -30,9 +30,9 @@ from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
-Step = Callable[[Sweep], None]
+StepFunction = Callable[[Sweep], None]
 
-BLOCKED_STEPS: tuple[Step, ...] = (
+BLOCKED_STEPS: tuple[StepFunction, ...] = (
     add_empty_slots,
     draw_globals,  # ψ, ε, π, τ, φ
     sweep_groups,  # z and, where they are drawn by token, l
@@ -45,7 +45,7 @@ BLOCKED_STEPS: tuple[Step, ...] = (
     record_log_joint,  # if λ = ∞
 )
 
-COLLAPSED_STEPS: tuple[Step, ...] = (*COLLAPSED_MOVES, record_log_joint)
+COLLAPSED_STEPS: tuple[StepFunction, ...] = (*COLLAPSED_MOVES, record_log_joint)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Sampler:
         Returns the state before the first sweep.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[StepFunction, ...]
     start: Callable[..., State]
 
     def sweep(
@@ -92,7 +92,7 @@ class Sampler:
         for step in self.steps:
             step(sweep)
 
-    def without(self, step: Step) -> Sampler:
+    def without(self, step: StepFunction) -> Sampler:
         """Return the same sampler without one of its steps."""
         return replace(self, steps=tuple(other for other in self.steps if other is not step))
 

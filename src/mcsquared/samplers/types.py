@@ -90,7 +90,7 @@ class Globals:
     content : float32 (n_words, topic slots), float64 (topic slots, n_parameters) or None
         ψ: for words, scaled by n_words or, where λ = ∞, unnormalised; otherwise the parameters
         of every topic, or None for a family that integrates them out.
-    shares : float32 (cluster slots, topic slots) or None
+    scaled_shares : float32 (cluster slots, topic slots) or None
         Words with λ = ∞ only: τ divided by the normaliser of each topic in ``content``.
     """
 
@@ -99,7 +99,7 @@ class Globals:
     weights: Weights
     contexts: DrawnContexts
     content: Any
-    shares: Any = None
+    scaled_shares: Any = None
 
     @property
     def groups_vary(self) -> bool:
@@ -117,7 +117,7 @@ class GroupTask(NamedTuple):
 
     observations: Observations
     labels: Labels
-    given: Globals
+    globals: Globals
     threads: ThreadPool = SINGLE_THREAD
 
 

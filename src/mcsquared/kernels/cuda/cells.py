@@ -45,18 +45,18 @@ def add_up(w, row, by_lane, n_topics, shares, weights, sums):
     They run in the order of the CPU's: by lane, or by topic.
     """
     thread, warp = thread_of_warp(), warp_of_block()
-    before = float32(0.0)
+    offset = float32(0.0)
     for begin in range(0, n_topics, 32):
         position = begin + thread
         value = float32(0.0)
         if position < n_topics:
             m = topic_at(position, by_lane, n_topics)
             value = shares[row + m] * weights[w * n_topics + m]
-        value = before + running_sum(value, thread)
+        value = offset + running_sum(value, thread)
         if position < n_topics:
             sums[warp, position] = value
-        before = shuffle(value, 31)
-    return before
+        offset = shuffle(value, 31)
+    return offset
 
 
 @cuda.jit(device=True)
@@ -144,17 +144,17 @@ def draw_cells(n_topics):
         so_far = int32(0)  # tokens of the word in the clusters before
         n_cells = int32(0)
         for first in range(0, n_clusters, 32):
-            mine = int32(0)
+            count_of_thread = int32(0)
             if first + thread < n_clusters:
-                mine = tokens_of_cell[w * n_clusters + first + thread]
-            upto = so_far + running_sum(mine, thread)
-            so_far = shuffle(upto, 31)
-            occupied = uint32(ballot(mine > 0))
+                count_of_thread = tokens_of_cell[w * n_clusters + first + thread]
+            running = so_far + running_sum(count_of_thread, thread)
+            so_far = shuffle(running, 31)
+            occupied = uint32(ballot(count_of_thread > 0))
             while occupied != 0:
                 source = int32(ffs(occupied))
                 occupied = occupied & (occupied - uint32(1))
-                n_tokens = shuffle(mine, source)
-                drawn = int64(shuffle(upto, source) - n_tokens)
+                n_tokens = shuffle(count_of_thread, source)
+                drawn = int64(shuffle(running, source) - n_tokens)
                 n_cells += int32(1)
                 if n_cells % SHARERS == part:
                     row = int64(first + source) * n_topics

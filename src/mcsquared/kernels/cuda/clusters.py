@@ -13,10 +13,10 @@ from mcsquared.kernels.cuda.rng import uniform
 from mcsquared.kernels.cuda.warp import (
     ballot,
     ffs,
-    largest,
     running_sum,
     shuffle,
     thread_of_warp,
+    warp_max,
     warp_of_grid,
 )
 from mcsquared.kernels.rng import Step
@@ -70,13 +70,13 @@ def draw_cluster(scores, sums, number, seed, chain, sweep):
     highest = -math.inf
     for q in range(scores.size):
         highest = max(highest, scores[q])
-    highest = largest(highest)
+    highest = warp_max(highest)
     # Running sums in the order of the clusters, 32 at a time.
-    upto = float32(0.0)
+    total = float32(0.0)
     for q in range(scores.size):
-        sums[q] = upto + running_sum(math.exp(float32(scores[q] - highest)), thread)
-        upto = shuffle(sums[q], 31)
-    threshold = float32(uniform(seed, chain, sweep, CLUSTERS, number, 0)) * upto
+        sums[q] = total + running_sum(math.exp(float32(scores[q] - highest)), thread)
+        total = shuffle(sums[q], 31)
+    threshold = float32(uniform(seed, chain, sweep, CLUSTERS, number, 0)) * total
     cluster = int32(-1)
     for q in range(scores.size):
         beyond = ballot(sums[q] > threshold)

@@ -5,7 +5,7 @@ import math
 from numba import cuda, float32, int64
 
 from mcsquared.kernels.cpu.gammas import CELLS, NOTHING
-from mcsquared.kernels.cuda.launch import WIDE, one_thread_each
+from mcsquared.kernels.cuda.launch import BLOCK_THREADS, one_thread_each
 from mcsquared.kernels.cuda.rng import random_uint32s, unit_float32
 
 MIN_GAMMA = 1e-30
@@ -39,7 +39,7 @@ def try_large(u, turns, accept, shape):
     return d * cube, math.log(d) + log_cube, root > float32(0.0) and math.log(accept) < limit
 
 
-@one_thread_each(WIDE)
+@one_thread_each(BLOCK_THREADS)
 def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_logs, out):
     """Draw out[c] ~ Gamma(shape + counts[c]) for some cells, or the logarithms of such.
 

@@ -11,7 +11,7 @@ from numba.core import config
 SIMULATED = bool(config.ENABLE_CUDASIM)
 N_WARPS = 1 if SIMULATED else 4  # warps of a block
 THREADS = 32 * N_WARPS  # threads of a block
-WIDE = 8 if SIMULATED else 256  # threads of a block in kernels without warps
+BLOCK_THREADS = 8 if SIMULATED else 256  # threads of a block in kernels without warps
 
 
 def one_thread_each(n_threads=THREADS, max_blocks=1 << 31):

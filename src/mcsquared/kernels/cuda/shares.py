@@ -7,7 +7,7 @@ from numba import cuda, float32, int64
 from mcsquared.kernels.cpu.gammas import MIN_SHAPE
 from mcsquared.kernels.cuda.launch import one_thread_each, one_warp_each
 from mcsquared.kernels.cuda.special import crt, log_gamma_draw
-from mcsquared.kernels.cuda.warp import largest, running_sum, shuffle, thread_of_warp, warp_of_grid
+from mcsquared.kernels.cuda.warp import running_sum, shuffle, thread_of_warp, warp_max, warp_of_grid
 from mcsquared.kernels.rng import Step
 
 SHARES, TABLES = int(Step.TOPIC_SHARES), int(Step.TABLES)
@@ -35,7 +35,7 @@ def draw_log_shares(n_clusters, prior, counts, seed, chain, sweep, out):
             value = log_gamma_draw(shape, seed, chain, sweep, SHARES, (k << 20) + m)
         out[k * n_topics + m] = value
         highest = max(highest, value)
-    highest = largest(highest)
+    highest = warp_max(highest)
     total = 0.0
     for m in range(thread, n_topics, 32):
         total += math.exp(out[k * n_topics + m] - highest)

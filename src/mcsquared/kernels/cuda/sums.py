@@ -8,7 +8,7 @@ import math
 
 from numba import cuda, float32, float64, int32, int64
 
-from mcsquared.kernels.cuda.launch import SIMULATED, WIDE, one_block_each, one_thread_each
+from mcsquared.kernels.cuda.launch import BLOCK_THREADS, SIMULATED, one_block_each, one_thread_each
 from mcsquared.kernels.cuda.special import log_rising
 
 N_PARTIAL_SUMS = 2 if SIMULATED else 512  # partial sums of a table, a block for each
@@ -20,7 +20,7 @@ def reduce_block(shared, value, take_max):
     thread = cuda.threadIdx.x
     shared[thread] = value
     cuda.syncthreads()
-    width = WIDE // 2
+    width = BLOCK_THREADS // 2
     while width > 0:
         if thread < width:
             other = shared[thread + width]
@@ -30,20 +30,20 @@ def reduce_block(shared, value, take_max):
     return shared[0]
 
 
-@one_block_each(WIDE)
+@one_block_each(BLOCK_THREADS)
 def _add_rows(n_parts, n_columns, table, parts):
     """Sum a range of rows: neighbouring threads take neighbouring columns."""
     block, n_rows = int64(cuda.blockIdx.x), table.size // n_columns
     size = (n_rows + n_parts - 1) // n_parts
     first, last = block * size, min((block + 1) * size, n_rows)
-    for m in range(cuda.threadIdx.x, n_columns, WIDE):
+    for m in range(cuda.threadIdx.x, n_columns, BLOCK_THREADS):
         total = 0.0
         for row in range(first, last):
             total += float64(table[row * n_columns + m])
         parts[block * n_columns + m] = total
 
 
-@one_thread_each(WIDE)
+@one_thread_each(BLOCK_THREADS)
 def add_chunks(n_cells, chunks, out):
     """Add up chunks of ``n_cells`` float64 numbers each, in their order."""
     cell = int64(cuda.grid(1))
@@ -63,34 +63,34 @@ def add_columns(n_columns, table, parts, sums):
     add_chunks(n_columns, parts, sums)
 
 
-@one_thread_each(WIDE, max_blocks=8 * N_PARTIAL_SUMS)
+@one_thread_each(BLOCK_THREADS, max_blocks=8 * N_PARTIAL_SUMS)
 def scale_columns(n_cells, n_columns, table, sums, total):
     """Divide the columns of float32 ``table`` by their ``sums``, and make them sum to ``total``."""
-    for i in range(cuda.grid(1), n_cells, cuda.gridDim.x * WIDE):
+    for i in range(cuda.grid(1), n_cells, cuda.gridDim.x * BLOCK_THREADS):
         table[i] *= float32(float64(total) / sums[i % n_columns])
 
 
-@one_block_each(WIDE)
+@one_block_each(BLOCK_THREADS)
 def add_floats(n_parts, values, parts):
     """Write sums of float32 ``values`` to float64 ``parts`` (n_parts,), which add up to all."""
-    shared = cuda.shared.array(WIDE, float64)
+    shared = cuda.shared.array(BLOCK_THREADS, float64)
     total = 0.0
-    for i in range(cuda.grid(1), values.size, n_parts * WIDE):
+    for i in range(cuda.grid(1), values.size, n_parts * BLOCK_THREADS):
         total += float64(values[i])
     total = reduce_block(shared, total, False)
     if cuda.threadIdx.x == 0:
         parts[cuda.blockIdx.x] = total
 
 
-@one_block_each(WIDE)
+@one_block_each(BLOCK_THREADS)
 def add_log_rising(n_parts, counts, concentration, known, parts):
     """Write sums of ln Γ(c + n) − ln Γ(c) over int32 ``counts`` to ``parts``, as `add_floats`.
 
     ``known`` holds the terms of the first few n; ``c + len(known)`` is 8 at least.
     """
-    shared = cuda.shared.array(WIDE, float64)
+    shared = cuda.shared.array(BLOCK_THREADS, float64)
     total = 0.0
-    for i in range(cuda.grid(1), counts.size, n_parts * WIDE):
+    for i in range(cuda.grid(1), counts.size, n_parts * BLOCK_THREADS):
         n = counts[i]
         if n > 0:
             if n < known.size:
@@ -103,7 +103,7 @@ def add_log_rising(n_parts, counts, concentration, known, parts):
         parts[cuda.blockIdx.x] = total
 
 
-@one_thread_each(WIDE)
+@one_thread_each(BLOCK_THREADS)
 def count_contexts(
     n_groups,
     cluster_of_group,
@@ -146,19 +146,19 @@ def count_contexts(
             cuda.atomic.add(totals, k * n_bags + c, int64(count[e]))
 
 
-@one_block_each(WIDE)
+@one_block_each(BLOCK_THREADS)
 def normalise_log_rows(n_columns, first, last, table):
     """Turn logs of variates in the rows ``first:last`` into log-probabilities, by column."""
-    shared = cuda.shared.array(WIDE, float64)
+    shared = cuda.shared.array(BLOCK_THREADS, float64)
     thread, k = cuda.threadIdx.x, cuda.blockIdx.x
     highest = -math.inf
-    for row in range(first + thread, last, WIDE):
+    for row in range(first + thread, last, BLOCK_THREADS):
         highest = max(highest, float64(table[row * n_columns + k]))
     highest = reduce_block(shared, highest, True)
     cuda.syncthreads()
     total = 0.0
-    for row in range(first + thread, last, WIDE):
+    for row in range(first + thread, last, BLOCK_THREADS):
         total += math.exp(float64(table[row * n_columns + k]) - highest)
     log_total = highest + math.log(reduce_block(shared, total, False))
-    for row in range(first + thread, last, WIDE):
+    for row in range(first + thread, last, BLOCK_THREADS):
         table[row * n_columns + k] = float32(float64(table[row * n_columns + k]) - log_total)

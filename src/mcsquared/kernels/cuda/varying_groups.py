@@ -101,14 +101,14 @@ def resample_groups(n_topics, per_thread):
             part[q] = float32(0.0)
         for begin in range(0, n_topics, 32):
             m = begin + thread
-            mine = int32(0)
+            count_of_thread = int32(0)
             if m < n_topics:
-                mine = count[warp, m]
-            occupied = uint32(ballot(mine > 0))
+                count_of_thread = count[warp, m]
+            occupied = uint32(ballot(count_of_thread > 0))
             while occupied != 0:
                 source = int32(ffs(occupied))
                 occupied = occupied & (occupied - uint32(1))
-                n = shuffle(mine, source)
+                n = shuffle(count_of_thread, source)
                 topic = begin + source
                 at = (int64(topic) * (n_tabulated + 1) + min(n, int32(n_tabulated))) * n_clusters
                 for q in range(per_thread):
@@ -133,17 +133,17 @@ def resample_groups(n_topics, per_thread):
                 log_likelihood[j] = part[q]
 
         # Customers of all topics in one row, those of the first topic first.
-        before = int32(0)
+        offset = int32(0)
         for begin in range(0, n_topics, 32):
             m = begin + thread
-            mine = int32(0)
+            count_of_thread = int32(0)
             if m < n_topics:
-                mine = count[warp, m]
-            total = running_sum(mine, thread)
+                count_of_thread = count[warp, m]
+            total = running_sum(count_of_thread, thread)
             if m < n_topics:
-                start[warp, m] = before + total - mine
+                start[warp, m] = offset + total - count_of_thread
                 opened[warp, m] = 0
-            before += shuffle(total, 31)
+            offset += shuffle(total, 31)
         syncwarp()
         n_tokens = int32(last - first)
         block = (first_token + first) // BLOCK + first_group + j

@@ -77,7 +77,7 @@ def sweep_tokens(n_blocks):
         following = cuda.local.array(per_thread, float32)
         sums = cuda.local.array(per_thread, float32)
         # The first of a thread's topics; the others follow sixteen apart.
-        mine = (thread & int32(1)) * int32(per_thread * N_LANES) + (thread >> int32(1))
+        first_topic = (thread & int32(1)) * int32(per_thread * N_LANES) + (thread >> int32(1))
         j = order[at]
         first, last = group_start[j], group_start[j + 1]
         row = int64(cluster_of_group[j]) * stride
@@ -85,16 +85,16 @@ def sweep_tokens(n_blocks):
         count_topics(stride, first, last, topic_of_token, count)
         # Where the number of blocks is odd, half the threads have no last block: they read the
         # factor of their first instead, with a weight of 0.
-        final = mine + int32((per_thread - 1) * N_LANES)
+        final = first_topic + int32((per_thread - 1) * N_LANES)
         is_none = final >= int32(stride)
         if is_none:
-            final = mine
+            final = first_topic
         for r in range(per_thread):
             n[r] = float32(0.0)
             weight[r] = float32(0.0)
             if r < per_thread - 1 or not is_none:
-                n[r] = float32(count[warp, mine + r * N_LANES])
-                weight[r] = base[row + mine + r * N_LANES]
+                n[r] = float32(count[warp, first_topic + r * N_LANES])
+                weight[r] = base[row + first_topic + r * N_LANES]
 
         block = (first_token + first) // BLOCK + first_group + j
         number0 = number1 = float32(0.0)
@@ -116,32 +116,32 @@ def sweep_tokens(n_blocks):
             n_tokens = int32(min(int64(32), last - begin))
             at_word = uint64(uint32(shuffle(word_of_thread, 0))) * uint64(stride)
             for r in range(per_thread - 1):
-                following[r] = factors[at_word + uint64(uint32(mine + r * N_LANES))]
+                following[r] = factors[at_word + uint64(uint32(first_topic + r * N_LANES))]
             following[per_thread - 1] = factors[at_word + uint64(uint32(final))]
             for t in range(n_tokens):
                 for r in range(per_thread):
                     factor[r] = following[r]
                 at_word = uint64(uint32(shuffle(word_of_thread, min(t + 1, 31)))) * uint64(stride)
                 for r in range(per_thread - 1):
-                    following[r] = factors[at_word + uint64(uint32(mine + r * N_LANES))]
+                    following[r] = factors[at_word + uint64(uint32(first_topic + r * N_LANES))]
                 following[per_thread - 1] = factors[at_word + uint64(uint32(final))]
                 old = shuffle(topic, t)
                 u = shuffle(number, t)
-                off = old - mine
+                off = old - first_topic
                 total = float32(0.0)
                 for r in range(per_thread):
                     if off == int32(r * N_LANES):
                         n[r] -= float32(1.0)
                     total += (n[r] + weight[r]) * factor[r]
                     sums[r] = total
-                upto = running_sum(total, thread)
-                threshold = u * shuffle(upto, 31)
-                beyond = ballot(upto > threshold)
+                running = running_sum(total, thread)
+                threshold = u * shuffle(running, 31)
+                beyond = ballot(running > threshold)
                 drawn = old  # by rounding no sum may be above the threshold: then the token stays
                 if beyond != 0:
                     holder = int32(ffs(beyond))
                     # Not below 0, or rounding could draw a topic without weight.
-                    rest = max(threshold - (upto - total), float32(0.0))
+                    rest = max(threshold - (running - total), float32(0.0))
                     passed = int32(0)
                     for r in range(per_thread):
                         passed += int32(sums[r] <= rest)
@@ -149,7 +149,7 @@ def sweep_tokens(n_blocks):
                     if passed < int32(per_thread):
                         at_block = (holder & int32(1)) * int32(per_thread) + passed
                         drawn = at_block * int32(N_LANES) + (holder >> int32(1))
-                off = drawn - mine
+                off = drawn - first_topic
                 for r in range(per_thread):
                     if off == int32(r * N_LANES):
                         n[r] += float32(1.0)

@@ -10,9 +10,9 @@ from mcsquared.kernels.cuda.launch import N_WARPS, SIMULATED, one_warp_each
 from mcsquared.kernels.cuda.special import add_log
 from mcsquared.kernels.cuda.vector_tokens import share_of
 from mcsquared.kernels.cuda.warp import (
-    largest,
     syncwarp,
     thread_of_warp,
+    warp_max,
     warp_of_block,
     warp_of_grid,
 )
@@ -46,7 +46,7 @@ def max_log_likelihood(n_topics, rows, row):
     for m in range(thread_of_warp(), n_topics, 32):
         if rows[row + m] > highest:
             highest = rows[row + m]
-    return largest(highest)
+    return warp_max(highest)
 
 
 @cache

@@ -35,7 +35,7 @@ def segment_bounds(number, token_start):
 
 
 @cache
-def _count(n_topics):
+def _count_topics(n_topics):
     """Return a kernel that counts the topics of each segment of a chunk."""
 
     @one_warp_each(N_SEGMENTS)
@@ -54,26 +54,26 @@ def _count(n_topics):
 
 
 @one_warp_each()
-def _accumulate(n_chunks, n_topics, token_start, starts):
+def _add_counts(n_chunks, n_topics, token_start, starts):
     """Turn the counts of a chunk into the positions at which segments of topics begin."""
     thread, chunk = thread_of_warp(), warp_of_grid()
     if chunk >= n_chunks:
         return
     n_cells = n_topics * N_SEGMENTS
-    before = int32(token_start[chunk])
+    offset = int32(token_start[chunk])
     for begin in range(0, n_cells, 32):
         at = chunk * n_cells + begin + thread
-        mine = int32(0)
+        count = int32(0)
         if begin + thread < n_cells:
-            mine = starts[at]
-        upto = running_sum(mine, thread)
+            count = starts[at]
+        running = running_sum(count, thread)
         if begin + thread < n_cells:
-            starts[at] = before + upto - mine
-        before += shuffle(upto, 31)
+            starts[at] = offset + running - count
+        offset += shuffle(running, 31)
 
 
 @cache
-def _sort(n_topics):
+def _write_sorted(n_topics):
     """Return a kernel that writes the tokens of each segment to their positions."""
 
     @one_warp_each(N_SEGMENTS)
@@ -92,15 +92,15 @@ def _sort(n_topics):
             topic = int32(-1)
             if i < last:
                 topic = int32(topic_of_token[i])
-            left = uint32(ballot(topic >= 0))
-            while left != 0:  # one round for each topic of the 32 tokens
-                m = shuffle(topic, int32(ffs(left)))
+            pending = uint32(ballot(topic >= 0))
+            while pending != 0:  # one round for each topic of the 32 tokens
+                m = shuffle(topic, int32(ffs(pending)))
                 same = uint32(ballot(topic == m))
-                left = left & ~same
+                pending = pending & ~same
                 position = following[warp, m]
                 if topic == m:
-                    before = same & ((uint32(1) << uint32(thread)) - uint32(1))
-                    token_in_order[position + int32(cuda.popc(before))] = i
+                    earlier = same & ((uint32(1) << uint32(thread)) - uint32(1))
+                    token_in_order[position + int32(cuda.popc(earlier))] = i
                 syncwarp()
                 if thread == 0:
                     following[warp, m] = position + int32(cuda.popc(same))
@@ -123,9 +123,9 @@ def sort_by_topic(n_topics, token_start, topic_of_token, starts, token_in_order)
     token_in_order : int32 (n_tokens,)
     """
     n_chunks = token_start.size - 1
-    _count(n_topics)(n_chunks, token_start, topic_of_token, starts)
-    _accumulate(n_chunks, n_topics, token_start, starts)
-    _sort(n_topics)(n_chunks, token_start, topic_of_token, starts, token_in_order)
+    _count_topics(n_topics)(n_chunks, token_start, topic_of_token, starts)
+    _add_counts(n_chunks, n_topics, token_start, starts)
+    _write_sorted(n_topics)(n_chunks, token_start, topic_of_token, starts, token_in_order)
 
 
 @one_thread_each()

@@ -20,10 +20,10 @@ from mcsquared.kernels.cuda.warp import (
     ballot,
     count_topics,
     ffs,
-    largest,
     running_sum,
     shuffle,
     thread_of_warp,
+    warp_max,
     warp_of_block,
     warp_of_grid,
 )
@@ -40,13 +40,13 @@ def share_of(log_value, highest):
 
 
 @cuda.jit(device=True)
-def pick_topic(row, prior, log_tau, at, n_mine, log_lam, sums, u):
+def pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u):
     """Return a topic with probability ∝ prior exp(row), −1 where by rounding none was found.
 
     Parameters
     ----------
     row, prior : float64 (per_thread,)
-        Of this thread's topics, the first ``n_mine`` of them; −∞ and 0 in the others. Overwritten.
+        The first ``n_of_thread`` are this thread's topics, the others −∞ and 0. Overwritten.
     log_tau : float64 (cluster slots × topic slots,)
         From ``at`` on; with ``log_lam`` it replaces a prior that underflowed.
     sums : float64 (per_thread,)
@@ -57,24 +57,24 @@ def pick_topic(row, prior, log_tau, at, n_mine, log_lam, sums, u):
     for q in range(per_thread):
         if row[q] > highest:
             highest = row[q]
-    highest = largest(highest)
+    highest = warp_max(highest)
     total = 0.0
     for q in range(per_thread):
         total += prior[q] * share_of(row[q], highest)
         sums[q] = total
-    upto = running_sum(total, thread)
-    whole = shuffle(upto, 31)
-    if not whole > TINY:
-        total = sum_in_logs(row, prior, log_tau, at, n_mine, log_lam, sums)
-        upto = running_sum(total, thread)
-        whole = shuffle(upto, 31)
-    threshold = u * whole
-    beyond = ballot(upto > threshold)
+    running = running_sum(total, thread)
+    all_sum = shuffle(running, 31)
+    if not all_sum > TINY:
+        total = sum_in_logs(row, prior, log_tau, at, n_of_thread, log_lam, sums)
+        running = running_sum(total, thread)
+        all_sum = shuffle(running, 31)
+    threshold = u * all_sum
+    beyond = ballot(running > threshold)
     if beyond == 0:
         return int32(-1)
     holder = int32(ffs(beyond))
     # Not below 0, or rounding could draw a topic without weight.
-    rest = max(threshold - (upto - total), 0.0)
+    rest = max(threshold - (running - total), 0.0)
     passed = int32(0)
     for q in range(per_thread):
         if sums[q] <= rest:
@@ -86,12 +86,12 @@ def pick_topic(row, prior, log_tau, at, n_mine, log_lam, sums, u):
 
 
 @cuda.jit(device=True)
-def sum_in_logs(row, prior, log_tau, at, n_mine, log_lam, sums):
+def sum_in_logs(row, prior, log_tau, at, n_of_thread, log_lam, sums):
     """Write running sums of weights that underflow; of the prior's if no topic is possible."""
     possible = False
     for q in range(sums.size):
         base = weight = -math.inf
-        if q < n_mine:
+        if q < n_of_thread:
             base = math.log(prior[q]) if prior[q] > TINY else log_lam + log_tau[at + q]
             weight = base + row[q]
         prior[q] = base
@@ -103,7 +103,7 @@ def sum_in_logs(row, prior, log_tau, at, n_mine, log_lam, sums):
     highest = -math.inf
     for q in range(sums.size):
         highest = max(highest, row[q])
-    highest = largest(highest)
+    highest = warp_max(highest)
     total = 0.0
     for q in range(sums.size):
         total += math.exp(row[q] - highest) if row[q] > -math.inf else 0.0
@@ -133,7 +133,7 @@ def draw_vector_topics(n_topics):
     n_tokens : int
         Tokens of the groups ``first_group`` to ``last_group``.
     first_token : int
-        Tokens of the corpus before these arrays: random numbers are those of the whole corpus.
+        Tokens of the corpus before these arrays: random numbers are those of the all_sum corpus.
     rows : float64 (n_tokens × topic slots,)
         From `mcsquared.kernels.cuda.vector_likelihood.log_likelihood_rows`.
     tau, log_tau : float64 (cluster slots × topic slots,)
@@ -169,8 +169,8 @@ def draw_vector_topics(n_topics):
         begin = first + warp_of_grid() * 32
         if begin >= last:
             return
-        mine = thread * int32(per_thread)
-        n_mine = min(int32(per_thread), int32(n_topics) - mine)
+        first_topic = thread * int32(per_thread)
+        n_of_thread = min(int32(per_thread), int32(n_topics) - first_topic)
         i = begin + thread
         topic = cluster = int32(0)
         number = 0.5
@@ -179,16 +179,16 @@ def draw_vector_topics(n_topics):
             topic = int32(topic_of_token[i])
             number = uniform(seed, chain, sweep, TOPICS, first_token + i, 0)
         for t in range(int32(min(int64(32), last - begin))):
-            at = int64(shuffle(cluster, t)) * n_topics + mine
-            at_row = (begin + t - first) * n_topics + mine
+            at = int64(shuffle(cluster, t)) * n_topics + first_topic
+            at_row = (begin + t - first) * n_topics + first_topic
             for q in range(per_thread):
                 row[q] = -math.inf
                 prior[q] = 0.0
-                if q < n_mine:
+                if q < n_of_thread:
                     row[q] = rows[at_row + q]
                     prior[q] = tau[at + q]
             u = shuffle(number, t)
-            drawn = pick_topic(row, prior, log_tau, at, n_mine, 0.0, sums, u)
+            drawn = pick_topic(row, prior, log_tau, at, n_of_thread, 0.0, sums, u)
             if thread == t and drawn >= 0:
                 topic = drawn
         if i < last:
@@ -238,14 +238,14 @@ def sweep_vector_groups(n_topics):
             return
         j = order[first_group + number_of_warp]
         begin, last = group_start[j], group_start[j + 1]
-        mine = thread * int32(per_thread)
-        n_mine = min(int32(per_thread), int32(n_topics) - mine)
-        at = int64(cluster_of_group[j]) * n_topics + mine
+        first_topic = thread * int32(per_thread)
+        n_of_thread = min(int32(per_thread), int32(n_topics) - first_topic)
+        at = int64(cluster_of_group[j]) * n_topics + first_topic
         log_lam = math.log(lam)
         # Counted in shared memory, then each thread takes the counts of its topics.
         count_topics(n_topics, begin, last, topic_of_token, count)
         for q in range(per_thread):
-            others[q] = count[warp, mine + q] if q < n_mine else int32(0)
+            others[q] = count[warp, first_topic + q] if q < n_of_thread else int32(0)
         while begin < last:
             i = begin + thread
             topic = int32(0)
@@ -255,21 +255,21 @@ def sweep_vector_groups(n_topics):
                 number = uniform(seed, chain, sweep, TOPICS, first_token + i, 0)
             for t in range(int32(min(int64(32), last - begin))):
                 old = shuffle(topic, t)
-                at_row = (begin + t - group_start[first_group]) * n_topics + mine
+                at_row = (begin + t - group_start[first_group]) * n_topics + first_topic
                 for q in range(per_thread):
-                    if mine + q == old:
+                    if first_topic + q == old:
                         others[q] -= int32(1)
                     row[q] = -math.inf
                     prior[q] = 0.0
-                    if q < n_mine:
+                    if q < n_of_thread:
                         row[q] = rows[at_row + q]
                         prior[q] = others[q] + lam * tau[at + q]
                 u = shuffle(number, t)
-                drawn = pick_topic(row, prior, log_tau, at, n_mine, log_lam, sums, u)
+                drawn = pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u)
                 if drawn < 0:  # by rounding: the token stays
                     drawn = old
                 for q in range(per_thread):
-                    if mine + q == drawn:
+                    if first_topic + q == drawn:
                         others[q] += int32(1)
                 if thread == t:
                     topic = drawn

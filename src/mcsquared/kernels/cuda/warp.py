@@ -131,7 +131,7 @@ def running_sum(value, thread):
 
 
 @cuda.jit(device=True)
-def largest(value):
+def warp_max(value):
     """Return the largest value of all threads."""
     value = max(value, shuffle_xor(value, 16))
     value = max(value, shuffle_xor(value, 8))

@@ -47,7 +47,7 @@ class Backend(ABC):
         """Write labels, and counts that the backend keeps, to a state."""
 
     @abstractmethod
-    def sweep_groups(self, given: Globals) -> Sums:
+    def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
 
     def store_draw(  # noqa: B027
@@ -65,9 +65,9 @@ class Backend(ABC):
         """Draw ψ, the weights and φ, given the counts."""
         return draw_on_host(sweep)
 
-    def log_shares(self, given: Globals) -> NDArray[np.float64]:
+    def log_shares(self, globals_: Globals) -> NDArray[np.float64]:
         """Return log τ on the host."""
-        return given.weights.log_shares
+        return globals_.weights.log_shares
 
     def draw_tables(self, sweep: Sweep) -> NDArray[np.int32]:
         """Draw q_km ~ CRT(O_km, v ε_m), by the v and ε of the sweep."""
@@ -76,5 +76,4 @@ class Backend(ABC):
 
     def begin_log_density(self, state: State) -> Callable[[], float]:
         """Start computing the log-density of content and bags; return a function that finishes."""
-        given = (self.observations, self.priors, self.threads)
-        return begin_log_density_on_host(state.counts, *given)
+        return begin_log_density_on_host(state.counts, self.observations, self.priors, self.threads)

@@ -25,14 +25,14 @@ class LocalBackend(Backend):
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
         """Do nothing: the state has the labels."""
 
-    def sweep_groups(self, given: Globals) -> Sums:
+    def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
-        shape = (self.observations.n_words, given.slots[1])
-        if given.groups_vary and self._words.shape != shape:
+        shape = (self.observations.n_words, globals_.slots[1])
+        if globals_.groups_vary and self._words.shape != shape:
             self._words = np.empty(shape, np.int32)
-        task = GroupTask(self.observations, self._labels, given, self.threads)
+        task = GroupTask(self.observations, self._labels, globals_, self.threads)
         sums = sweep_groups(task, self._words)
-        if not self.observations.n_words or given.groups_vary:
+        if not self.observations.n_words or globals_.groups_vary:
             return sums
         # Cells by group instead of by cluster give the same draws, and need not be summed.
         groups_of_word = self.observations.layout.groups_of_word

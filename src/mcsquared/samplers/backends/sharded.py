@@ -28,7 +28,10 @@ from mcsquared.state import State
 
 
 def sweep_shard(
-    observations: Observations, labels: Labels, given: Globals, threads: ThreadPool = SINGLE_THREAD
+    observations: Observations,
+    labels: Labels,
+    globals_: Globals,
+    threads: ThreadPool = SINGLE_THREAD,
 ) -> tuple[Labels, Sums]:
     """Sweep the groups of a shard; return new labels and sums. Arguments are not changed.
 
@@ -38,10 +41,10 @@ def sweep_shard(
         Returned by `Observations.shard`.
     """
     labels = Labels(labels.clusters.copy(), labels.topics.copy())
-    sums = sweep_groups(GroupTask(observations, labels, given, threads))
-    if not observations.n_words or given.groups_vary:
+    sums = sweep_groups(GroupTask(observations, labels, globals_, threads))
+    if not observations.n_words or globals_.groups_vary:
         return labels, sums
-    table = np.zeros((observations.n_words, given.slots[0]), np.int32)
+    table = np.zeros((observations.n_words, globals_.slots[0]), np.int32)
     entries = observations.layout.words_of_group
     count_cells(entries, labels.clusters, table)
     return labels, replace(sums, cell_counts=table)
@@ -127,15 +130,15 @@ class ShardedBackend(Backend):
         if self.on_disk:
             self.labels.store_draw(number_of_slot)
 
-    def sweep_groups(self, given: Globals) -> Sums:
+    def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
-        return add_sums(self.sweep_shards(given))
+        return add_sums(self.sweep_shards(globals_))
 
-    def sweep_shards(self, given: Globals) -> Iterator[Sums]:
+    def sweep_shards(self, globals_: Globals) -> Iterator[Sums]:
         """Sweep all shards; yield the sums of each, in their order."""
         for number in range(self.n_shards):
-            labels, sums = sweep_shard(self.shard(number), self.labels[number], given, self.threads)
-            self.labels[number] = labels
+            shard, labels = self.shard(number), self.labels[number]
+            self.labels[number], sums = sweep_shard(shard, labels, globals_, self.threads)
             yield sums
 
 

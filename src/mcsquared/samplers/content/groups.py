@@ -38,7 +38,7 @@ def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = Non
     """
     content = content_of(task.observations)
     found: dict[str, Any]
-    if task.given.groups_vary:
+    if task.globals.groups_vary:
         found = content.draw_topics(task, words_in_topic)
         found |= resample_varying_groups(task)
     else:
@@ -60,16 +60,16 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     -----
     ``log_rising`` is Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters drawn.
     """
-    observations, labels, given, threads = task
+    observations, labels, globals_, threads = task
     layout = observations.layout
-    base = as_floats(given.lam * np.exp(given.weights.log_shares))
+    base = as_floats(globals_.lam * np.exp(globals_.weights.log_shares))
     n_clusters, n_slots = base.shape
     most = max(min(TABULATED, TABLE_SIZE // base.size - 1, layout.longest), 1)
     rising = np.empty((n_slots, most + 1, n_clusters), np.float32)
     order = GroupOrder(task)
     log_rising = np.zeros(len(order.groups.chunk_start) - 1)
     tokens = (order.groups, labels.topics, base, rising.reshape(-1))
-    scores = (given.weights.log_clusters, order.contexts)
+    scores = (globals_.weights.log_clusters, order.contexts)
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_rising(first, last, base, rising)
@@ -78,7 +78,7 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
         topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
         out = (labels.clusters, topics, tables, log_rising)
         for part in order.parts(first, last):
-            resample_groups(*part, *tokens, *scores, given.key, *out)
+            resample_groups(*part, *tokens, *scores, globals_.key, *out)
         return topics, tables
 
     threads.map(n_slots, tabulate)
@@ -92,8 +92,8 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
 
 def sum_groups(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts, as `Sums` names them."""
-    observations, labels, given, threads = task
-    chunk_start, n_slots = observations.layout.chunk_start, given.slots[0]
+    observations, labels, globals_, threads = task
+    chunk_start, n_slots = observations.layout.chunk_start, globals_.slots[0]
     n_chunks = len(chunk_start) - 1
     statistics = np.zeros((n_chunks, n_slots, observations.n_context_statistics))
     contexts = (chunk_start, labels.clusters, observations.dense, observations.bags)

@@ -48,17 +48,17 @@ def is_integrated(observed: PythonObservations | None) -> bool:
     return observed is not None and not observed.family.can_sample
 
 
-def log_likelihood_of_groups(observations: Observations, given: Globals) -> Floats:
+def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> Floats:
     """Return Σ log F(x_j | φ_k) over Python contexts: (n_groups, cluster slots) or (0, 0).
 
     0 where a context is missing or its parameters are integrated out, and for a group that no
     cluster's parameters can explain.
     """
-    contexts, n_slots = observations.python_contexts, len(given.weights.log_clusters)
+    contexts, n_slots = observations.python_contexts, len(globals_.weights.log_clusters)
     if not contexts:
         return np.zeros((0, 0))
     total = np.zeros((observations.n_groups, n_slots))
-    for context, parameters in zip(contexts, given.contexts.python, strict=True):
+    for context, parameters in zip(contexts, globals_.contexts.python, strict=True):
         if parameters is not None:
             found = _log_likelihood(context.family, context.x, parameters, n_slots)
             total[context.observed] += _possible(found)
@@ -86,8 +86,8 @@ def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
         Chunks of groups.
     tokens : VectorTokens
     """
-    observations, given = task.observations, task.given
-    content, n_slots = observations.python_content, given.slots[1]
+    observations, globals_ = task.observations, task.globals
+    content, n_slots = observations.python_content, globals_.slots[1]
     assert content is not None
     start = observations.group_start[observations.layout.chunk_start]
     first, n_chunks = 0, len(start) - 1
@@ -96,7 +96,7 @@ def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
         while last < n_chunks and (start[last + 1] - start[first]) * n_slots <= MAX_LIKELIHOODS:
             last += 1
         x = content.x[start[first] : start[last]]
-        rows = _log_likelihood(content.family, x, given.content, n_slots)
+        rows = _log_likelihood(content.family, x, globals_.content, n_slots)
         yield first, last, given_tokens(rows, int(start[first]), content.statistics)
         first = last
 
@@ -222,15 +222,15 @@ class GroupOrder:
     """
 
     def __init__(self, task: GroupTask) -> None:
-        observations, labels, given, threads = task
+        observations, labels, globals_, threads = task
         self._cluster_of_group = labels.clusters
         self._chunk_start = observations.layout.chunk_start
-        self._scores = log_likelihood_of_groups(observations, given)
-        natural, log_categories, _ = given.contexts
+        self._scores = log_likelihood_of_groups(observations, globals_)
+        natural, log_categories, _ = globals_.contexts
         parameters = ContextParameters(natural, log_categories, self._scores)
         self.contexts = GivenContexts(observations.dense, observations.bags, parameters)
         self._slots = [
-            Slots(context, labels.clusters, given.slots[0])
+            Slots(context, labels.clusters, globals_.slots[0])
             for context in observations.python_contexts
             if is_integrated(context)
         ]
@@ -273,11 +273,11 @@ def draw_clusters_by_chunk(
         Returns how well each cluster explains the content of groups ``first:last``, float64
         (last − first, cluster slots).
     """
-    observations, labels, given, _ = task
+    observations, labels, globals_, _ = task
     chunk_start = observations.layout.chunk_start
     weights, position = (
-        (given.weights.log_clusters, order.contexts),
-        (given.key, observations.first_group),
+        (globals_.weights.log_clusters, order.contexts),
+        (globals_.key, observations.first_group),
     )
 
     def assign(first: int, last: int) -> None:
@@ -297,8 +297,8 @@ def draw_clusters_by_chunk(
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw topics token by token, then clusters given topics: λ = ∞, parameters integrated out."""
     found = draw_topics(task)
-    observations, labels, given, _ = task
-    log_shares, starts = given.weights.log_shares, observations.group_start
+    observations, labels, globals_, _ = task
+    log_shares, starts = globals_.weights.log_shares, observations.group_start
 
     def score(first: int, last: int) -> Floats:
         """Return Σ_m n_jm log τ_km."""
@@ -311,7 +311,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
 
     n_chunks = len(observations.layout.chunk_start) - 1
     draw_clusters_by_chunk(task, GroupOrder(task), score, 0, n_chunks)
-    topics = np.zeros(given.slots, np.int32)
+    topics = np.zeros(globals_.slots, np.int32)
     cluster_of_token = np.repeat(labels.clusters, np.diff(starts))
     np.add.at(topics, (cluster_of_token, labels.topics), 1)
     return found | {"topics": topics}
@@ -319,17 +319,17 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
 
 def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     """Draw the topic of every token in turn, the topics' parameters integrated out."""
-    observations, labels, given, _ = task
+    observations, labels, globals_, _ = task
     content = observations.python_content
     assert content is not None
-    topic_of_token, n_slots = labels.topics, given.slots[1]
+    topic_of_token, n_slots = labels.topics, globals_.slots[1]
     slots, row = Slots(content, topic_of_token, n_slots), np.empty(n_slots)
     work = Workspace(row, row, np.empty(n_slots), np.empty(n_slots), row, row)
     # λ = ∞: τ_km alone; the counts of the group itself have no weight.
-    lam, each = (given.lam, 1) if given.groups_vary else (1.0, 0)
+    lam, each = (globals_.lam, 1) if globals_.groups_vary else (1.0, 0)
     for j, k in enumerate(labels.clusters.tolist()):
         first, last = observations.group_start[j : j + 2].tolist()
-        log_shares = given.weights.log_shares[k]
+        log_shares = globals_.weights.log_shares[k]
         base = lam * np.exp(log_shares)
         counts = each * np.bincount(topic_of_token[first:last], minlength=n_slots)
         prior = base + counts
@@ -338,7 +338,7 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
             counts[old] -= each
             prior[old] = base[old] + counts[old]
             gain = slots.log_predictive(i, old)
-            u = uniform(*given.key, int(Step.TOPICS), i, 0)
+            u = uniform(*globals_.key, int(Step.TOPICS), i, 0)
             new = pick_topic(gain, prior, log_shares, math.log(lam), work, u)
             slots.move(i, old, new)
             topic_of_token[i] = new

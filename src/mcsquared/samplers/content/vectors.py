@@ -23,19 +23,19 @@ def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
 
     All chunks at once where a kernel computes the likelihoods.
     """
-    observations, given = task.observations, task.given
+    observations, globals_ = task.observations, task.globals
     if observations.python_content is not None:
         yield from python_families.token_blocks(task)
         return
-    natural = observations.content_family.natural_parameters(given.content)
+    natural = observations.content_family.natural_parameters(globals_.content)
     tokens = natural_tokens(observations.content_kind, observations.values, natural)
     yield 0, len(observations.layout.chunk_start) - 1, tokens
 
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw clusters with topics summed out, then the topic of every token: λ = ∞."""
-    observations, _, given, threads = task
-    log_shares = given.weights.log_shares
+    observations, _, globals_, threads = task
+    log_shares = globals_.weights.log_shares
     order = GroupOrder(task)
 
     def score(tokens: VectorTokens, first: int, last: int) -> NDArray[np.float64]:
@@ -68,12 +68,12 @@ def _draw_topics(
 
     Return the tokens by cluster and topic, and the statistics by chunk and topic.
     """
-    observations, labels, given, _ = task
-    shape = (last - first, given.slots[1], observations.n_content_statistics)
-    topics, statistics = np.zeros(given.slots, np.int32), np.zeros(shape)
-    weights = (given.weights.log_shares, given.lam)
+    observations, labels, globals_, _ = task
+    shape = (last - first, globals_.slots[1], observations.n_content_statistics)
+    topics, statistics = np.zeros(globals_.slots, np.int32), np.zeros(shape)
+    weights = (globals_.weights.log_shares, globals_.lam)
     sums = (topics, statistics)
     draw_vector_topics(
-        first, last, observations.groups, tokens, *weights, *labels, *sums, given.key
+        first, last, observations.groups, tokens, *weights, *labels, *sums, globals_.key
     )
     return sums

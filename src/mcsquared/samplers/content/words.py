@@ -26,20 +26,21 @@ MANY_SLOTS = 512  # from here on, weighing the topics of a group first is faster
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw the cluster of every group, topics summed out: λ = ∞. Topics are drawn by cell later."""
-    observations, labels, given, threads = task
-    variates, shares = given.content, given.shares
+    observations, labels, globals_, threads = task
+    variates, shares = globals_.content, globals_.scaled_shares
     layout, rows = observations.layout, observations.layout.row_chunk_start
     table, means = aligned(len(variates), len(shares)), np.empty(len(variates), np.float32)
     mixtures = (variates.reshape(-1), np.ascontiguousarray(shares.T).reshape(-1), table, means)
     order = GroupOrder(task)
-    scores = (layout.words_of_group, table.reshape(-1), given.weights.log_clusters, order.contexts)
+    weights = (table.reshape(-1), globals_.weights.log_clusters, order.contexts)
+    scores = (layout.words_of_group, *weights)
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_mixtures(rows[first], rows[last], *mixtures)
 
     def assign(first: int, last: int) -> None:
         for part in order.parts(first, last):
-            draw_clusters_of_words(*part, order.groups, *scores, given.key, labels.clusters)
+            draw_clusters_of_words(*part, order.groups, *scores, globals_.key, labels.clusters)
 
     threads.map(len(rows) - 1, tabulate)
     order.threads.map(len(layout.chunk_start) - 1, assign)
@@ -48,9 +49,9 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
 
 def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> dict[str, Any]:
     """Draw the topic of every token and count its word: λ finite."""
-    observations, labels, given, threads = task
+    observations, labels, globals_, threads = task
     layout, bounds = observations.layout, observations.layout.word_chunk_start
-    base = as_floats(given.lam * np.exp(given.weights.log_shares))
+    base = as_floats(globals_.lam * np.exp(globals_.weights.log_shares))
     if words_in_topic is None:
         words_in_topic = np.empty((observations.n_words, base.shape[1]), np.int32)
     tokens = (layout.word_start, layout.token_by_word, labels.topics)
@@ -66,22 +67,22 @@ def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None
 
 def draw_from_all_topics(task: GroupTask, base: Float32s) -> None:
     """Draw the topic of every token, all topics weighed at once."""
-    observations, labels, given, threads = task
+    observations, labels, globals_, threads = task
     layout, blocks = observations.layout, (0,) * (base.shape[1] // N_LANES)
     tokens = (layout.order_start, layout.order, observations.groups, observations.word)
-    weights = (base, given.content.reshape(-1), blocks)
+    weights = (base, globals_.content.reshape(-1), blocks)
 
     def visit(first: int, last: int) -> None:
-        sweep_tokens(first, last, *tokens, *weights, given.key, *labels)
+        sweep_tokens(first, last, *tokens, *weights, globals_.key, *labels)
 
     threads.map(len(layout.order_start) - 1, visit)
 
 
 def draw_group_topics_first(task: GroupTask, base: Float32s) -> None:
     """Draw the topic of every token, the topics of its group weighed first."""
-    observations, labels, given, threads = task
-    rows, psi = observations.layout.row_chunk_start, given.content.reshape(-1)
-    table = aligned(len(given.content), len(base))
+    observations, labels, globals_, threads = task
+    rows, psi = observations.layout.row_chunk_start, globals_.content.reshape(-1)
+    table = aligned(len(globals_.content), len(base))
     by_topic = np.ascontiguousarray(base.T).reshape(-1)
     tokens = (observations.groups, observations.word)
     weights = (base.shape[1], base.reshape(-1), psi, table)
@@ -90,7 +91,7 @@ def draw_group_topics_first(task: GroupTask, base: Float32s) -> None:
         tabulate_mixtures(rows[first], rows[last], psi, by_topic, table)
 
     def visit(first: int, last: int) -> None:
-        sweep_tokens_by_group_topics(first, last, *tokens, *weights, given.key, *labels)
+        sweep_tokens_by_group_topics(first, last, *tokens, *weights, globals_.key, *labels)
 
     threads.map(len(rows) - 1, tabulate)
     threads.map(len(observations.layout.chunk_start) - 1, visit)

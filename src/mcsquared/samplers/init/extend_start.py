@@ -66,24 +66,27 @@ class StartExtension:
         contexts = draw_contexts(sweep)
         content, shares = begin_content(sweep)(weights, math.inf)
         self._has_topics = not (observations.n_words and math.isinf(state.lam))
-        self._given = Globals(key, math.inf, weights, contexts, content, shares)
+        self._globals = Globals(key, math.inf, weights, contexts, content, shares)
 
     def labels(self, shard: Observations, threads: ThreadPool = SINGLE_THREAD) -> Labels:
         """Draw the first labels of a shard."""
         n_topics = shard.n_tokens if self._has_topics else 0
         labels = Labels(np.zeros(shard.n_groups, np.int32), np.zeros(n_topics, np.uint16))
-        task = GroupTask(shard, labels, self._given, threads)
+        task = GroupTask(shard, labels, self._globals, threads)
         content_of(shard).draw_clusters_and_topics(task)
         if shard.n_words and self._has_topics:
             self._draw_topics(shard, labels, threads)
         return labels
 
     def _draw_topics(self, shard: Observations, labels: Labels, threads: ThreadPool) -> None:
-        bounds, given = shard.layout.chunk_start, self._given
-        tokens = (shard.group_start, shard.word, labels.clusters, given.shares, given.content)
-        numbers = (given.key, int(Step.FIRST_TOPICS), shard.first_token)
+        bounds, globals_ = shard.layout.chunk_start, self._globals
+        tokens = (shard.group_start, shard.word, labels.clusters)
+        weights = (globals_.scaled_shares, globals_.content)
+        numbers = (globals_.key, int(Step.FIRST_TOPICS), shard.first_token)
 
         def draw(first: int, last: int) -> None:
-            draw_first_topics(bounds[first], bounds[last], *tokens, *numbers, labels.topics)
+            draw_first_topics(
+                bounds[first], bounds[last], *tokens, *weights, *numbers, labels.topics
+            )
 
         threads.map(len(bounds) - 1, draw)

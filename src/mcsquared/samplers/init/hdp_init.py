@@ -42,11 +42,11 @@ def topics_without_clusters(
     one_cluster = np.zeros(observations.n_groups, np.int64)
     rng = key.generator(Step.START)
     state = blocked_state(observations, one_level, one_cluster, topics, rng)
-    given = (observations, one_level, *key[:2], Bounds(1, bounds.topics))
+    arguments = (observations, one_level, *key[:2], Bounds(1, bounds.topics))
     for _ in range(sweeps_for(observations.n_tokens)):
-        hdp.sweep(state, *given)
+        hdp.sweep(state, *arguments)
         if hdp.is_in_turn_sweep_due(state, observations):
-            hdp.sweep_in_turn(state, *given)
+            hdp.sweep_in_turn(state, *arguments)
     return state.topic_of_token.astype(np.int32)
 
 

@@ -47,7 +47,7 @@ def _draw_from(first: int, sweep: Sweep, slots: list[Slots], contexts: ContextCo
 def _draw(first: int, last: int, scores: np.ndarray, sweep: Sweep, contexts: ContextCounts) -> int:
     """Draw the clusters of groups ``first:last``; return where slots ran out, or ``last``."""
     state, observations, bound = sweep.state, sweep.observations, sweep.bounds.clusters
-    tokens = (observations.group_start, state.topic_of_token)
+    labels = (observations.group_start, state.topic_of_token, state.cluster_of_group)
     max_clusters = -1 if bound is None else bound
     priors = ClusterPriors(state.alpha, state.v, max_clusters, state.topic_weights)
     counts = ClusterCounts(
@@ -56,5 +56,5 @@ def _draw(first: int, last: int, scores: np.ndarray, sweep: Sweep, contexts: Con
         topics=state.counts.topics_in_cluster,
         log_gammas=np.full(state.counts.topics_in_cluster.shape, np.nan),
     )
-    given = (observations.dense, observations.bags, contexts, scores, sweep.key)
-    return resample_clusters(first, last, *tokens, state.cluster_of_group, counts, priors, *given)
+    observed = (observations.dense, observations.bags, contexts, scores)
+    return resample_clusters(first, last, *labels, counts, priors, *observed, sweep.key)

@@ -61,9 +61,9 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
             rows = slice(first_row[bag], first_row[bag + 1])
             of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
             cells = (part.start * ROWS_PER_CHUNK, min(part.stop * ROWS_PER_CHUNK, sizes[bag]))
-            given = (counts.shape[1], counts[rows].reshape(-1), float(shapes[bag]))
+            gammas = (counts.shape[1], counts[rows].reshape(-1), float(shapes[bag]))
             out = (logs[rows].reshape(-1), first_number[bag] * ROWS)
-            draw_gamma_rows(*cells, *given, int(Step.CATEGORIES), key, True, *out)
+            draw_gamma_rows(*cells, *gammas, int(Step.CATEGORIES), key, True, *out)
             sums = (largest[of_bag], total[of_bag])
             sum_exponentials(part.start, part.stop, ROWS_PER_CHUNK, logs[rows], *sums)
 

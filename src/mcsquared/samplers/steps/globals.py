@@ -11,7 +11,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.python_families import is_integrated
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.psi import begin_psi, scale_psi
-from mcsquared.samplers.steps.weights import divided_shares, draw_weights
+from mcsquared.samplers.steps.weights import draw_weights, scale_shares
 from mcsquared.samplers.types import Globals, Sweep, Weights
 
 
@@ -42,7 +42,7 @@ def begin_content(sweep: Sweep) -> Callable[[Weights, float], tuple[Any, Any]]:
     def finish(weights: Weights, lam: float) -> tuple[Any, Any]:
         variates, sums = finish_psi()
         if math.isinf(lam):
-            return variates, divided_shares(weights, sums)
+            return variates, scale_shares(weights, sums)
         return scale_psi(variates, sums, sweep), None
 
     return finish

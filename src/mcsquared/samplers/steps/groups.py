@@ -39,15 +39,15 @@ def draw_cell_topics(sweep: Sweep) -> None:
     Tokens of a cell are exchangeable, so it does not matter which groups they belong to. Nothing
     is left to do where topics are drawn by token, or were drawn on a device.
     """
-    cells, given, state = sweep.sums.cells, sweep.globals, sweep.state
+    cells, globals_, state = sweep.sums.cells, sweep.globals, sweep.state
     if cells is None:
         return
-    variates, shares = given.content, given.shares
+    variates, shares = globals_.content, globals_.scaled_shares
     layout, words = sweep.observations.layout, state.counts.words_in_topic
     bounds, n_slots = layout.word_chunk_start, shares.shape[1]
     at_once = blocks_at_once(n_slots)
     cells_of_word = (cells.entries, layout.word_start, cells.cluster_of_column)
-    weights = (shares.reshape(-1), variates.reshape(-1), given.key)
+    weights = (shares.reshape(-1), variates.reshape(-1), globals_.key)
 
     def draw(first: int, last: int) -> NDArray[np.int32]:
         topics = np.zeros(shares.shape, np.int32)
@@ -56,7 +56,7 @@ def draw_cell_topics(sweep: Sweep) -> None:
         return topics
 
     topics = sum(sweep.backend.threads.map(len(bounds) - 1, draw))
-    leave_closed_slots(topics, words, given.weights.topics > 0.0)
+    leave_closed_slots(topics, words, globals_.weights.topics > 0.0)
     state.take_topics(topics)
 
 

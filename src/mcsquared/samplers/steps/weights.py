@@ -88,7 +88,7 @@ def as_floats(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.where(values < SMALLEST_SHARE, 0.0, values).astype(np.float32)
 
 
-def divided_shares(weights: Weights, sums: NDArray[np.float64]) -> NDArray[np.float32]:
+def scale_shares(weights: Weights, sums: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return τ_km divided by the sum of the topic's variates."""
     shares = as_floats(np.exp(weights.log_shares))
     shares /= sums.astype(np.float32)

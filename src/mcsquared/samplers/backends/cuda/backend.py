@@ -176,48 +176,48 @@ class CudaBackend(Backend):
             normalise_log_rows(n_clusters, rows.start, rows.stop, out)
         return out
 
-    def sweep_groups(self, given: Globals) -> Sums:
+    def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw every group's topics and cluster, and count everything.
 
         All kernels are launched before the host waits for any of them.
         """
-        self._sweep(given)
-        self.content.draw_cell_topics(given.key)
+        self._sweep(globals_)
+        self.content.draw_cell_topics(globals_.key)
         buffers = self.buffers
         tables, out = buffers.tables, buffers.device["cluster_tables"]
-        draw_table_counts(tables.size, tables, buffers.prior, *given.key, out)
+        draw_table_counts(tables.size, tables, buffers.prior, *globals_.key, out)
         self._add_log_counts()
         buffers.copy_to_host()
         return self._host_sums()
 
-    def _sweep(self, given: Globals) -> None:
+    def _sweep(self, globals_: Globals) -> None:
         """Draw topics and clusters of all groups, shard by shard, and sum them on the GPU."""
-        self._scores = log_likelihood_of_groups(self.observations, given)
+        self._scores = log_likelihood_of_groups(self.observations, globals_)
         fill_zeros(self.categories)
         self.buffers.clear()
         self.content.clear()
-        self.buffers.load_weights(given.weights.log_clusters, given.contexts.natural)
+        self.buffers.load_weights(globals_.weights.log_clusters, globals_.contexts.natural)
         if self.corpus.groups_vary:
-            self._sweep_varying_groups(given)
+            self._sweep_varying_groups(globals_)
         else:
             for shard, labels in self._shards():
                 contexts = self._contexts_of(shard)
-                self.content.draw_clusters(shard, contexts, labels, given.key)
+                self.content.draw_clusters(shard, contexts, labels, globals_.key)
         self.content.finish_sums()
 
-    def _sweep_varying_groups(self, given: Globals) -> None:
+    def _sweep_varying_groups(self, globals_: Globals) -> None:
         """Draw topics of tokens, clusters of groups and their tables (λ finite)."""
         buffers, device = self.buffers, self.buffers.device
         resample = resample_groups(buffers.n_topics, buffers.clusters_per_thread)
         rising = (buffers.base, buffers.rising, buffers.n_tabulated)
         for shard, (clusters, topics) in self._shards():
-            self.content.draw_topics(shard, (clusters, topics), given.lam, given.key)
+            self.content.draw_topics(shard, (clusters, topics), globals_.lam, globals_.key)
             before = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_clusters)
             tokens = (shard.arrays.group_start, topics)
             contexts = (buffers.log_clusters, *self._contexts_of(shard))
             scores = self._of_shard(buffers.log_rising_of_group, shard)
             out = (clusters, device["topics"], device["tables"], scores)
-            resample(*before, *tokens, *rising, *contexts, *given.key, *out)
+            resample(*before, *tokens, *rising, *contexts, *globals_.key, *out)
         add_floats(N_PARTIAL_SUMS, buffers.log_rising_of_group, device["log_rising"])
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
@@ -276,7 +276,7 @@ class CudaBackend(Backend):
             np.add.at(statistics[:, columns], clusters, context.statistics)
         return statistics
 
-    def log_shares(self, given: Globals) -> NDArray[np.float64]:
+    def log_shares(self, globals_: Globals) -> NDArray[np.float64]:
         """Return log τ, which was copied with the sums."""
         return self.buffers.host["log_shares"]
 
@@ -328,32 +328,32 @@ class DeviceShard(CudaBackend):
         self._slots: tuple[int, ...] = ()
         self._labels_on_device: Labels | None = None
 
-    def sweep_shard(self, labels: Labels, given: Globals) -> tuple[Labels, Sums]:
+    def sweep_shard(self, labels: Labels, globals_: Globals) -> tuple[Labels, Sums]:
         """Sweep the groups; return new labels and sums. Arguments are not changed."""
-        if self._slots != given.slots:
-            self._slots = given.slots
+        if self._slots != globals_.slots:
+            self._slots = globals_.slots
             words = np.zeros(
-                (self.observations.n_words * given.groups_vary, given.slots[1]), np.int32
+                (self.observations.n_words * globals_.groups_vary, globals_.slots[1]), np.int32
             )
-            categories = np.zeros((self.observations.n_categories, given.slots[0]), np.int32)
-            self._load_counts(words, categories, np.zeros(given.slots, np.int32))
+            categories = np.zeros((self.observations.n_categories, globals_.slots[0]), np.int32)
+            self._load_counts(words, categories, np.zeros(globals_.slots, np.int32))
             self._labels_on_device = None
         if labels is not self._labels_on_device:
             self._load_labels(labels)
-        self._load_globals(given)
-        self._sweep(given)
+        self._load_globals(globals_)
+        self._sweep(globals_)
         self.buffers.copy_to_host()
         clusters = copy_to_host(self.clusters)
         self._labels_on_device = Labels(clusters, self._host_topics())
         return self._labels_on_device, self._shard_sums()
 
-    def _load_globals(self, given: Globals) -> None:
+    def _load_globals(self, globals_: Globals) -> None:
         buffers = self.buffers
-        copy_to_device(given.weights.log_shares.reshape(-1), buffers.device["log_shares"])
-        log_categories = self.corpus.category_table(given.contexts.log_categories)
+        copy_to_device(globals_.weights.log_shares.reshape(-1), buffers.device["log_shares"])
+        log_categories = self.corpus.category_table(globals_.contexts.log_categories)
         copy_to_device(log_categories, buffers.log_categories)
-        self.content.load(given)
-        self._tabulate_base(given.lam)
+        self.content.load(globals_)
+        self._tabulate_base(globals_.lam)
 
     def _shard_sums(self) -> Sums:
         """Return all sums on the host; floats as the sums of a single chunk."""

@@ -77,9 +77,9 @@ class DeviceVectors(DeviceContent):
         sizes, no_sums = (self.tau.size, self.buffers.n_topics), self.buffers.no_sums
         weigh_topics(*sizes, self.log_tau, 1.0, 0.0, no_sums, self.tau, self.tau_by_topic)
 
-    def load(self, given: Globals) -> None:
+    def load(self, globals_: Globals) -> None:
         """Copy parameters that were drawn on the host, instead of `draw` and `prepare`."""
-        self._load_parameters(given.content)
+        self._load_parameters(globals_.content)
         self.prepare()
 
     def clear(self) -> None:

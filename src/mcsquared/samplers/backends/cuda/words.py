@@ -106,11 +106,11 @@ class DeviceWords(DeviceContent):
         weigh_topics(self.shares.size, n_topics, log_shares, 1.0, SMALLEST_SHARE, self.sums, *out)
         self._tabulate_mixtures()
 
-    def load(self, given: Globals) -> None:
+    def load(self, globals_: Globals) -> None:
         """Copy ψ and τ that were drawn on the host, instead of `draw` and `prepare`."""
-        copy_to_device(given.content.reshape(-1), self.variates)
-        if given.shares is not None:
-            copy_to_device(given.shares.T.reshape(-1), self.shares_by_topic)
+        copy_to_device(globals_.content.reshape(-1), self.variates)
+        if globals_.scaled_shares is not None:
+            copy_to_device(globals_.scaled_shares.T.reshape(-1), self.shares_by_topic)
             self._tabulate_mixtures()
 
     def clear(self) -> None:
