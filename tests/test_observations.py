@@ -13,7 +13,7 @@ from mcsquared.families import Poisson
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
 from tests.samplers.cases import CASES, every_case
-from tests.samplers.test_own_family import Visits
+from tests.samplers.test_user_family import Visits
 
 
 @every_case

@@ -96,7 +96,7 @@ class StopWhenFlat:
         seen = self._seen.setdefault(info.chain, [])
         if info.sweep > info.burn_in:
             seen.append([float(getattr(info, name)) for name in self.scalars])
-        return self._answer(info.chain, info.kept)
+        return self._result(info.chain, info.kept)
 
     def resume_chain(
         self, chain: int, trace: Mapping[str, Sequence[Any]], burn_in: int
@@ -112,9 +112,9 @@ class StopWhenFlat:
         columns = [trace[name][burn_in:] for name in self.scalars]
         self._seen[chain] = [list(map(float, row)) for row in zip(*columns, strict=True)]
         self.ended.discard(chain)
-        return self._answer(chain, bool(trace["kept"]) and bool(trace["kept"][-1]))
+        return self._result(chain, bool(trace["kept"]) and bool(trace["kept"][-1]))
 
-    def _answer(self, chain: int, kept: bool) -> str | None:
+    def _result(self, chain: int, kept: bool) -> str | None:
         if not (kept and self._is_flat(chain)):
             return None
         self.ended.add(chain)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.callbacks import STOP_CHAIN
 from mcsquared.kernels.cpu.tables import sparse_columns
 from mcsquared.model.parameters import NAMES, Concentrations, values_of
@@ -27,37 +27,17 @@ from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
-TRACE = (
-    "sweep",
-    "chain",
-    "kept",
-    "n_clusters",
-    "n_topics",
-    "log_joint",
-    *NAMES,
-    "seconds",
-)
+TRACE = ("sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint", *NAMES, "seconds")
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Schedule of a chain: sweeps that are kept, and those of them that store parameters.
+    """Schedule of a chain: sweeps that are kept, and those of them that store parameters."""
 
-    Parameters
-    ----------
-    n_sweeps : int
-        All sweeps, burn-in included.
-    burn_in, thin : int
-        Every ``thin``-th sweep after the first ``burn_in`` is kept.
-    keep_parameters : int
-        Kept draws of all chains together that store parameters, evenly spaced in each.
-    n_chains : int
-    """
-
-    n_sweeps: int
+    n_sweeps: int  # burn-in included
     burn_in: int
-    thin: int
-    keep_parameters: int
+    thin: int  # every thin-th sweep after the burn-in is kept
+    keep_parameters: int  # kept draws of all chains that store parameters, evenly spaced in each
     n_chains: int = 1
 
     @property
@@ -107,7 +87,7 @@ class ChainRun:
     state: State
     first_sweep: int = 0  # sweeps done before this run, by an earlier fit
     trace: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in TRACE})
-    cluster_of_group: list[NDArray[np.int32]] = field(default_factory=list)
+    cluster_of_group: list[Int32s] = field(default_factory=list)
     sweep_of_draw: list[int] = field(default_factory=list)
     parameters: list[ParameterDraw] = field(default_factory=list)
     # Copies labels to the state from where the backend has them.
@@ -118,7 +98,7 @@ class ChainRun:
         """Sweeps of this run."""
         return self.state.sweep - self.first_sweep
 
-    def keep(self, store_parameters: bool, observations: Observations) -> NDArray[np.int32]:
+    def keep(self, store_parameters: bool, observations: Observations) -> Int32s:
         """Keep the current draw, clusters and topics numbered 0, 1, ... without gaps.
 
         Returns the number of each cluster slot.
@@ -142,12 +122,12 @@ class ChainRun:
 
 
 def parameter_draw(
-    state: State, clusters: NDArray[np.int64], index: int, observations: Observations
+    state: State, clusters: Int64s, index: int, observations: Observations
 ) -> ParameterDraw:
     """Return the counts of a state, sparse and without empty slots."""
     counts = state.counts
     topics = np.flatnonzero(counts.tokens_in_topic)
-    content: sparse.csr_matrix | NDArray[np.float64]
+    content: sparse.csr_matrix | Floats
     if observations.n_words:
         start, word, n = sparse_columns(counts.words_in_topic, topics)
         content = sparse.csr_matrix((n, word, start), shape=(len(topics), observations.n_words))
@@ -168,18 +148,12 @@ def parameter_draw(
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs the chains of one fit.
+    """Runner of the chains of one fit.
 
-    Parameters
-    ----------
-    n_threads : int
-        Chains run in parallel; threads left over when every chain has one share their sweeps.
-        Draws do not depend on the number of threads.
-    save : callable, optional
-        Called with a chain after every sweep, and once more with True when it ends.
-    make_backend : callable, optional
-        Returns the backend of a chain, given its threads; by default the memory of this process.
-        With another backend, chains run one after another.
+    Chains run in parallel; threads left over when every chain has one share their sweeps. Draws do
+    not depend on the number of threads. ``save`` is called with a chain after every sweep, and once
+    more with True when it ends. ``make_backend`` returns the backend of a chain, given its threads;
+    the default is the memory of this process. With another backend, chains run one after another.
     """
 
     observations: Observations

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats
 from mcsquared.chain import TRACE, ChainRun
 from mcsquared.errors import ModelFileError
 from mcsquared.model.priors import Priors
@@ -27,14 +27,8 @@ INTEGERS = ("sweep", "chain", "n_clusters", "n_topics")  # columns of the trace
 class Checkpoint:
     """The checkpoint file of one run.
 
-    Parameters
-    ----------
-    path : path
-    identity : mapping
-        JSON data that a resumed run must have in common: corpus, priors, seed, schedule.
-    seconds : float, optional
-        Least time between two writes, SECONDS_BETWEEN by default; the end of a chain is always
-        written.
+    ``identity`` is JSON data that must be equal in a resumed run: corpus, priors, seed, schedule.
+    ``seconds`` is the minimum time between two writes; the end of a chain is always written.
     """
 
     def __init__(
@@ -149,7 +143,7 @@ def unpack(
     run = ChainRun(chain=chain, state=state, first_sweep=int(meta["first_sweep"]))
     reader, n_groups = Reader(tensors), observations.n_groups
     if not 0 <= run.first_sweep <= state.sweep < 2**32:
-        raise ValueError("its number of sweeps is impossible")
+        raise ValueError("its number of sweeps is invalid")
     trace = reader.array("trace", np.float64, (len(TRACE), run.sweeps_done))
     whole = trace[[TRACE.index(name) for name in INTEGERS]]
     if not (np.isfinite(whole).all() and (np.abs(whole) < 2**53).all()):
@@ -169,7 +163,7 @@ def unpack(
     return run
 
 
-def _plain(name: str, row: NDArray[np.float64]) -> list[Any]:
+def _plain(name: str, row: Floats) -> list[Any]:
     if name in INTEGERS:
         return row.astype(np.int64).tolist()
     return (row != 0).tolist() if name == "kept" else row.tolist()

@@ -1,22 +1,42 @@
-"""Validation of integers, choices, numbers of cores and seeds."""
+"""Validation of numbers, choices, numbers of cores and seeds.
 
+This module does not import NumPy, so that ``mc2 --help`` stays fast.
+"""
+
+import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from mcsquared.errors import InputError
 
 
-def is_whole(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Return whether a value is an integer; booleans are not."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def as_float(value: object) -> float:
+    """Return a number as a float; NaN for anything else, and for integers beyond floats."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def check_positive(name: str, value: object) -> float:
+    """Return a finite number > 0 as a float; otherwise raise `InputError` for ``name``."""
+    number = as_float(value)
+    if not 0.0 < number < math.inf:
+        raise InputError(f"{name} must be a positive number, got {value!r:.60}")
+    return number
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
     """Return an integer >= ``least``; otherwise raise `InputError` for the parameter ``name``."""
-    if not is_whole(value) or value < least:
+    if not is_integer(value) or value < least:
         raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
     return int(value)
 
@@ -31,7 +51,7 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 def check_jobs(n_jobs: Any) -> None:
     """Reject a number of cores other than None and integers; -1 is all cores."""
-    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
         raise InputError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
 
 
@@ -39,7 +59,7 @@ def as_seed(random_state: Any) -> int:
     """Return a seed of 32 bits: an integer itself, otherwise a draw from ``random_state``."""
     from sklearn.utils import check_random_state
 
-    if is_whole(random_state) and 0 <= random_state < 2**32:
+    if is_integer(random_state) and 0 <= random_state < 2**32:
         return int(random_state)
     try:
         return int(check_random_state(random_state).randint(2**31))

@@ -14,25 +14,25 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared import prediction
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.chain import Callback, Schedule
 from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.fitting import (
-    BackendFactory,
-    EarlierFit,
-    Fit,
-    check_sampler,
-    checked_schedule,
-    seed_from,
-)
+from mcsquared.fitting.checks import check_sampler, checked_schedule, seed_from
 from mcsquared.fitting.disk import check_absent, folder_batches, load_or_sample
+from mcsquared.fitting.fit import BackendFactory, EarlierFit, Fit
 from mcsquared.model.parameters import ALPHA, ETA, LAM, Concentration, V, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
-from mcsquared.prediction.groups import check_names, check_width
+from mcsquared.prediction.contexts import context_distribution
+from mcsquared.prediction.groups import (
+    check_names,
+    check_width,
+    cluster_probabilities,
+    most_probable_cluster,
+    topic_proportions,
+)
 from mcsquared.state import Bounds
 from mcsquared.storage.models import load_model, save_model
 
@@ -231,14 +231,14 @@ class MC2(ClusterMixin, TopicTransformer):
         )
         earlier = self._earlier if self.warm_start else None
         result = fit.run(corpus, earlier.states_for(fit, corpus) if earlier else [])
-        self._take(result.posterior, result.labels)
+        self._set_fitted(result.posterior, result.labels)
         if isinstance(corpus.content, Vectors):
             # Components of a user-defined family may have another width than the data.
             self.n_features_in_ = corpus.content.width
         self._earlier = EarlierFit(fit, corpus, result.states) if self.warm_start else None
         return self
 
-    def _take(self, posterior: Posterior, labels: Int32s | None = None) -> None:
+    def _set_fitted(self, posterior: Posterior, labels: Int32s | None = None) -> None:
         """Set the fitted attributes; ``labels`` may be of more groups than the posterior has."""
         self.posterior_ = posterior
         self.labels_ = (posterior.labels if labels is None else labels).astype(np.int64)
@@ -265,7 +265,7 @@ class MC2(ClusterMixin, TopicTransformer):
         >>> model.transform(new).shape == (4, model.n_topics_)
         True
         """
-        return self._in_batches(prediction.topic_proportions, X, contexts)
+        return self._in_batches(topic_proportions, X, contexts)
 
     def predict(self, X: Any, *, contexts: Any = None) -> Int64s:
         """Return the most probable cluster of each group.
@@ -275,7 +275,7 @@ class MC2(ClusterMixin, TopicTransformer):
         >>> model.predict(new).shape  # uses the contexts that are observed
         (4,)
         """
-        return self._in_batches(prediction.most_probable_cluster, X, contexts)
+        return self._in_batches(most_probable_cluster, X, contexts)
 
     def predict_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability of each cluster, given that the cluster is not new.
@@ -285,9 +285,7 @@ class MC2(ClusterMixin, TopicTransformer):
         >>> model.predict_proba(new).sum(axis=1).round(6)
         array([1., 1., 1., 1.])
         """
-        return self._in_batches(
-            lambda *pair: prediction.cluster_probabilities(*pair)[0], X, contexts
-        )
+        return self._in_batches(lambda *pair: cluster_probabilities(*pair)[0], X, contexts)
 
     def predict_new_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability that a group belongs to a cluster not seen in training.
@@ -297,9 +295,7 @@ class MC2(ClusterMixin, TopicTransformer):
         >>> bool((model.predict_new_proba(new) < 1).all())
         True
         """
-        return self._in_batches(
-            lambda *pair: prediction.cluster_probabilities(*pair)[1], X, contexts
-        )
+        return self._in_batches(lambda *pair: cluster_probabilities(*pair)[1], X, contexts)
 
     def predict_context(
         self, X: Any, name: str, top: int | None = None, *, contexts: Any = None
@@ -312,7 +308,7 @@ class MC2(ClusterMixin, TopicTransformer):
         ['group', 'mean', 'sd', 'lower', 'upper']
         """
         posterior, corpus = self._known(X, contexts)
-        return prediction.context_distribution(posterior, corpus, name, top=top)
+        return context_distribution(posterior, corpus, name, top=top)
 
     def perplexity(
         self,
@@ -377,17 +373,17 @@ class MC2(ClusterMixin, TopicTransformer):
         """
         saved = load_model(path, set(cls().get_params(deep=False)))
         model = cls(**saved.parameters)
-        model._take(saved.posterior, saved.labels)
+        model._set_fitted(saved.posterior, saved.labels)
         return model
 
-    def _in_batches(self, ask: Callable[[Posterior, Corpus], Any], X: Any, contexts: Any) -> Any:
-        """Return the result of ``ask`` for all groups of ``X``, in batches if it is a folder."""
+    def _in_batches(self, predict: Callable[..., Any], X: Any, contexts: Any) -> Any:
+        """Return predictions for all groups of ``X``, in batches if it is a folder."""
         if not isinstance(X, ParquetFolder):
-            return ask(*self._known(X, contexts))
+            return predict(*self._known(X, contexts))
         check_is_fitted(self)
         check_absent(contexts=contexts)
         batches = folder_batches(X, self.posterior_.vocabulary)
-        return np.concatenate([ask(*self._known(batch, None)) for batch in batches])
+        return np.concatenate([predict(*self._known(batch, None)) for batch in batches])
 
     def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
         """Return the posterior, and ``X`` as a corpus with the vocabulary of training."""

@@ -65,39 +65,22 @@ _SLOT_AXES: dict[str, tuple[int | None, int | None]] = {
 class State:
     """The assignments and weights of a chain. Only samplers write to it.
 
-    Attributes
-    ----------
-    cluster_of_group : int32 (n_groups,)
-        z_j, a cluster slot.
-    topic_of_token : int32 or uint16 (n_tokens,)
-        l_ji, a topic slot; empty where topics are drawn per cluster and word instead.
-    topic_weights : float64 (topic slots,)
-        ε_m; 0 in an empty slot.
-    log_unused : float64 (1,)
-        log ε_new, kept in logs because a small η makes ε_new smaller than any float.
-    alpha, v, eta, lam : float
-    sweep : int
-        Sweeps done.
-    counts : Counts
-    tables_in_cluster : int32 (cluster slots, topic slots) or None
-        O_km: tables that the groups of a cluster have at a topic; None where λ = ∞, because every
-        token is then a table of its own.
-    log_joint : float
-        The joint density after the last sweep; where λ is finite, after its groups had moved.
+    ``topic_of_token`` is empty if topics are drawn per cluster and word instead, and
+    ``tables_in_cluster`` is None if λ = ∞, because every token is then a table of its own.
     """
 
-    cluster_of_group: Int32s
-    topic_of_token: TopicLabels
-    topic_weights: Floats
-    log_unused: Floats
+    cluster_of_group: Int32s  # z_j (n_groups,): cluster slots
+    topic_of_token: TopicLabels  # l_ji (n_tokens,): topic slots
+    topic_weights: Floats  # ε_m (topic slots,); 0 in an empty slot
+    log_unused: Floats  # log ε_new (1,), because ε_new may be smaller than any float
     alpha: float
     v: float
     eta: float
     lam: float
-    sweep: int
+    sweep: int  # completed sweeps
     counts: Counts = field(repr=False)
-    tables_in_cluster: Int32s | None = None
-    log_joint: float = 0.0
+    tables_in_cluster: Int32s | None = None  # O_km (cluster slots, topic slots)
+    log_joint: float = 0.0  # after the last sweep; for a finite λ, after its groups moved
 
     @property
     def tables(self) -> Int32s:

@@ -20,7 +20,7 @@ from mcsquared.storage import read_file, write_file
 from tests.estimator.small import COUNTS, arrays, model
 from tests.estimator.strategies import problems
 from tests.estimator.test_contexts import TYPED
-from tests.estimator.test_own_family import Visits
+from tests.estimator.test_user_family import Visits
 from tests.forgery import forged_array
 from tests.test_chain import assert_same_draws
 

@@ -93,29 +93,32 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Gaussian(strength=0), r"strength of Gaussian must be greater than zero, got 0\.0"),
-        (lambda: Gaussian(shape=-1), r"shape of Gaussian must be greater than zero, got -1\.0"),
-        (lambda: Gaussian(rate=NAN), "rate of Gaussian must be a finite number, got nan"),
+        (lambda: Gaussian(strength=0), r"strength of Gaussian must be a positive number, got 0"),
+        (lambda: Gaussian(shape=-1), r"shape of Gaussian must be a positive number, got -1"),
+        (lambda: Gaussian(rate=NAN), "rate of Gaussian must be a positive number, got nan"),
         (lambda: Gaussian(mean="2000"), "mean of Gaussian must be a finite number, got '2000'"),
         (lambda: Gaussian(mean=True), "mean of Gaussian must be a finite number, got True"),
         (
             lambda: Gaussian(mean=10**400),
             "of Gaussian must be a finite number, got 1000000000000000000000000000000000000",
         ),
-        (lambda: Gaussian(strength=None), "strength of Gaussian must be a finite number, got None"),
+        (
+            lambda: Gaussian(strength=None),
+            "strength of Gaussian must be a positive number, got None",
+        ),
         (
             lambda: Gaussian(origin=float("inf")),
             "origin of Gaussian must be a finite number, got inf",
         ),
         (
             lambda: Categorical(0),
-            r"concentration of Categorical must be greater than zero, got 0\.0",
+            r"concentration of Categorical must be a positive number, got 0",
         ),
         (lambda: Categorical(size=0), "size of Categorical must be an integer >= 1, got 0"),
         (lambda: Bag(size=2.5), r"size of Bag must be an integer >= 1, got 2\.5"),
-        (lambda: Bernoulli(a=-1), r"a of Bernoulli must be greater than zero, got -1\.0"),
-        (lambda: Bernoulli(b=[1]), r"b of Bernoulli must be a finite number, got \[1\]"),
-        (lambda: Poisson(rate=0), r"rate of Poisson must be greater than zero, got 0\.0"),
+        (lambda: Bernoulli(a=-1), r"a of Bernoulli must be a positive number, got -1"),
+        (lambda: Bernoulli(b=[1]), r"b of Bernoulli must be a positive number, got \[1\]"),
+        (lambda: Poisson(rate=0), r"rate of Poisson must be a positive number, got 0"),
         (
             lambda: MultivariateGaussian(mean=3),
             r"must be a vector with at least one entry, got shape \(\)",

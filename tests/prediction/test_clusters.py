@@ -9,7 +9,7 @@ from scipy import sparse
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import MultivariateGaussian
-from mcsquared.prediction import cluster_probabilities
+from mcsquared.prediction.groups import cluster_probabilities
 from tests.prediction.models import Counts, make_posterior, probability_in_cluster, words_corpus
 
 BETA = 0.5

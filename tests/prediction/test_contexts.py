@@ -11,8 +11,8 @@ from scipy import sparse
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Bag, Gaussian, Poisson
-from mcsquared.prediction import context_distribution
 from mcsquared.prediction import contexts as contexts_module
+from mcsquared.prediction.contexts import context_distribution
 from tests.prediction.models import Counts, make_posterior, words_corpus
 
 N_CLUSTERS, N_WORDS = 3, 30

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcsquared.evaluation.perplexity import perplexity, whole_group_method
-from mcsquared.prediction import cluster_probabilities, context_distribution, topic_proportions
+from mcsquared.prediction.contexts import context_distribution
+from mcsquared.prediction.groups import cluster_probabilities, topic_proportions
 from tests.prediction.models import Counts, make_posterior, words_corpus
 
 

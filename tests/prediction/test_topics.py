@@ -6,7 +6,8 @@ from scipy import sparse, stats
 
 from mcsquared.corpus import Corpus
 from mcsquared.families import Gaussian
-from mcsquared.prediction import likelihood, topic_proportions
+from mcsquared.prediction import likelihood
+from mcsquared.prediction.groups import topic_proportions
 from tests.prediction.enumeration import summed
 from tests.prediction.models import Counts, make_posterior, words_corpus
 

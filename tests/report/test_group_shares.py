@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcsquared.errors import InputError
-from mcsquared.prediction import topic_proportions
+from mcsquared.prediction.groups import topic_proportions
 from mcsquared.report.groups import group_topic_shares
 from tests.posterior.models import make_posterior
 

@@ -20,7 +20,7 @@ from mcsquared.samplers.threads import ThreadPool
 from mcsquared.state import Bounds
 from tests.oracles.counts import differences, recount
 from tests.samplers.cases import CASES, CONCENTRATIONS, Case
-from tests.samplers.test_own_family import Visits
+from tests.samplers.test_user_family import Visits
 from tests.statistics.agreement import compare, is_exact
 from tests.statistics.tiny import Tiny
 

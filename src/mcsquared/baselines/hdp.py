@@ -7,7 +7,8 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -81,15 +82,6 @@ class HDPDraw:
         return at_content_means(parameters, statistics, words)
 
 
-class SweepDone(NamedTuple):
-    """Attributes of a sweep that the progress bar reads."""
-
-    sweep: int
-    n_topics: int
-    n_clusters: int = 1
-    chain: int = 0
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class DirichletProcessModel(TopicModel):
     """Base class of `HDP` and `NPTOT`: the run loop, and parameters of stored draws."""
@@ -128,7 +120,8 @@ class DirichletProcessModel(TopicModel):
                     n_kept += 1
                 seconds = time.perf_counter() - began
                 rows.append({"sweep": sweep, "kept": kept} | chain.row() | {"seconds": seconds})
-                progress(SweepDone(sweep, int(rows[-1]["n_topics"])))
+                n_topics = int(rows[-1]["n_topics"])
+                progress(SimpleNamespace(chain=0, sweep=sweep, n_clusters=1, n_topics=n_topics))
         self.trace_ = pd.DataFrame(rows)
         last = self.draws_[-1]
         return content_means(last.content_statistics, last.tokens_of_topic, self._priors.content)

@@ -29,7 +29,8 @@ from mcsquared.baselines.hdp import (
     occupied_slots,
     topics_of_state,
 )
-from mcsquared.baselines.topic_model import Rows, check_positive, rows_by_value
+from mcsquared.baselines.topic_model import Rows, rows_by_value
+from mcsquared.checks import check_positive
 from mcsquared.corpus import Column, Corpus, Vectors
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily, Gaussian

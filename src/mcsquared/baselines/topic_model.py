@@ -7,7 +7,6 @@ MC2 with one cluster, so new groups are sampled and scored by the same kernels, 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,13 +14,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.arrays import Floats
-from mcsquared.checks import as_seed, check_choice, check_integer, check_jobs
+from mcsquared.checks import as_seed, check_choice, check_integer, check_jobs, check_positive
 from mcsquared.corpus import Column, Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.estimator import TopicTransformer
 from mcsquared.evaluation.log_likelihood import log_completion, log_left_to_right
 from mcsquared.evaluation.perplexity import PerplexityResult, score_groups
 from mcsquared.families import ConjugateFamily
+from mcsquared.families.numerics import rows_by_label
 from mcsquared.prediction.fold_in import SAMPLES, Samples, fold_in_groups
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import ModelParameters
@@ -204,14 +204,6 @@ class TopicModel(TopicTransformer, ABC):
             )
 
 
-def check_positive(name: str, value: Any) -> float:
-    """Return a positive finite number, or raise an error that names the parameter."""
-    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not number or not 0.0 < float(value) < float("inf"):
-        raise InputError(f"{name} must be a positive number, got {value!r}")
-    return float(value)
-
-
 def one_cluster(
     weights: Floats,
     content_parameters: Floats,
@@ -237,9 +229,7 @@ def one_cluster(
 def rows_by_value(values: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """Return the distinct values and the rows of each."""
     distinct, code = np.unique(values, return_inverse=True)
-    order = np.argsort(code.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(code.ravel(), minlength=len(distinct)))
-    return distinct, np.split(order, ends)[:-1]
+    return distinct, rows_by_label(code.ravel(), len(distinct))
 
 
 def _take(corpus: Corpus, rows: Rows) -> Corpus:

@@ -6,9 +6,10 @@ Labels can be of any type. All scores depend on the partitions only, not on the 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from mcsquared.arrays import Int64s
 from mcsquared.checks import check_choice
 from mcsquared.errors import InputError
 
@@ -137,7 +138,7 @@ def variation_of_information(truth: ArrayLike, found: ArrayLike) -> float:
     return float((table.data * distance).sum() / table.data.sum())
 
 
-def _labels(truth: ArrayLike, found: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _labels(truth: ArrayLike, found: ArrayLike) -> tuple[Int64s, Int64s]:
     """Return both labellings as integers, after validation."""
     coded = []
     for name, labels in (("truth", truth), ("found", found)):

@@ -1,14 +1,15 @@
 """Quality of topics by their top words: coherence (NPMI) and diversity."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.errors import InputError
 from mcsquared.posterior.tables import CoDocuments, coherence, count_pairs
 
 
-def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> NDArray[np.int32]:
+def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> Int32s:
     """Count the groups that contain both of two top words of a topic.
 
     Parameters
@@ -41,7 +42,7 @@ def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> NDArray[
     return count_pairs(matrix, words.astype(np.int32)).counts
 
 
-def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> NDArray[np.float64]:
+def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> Floats:
     """Return the coherence of each topic: mean normalised pointwise mutual information.
 
         NPMI(a, b) = log[ p(a, b) / (p(a) p(b)) ] / −log p(a, b),
@@ -93,7 +94,7 @@ def diversity(top_words: ArrayLike) -> float:
     return float(np.unique(words).size / words.size) if words.size else float("nan")
 
 
-def _top_words(top_words: ArrayLike) -> NDArray[np.int64]:
+def _top_words(top_words: ArrayLike) -> Int64s:
     words = np.asarray(top_words)
     if words.ndim != 2 or (words.size and words.dtype.kind not in "iu"):
         raise InputError(

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.families.numerics import as_dense
@@ -165,7 +164,7 @@ def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Flo
     return tau, psi
 
 
-def _sample_rows(weights: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+def _sample_rows(weights: Floats, rng: np.random.Generator) -> Int64s:
     """Sample a column of each row with probability proportional to its weight."""
     cumulative = np.cumsum(weights, axis=1)
     threshold = rng.random(len(weights)) * cumulative[:, -1]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.checks import check_choice, check_integer
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
@@ -248,7 +248,7 @@ def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corp
     return _select_tokens(corpus, group, observed), _select_tokens(corpus, group, ~observed)
 
 
-def _select_tokens(corpus: Corpus, group: NDArray[np.int64], mask: NDArray[np.bool_]) -> Corpus:
+def _select_tokens(corpus: Corpus, group: Int64s, mask: NDArray[np.bool_]) -> Corpus:
     """Return the corpus with the tokens of ``mask`` only, in storage order."""
     content = corpus.content
     sizes = np.bincount(group[mask], minlength=corpus.n_groups)

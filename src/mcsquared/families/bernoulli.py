@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import betaln
 
 from mcsquared.arrays import Floats, Integers
-from mcsquared.families.checks import positive_number
+from mcsquared.checks import check_positive
 from mcsquared.families.numerics import Rng, log_standard_gamma
 from mcsquared.families.univariate import Univariate
 
@@ -43,7 +43,7 @@ class Bernoulli(Univariate):
     column_form: ClassVar[str] = "truth values, or numbers 0 and 1"
     display: ClassVar[str | None] = "categories"
     support: ClassVar[str] = "0 or 1"
-    field_checks: ClassVar = {"a": positive_number, "b": positive_number}
+    field_checks: ClassVar = {"a": check_positive, "b": check_positive}
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln B(a + ones, b + zeros)."""

@@ -1,31 +1,19 @@
 """Validation of the fields and observations of a family."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from mcsquared.arrays import Floats
+from mcsquared.checks import as_float
 from mcsquared.errors import InputError
 
 
 def finite_number(argument: str, value: Any) -> float:
     """Return ``value`` as a finite Python float; otherwise raise `InputError`."""
-    if not isinstance(value, bool) and isinstance(value, Real):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = np.inf
-        if np.isfinite(number):
-            return number
-    raise InputError(f"{argument} must be a finite number, got {_short(value)}")
-
-
-def positive_number(argument: str, value: Any) -> float:
-    """Return ``value`` as a positive, finite Python float; otherwise raise `InputError`."""
-    number = finite_number(argument, value)
-    if number <= 0.0:
-        raise InputError(f"{argument} must be greater than zero, got {number!r}")
+    number = as_float(value)
+    if not np.isfinite(number):
+        raise InputError(f"{argument} must be a finite number, got {value!r:.60}")
     return number
 
 
@@ -33,7 +21,7 @@ def positive_integer(argument: str, value: Any) -> int:
     """Return ``value`` as a positive Python int; otherwise raise `InputError`."""
     number = finite_number(argument, value)
     if number != int(number) or number < 1:
-        raise InputError(f"{argument} must be an integer >= 1, got {_short(value)}")
+        raise InputError(f"{argument} must be an integer >= 1, got {value!r:.60}")
     return int(value)
 
 
@@ -80,10 +68,5 @@ def _finite_array(argument: str, value: Any) -> Floats:
     except (TypeError, ValueError, OverflowError):
         numeric = False
     if not numeric or not np.isfinite(array).all():
-        raise InputError(f"{argument} must contain finite numbers only, got {_short(value)}")
+        raise InputError(f"{argument} must contain finite numbers only, got {value!r:.60}")
     return array
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -4,14 +4,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
-from mcsquared.arrays import Floats, Integers
+from mcsquared.arrays import Floats, Int32s, Integers
+from mcsquared.checks import check_positive
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, checked_labels
-from mcsquared.families.checks import known, positive_integer, positive_number
+from mcsquared.families.checks import known, positive_integer
 from mcsquared.families.numerics import (
     Rng,
     as_dense,
@@ -33,7 +34,7 @@ class _Dirichlet(ConjugateFamily):
     size: int | None = None
 
     display: ClassVar[str | None] = "categories"
-    field_checks: ClassVar = {"concentration": positive_number, "size": positive_integer}
+    field_checks: ClassVar = {"concentration": check_positive, "size": positive_integer}
 
     @property
     def n_stats(self) -> int:
@@ -148,13 +149,13 @@ class Categorical(_Dirichlet):
         """Return the log-probability of each observed category: float64 (n, n_clusters)."""
         return np.atleast_2d(parameters)[:, self._codes(x)].T
 
-    def outcomes(self) -> NDArray[np.int32]:
+    def outcomes(self) -> Int32s:
         """Return the codes of all categories."""
         return np.arange(self.n_stats, dtype=np.int32)
 
     def sample_observations(
         self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
-    ) -> NDArray[np.int32]:
+    ) -> Int32s:
         """Draw one code per label: int32 (n,)."""
         return draw_categories(np.exp(parameters), labels, rng)
 
@@ -275,18 +276,10 @@ class Bag(_Dirichlet):
         return counts
 
 
-def draw_categories(probabilities: Floats, labels: Integers, rng: Rng) -> NDArray[np.int32]:
-    """Draw one category for each entry of ``labels`` from that row of ``probabilities``.
+def draw_categories(probabilities: Floats, labels: Integers, rng: Rng) -> Int32s:
+    """Draw one category for each label from that row of ``probabilities``: int32 (n,).
 
-    Parameters
-    ----------
-    probabilities : float64 (n_rows, n_categories)
-        Each row is scaled by its own sum.
-    labels : int (n,)
-
-    Returns
-    -------
-    int32 (n,)
+    ``probabilities`` are float64 (n_rows, n_categories); each row is scaled by its own sum.
     """
     uniform = rng.random(labels.size)
     category = np.empty(labels.size, dtype=np.int32)

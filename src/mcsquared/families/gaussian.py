@@ -7,8 +7,9 @@ import numpy as np
 from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Integers
+from mcsquared.checks import check_positive
 from mcsquared.families.base import n_observations
-from mcsquared.families.checks import finite_number, known, positive_number
+from mcsquared.families.checks import finite_number, known
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     Rng,
@@ -72,9 +73,9 @@ class Gaussian(Univariate):
     display: ClassVar[str | None] = "curve"
     field_checks: ClassVar = {
         "mean": finite_number,
-        "strength": positive_number,
-        "shape": positive_number,
-        "rate": positive_number,
+        "strength": check_positive,
+        "shape": check_positive,
+        "rate": check_positive,
         "origin": finite_number,
     }
 

@@ -9,9 +9,10 @@ from scipy.linalg import solve_triangular
 from scipy.special import multigammaln
 
 from mcsquared.arrays import Floats, Integers
+from mcsquared.checks import check_positive
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, n_observations
-from mcsquared.families.checks import finite_vector, known, positive_number, symmetric_matrix
+from mcsquared.families.checks import finite_vector, known, symmetric_matrix
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     Rng,
@@ -84,8 +85,8 @@ class MultivariateGaussian(ConjugateFamily):
     # Tuples, unlike arrays, can be compared, hashed and written as JSON.
     field_checks: ClassVar = {
         "mean": finite_vector,
-        "strength": positive_number,
-        "degrees": positive_number,
+        "strength": check_positive,
+        "degrees": check_positive,
         "scale": symmetric_matrix,
         "origin": finite_vector,
     }

@@ -25,7 +25,7 @@ _STIRLING_TERMS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 36036
 
 
 def _stirling_tail(argument: Floats) -> Floats:
-    """Return ln Γ(x) − [(x − ½) ln x − x + ½ ln 2π] for x of at least 10."""
+    """Return ln Γ(x) − [(x − ½) ln x − x + ½ ln 2π] for x >= 10."""
     inverse = 1.0 / argument
     square = inverse * inverse
     tail = np.zeros_like(argument)
@@ -35,19 +35,8 @@ def _stirling_tail(argument: Floats) -> Floats:
 
 
 def log_gamma_ratio(start: ArrayLike, added: ArrayLike) -> Floats:
-    """Return ln Γ(start + added) − ln Γ(start), elementwise.
+    """Return ln Γ(start + added) − ln Γ(start), elementwise, for start > 0 and added >= 0.
 
-    Parameters
-    ----------
-    start : positive
-    added : not negative
-
-    Returns
-    -------
-    float64, broadcast shape
-
-    Notes
-    -----
     The difference of two log-gammas near 1e9 has six digits left; here the leading terms of
     Stirling's series are subtracted analytically, and only the remainder is computed.
     """
@@ -78,20 +67,10 @@ def log_standard_gamma(shape: ArrayLike, rng: Rng) -> Floats:
 
 
 def center_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
-    """Return the mean and the variance over the first axis.
+    """Return the mean and the variance of ``x`` (n, ...) over the first axis: float64 (...).
 
     Both are zero without data. Equal values give exactly that value and a variance of zero, and so
-    does a spread whose square underflows.
-
-    Parameters
-    ----------
-    kind : str
-        Name of the family, for error messages.
-    x : float64 (n, ...)
-
-    Returns
-    -------
-    center, variance : float64 (...)
+    does a spread whose square underflows. ``kind`` names the family in error messages.
     """
     if len(x) == 0:
         return np.zeros(x.shape[1:]), np.zeros(x.shape[1:])

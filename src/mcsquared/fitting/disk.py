@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Int32s, Integers
 from mcsquared.chain import ChainRun
 from mcsquared.corpus import Corpus
 from mcsquared.corpus.disk import SampledCorpus
@@ -125,7 +125,7 @@ def drop_unsampled_clusters(run: ChainRun) -> ChainRun:
     return replace(run, cluster_of_group=labels, parameters=list(parameters.values()))
 
 
-def _of_clusters(draw: ParameterDraw, clusters: NDArray[np.integer]) -> ParameterDraw:
+def _of_clusters(draw: ParameterDraw, clusters: Integers) -> ParameterDraw:
     """Return a draw with some of its clusters, and the topics that these have."""
     topics_in_cluster = draw.topics_in_cluster[clusters]
     topics = np.unique(topics_in_cluster.indices)
@@ -140,18 +140,11 @@ def _of_clusters(draw: ParameterDraw, clusters: NDArray[np.integer]) -> Paramete
     )
 
 
-def labels_of_all(
-    sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Posterior
-) -> NDArray[np.int32]:
-    """Return the consensus cluster of every group.
+def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Posterior) -> Int32s:
+    """Return the consensus cluster of every group, given chains with all clusters.
 
     It is known for sampled groups. In each draw, any other group is in a cluster with sampled
     groups: it gets the consensus cluster that is most frequent among these over all draws.
-
-    Parameters
-    ----------
-    runs : list of ChainRun
-        With the clusters as stored on disk.
     """
     source, n_groups = sample.source, sample.source.n_groups
     draws = [draw for run in runs for draw in run.cluster_of_group]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Int32s
 from mcsquared.chain import TRACE, Callback, ChainRun, Runner, Schedule
 from mcsquared.checkpoint import Checkpoint
 from mcsquared.corpus import Corpus, Words
@@ -43,7 +43,7 @@ class FitResult:
 
     posterior: Posterior
     states: list[State]
-    labels: NDArray[np.int32] | None = None  # of all groups, if the posterior has only a sample
+    labels: Int32s | None = None  # of all groups, if the posterior has only a sample
 
 
 @dataclass(frozen=True)

@@ -7,25 +7,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from mcsquared.checks import as_float, check_positive
 from mcsquared.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
 
-LARGEST = 1e300  # finite concentration, and mean of a prior of one
-
-
-def _as_float(value: object) -> float:
-    """Return a number as a float; NaN for anything else, and for integers beyond floats."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.nan
+MAX_CONCENTRATION = 1e300  # finite ones, and means of their priors
 
 
 @dataclass(frozen=True)
@@ -48,15 +38,12 @@ class Gamma:
 
     def __post_init__(self) -> None:
         for field in ("shape", "rate"):
-            value = getattr(self, field)
-            number = _as_float(value)
-            if not 0 < number < math.inf:
-                raise InputError(f"{field} of Gamma must be a positive number, got {value!r}")
+            number = check_positive(f"{field} of Gamma", getattr(self, field))
             object.__setattr__(self, field, number)
-        if not 1 / LARGEST <= self.mean <= LARGEST:
+        if not 1 / MAX_CONCENTRATION <= self.mean <= MAX_CONCENTRATION:
             raise InputError(
                 f"the mean of Gamma(shape={self.shape:g}, rate={self.rate:g}) must be between "
-                f"{1 / LARGEST:g} and {LARGEST:g}, got {self.mean:g}"
+                f"{1 / MAX_CONCENTRATION:g} and {MAX_CONCENTRATION:g}, got {self.mean:g}"
             )
 
     @property
@@ -86,27 +73,13 @@ Concentration = float | Gamma
 
 @dataclass(frozen=True)
 class Declaration:
-    """One hyper-parameter of the model.
+    """One hyper-parameter of the model."""
 
-    Attributes
-    ----------
-    name : str
-        Argument of the estimator, column of the trace, key in files.
-    symbol : str
-        As the paper writes it.
-    meaning : str
-        Completes "symbol, ..." in tables and figures.
-    default : Gamma
-        Prior of the estimator unless the user gives another or a number.
-    may_be_infinite : bool
-        Whether infinity is a value; it then has no density and no diagnostics.
-    """
-
-    name: str
-    symbol: str
-    meaning: str
-    default: Gamma
-    may_be_infinite: bool = False
+    name: str  # argument of the estimator, column of the trace, key in files
+    symbol: str  # as the paper writes it
+    meaning: str  # completes "symbol, ..." in tables and figures
+    default: Gamma  # prior of the estimator unless the user gives another or a number
+    may_be_infinite: bool = False  # infinity then has no density and no diagnostics
 
     @property
     def label(self) -> str:
@@ -117,8 +90,8 @@ class Declaration:
         """Return ``value`` as a positive float or a `Gamma`; otherwise raise `InputError`."""
         if isinstance(value, Gamma):
             return value
-        number = _as_float(value)
-        if not 0 < number <= (math.inf if self.may_be_infinite else LARGEST):
+        number = as_float(value)
+        if not 0 < number <= (math.inf if self.may_be_infinite else MAX_CONCENTRATION):
             raise InputError(
                 f"{self.name} must be a positive number or a Gamma prior, got {value!r}"
             )

@@ -5,10 +5,9 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
@@ -39,13 +38,8 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
     The mean over stored parameter draws of p(z_j = k | contents and contexts of j). Cluster k of a
     draw contributes to consensus cluster c in proportion to the share of its groups that are in c.
     For a finite lam, groups are sampled, and the result is also a mean over samples.
-
-    Returns
-    -------
-    probabilities : float64 (n_groups, n_consensus_clusters)
-        Given that the cluster is not new; rows sum to 1.
-    new : float64 (n_groups,)
-        The probability that the cluster is new.
+    The first array is (n_groups, n_consensus_clusters), given that the cluster is not new, and its
+    rows sum to 1; the second is (n_groups,).
     """
     corpus = align(posterior, corpus)
     n_groups = corpus.n_groups
@@ -68,7 +62,7 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
     return total, new / len(posterior.parameters)
 
 
-def most_probable_cluster(posterior: Posterior, corpus: Corpus) -> NDArray[np.int64]:
+def most_probable_cluster(posterior: Posterior, corpus: Corpus) -> Int64s:
     """Return the most probable consensus cluster of each group."""
     return cluster_probabilities(posterior, corpus)[0].argmax(axis=1)
 
@@ -106,7 +100,7 @@ MIN_PROBABILITY = 1e-9  # cluster probabilities below this are ignored
 
 
 def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
-    """Return each group's share of every topic of the representative draw.
+    """Return each group's share of every topic of the representative draw: (n_groups, n_topics).
 
     For λ = ∞, the sum over clusters of p(z_j = k | j) times the mean over the group's tokens of
 
@@ -114,12 +108,8 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
 
     which is exact for one token with τ and ψ integrated out. For a finite λ, the posterior mean of
     the group's weights θ_j, sampled with τ and ψ at their means. Unused topics are left out. A
-    group without tokens has the topic weights of its clusters.
-
-    Returns
-    -------
-    float64 (n_groups, n_topics)
-        In the public order of the topics; rows sum to 1.
+    group without tokens has the topic weights of its clusters. Columns are in the public order of
+    the topics; rows sum to 1.
     """
     corpus = align(posterior, corpus)
     draw = posterior.parameters[posterior.representative]

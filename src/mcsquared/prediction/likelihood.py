@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int32s
 from mcsquared.corpus import Column, Corpus, Words
 from mcsquared.families import ConjugateFamily
 from mcsquared.model.priors import vector_observations
@@ -136,7 +135,7 @@ def safe_log(probability: Floats) -> Floats:
 
 
 def context_statistics(
-    column: Column, family: ConjugateFamily, labels: NDArray[np.int32], n_clusters: int
+    column: Column, family: ConjugateFamily, labels: Int32s, n_clusters: int
 ) -> Floats:
     """Return the statistics of a training context per cluster; the last row, zeros, is new."""
     statistics = np.zeros((n_clusters + 1, family.n_stats))

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s, Integers
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense, log_standard_gamma
@@ -60,7 +59,7 @@ class ModelParameters:
         """Number of draws of the new cluster."""
         return len(self.log_weight_of_cluster) - self.n_clusters
 
-    def log_words(self, ids: NDArray[np.integer]) -> Floats:
+    def log_words(self, ids: Integers) -> Floats:
         """Return the log-likelihood of words in every topic, shape (n, n_topics + n_unused)."""
         log_psi = self.content_parameters[:, ids].T
         return log_psi if self.log_topic_evidence is None else log_psi + self.log_topic_evidence
@@ -140,7 +139,7 @@ def stream(seed: int, *purpose: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
-def groups_in_cluster(posterior: Posterior, draw: ParameterDraw) -> NDArray[np.int64]:
+def groups_in_cluster(posterior: Posterior, draw: ParameterDraw) -> Int64s:
     """Return the number of training groups in each cluster of a draw."""
     return np.bincount(posterior.cluster_of_group[draw.index], minlength=draw.n_clusters)
 

@@ -13,7 +13,7 @@ import mcsquared as mc2
 from mcsquared.errors import InputError
 from mcsquared.evaluation.perplexity import perplexity
 from mcsquared.families import ConjugateFamily, Poisson
-from mcsquared.prediction import cluster_probabilities, topic_proportions
+from mcsquared.prediction.groups import cluster_probabilities, topic_proportions
 from tests.estimator.small import COUNTS, N, arrays, check, model, rng
 
 COLLAPSED = {"sampler": "collapsed", "lam": np.inf}
