@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Int32s, Int64s
-from mcsquared.checks import check_integer, is_whole
+from mcsquared.checks import check_integer, is_integer
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.values import as_list, is_missing
@@ -313,7 +313,7 @@ def _frequent(
 
 
 def _n_texts(value: Any, name: str, n_texts: int) -> float:
-    if is_whole(value) and value >= 0:
+    if is_integer(value) and value >= 0:
         return float(value)
     if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 <= float(value) <= 1.0:
         return float(value) * n_texts
