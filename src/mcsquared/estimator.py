@@ -144,6 +144,17 @@ class MC2(ClusterMixin, TopicTransformer):
     >>> model = mc2.MC2(n_sweeps=50, burn_in=20, random_state=0).fit(train)
     >>> len(model.labels_), model.components_.shape == (model.n_topics_, 35)
     (36, True)
+    >>> model.predict(new).shape, model.transform(new).shape == (4, model.n_topics_)
+    ((4,), True)
+    >>> model.predict_proba(new).sum(axis=1).round(6)
+    array([1., 1., 1., 1.])
+    >>> bool((model.predict_new_proba(new) < 1).all()), model.score(new) < 0
+    (True, True)
+    >>> mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit_predict([["ant"], ["car"]]).shape
+    (2,)
+    >>> model.save("letters.mc2")
+    >>> bool((mc2.MC2.load("letters.mc2").labels_ == model.labels_).all())
+    True
     """
 
     content: str | ConjugateFamily = "auto"
@@ -248,53 +259,23 @@ class MC2(ClusterMixin, TopicTransformer):
         self._set_features(self.components_.shape[1], posterior.vocabulary)
 
     def fit_predict(self, X: Any, y: Any = None, *, contexts: Any = None) -> Int64s:
-        """Fit the model and return the cluster of each group it was fitted to.
-
-        Examples
-        --------
-        >>> mc2.MC2(n_sweeps=20, burn_in=10, random_state=0).fit_predict([["ant"], ["car"]]).shape
-        (2,)
-        """
+        """Fit the model and return the cluster of each group it was fitted to."""
         return self.fit(X, y, contexts=contexts).labels_
 
     def transform(self, X: Any, *, contexts: Any = None) -> Floats:
-        """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1.
-
-        Examples
-        --------
-        >>> model.transform(new).shape == (4, model.n_topics_)
-        True
-        """
+        """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1."""
         return self._in_batches(topic_proportions, X, contexts)
 
     def predict(self, X: Any, *, contexts: Any = None) -> Int64s:
-        """Return the most probable cluster of each group.
-
-        Examples
-        --------
-        >>> model.predict(new).shape  # uses the contexts that are observed
-        (4,)
-        """
+        """Return the most probable cluster of each group."""
         return self._in_batches(most_probable_cluster, X, contexts)
 
     def predict_proba(self, X: Any, *, contexts: Any = None) -> Floats:
-        """Return the probability of each cluster, given that the cluster is not new.
-
-        Examples
-        --------
-        >>> model.predict_proba(new).sum(axis=1).round(6)
-        array([1., 1., 1., 1.])
-        """
+        """Return the probability of each cluster, given that the cluster is not new."""
         return self._in_batches(lambda *pair: cluster_probabilities(*pair)[0], X, contexts)
 
     def predict_new_proba(self, X: Any, *, contexts: Any = None) -> Floats:
-        """Return the probability that a group belongs to a cluster not seen in training.
-
-        Examples
-        --------
-        >>> bool((model.predict_new_proba(new) < 1).all())
-        True
-        """
+        """Return the probability that a group belongs to a cluster not seen in training."""
         return self._in_batches(lambda *pair: cluster_probabilities(*pair)[1], X, contexts)
 
     def predict_context(
@@ -339,38 +320,20 @@ class MC2(ClusterMixin, TopicTransformer):
         return float(perplexity(posterior, corpus, method, given_contexts))
 
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
-        """Return the mean log-likelihood per token, by "exact" or, for finite λ, "left_to_right".
-
-        Examples
-        --------
-        >>> model.score(new) < 0
-        True
-        """
+        """Return the mean log-likelihood per token: "exact", or "left_to_right" for a finite λ."""
         check_is_fitted(self)
         paper = self.posterior_.priors.lam == math.inf
         method = "exact" if paper else "left_to_right"
         return -math.log(self.perplexity(X, method, contexts=contexts))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, completely or not at all.
-
-        Examples
-        --------
-        >>> model.save("letters.mc2")
-        """
+        """Write the fitted model to one file, completely or not at all."""
         check_is_fitted(self)
         save_model(path, self.posterior_, self.get_params(deep=False), self.labels_)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MC2:
-        """Read a model that `save` wrote; raise `ModelFileError` for an invalid file.
-
-        Examples
-        --------
-        >>> model.save("letters.mc2")
-        >>> bool((mc2.MC2.load("letters.mc2").labels_ == model.labels_).all())
-        True
-        """
+        """Read a model that `save` wrote; raise `ModelFileError` for an invalid file."""
         saved = load_model(path, set(cls().get_params(deep=False)))
         model = cls(**saved.parameters)
         model._set_fitted(saved.posterior, saved.labels)

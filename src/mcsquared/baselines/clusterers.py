@@ -47,11 +47,6 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         X : Corpus, list of str, list of lists of str, matrix of counts, or of rows
             A dense matrix of floats has one row of features per group, which is used unchanged.
         y : ignored
-
-        Examples
-        --------
-        >>> model.fit(corpus[:20]).labels_.shape
-        (20,)
         """
         self._learn_rows(X)
         rows, known = self._rows(X)
@@ -68,13 +63,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         return self
 
     def predict(self, X: Any) -> Int64s:
-        """Return the cluster of each group.
-
-        Examples
-        --------
-        >>> model.predict(corpus[:3]).shape
-        (3,)
-        """
+        """Return the cluster of each group."""
         check_is_fitted(self)
         rows, known = self._rows(X)
         labels = np.zeros(len(known), np.int64)
@@ -157,8 +146,8 @@ class KMeans(_Clusterer):
     --------
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.KMeans(n_clusters=4, random_state=0).fit(corpus)
-    >>> len(model.labels_)
-    40
+    >>> model.labels_.shape, model.predict(corpus[:3]).shape
+    ((40,), (3,))
     """
 
     n_clusters: int = 8
@@ -203,8 +192,8 @@ class NMF(_Clusterer):
     --------
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.NMF(n_clusters=4, random_state=0).fit(corpus)
-    >>> len(model.labels_)
-    40
+    >>> model.labels_.shape, model.predict(corpus[:3]).shape
+    ((40,), (3,))
     """
 
     n_clusters: int = 8
@@ -258,8 +247,8 @@ class AffinityPropagation(_Clusterer):
     --------
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> model = mc2.baselines.AffinityPropagation(random_state=0).fit(corpus)
-    >>> len(model.labels_)
-    40
+    >>> model.labels_.shape, model.predict(corpus[:3]).shape
+    ((40,), (3,))
     """
 
     similarity: str = "euclidean"
@@ -325,8 +314,8 @@ class TopicClusters(ClusterMixin, BaseEstimator):
     >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     >>> topics = LDA(n_topics=4, n_sweeps=50, burn_in=20, random_state=0)
     >>> model = TopicClusters(topics, KMeans(n_clusters=4, random_state=0)).fit(corpus)
-    >>> len(model.labels_)
-    40
+    >>> model.labels_.shape, model.predict(corpus[:3]).shape
+    ((40,), (3,))
     """
 
     topics: Any = None
@@ -334,13 +323,7 @@ class TopicClusters(ClusterMixin, BaseEstimator):
     random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the topic model to a corpus, and the clusterer to the groups' topic shares.
-
-        Examples
-        --------
-        >>> model.fit(corpus[:20]).labels_.shape
-        (20,)
-        """
+        """Fit the topic model to a corpus, and the clusterer to the groups' topic shares."""
         from mcsquared.baselines.hdp import HDP
 
         seed = self.random_state
@@ -354,13 +337,7 @@ class TopicClusters(ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Int64s:
-        """Return the cluster of each group.
-
-        Examples
-        --------
-        >>> model.predict(corpus[:3]).shape
-        (3,)
-        """
+        """Return the cluster of each group."""
         check_is_fitted(self)
         return self.clusterer_.predict(self.topics_.transform(X))
 

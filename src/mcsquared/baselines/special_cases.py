@@ -91,11 +91,6 @@ random_state, progress
         y : ignored
         contexts : frame or dict of columns, optional
             Replaces the contexts of ``X``.
-
-        Examples
-        --------
-        >>> model.fit(corpus[:20]).labels_.shape
-        (20,)
         """
         corpus = _without_content(X if contexts is None else contexts)
         if not corpus.contexts or self.contexts == {}:

@@ -68,11 +68,6 @@ class TopicModel(TopicTransformer, ABC):
         y : ignored
         contexts : frame or dict of columns, optional
             One row per group; replaces the contexts of a corpus.
-
-        Examples
-        --------
-        >>> model.fit(corpus).components_.shape == (model.n_topics_, 35)
-        True
         """
         self._check_parameters()
         corpus = as_corpus(X, contexts, content=self._content)

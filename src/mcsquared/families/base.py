@@ -86,6 +86,17 @@ class ConjugateFamily(FamilyTraits, ABC):
     ...         return gammaln(shape) - shape * np.log(self.rate + stats[..., 1])
     >>> np.exp(Waiting().log_predictive([1.0], np.zeros((1, 2))))  # before any data: 1 / (1 + x)²
     array([[0.25]])
+    >>> Waiting().n_stats, Waiting().can_sample, Waiting().has_natural_parameters
+    (2, False, False)
+    >>> family = mc2.Bernoulli(1, 3)
+    >>> family.n_dimensions, family.outcomes(), family.has_predictive
+    (1, array([0., 1.]), False)
+    >>> family.from_vectors(np.array([[1.0], [0.0]])), family.kernel_parameters()
+    (array([1., 0.]), array([1., 3.]))
+    >>> family.to_dict()
+    {'family': 'bernoulli', 'a': 1.0, 'b': 3.0}
+    >>> mc2.Bernoulli.from_dict(family.to_dict()) == family
+    True
     """
 
     name: ClassVar[str]
@@ -110,13 +121,7 @@ class ConjugateFamily(FamilyTraits, ABC):
     @property
     @abstractmethod
     def n_stats(self) -> int:
-        """Number of statistics of an observation; a plain class attribute serves as well.
-
-        Examples
-        --------
-        >>> mc2.Gaussian().n_stats
-        3
-        """
+        """Number of statistics of an observation; a plain class attribute serves as well."""
 
     @abstractmethod
     def statistics(self, x: Any) -> Floats:
@@ -295,57 +300,27 @@ class ConjugateFamily(FamilyTraits, ABC):
 
     @property
     def can_sample(self) -> bool:
-        """Whether the family defines `sample_parameters` and `log_likelihood`.
-
-        Examples
-        --------
-        >>> mc2.Gaussian().can_sample
-        True
-        """
+        """Whether the family defines `sample_parameters` and `log_likelihood`."""
         return self._defines("sample_parameters", "log_normaliser") and self._defines(
             "log_likelihood", "statistics"
         )
 
     @property
     def has_natural_parameters(self) -> bool:
-        """Whether the family defines `natural_parameters`, which a GPU requires of content.
-
-        Examples
-        --------
-        >>> mc2.Poisson().has_natural_parameters
-        True
-        """
+        """Whether the family defines `natural_parameters`, which a GPU requires of content."""
         return self._defines("natural_parameters", "statistics")
 
     @property
     def has_predictive(self) -> bool:
-        """Whether the family itself defines `predictive`; a subclass must define its own.
-
-        Examples
-        --------
-        >>> mc2.Categorical(size=3).has_predictive
-        False
-        """
+        """Whether the family itself defines `predictive`; a subclass must define its own."""
         return "predictive" in vars(type(self))
 
     def kernel_parameters(self) -> Floats:
-        """Return the prior as one flat array for compiled kernels, float64; by default the fields.
-
-        Examples
-        --------
-        >>> mc2.Bernoulli(1, 3).kernel_parameters()
-        array([1., 3.])
-        """
+        """Return the prior as one flat float64 array for kernels; by default the fields."""
         return np.array([known(self, name) for name in self.field_checks], np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the family as plain values that JSON can hold.
-
-        Examples
-        --------
-        >>> mc2.Bernoulli(1, 3).to_dict()
-        {'family': 'bernoulli', 'a': 1.0, 'b': 3.0}
-        """
+        """Return the family as plain values that JSON can hold."""
         names = _field_names(type(self))
         if names is None:
             raise self._missing("to_dict")
@@ -353,13 +328,7 @@ class ConjugateFamily(FamilyTraits, ABC):
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:
-        """Return the family that `to_dict` described.
-
-        Examples
-        --------
-        >>> mc2.Bernoulli.from_dict({"family": "bernoulli", "a": 1, "b": 3})
-        Bernoulli(a=1.0, b=3.0)
-        """
+        """Return the family that `to_dict` described."""
         if not isinstance(values, Mapping):
             raise InputError(f"a family must be a mapping, got {type(values).__name__}")
         if values.get("family") != cls.name:

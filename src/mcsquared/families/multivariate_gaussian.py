@@ -67,8 +67,9 @@ class MultivariateGaussian(ConjugateFamily):
 
     Examples
     --------
-    >>> mc2.MultivariateGaussian().filled(np.array([[1.0, 2.0], [3.0, 6.0]])).mean
-    (2.0, 4.0)
+    >>> family = mc2.MultivariateGaussian().filled(np.array([[1.0, 2.0], [3.0, 6.0]]))
+    >>> family.mean, family.width
+    ((2.0, 4.0), 2)
     """
 
     mean: Any = None
@@ -105,13 +106,7 @@ class MultivariateGaussian(ConjugateFamily):
 
     @property
     def width(self) -> int:
-        """The number of dimensions, d.
-
-        Examples
-        --------
-        >>> mc2.MultivariateGaussian(mean=[0, 0, 0]).width
-        3
-        """
+        """The number of dimensions, d."""
         given = (getattr(self, name) for name in _SIZED)
         return len(
             next((field for field in given if field is not None), None) or known(self, "mean")

@@ -67,13 +67,7 @@ class FamilyTraits:
 
     @property
     def n_dimensions(self) -> int | None:
-        """Width of an observation: 1, dimensions or categories; None: not fixed.
-
-        Examples
-        --------
-        >>> mc2.MultivariateGaussian(mean=[0, 0, 0]).n_dimensions
-        3
-        """
+        """Width of an observation: 1, dimensions or categories; None: not fixed."""
         return None
 
     def filled_without_data(self) -> Self:
@@ -87,13 +81,7 @@ class FamilyTraits:
         return self.filled(np.empty(0, dtype=np.int64))
 
     def from_vectors(self, values: Floats) -> Any:
-        """Return vector content, float64 (n, width), in the numeric form of the family.
-
-        Examples
-        --------
-        >>> mc2.Gaussian().from_vectors(np.array([[1.0], [2.0]]))
-        array([1., 2.])
-        """
+        """Return vector content, float64 (n, width), in the numeric form of the family."""
         return values[:, 0] if values.shape[1] == 1 else values
 
     def centred_statistics(self, centred: Floats) -> Floats:
@@ -137,13 +125,7 @@ class FamilyTraits:
         return None
 
     def outcomes(self) -> Any | None:
-        """Return every value that one observation can take; None where they are not categories.
-
-        Examples
-        --------
-        >>> mc2.Bernoulli().outcomes()
-        array([0., 1.])
-        """
+        """Return every value that one observation can take; None where they are not categories."""
         return None
 
     def predictive(self, stats: Floats) -> list[Predictive]:

@@ -47,8 +47,12 @@ class Priors:
     --------
     >>> corpus = mc2.Corpus.from_tokens([["ant", "bee"], ["car"]], {"year": [1990, 2000]})
     >>> priors = mc2.Priors.for_corpus(corpus, lam=5)
-    >>> priors.contexts["year"].mean, priors.lam
-    (1995.0, 5.0)
+    >>> priors.contexts["year"].mean, priors.lam, priors.initial_values()["v"]
+    (1995.0, 5.0, 10.0)
+    >>> priors.columns(corpus)["year"].values
+    array([1990., 2000.])
+    >>> mc2.Priors.from_dict(priors.to_dict()) == priors
+    True
     """
 
     content: ConjugateFamily
@@ -85,36 +89,18 @@ class Priors:
         )
 
     def columns(self, corpus: Corpus) -> dict[str, Column]:
-        """Return the columns that the model uses, in the form that their families read.
-
-        Examples
-        --------
-        >>> priors.columns(corpus)["year"].values
-        array([1990., 2000.])
-        """
+        """Return the columns that the model uses, in the form that their families read."""
         return {
             name: corpus.contexts[name].convert_for(family)
             for name, family in self.contexts.items()
         }
 
     def initial_values(self) -> dict[str, Any]:
-        """Return the concentrations that a chain starts with, by name.
-
-        Examples
-        --------
-        >>> priors.initial_values()["v"]
-        10.0
-        """
+        """Return the concentrations that a chain starts with, by name."""
         return {name: initial_value(prior) for name, prior in values_of(self).items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON data from which `from_dict` makes an equal object.
-
-        Examples
-        --------
-        >>> priors.to_dict()["alpha"]
-        {'shape': 1.0, 'rate': 1.0}
-        """
+        """Return JSON data from which `from_dict` makes an equal object."""
         return {
             "content": self.content.to_dict(),
             "contexts": {name: family.to_dict() for name, family in self.contexts.items()},
@@ -123,13 +109,7 @@ class Priors:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Priors:
-        """Read the result of `to_dict`; raise `InputError` for anything else.
-
-        Examples
-        --------
-        >>> mc2.Priors.from_dict(priors.to_dict()) == priors
-        True
-        """
+        """Read the result of `to_dict`; raise `InputError` for anything else."""
         try:
             return cls(
                 content=families.from_dict(data["content"]),
