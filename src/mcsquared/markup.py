@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-MAX_LENGTH = 80  # characters of a cell
+MAX_CELL_LENGTH = 80  # characters of a cell
 
 # Text and background keep the colours of the notebook; half-transparent lines show on both.
 _STYLE = """
@@ -84,6 +84,6 @@ def _cell(value: Any) -> tuple[str, bool]:
     return _text(f"{value:,}" if number else value), number
 
 
-def _text(value: Any, limit: int = MAX_LENGTH) -> str:
+def _text(value: Any, limit: int = MAX_CELL_LENGTH) -> str:
     line = " ".join(str(value).split())
     return escape(line if len(line) <= limit else line[: limit - 1] + "…")

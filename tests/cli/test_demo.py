@@ -49,7 +49,7 @@ def test_the_standard_library_is_clustered_and_its_packages_stay_together(folder
 
 
 def test_clusters_are_shown_with_modules_and_words(monkeypatch):
-    monkeypatch.setattr(demo, "MAX_ROWS", 2)
+    monkeypatch.setattr(demo, "MAX_LISTED_CLUSTERS", 2)
     data = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0)
     model = mc2.MC2(n_sweeps=60, burn_in=30, random_state=0, progress=False).fit(data.corpus)
     table = demo.module_table(model)

@@ -19,7 +19,7 @@ def matrix(draws):
 
 
 def test_every_way_to_ask_gives_the_same_numbers(draws, matrix, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", 50)  # several blocks
+    monkeypatch.setattr(module, "_ENTRIES_PER_BLOCK", 50)  # several blocks
     together = CoClustering(draws)
     groups = [3, 0, 19]
     np.testing.assert_allclose(together.rows(groups), matrix[groups])

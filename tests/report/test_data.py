@@ -122,7 +122,7 @@ def test_a_bound_that_was_reached_and_chains_that_disagree_are_said(made):
 
 def test_a_page_of_a_sample_says_so(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=60)
-    monkeypatch.setattr("mcsquared.report.page.MAX_GROUPS", 25)
+    monkeypatch.setattr("mcsquared.report.page.MAX_LISTED_GROUPS", 25)
     data = report_data(posterior, corpus)
     assert data["groups"]["n"] == len(data["groups"]["names"]) == 25
     assert any("25 of 60 groups" in gap for gap in data["gaps"])

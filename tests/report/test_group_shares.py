@@ -22,7 +22,7 @@ def test_shares_are_like_those_of_transform(lam, vectors):
 def test_shares_do_not_depend_on_the_parts_they_are_computed_in(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=40, lam=5.0)
     whole = group_topic_shares(posterior, corpus)
-    monkeypatch.setattr("mcsquared.report.groups._MAX_BATCH", 60)
+    monkeypatch.setattr("mcsquared.report.groups._NUMBERS_PER_BATCH", 60)
     np.testing.assert_allclose(group_topic_shares(posterior, corpus), whole, rtol=1e-5)
 
 

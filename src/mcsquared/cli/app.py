@@ -21,8 +21,8 @@ app = typer.Typer(
 
 # Options of several commands.
 MODEL = Argument(metavar="MODEL", help="Model file written by `mc2 fit`.")
-TEXT = Option(None, metavar="COLUMN", help="Column of the text (default: as in the fit).")
-NAMES = Option(None, metavar="COLUMN", help="Column of group names.")
+TEXT_COLUMN = Option(None, metavar="COLUMN", help="Column of the text (default: as in the fit).")
+GROUP_NAMES = Option(None, metavar="COLUMN", help="Column of group names.")
 ENCODING = Option("utf-8", metavar="NAME", help="Encoding of a CSV, TSV or JSONL file.")
 MEMORY = Option("2GB", metavar="SIZE", help="Memory limit if FILE is a folder.")
 SEED = Option(0, min=0, help="Random seed; the same seed gives the same result.")
@@ -118,7 +118,7 @@ def fit(
     stop_when_flat: bool = Option(
         False, "--stop-when-flat", help="Stop a chain early when its traces are flat."
     ),
-    names: str | None = NAMES,
+    names: str | None = GROUP_NAMES,
     encoding: str = ENCODING,
     memory: str = MEMORY,
 ) -> None:
@@ -158,8 +158,8 @@ def predict(
     out: Path | None = Option(
         None, metavar="CSV", help="Path of the table (default: FILE-clusters.csv)."
     ),
-    text: str | None = TEXT,
-    names: str | None = NAMES,
+    text: str | None = TEXT_COLUMN,
+    names: str | None = GROUP_NAMES,
     encoding: str = ENCODING,
     memory: str = MEMORY,
 ) -> None:
@@ -175,7 +175,7 @@ def predict(
 def evaluate(
     model: Path = MODEL,
     file: Path = Argument(metavar="FILE", help="Held-out groups."),
-    text: str | None = TEXT,
+    text: str | None = TEXT_COLUMN,
     method: list[str] | None = Option(
         None,
         metavar="NAME",
@@ -240,8 +240,8 @@ def report(
         None, metavar="FILE", help="Training data; adds the topics of each group."
     ),
     title: str | None = Option(None, help="Title of the page."),
-    text: str | None = TEXT,
-    names: str | None = NAMES,
+    text: str | None = TEXT_COLUMN,
+    names: str | None = GROUP_NAMES,
     encoding: str = ENCODING,
 ) -> None:
     """Write an HTML report: overview, map, clusters, topics, groups."""

@@ -24,7 +24,7 @@ from mcsquared.storage import check_target
 MIN_LETTER_SHARE = 0.04  # smaller shares are noise of the least-squares fit
 STDLIB_SWEEPS, STDLIB_BURN_IN = 200, 100
 N_EXAMPLES = 5  # modules of a cluster, words of a topic
-MAX_ROWS = 12  # rows of the table of modules
+MAX_LISTED_CLUSTERS = 12  # rows of the table of modules
 
 
 def run(name: str, seed: int, out: Path | None, browser: bool) -> None:
@@ -125,7 +125,7 @@ def module_table(model: MC2) -> Table:
     table.add_column("modules", justify="right")
     table.add_column("examples", overflow="fold")
     table.add_column("topics", overflow="fold")
-    for cluster in range(min(model.n_clusters_, MAX_ROWS)):
+    for cluster in range(min(model.n_clusters_, MAX_LISTED_CLUSTERS)):
         typical = posterior.representative_groups(cluster=cluster, n_groups=N_EXAMPLES)["name"]
         main = posterior.topic_given_cluster.iloc[cluster].nlargest(3).index
         table.add_row(
@@ -134,7 +134,7 @@ def module_table(model: MC2) -> Table:
             ", ".join(map(str, typical)),
             "; ".join(words[topic] for topic in main),
         )
-    n_more = model.n_clusters_ - MAX_ROWS
+    n_more = model.n_clusters_ - MAX_LISTED_CLUSTERS
     if n_more > 0:
         table.caption = f"and {n_more} smaller clusters"
     return table

@@ -20,7 +20,7 @@ from mcsquared.estimator import MC2
 from mcsquared.families.registry import family_for_kind
 from mcsquared.storage import write_text
 
-METHODS = {
+PERPLEXITIES = {
     "completion": "one half of each group's words given the other half",
     "exact": "all words of each group, clusters and topics summed out; for --paper",
     "left_to_right": "all words of each group, estimated word by word; for groups that vary",
@@ -67,8 +67,8 @@ def evaluate(
 ) -> None:
     """Print each perplexity, and clustering scores if labels are given."""
     for method in methods:
-        if method not in METHODS:
-            raise InputError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
+        if method not in PERPLEXITIES:
+            raise InputError(f"--method must be one of {', '.join(PERPLEXITIES)}, got {method!r}")
     model = MC2.load(model_file)
     if not methods:
         paper = model.posterior_.priors.lam == math.inf
@@ -81,7 +81,7 @@ def evaluate(
     for method in dict.fromkeys(methods):
         value = model.perplexity(corpus, method=method, given_contexts=given_contexts)
         given = ", given the contexts" if given_contexts else ""
-        typer.echo(f"perplexity ({method}{given}): {value:.2f}  [{METHODS[method]}]")
+        typer.echo(f"perplexity ({method}{given}): {value:.2f}  [{PERPLEXITIES[method]}]")
     if truth is not None:
         _print_scores(truth, np.asarray(model.predict(corpus)))
 

@@ -17,8 +17,8 @@ from mcsquared.families.registry import family_for_kind, kinds_of
 from mcsquared.fitting.disk import folder_batches
 
 # Keys of `Posterior.source`, which records how the training file was read.
-_TEXT = "text"
-_SEPARATOR = "separator:"
+_TEXT_KEY = "text"
+_SEPARATOR_KEY = "separator:"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def read_for_model(
         if labels not in table.columns:
             raise InputError(f"--labels must name a column of {file.path}, got {labels!r}")
         contexts.append(labels)
-    text = file.text or model.posterior_.source.get(_TEXT)
+    text = file.text or model.posterior_.source.get(_TEXT_KEY)
     if text is None:
         raise InputError("--text must be given for a model that was not fitted by `mc2 fit`")
     vocabulary: Any = model.posterior_.vocabulary
@@ -157,7 +157,7 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
     if not file.is_folder:
         yield read_for_model(model, file)
         return
-    text = file.text or model.posterior_.source.get(_TEXT)
+    text = file.text or model.posterior_.source.get(_TEXT_KEY)
     folder = replace(file, text=text).folder("all", _bag_separators(model))
     yield from folder_batches(folder, model.posterior_.vocabulary)
 
@@ -183,14 +183,14 @@ def _spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
 
 def remember_reading(model: MC2, text: str | None, contexts: list[ContextOption]) -> None:
     """Store the text column and the separators of bags in a fitted model."""
-    source = {f"{_SEPARATOR}{c.name}": c.separator for c in contexts if c.separator}
-    model.posterior_.source = source if text is None else {_TEXT: text, **source}
+    source = {f"{_SEPARATOR_KEY}{c.name}": c.separator for c in contexts if c.separator}
+    model.posterior_.source = source if text is None else {_TEXT_KEY: text, **source}
 
 
 def _bag_separators(model: MC2) -> dict[str, str]:
     """Return the separators given to the fit, by column."""
     source = model.posterior_.source.items()
-    return {k.removeprefix(_SEPARATOR): v for k, v in source if k.startswith(_SEPARATOR)}
+    return {k.removeprefix(_SEPARATOR_KEY): v for k, v in source if k.startswith(_SEPARATOR_KEY)}
 
 
 def likely_separator(bag: Column) -> str | None:

@@ -14,7 +14,6 @@ from mcsquared.cli.guard import BAD_INPUT, INTERRUPTED, complain
 from mcsquared.errors import InputError
 from mcsquared.storage import write_text
 
-ALL = "all"
 FILE_WIDTH = 180  # characters per line of a table that is not printed to a terminal
 
 
@@ -43,7 +42,7 @@ class Options:
 def run(names: list[str], options: Options) -> None:
     """Run experiments one after another; an experiment that cannot run does not stop the others."""
     known = experiments().NAMES
-    chosen = list(known) if ALL in names else names
+    chosen = list(known) if "all" in names else names
     for name in chosen:
         experiments().find(name)
     done: list[str] = []

@@ -23,20 +23,20 @@ from mcsquared.plots.canvas import (
     select,
 )
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.consensus import contingency
+from mcsquared.posterior.consensus import contingency, evenly_spaced
 from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import membership, topic_given_group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_GROUPS = 200  # of a co-clustering matrix by default
+MAX_MATRIX_GROUPS = 200  # of a co-clustering matrix by default
 MAX_NAMED_GROUPS = 40
 MIN_CLUSTER_SHARE = 0.035  # of the rows, for a cluster to have lines and a number
 MAX_CELLS_WITH_COUNTS = 15  # rows and columns of a comparison
 
 # Of the map of groups.
-METHODS = ("auto", "tsne", "umap")
+EMBEDDINGS = ("auto", "tsne", "umap")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MAX_DRAWS = 50  # for the features; more draws hardly change the map
 N_COMPONENTS = 50
@@ -100,8 +100,7 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
     chosen = select("groups", groups, len(labels), len(labels))
     chosen = chosen[np.argsort(labels[chosen], kind="stable")]
     if groups is None:
-        rows = np.linspace(0, len(chosen) - 1, min(len(chosen), MAX_GROUPS)).round().astype(int)
-        chosen = chosen[rows]
+        chosen = chosen[evenly_spaced(len(chosen), MAX_MATRIX_GROUPS)]
     ax = axes_for(ax, 5.6, 4.8)
     together = posterior.coclustering().to_dense(chosen)
     heat_map(ax, together, "probability of the same cluster", vmax=1.0)
@@ -249,8 +248,9 @@ def cluster_map(
     >>> ax = mc2.plots.cluster_map(model, method="tsne")
     """
     posterior = posterior_of(model)
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    if method not in EMBEDDINGS:
+        known = ", ".join(map(repr, EMBEDDINGS))
+        raise InputError(f"method must be one of {known}, got {method!r}")
     n_groups, max_groups = posterior.n_groups, check_integer("max_groups", max_groups, 1)
     groups = np.arange(n_groups)
     if n_groups > max_groups:
@@ -281,7 +281,7 @@ def group_features(posterior: Posterior, shares: ArrayLike | None = None) -> spa
     squared Hellinger distance of their topic shares.
     """
     labels = posterior.cluster_of_group
-    used = np.linspace(0, len(labels) - 1, min(len(labels), MAX_DRAWS)).round().astype(int)
+    used = evenly_spaced(len(labels), MAX_DRAWS)
     rows = np.arange(posterior.n_groups)
     weight = np.full(len(rows), np.sqrt(0.5 / len(used)))
     indicators = [sparse.csr_matrix((weight, (rows, labels[draw]))) for draw in used]

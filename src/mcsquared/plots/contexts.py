@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-ALL = "all groups"
+ALL_GROUPS = "all groups"
 MIN_INTEGER_RANGE = 6.0  # ticks are integers if the range of numbers is larger
 N_SERIES = 5  # topics or clusters by default
 
@@ -92,7 +92,7 @@ def context_of_cluster(
         labels = posterior.labels[posterior.contexts[name].observed]
         observed = np.bincount(labels, minlength=posterior.n_clusters)
         overall = table.to_numpy() @ (observed / max(observed.sum(), 1))
-        table, series = table.assign(**{ALL: overall}), series | {ALL: ALL}
+        table, series = table.assign(**{ALL_GROUPS: overall}), series | {ALL_GROUPS: ALL_GROUPS}
     return _draw(table, display, series, n_values, ax)
 
 
@@ -119,7 +119,7 @@ def _draw(
 
 
 def _series_style(name: str, number: int) -> dict[str, Any]:
-    if name == ALL:
+    if name == ALL_GROUPS:
         return {"color": GREY, "linestyle": (0, (1, 1)), "zorder": 1}
     return line_style(number)
 
@@ -142,7 +142,7 @@ def _draw_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Ax
 
 def _most_probable(table: pd.DataFrame, n_values: int) -> pd.DataFrame:
     """Return the rows with the largest probabilities in any column."""
-    highest = table.drop(columns=ALL, errors="ignore").max(axis=1).to_numpy()
+    highest = table.drop(columns=ALL_GROUPS, errors="ignore").max(axis=1).to_numpy()
     order = np.argsort(-highest, kind="stable")[: max(int(n_values), 1)]
     if table.index.dtype == bool or table.index.inferred_type == "boolean":
         order = np.sort(order)

@@ -13,7 +13,7 @@ from mcsquared.posterior.posterior import posterior_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LABELS = {
+AXIS_LABELS = {
     "n_clusters": "clusters",
     "n_topics": "topics",
     "log_joint": "log joint density",
@@ -50,7 +50,7 @@ def trace(model: Any, scalar: str = "log_joint", *, ax: Axes | None = None) -> A
     if max(first_kept, default=0) > 1:
         ax.axvspan(0.5, max(first_kept) - 0.5, color=GREY, alpha=0.2, lw=0, label="burn-in")
     ax.set_xlim(0.5, max(frame["sweep"].max() + 0.5, 1.5))
-    ax.set(xlabel="sweep", ylabel=LABELS.get(scalar, scalar))
+    ax.set(xlabel="sweep", ylabel=AXIS_LABELS.get(scalar, scalar))
     table = posterior.diagnostics().set_index("scalar")
     if scalar in table.index and not np.isnan(table.loc[scalar, "rhat"]):
         row = table.loc[scalar]

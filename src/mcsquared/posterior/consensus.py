@@ -35,8 +35,8 @@ _MAX_PASS = 250_000_000
 _LIST_COST = 8
 _MAX_STARTS = 24
 _ENOUGH_AGREE = 5  # starts with the same final loss
-_MAX_SWEEPS = 30
-_MIN_SWEEPS = 6
+_MAX_ROUNDS = 30
+_MIN_ROUNDS = 6
 _MIN_DRAWS = 25
 _MAX_DISSOLVED = 200
 
@@ -44,7 +44,7 @@ _MAX_DISSOLVED = 200
 _MAX_CLUSTERS = 64
 
 # Of a sparse co-clustering matrix.
-_BLOCK_ENTRIES = 2**22
+_ENTRIES_PER_BLOCK = 2**22
 _MAX_ENTRIES = 2**28
 
 
@@ -63,12 +63,13 @@ def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
     int32 (n_groups,)
     """
     phi = _phi(loss)
-    draws = _thin(draws, max(_MAX_TABLE_SIZE // draws.shape[1], _MIN_DRAWS))
+    n_draws, n_groups = draws.shape
+    draws = draws[evenly_spaced(n_draws, max(_MAX_TABLE_SIZE // n_groups, _MIN_DRAWS))]
     search = _Search(draws, phi)
     # Lists are long if the draws disagree; use fewer draws then.
     if search.pass_length > _MAX_PASS:
         limit = int(len(draws) * _MAX_PASS / search.pass_length)
-        search = _Search(_thin(draws, max(limit, _MIN_DRAWS)), phi)
+        search = _Search(draws[evenly_spaced(len(draws), max(limit, _MIN_DRAWS))], phi)
     return numbered_by_size(search.run()[search.unit_of_group])
 
 
@@ -119,10 +120,9 @@ def _phi(loss: str) -> Callable[[NDArray[Any]], Floats]:
     return _PHI[loss]
 
 
-def _thin(draws: Int32s, limit: int) -> Int32s:
-    """Return at most ``limit`` draws, evenly spaced."""
-    n_draws = len(draws)
-    return draws[np.linspace(0, n_draws - 1, min(n_draws, limit)).round().astype(int)]
+def evenly_spaced(n: int, limit: int) -> Int64s:
+    """Return at most ``limit`` of the indices 0..n - 1, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, limit)).round().astype(np.int64)
 
 
 class _Search:
@@ -188,8 +188,7 @@ class _Search:
     def _starts(self) -> list[Int32s | None]:
         """Return the draws to start from, best first, alternating with greedy starts (None)."""
         affordable = max(self.budget // (4 * self.pass_length), 8)
-        n_tried = min(self.n_draws, affordable)
-        tried = np.unique(np.linspace(0, self.n_draws - 1, n_tried).round().astype(int))
+        tried = np.unique(evenly_spaced(self.n_draws, affordable))
         losses = []
         for draw in tried:
             self.kernels.assign(self._partition_of_draw(draw), self.tables)
@@ -206,8 +205,8 @@ class _Search:
 
     def _descend(self, labels: Int32s) -> None:
         """Move units and merge clusters until convergence; keep the result if it is better."""
-        for number in range(_MAX_SWEEPS):
-            if self.budget <= 0 and number >= _MIN_SWEEPS:
+        for number in range(_MAX_ROUNDS):
+            if self.budget <= 0 and number >= _MIN_ROUNDS:
                 break
             order = self.rng.permutation(self.n_units)
             changes = self.kernels.sweep(order, labels, self.tables, self.max_clusters)
@@ -309,7 +308,7 @@ class CoClustering:
             raise InputError(f"minimum must be in (0, 1], got {minimum!r}")
         blocks: list[sparse.csr_matrix] = []
         n_entries = 0
-        step = max(1, _BLOCK_ENTRIES // max(self.n_groups, 1))
+        step = max(1, _ENTRIES_PER_BLOCK // max(self.n_groups, 1))
         for start in range(0, self.n_groups, step):
             share = self.rows(np.arange(start, min(start + step, self.n_groups)))
             share[share < minimum - 1e-12] = 0.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
 N_ROWS = 8  # of the tables in a summary
-N_WORDS = 8
+N_LISTED_WORDS = 8
 
 
 def to_arviz(posterior: Posterior) -> Any:
@@ -96,7 +96,7 @@ def plural(n: int, noun: str) -> str:
 
 
 def _topics(posterior: Posterior) -> Part:
-    frame = posterior.topics(n_words=N_WORDS)
+    frame = posterior.topics(n_words=N_LISTED_WORDS)
     content = "words" if "words" in frame else "mean"
     header = {"topic": "topic", "weight": "share of tokens", content: content}
     return _section("Topics", frame, header)

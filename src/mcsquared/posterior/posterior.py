@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-MAX_TOP_WORDS = 20
+N_TOP_WORDS = 20
 
 
 @dataclass(eq=False, repr=False)
@@ -313,7 +313,7 @@ class Posterior:
         ----------
         counts : csr_matrix (n_groups, n_words)
         """
-        self.codocument = count_pairs(counts, tables.top_words(self, MAX_TOP_WORDS))
+        self.codocument = count_pairs(counts, tables.top_words(self, N_TOP_WORDS))
 
     # Tables -------------------------------------------------------------------------------
 

@@ -19,8 +19,6 @@ from mcsquared.posterior.tables import (
 )
 from mcsquared.report.packing import pack, pack_lists, pack_shares, shorten
 
-Typical = list[list[tuple[int, float]]]  # of each cluster or topic: (group, score)
-
 N_SHARES = 30  # topics listed with a cluster, clusters listed with a topic
 N_WORDS = 30  # of a topic, at every position of the relevance slider
 N_WORDS_OF_CLUSTER = 18
@@ -28,7 +26,7 @@ N_TOPICS_OF_WORD = 5
 N_PHRASES = 2  # in the name of a cluster
 NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
 MAX_OVERLAP = 60  # clusters whose overlap is computed
-_MIN_SHARE = 5e-4
+_MIN_LISTED_SHARE = 5e-4
 _MAX_WORDS = 50_000  # most frequent words in the search
 _MAX_WORD, _MAX_VALUE = 60, 40  # length of a word, and of a value in the name of a cluster
 # A value names a cluster if most of its groups have it, and clearly more than in other clusters.
@@ -202,22 +200,15 @@ def cluster_overlap(posterior: Posterior) -> Floats:
 
 
 def cluster_data(
-    posterior: Posterior,
-    shares: TopicShares,
-    words: TopicWords | None,
-    typical: Typical,
-    stability: Floats,
-    image: bool,
+    posterior: Posterior, shares: TopicShares, words: TopicWords | None, image: bool
 ) -> dict[str, Any]:
-    """Return the clusters' part of the report."""
+    """Return the clusters' part of the report that depends on their content."""
     return {
         "n": posterior.n_clusters,
         "names": cluster_names(posterior, words, shares.share),
         "size": pack(np.bincount(posterior.labels)),
         "tokens": pack(posterior.tokens_of_cluster),
-        "stability": pack_shares(stability),
         "topics": _largest(*shares),
-        "typical": typical,
         "words": words and [_distinctive_words(words, row @ words.topics) for row in shares.share],
         "images": pack(shares.share @ posterior.components) if image else None,
         "overlap": pack(cluster_overlap(posterior)),
@@ -235,19 +226,15 @@ def _largest(share: Floats, *others: Floats) -> list[list[tuple[Any, ...]]]:
     lists = []
     for rows in zip(share, *others, strict=True):
         order = np.argsort(-rows[0], kind="stable")[:N_SHARES]
-        order = order[rows[0][order] >= _MIN_SHARE]
+        order = order[rows[0][order] >= _MIN_LISTED_SHARE]
         lists.append([(int(i), *(round(float(row[i]), 4) for row in rows)) for i in order])
     return lists
 
 
 def topic_data(
-    posterior: Posterior,
-    shares: TopicShares,
-    words: TopicWords | None,
-    typical: Typical,
-    image: bool,
+    posterior: Posterior, shares: TopicShares, words: TopicWords | None, image: bool
 ) -> dict[str, Any]:
-    """Return the topics' part of the report."""
+    """Return the topics' part of the report, except for their typical groups."""
     table = posterior.topics()
     return {
         "n": posterior.n_topics,
@@ -257,7 +244,6 @@ def topic_data(
         "coherence": None if words is None else table["coherence"].round(3).tolist(),
         "names": topic_names(posterior, words),
         "clusters": _largest(cluster_given_topic(posterior).T, shares.share.T),
-        "typical": typical,
         "images": pack(posterior.components) if image else None,
     }
 

@@ -16,7 +16,7 @@ from mcsquared.report.packing import pack, pack_lists, shorten
 
 _N_VALUES = 12  # most probable values of a category or a bag, and as many distinctive ones
 _MAX_ITEMS = 1_500_000  # of a bag over all groups; the bags of groups are omitted above it
-_MAX_LENGTH = 80  # of a value
+_MAX_VALUE_LENGTH = 80  # of a value
 _MAX_INTEGER_BINS, _N_BINS = 60, 16  # of integers; of other numbers
 
 
@@ -32,7 +32,7 @@ def context_data(
     sizes = np.bincount(posterior.labels)
     without = np.bincount(posterior.labels[missing], minlength=posterior.n_clusters)
     data: dict[str, Any] = {
-        "name": shorten(name, _MAX_LENGTH),
+        "name": shorten(name, _MAX_VALUE_LENGTH),
         "kind": column.kind,
         "family": type(posterior.priors.contexts[name]).__name__,
         "note": column.note,
@@ -42,7 +42,7 @@ def context_data(
         **_values(column, groups),
     }
     if column.categories is not None:
-        data["categories"] = [shorten(value, _MAX_LENGTH) for value in column.categories]
+        data["categories"] = [shorten(value, _MAX_VALUE_LENGTH) for value in column.categories]
     try:
         table = posterior.context_given_cluster(name)
         clusters, topics = table.to_numpy().T, posterior.context_given_topic(name).to_numpy().T

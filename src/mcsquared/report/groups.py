@@ -18,13 +18,15 @@ from mcsquared.prediction.groups import align
 from mcsquared.report.layout import Discs, place_groups, topic_map
 from mcsquared.report.packing import pack, pack_shares, shorten
 
+Typical = list[list[tuple[int, float]]]  # of each cluster or topic: (group, score)
+
 N_CHOICES = 3  # most probable clusters of a group
 N_TOPICS_OF_GROUP = 6
 _MAX_NAME = 160
 _MANY_GROUPS, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many groups
 _N_STEPS = 12  # of the fixed-point iteration
-_MAX_BATCH = 1 << 18  # numbers in the largest table of a batch: 1 MB, which fits in the cache
-_MIN_PROBABILITY = np.float32(1e-30)
+_NUMBERS_PER_BATCH = 1 << 18  # in the largest table of a batch: 1 MB, which fits in the cache
+_MIN_EVIDENCE = np.float32(1e-30)
 
 
 class Membership(NamedTuple):
@@ -65,9 +67,7 @@ def memberships(posterior: Posterior) -> Membership:
     return Membership(membership(posterior), choice, share)
 
 
-def typical_groups(
-    scores: Floats | Float32s, tokens: Int64s, limit: int
-) -> list[list[tuple[int, float]]]:
+def typical_groups(scores: Floats | Float32s, tokens: Int64s, limit: int) -> Typical:
     """Return the groups with the highest scores of each column; among equal scores, long ones.
 
     ``scores`` is (n_groups, n_columns), ``tokens`` the length of each group.
@@ -187,7 +187,7 @@ def _batches(
     words = isinstance(content, Words)
     start = content.counts.indptr if words else content.start
     n_topics = posterior.n_topics
-    batch_size = max(1, _MAX_BATCH // max(n_topics, 1))
+    batch_size = max(1, _NUMBERS_PER_BATCH // max(n_topics, 1))
     psi = np.ascontiguousarray(posterior.components.T, np.float32) if words else None
     begin = 0
     while begin < corpus.n_groups:
@@ -229,7 +229,7 @@ def _fixed_point(
         evidence = np.einsum("im,im->i", theta[group], likelihood)
         # Entries without support in any topic are ignored. Dividing the counts avoids a table of
         # normalised probabilities, which would take most of the time.
-        known = evidence > _MIN_PROBABILITY
+        known = evidence > _MIN_EVIDENCE
         sums.data = np.divide(counts, evidence, out=np.zeros_like(counts), where=known)
         found = theta * np.asarray(sums @ likelihood, np.float32)
         if infinite:

@@ -15,7 +15,7 @@ from mcsquared.report.packing import shorten
 
 Check = tuple[str, str, str]  # level ("good", "watch" or "bad"), title and text
 
-LABELS = {
+SCALAR_LABELS = {
     "n_clusters": "occupied clusters",
     "n_topics": "occupied topics",
     "log_joint": "log joint density",
@@ -234,7 +234,7 @@ def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict
     """
     rows = posterior.diagnostics().to_dict("records")
     return {
-        "scalars": [{**row, "label": LABELS[str(row["scalar"])]} for row in rows],
+        "scalars": [{**row, "label": SCALAR_LABELS[str(row["scalar"])]} for row in rows],
         "traces": _traces(posterior),
         "kept": {
             name: [values.tolist() for values in np.unique(n, return_counts=True)]
@@ -268,7 +268,7 @@ def _traces(posterior: Posterior) -> list[dict[str, Any]]:
                     "first_kept": int(kept.iloc[0]) if len(kept) else None,
                 }
             )
-        series.append({"name": name, "label": LABELS[name], "chains": lines})
+        series.append({"name": name, "label": SCALAR_LABELS[name], "chains": lines})
     return series
 
 

@@ -20,7 +20,6 @@ from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import cluster_stability
 from mcsquared.report.content import (
     TopicWords,
-    Typical,
     cluster_data,
     content_data,
     topic_data,
@@ -29,17 +28,23 @@ from mcsquared.report.content import (
     word_data,
 )
 from mcsquared.report.contexts import context_data
-from mcsquared.report.groups import group_data, group_topic_shares, memberships, typical_groups
+from mcsquared.report.groups import (
+    Typical,
+    group_data,
+    group_topic_shares,
+    memberships,
+    typical_groups,
+)
 from mcsquared.report.layout import cluster_discs, disc_colours
 from mcsquared.report.overview import checks, diagnostic_data, facts, model_sentences
-from mcsquared.report.packing import embedded_json, pack, shorten
+from mcsquared.report.packing import embedded_json, pack, pack_shares, shorten
 from mcsquared.storage import check_target, write_text
 
 if TYPE_CHECKING:
     from mcsquared.estimator import MC2
 
 
-MAX_GROUPS = 200_000  # larger corpora are sampled
+MAX_LISTED_GROUPS = 200_000  # larger corpora are sampled
 N_TYPICAL = 12  # groups listed with a cluster or a topic
 
 # In dependency order; concatenated into one script.
@@ -129,24 +134,23 @@ def report_data(
         raise InputError(f"image_shape must have {width} pixels, got {image_shape!r}")
     topics_of_group = group_topic_shares(posterior, corpus)
     groups = np.arange(posterior.n_groups)
-    if posterior.n_groups > MAX_GROUPS:
+    if posterior.n_groups > MAX_LISTED_GROUPS:
         rng = np.random.default_rng(posterior.seed)
-        groups = np.sort(rng.choice(posterior.n_groups, MAX_GROUPS, replace=False))
+        groups = np.sort(rng.choice(posterior.n_groups, MAX_LISTED_GROUPS, replace=False))
     content = content_data(posterior, image_shape, dimension_names)
     image = content["image"] is not None
     words = None if posterior.vocabulary is None else TopicWords(posterior)
     membership, shares = memberships(posterior), topic_shares(posterior)
     sizes = np.bincount(posterior.labels)
     discs = cluster_discs(np.sqrt(shares.share), sizes)
-    stability = cluster_stability(posterior, membership.confidence)
     score = membership.confidence
     if corpus is not None:
         # Σ √(p q) of the topic shares p of a group and q of its cluster.
         roots = np.sqrt(topics_of_group), np.sqrt(shares.share[posterior.labels])
         score = score * np.einsum("nm,nm->n", *roots).astype(np.float64)
-    typical = _typical_of_clusters(posterior, groups, score)
-    clusters = cluster_data(posterior, shares, words, typical, stability, image)
-    clusters |= {
+    clusters = cluster_data(posterior, shares, words, image) | {
+        "typical": _typical_of_clusters(posterior, groups, score),
+        "stability": pack_shares(cluster_stability(posterior, membership.confidence)),
         "colour": pack(disc_colours(discs)),
         "centre": np.round(discs.centre, 3).tolist(),
         "radius": np.round(discs.radius, 3).tolist(),
@@ -166,7 +170,7 @@ def report_data(
             posterior, membership, discs, groups, topics_of_group, corpus is not None
         ),
         "clusters": clusters,
-        "topics": topic_data(posterior, shares, words, typical, image),
+        "topics": topic_data(posterior, shares, words, image) | {"typical": typical},
         "words": None if words is None else word_data(posterior, words),
         "vectors": vector_data(posterior) if words is None else None,
         "contexts": [
