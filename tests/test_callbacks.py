@@ -1,4 +1,4 @@
-"""A chain ends when its traces are flat, and what it has drawn does not depend on threads."""
+"""A chain stops when its traces are flat, and its draws do not depend on threads."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ SWEEP = SweepInfo(
 
 
 def run(callback, log_joint, n_clusters=None, chain=0):
-    """Show a synthetic trace to a callback; return the sweep it stops at, None: never."""
+    """Pass a synthetic trace to a callback; return the sweep at which it stops, or None."""
     for i, value in enumerate(log_joint):
         sweep = i + 1
         info = dataclasses.replace(
@@ -51,22 +51,22 @@ def noise(n, seed=0):
     return np.random.default_rng(seed).normal(size=n)
 
 
-def test_a_flat_trace_ends_the_chain_at_the_first_kept_draw_after_the_least_sweeps():
+def test_a_flat_trace_stops_the_chain_at_the_first_kept_draw_after_min_sweeps():
     assert run(StopWhenFlat(min_sweeps=100), noise(400)) == BURN_IN + 100
     assert run(StopWhenFlat(min_sweeps=102), noise(400)) == BURN_IN + 105
 
 
-def test_burn_in_is_not_looked_at():
+def test_burn_in_is_ignored():
     trace = noise(400)
     trace[:BURN_IN] -= 1e6
     assert run(StopWhenFlat(), trace) == BURN_IN + 100
 
 
-def test_a_trace_that_climbs_never_ends_the_chain():
+def test_an_increasing_trace_never_stops_the_chain():
     assert run(StopWhenFlat(), noise(600) + np.linspace(0, 20, 600)) is None
 
 
-def test_a_trace_that_levels_off_ends_the_chain_later():
+def test_a_trace_that_levels_off_stops_the_chain_later():
     climb = 3 * np.minimum(np.arange(2000) / 100, 1.0)
     stopped = run(StopWhenFlat(), noise(2000) + climb)
     assert 200 < stopped < 1000
@@ -78,7 +78,7 @@ def test_every_scalar_must_be_flat():
     assert run(StopWhenFlat(scalars=["log_joint"]), noise(600), n_clusters=steps) == 120
 
 
-def test_a_trace_that_moves_slowly_is_worth_too_few_draws():
+def test_a_slowly_mixing_trace_has_too_few_effective_draws():
     slow = np.zeros(300)
     for t, step in enumerate(noise(299, seed=3)):
         slow[t + 1] = 0.9 * slow[t] + step
@@ -87,13 +87,13 @@ def test_a_trace_that_moves_slowly_is_worth_too_few_draws():
     assert run(StopWhenFlat(max_rhat=10.0, min_ess=100.0), slow) is None
 
 
-def test_what_never_changes_is_flat_and_what_is_no_number_is_not():
+def test_a_constant_is_flat_and_nan_is_not():
     assert run(StopWhenFlat(), np.zeros(200)) == 120
     assert run(StopWhenFlat(scalars=["lam"]), np.zeros(200)) == 120
     assert run(StopWhenFlat(), np.full(200, np.nan)) is None
 
 
-def test_chains_and_fits_are_kept_apart():
+def test_chains_and_fits_are_assessed_separately():
     callback = StopWhenFlat()
     assert run(callback, noise(600) + np.linspace(0, 20, 600), chain=0) is None
     assert run(callback, noise(600, seed=1), chain=1) == 120
@@ -114,7 +114,7 @@ def test_chains_and_fits_are_kept_apart():
         ({"scalars": "v"}, "scalars must be some of .*, got 'v'"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(parameters, message):
+def test_invalid_parameters_are_rejected(parameters, message):
     with pytest.raises(mc2.InputError, match=message):
         StopWhenFlat(**parameters)
 
@@ -140,7 +140,7 @@ def stopped(corpus):
     return fit(corpus)
 
 
-def test_a_real_fit_ends_each_chain_by_itself_and_says_so(stopped):
+def test_a_fit_stops_each_chain_separately_and_reports_it(stopped):
     lengths = stopped.trace.groupby("chain")["sweep"].max()
     assert len(lengths) == 2
     assert ((lengths >= 30) & (lengths < 300)).all()
@@ -149,12 +149,12 @@ def test_a_real_fit_ends_each_chain_by_itself_and_says_so(stopped):
         assert stopped.sweep_of_draw[stopped.chain_of_draw == chain].max() == length
 
 
-def test_a_chain_ends_at_the_same_sweep_whatever_the_others_do(corpus, stopped):
+def test_a_chain_stops_at_the_same_sweep_regardless_of_the_others(corpus, stopped):
     alone = fit(corpus, n_chains=1)
     assert len(alone.trace) == (stopped.trace["chain"] == 0).sum()
 
 
-def test_draws_are_those_of_the_whole_run_on_any_number_of_threads(corpus, stopped):
+def test_draws_equal_those_of_the_full_run_on_any_number_of_threads(corpus, stopped):
     threads = fit(corpus, n_jobs=2)
     np.testing.assert_array_equal(threads.cluster_of_group, stopped.cluster_of_group)
     whole = fit(corpus, callbacks=[])
@@ -165,7 +165,7 @@ def test_draws_are_those_of_the_whole_run_on_any_number_of_threads(corpus, stopp
         assert len(ours) < len(all_of_them)
 
 
-def test_a_run_that_was_interrupted_ends_where_it_would_have(corpus, stopped, tmp_path):
+def test_a_resumed_run_stops_at_the_same_sweep(corpus, stopped, tmp_path):
     def interrupt(info):
         return info.sweep == 25
 

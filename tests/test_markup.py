@@ -1,4 +1,4 @@
-"""Notebook summaries say what is there, are well formed, and let nothing from data through."""
+"""Notebook summaries are complete, well formed and escaped."""
 
 import html
 import re
@@ -17,7 +17,7 @@ VOID = {"br", "meta"}
 
 
 class Page(HTMLParser):
-    """Reads a page, checks that tags close in order, and keeps its text and tags."""
+    """Parser that checks the nesting of tags and collects text and tags."""
 
     def __init__(self, text):
         super().__init__()
@@ -48,7 +48,7 @@ def displayed(thing):
     return Page(thing._repr_html_())
 
 
-def test_everything_that_comes_in_is_escaped():
+def test_all_text_is_escaped():
     rows = [(EVIL, 1), (EVIL, 2)]
     text = card(EVIL, facts(EVIL), sentences([EVIL]), table([EVIL, "n"], rows), more(EVIL))
     page = Page(text)
@@ -57,7 +57,7 @@ def test_everything_that_comes_in_is_escaped():
     assert page.words.count("<script>") == 7
 
 
-def test_numbers_are_readable_and_stand_to_the_right():
+def test_numbers_are_formatted_and_right_aligned():
     text = table(["n", "x", "year", "name"], [(12_345, 0.123456, 1994.25, "a"), (1, 2.0, 1.0, "b")])
     assert ">12,345<" in text
     assert ">0.123<" in text
@@ -99,7 +99,7 @@ def test_a_corpus_shows_its_size_and_its_contexts():
     assert f"{corpus.contexts['year'].observed.mean():.1%}" in page.words
 
 
-def test_markup_in_names_words_and_categories_does_nothing():
+def test_markup_in_names_words_and_categories_has_no_effect():
     contexts = {EVIL: [EVIL, "b", None], "tags": [[EVIL], ["x"], []]}
     corpus = mc2.Corpus([[1, 2], [0, 1], [2, 0]], contexts, vocabulary=[EVIL, "w"])
     corpus.notes.append(EVIL)
@@ -108,12 +108,12 @@ def test_markup_in_names_words_and_categories_does_nothing():
     assert page.words.count("<script>") >= 3
 
 
-def test_a_corpus_without_contexts_or_tokens_is_shown_too():
+def test_a_corpus_without_contexts_or_tokens_has_a_summary():
     assert "no contexts" in displayed(mc2.Corpus([[0, 0]])).words
     assert "vectors of width 2" in displayed(mc2.Corpus(np.zeros((3, 2)))).words
 
 
-def test_of_many_contexts_the_first_are_shown():
+def test_only_the_first_of_many_contexts_are_listed():
     contexts = pd.DataFrame({f"c{i}": [1.0, 2.0] for i in range(50)})
     page = displayed(mc2.Corpus([[1], [2]], contexts))
     assert "c29" in page.words
@@ -125,7 +125,7 @@ def test_of_many_contexts_the_first_are_shown():
 
 
 @pytest.mark.parametrize("vectors", [False, True])
-def test_a_posterior_shows_what_was_found_and_what_to_trust(vectors):
+def test_a_posterior_lists_results_and_advice(vectors):
     posterior = make_posterior(vectors=vectors)[0]
     page = displayed(posterior)
     kind = "vectors" if vectors else "tokens"
@@ -144,7 +144,7 @@ def test_a_posterior_shows_what_was_found_and_what_to_trust(vectors):
     assert "a note" in page.words
 
 
-def test_markup_in_a_posterior_does_nothing():
+def test_markup_in_a_posterior_has_no_effect():
     posterior, _, _ = make_posterior()
     posterior.vocabulary[:] = [f"{EVIL}{word}" for word in posterior.vocabulary]
     posterior.notes.append(EVIL)
@@ -153,7 +153,7 @@ def test_markup_in_a_posterior_does_nothing():
     assert page.words.count("<script>") > 4
 
 
-def test_a_posterior_without_topics_or_trace_is_shown_too():
+def test_a_posterior_without_topics_or_trace_has_a_summary():
     posterior = make_posterior()[0]
     posterior.parameters, posterior.trace = [], pd.DataFrame()
     page = displayed(posterior)
@@ -161,7 +161,7 @@ def test_a_posterior_without_topics_or_trace_is_shown_too():
     assert "Topics" not in page.words
 
 
-def test_the_plain_form_names_clusters_and_topics_once_they_are_known():
+def test_repr_includes_clusters_and_topics_once_they_are_known():
     posterior = make_posterior(vectors=True)[0]
     assert repr(posterior) == "Posterior(12 draws of 30 groups, 4 with parameters)"
     assert "labels" not in vars(posterior)
@@ -186,7 +186,7 @@ def test_a_fitted_model_shows_its_posterior_and_parameters(fitted):
     assert "b" not in page.tags
 
 
-def test_a_model_that_is_not_fitted_is_shown_by_scikit_learn():
+def test_an_unfitted_model_is_displayed_by_scikit_learn():
     text = mc2.MC2(n_sweeps=7)._repr_html_()
     assert "sk-container" in text
     assert "mc2-card" not in text

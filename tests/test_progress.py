@@ -1,4 +1,4 @@
-"""Progress shows a bar, lines or nothing, and never stops a run."""
+"""Progress displays bars, lines or nothing, and never stops a run."""
 
 import io
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Terminal(io.StringIO):
 
 
 class Clock:
-    """A clock that moves on by a fixed step at each look."""
+    """A clock that advances by a fixed step at each call."""
 
     def __init__(self, step: float) -> None:
         self.now, self.step = 0.0, step
@@ -42,7 +42,7 @@ def displayed(stream, n_sweeps=100, n_chains=1, first=1, **options) -> str:
     return stream.getvalue()
 
 
-def test_a_pipe_gets_ten_lines_with_what_was_found():
+def test_a_pipe_receives_ten_lines_with_clusters_and_topics():
     lines = displayed(io.StringIO(), mode=True).splitlines()
     assert len(lines) == 10
     assert lines[-1].startswith("sweep 100 of 100: 4 clusters, 13 topics")
@@ -57,7 +57,7 @@ def test_a_long_run_prints_lines_on_a_pipe(monkeypatch):
     assert len(displayed(io.StringIO(), mode="auto").splitlines()) == 10
 
 
-def test_a_very_long_run_gives_signs_of_life_ever_more_rarely(monkeypatch):
+def test_extra_lines_of_a_very_long_run_become_rarer(monkeypatch):
     monkeypatch.setattr(module.time, "monotonic", Clock(step=1.0))
     stream = io.StringIO()
     with Progress(1_000_000, 1, 1000, stream=stream) as progress:
@@ -71,22 +71,22 @@ def test_lines_count_the_sweeps_of_all_chains():
     assert "sweep 300 of 300" in displayed(io.StringIO(), n_chains=3, mode=True)
 
 
-def test_speed_and_time_left_are_those_of_this_run_also_when_it_was_resumed(monkeypatch):
+def test_speed_and_remaining_time_exclude_sweeps_before_a_resume(monkeypatch):
     monkeypatch.setattr(module.time, "monotonic", Clock(step=2.0))
     stream = io.StringIO()
     with Progress(100, 1, 1000, mode=True, stream=stream) as progress:
         for sweep in range(61, 71):
             progress(Info(0, sweep))
-    # Two seconds a sweep, 30 to go.
+    # Two seconds per sweep, 30 remaining.
     assert stream.getvalue().splitlines()[-1].endswith("500 tokens/s, 1:00 left")
 
 
-def test_false_shows_nothing_on_a_terminal_either():
+def test_false_displays_nothing_on_a_terminal():
     assert displayed(Terminal(), mode=False) == ""
 
 
 @pytest.mark.parametrize("n_chains", [1, 2])
-def test_a_terminal_gets_a_bar_per_chain(n_chains, monkeypatch):
+def test_a_terminal_displays_a_bar_per_chain(n_chains, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     text = displayed(Terminal(), n_chains=n_chains)
@@ -102,11 +102,11 @@ def test_the_bar_is_closed_when_the_run_fails():
     assert progress(Info(0, 1)) is None
 
 
-def test_another_mode_is_refused():
+def test_an_unknown_mode_is_rejected():
     with pytest.raises(InputError, match="progress must be 'auto', True or False, got 'loud'"):
         Progress(10, mode="loud")
 
 
-def test_durations_and_rates_are_written_shortly():
+def test_durations_and_rates_are_short():
     assert [module._clock(s) for s in (5, 75, 3700)] == ["0:05", "1:15", "1:01:40"]
     assert [module._short(n) for n in (950.0, 1.5e3, 1234567.0)] == ["950", "1.5 k", "1.23 M"]

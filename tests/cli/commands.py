@@ -17,7 +17,7 @@ YEARS = {"neural": 1990, "kernel": 2000}
 
 
 def papers(n_papers: int = 40, seed: int = 0) -> pd.DataFrame:
-    """Draw papers of two subjects: texts, years and authors with holes, a true class."""
+    """Draw papers of two subjects: texts, years and authors with missing values, a true class."""
     rng = np.random.default_rng(seed)
     rows = []
     for j in range(n_papers):
@@ -47,8 +47,8 @@ def fit_command(file: Path, out: Path, *more: object) -> list[object]:
     ]
 
 
-def refused(result: Result) -> str:
-    """Check that a command ended as bad input should, and return its sentence."""
+def rejected(result: Result) -> str:
+    """Check that a command failed because of invalid input, and return its error message."""
     assert result.exit_code == 2, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     assert "Traceback" not in result.output

@@ -44,7 +44,7 @@ def test_version_is_shown():
         ["evaluate", "papers.mc2"],
     ],
 )
-def test_a_command_that_is_not_complete_is_refused(arguments):
+def test_an_incomplete_command_is_rejected(arguments):
     result = invoke(*arguments)
     assert result.exit_code == 2
     assert "Traceback" not in result.output

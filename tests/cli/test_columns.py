@@ -23,17 +23,17 @@ def test_a_context_is_a_column_with_or_without_its_family(option, expected):
     assert parse_contexts([option]) == [expected]
 
 
-def test_an_unknown_family_is_refused_with_the_known_ones():
+def test_an_unknown_family_is_rejected_with_the_known_ones():
     with pytest.raises(InputError, match=r"--context 'year:gausian'.*gaussian"):
         parse_contexts(["year:gausian"])
 
 
 @pytest.mark.parametrize("option", ["", ":", ":gaussian", "year:"])
-def test_a_context_without_a_column_or_with_an_empty_family_is_refused(option):
+def test_a_context_without_a_column_or_with_an_empty_family_is_rejected(option):
     with pytest.raises(InputError, match="must be COLUMN or COLUMN:FAMILY"):
         parse_contexts([option])
 
 
-def test_a_column_named_twice_is_refused():
+def test_a_column_named_twice_is_rejected():
     with pytest.raises(InputError, match="'year' twice"):
         parse_contexts(["year", "place", "year:poisson"])

@@ -7,7 +7,7 @@ import pytest
 
 import mcsquared as mc2
 from mcsquared.cli import demo
-from tests.cli.commands import invoke, refused
+from tests.cli.commands import invoke, rejected
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_the_standard_library_is_clustered_and_its_packages_stay_together(folder
         assert together > 0.4 > 2 * by_chance
 
 
-def test_clusters_are_shown_with_modules_and_words(monkeypatch):
+def test_the_table_of_clusters_has_modules_and_words(monkeypatch):
     monkeypatch.setattr(demo, "MAX_LISTED_CLUSTERS", 2)
     data = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0)
     model = mc2.MC2(n_sweeps=60, burn_in=30, random_state=0, progress=False).fit(data.corpus)
@@ -58,9 +58,9 @@ def test_clusters_are_shown_with_modules_and_words(monkeypatch):
     assert sizes == np.sort(np.bincount(model.labels_))[::-1][:2].tolist()
 
 
-def test_a_demo_that_is_not_there_is_refused_by_name():
-    assert "'birds'" in refused(invoke("demo", "birds"))
+def test_the_error_names_an_unknown_demo():
+    assert "'birds'" in rejected(invoke("demo", "birds"))
 
 
-def test_a_report_that_cannot_be_written_is_refused_before_the_fit(folder):
-    assert "nowhere" in refused(invoke("demo", "letters", "--out", "nowhere/page.html"))
+def test_a_report_that_cannot_be_written_is_rejected_before_the_fit(folder):
+    assert "nowhere" in rejected(invoke("demo", "letters", "--out", "nowhere/page.html"))

@@ -1,4 +1,4 @@
-"""mc2 evaluate: perplexities that say which one they are."""
+"""mc2 evaluate: perplexities with their methods, scores of clusters."""
 
 import re
 
@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from mcsquared import MC2
-from tests.cli.commands import invoke, papers, refused
+from tests.cli.commands import invoke, papers, rejected
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def perplexities(text: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("model", "whole"), [("fitted", "left_to_right"), ("fitted_as_in_the_paper", "exact")]
 )
-def test_every_perplexity_says_which_one_it_is(request, held_out, model, whole):
+def test_every_perplexity_is_printed_with_its_method(request, held_out, model, whole):
     result = invoke("evaluate", request.getfixturevalue(model), held_out)
     assert result.exit_code == 0, result.output
     found = perplexities(result.stdout)
     assert set(found) == {"completion", whole}
-    # Eight words a subject: between one and all sixteen words.
+    # Eight words per subject, so between one and sixteen words.
     assert all(6 < value < 16 for value in found.values())
 
 
@@ -42,13 +42,13 @@ def test_methods_can_be_chosen_and_contexts_given(fitted, fitted_as_in_the_paper
 
 
 @pytest.mark.parametrize("method", ["exact", "printed"])
-def test_a_method_of_the_papers_model_alone_is_refused_for_another(fitted, held_out, method):
-    sentence = refused(invoke("evaluate", fitted, held_out, "--method", method))
+def test_methods_of_the_papers_model_are_rejected_for_a_finite_lam(fitted, held_out, method):
+    sentence = rejected(invoke("evaluate", fitted, held_out, "--method", method))
     assert f"'{method}'" in sentence
     assert "requires lam=inf, got a finite lam" in sentence
 
 
-def test_the_same_question_has_the_same_answer(fitted, held_out):
+def test_evaluation_is_deterministic(fitted, held_out):
     first, second = (invoke("evaluate", fitted, held_out) for _ in range(2))
     assert first.exit_code == 0, first.output
     assert first.stdout == second.stdout
@@ -68,7 +68,7 @@ def test_a_numeric_column_can_be_the_labels(fitted, tmp_path):
     assert "NMI: 1.0000" in invoke("evaluate", fitted, path, "--labels", "subject").stdout
 
 
-def test_groups_without_a_label_do_not_count(fitted, tmp_path):
+def test_groups_without_a_label_are_not_scored(fitted, tmp_path):
     path = tmp_path / "test.csv"
     table = papers(12, seed=9)
     table.loc[:3, "subject"] = None
@@ -89,36 +89,36 @@ def test_groups_without_a_label_do_not_count(fitted, tmp_path):
         (["--text", "body"], "body"),
     ],
 )
-def test_bad_options_are_refused(fitted, held_out, options, sentence):
-    assert sentence in refused(invoke("evaluate", fitted, held_out, *options))
+def test_bad_options_are_rejected(fitted, held_out, options, sentence):
+    assert sentence in rejected(invoke("evaluate", fitted, held_out, *options))
 
 
-def test_labels_without_a_value_are_refused(fitted, tmp_path):
+def test_labels_without_a_value_are_rejected(fitted, tmp_path):
     path = tmp_path / "test.csv"
     papers(12, seed=9).assign(subject=None).to_csv(path, index=False)
-    assert "must be a column with values" in refused(
+    assert "must be a column with values" in rejected(
         invoke("evaluate", fitted, path, "--labels", "subject")
     )
 
 
-def test_a_model_fitted_in_python_wants_the_text_column(tmp_path, held_out):
+def test_a_model_fitted_in_python_requires_the_text_column(tmp_path, held_out):
     model = MC2(n_sweeps=4, burn_in=2, thin=1, random_state=0).fit(list(papers()["abstract"]))
     model.save(tmp_path / "python.mc2")
-    assert "--text" in refused(invoke("evaluate", tmp_path / "python.mc2", held_out))
+    assert "--text" in rejected(invoke("evaluate", tmp_path / "python.mc2", held_out))
     result = invoke("evaluate", tmp_path / "python.mc2", held_out, "--text", "abstract")
     assert result.exit_code == 0, result.output
 
 
-def test_a_file_without_a_known_word_is_refused(fitted, tmp_path):
+def test_a_file_without_a_known_word_is_rejected(fitted, tmp_path):
     new = tmp_path / "new.csv"
     pd.DataFrame({"abstract": ["zebra lion", "lion"]}).to_csv(new, index=False)
-    assert "no word of the vocabulary" in refused(invoke("evaluate", fitted, new))
+    assert "no word of the vocabulary" in rejected(invoke("evaluate", fitted, new))
 
 
-def test_an_unknown_column_of_labels_is_refused_before_anything_is_printed(fitted, tmp_path):
+def test_an_unknown_column_of_labels_is_rejected_before_anything_is_printed(fitted, tmp_path):
     file = tmp_path / "test.csv"
     papers(6).to_csv(file, index=False)
     result = invoke("evaluate", fitted, file, "--labels", "subjct")
-    assert "--labels must name a column of " in refused(result)
-    assert "got 'subjct'" in refused(result)
+    assert "--labels must name a column of " in rejected(result)
+    assert "got 'subjct'" in rejected(result)
     assert result.stdout == ""

@@ -1,4 +1,4 @@
-"""mc2 fit: a model, or one sentence and nothing written."""
+"""mc2 fit: a model, or an error message and no file."""
 
 import functools
 import os
@@ -18,7 +18,7 @@ from mcsquared import MC2
 from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.fit import checkpoint_of, show
 from mcsquared.errors import ModelFileError
-from tests.cli.commands import fit_command, invoke, papers, refused
+from tests.cli.commands import fit_command, invoke, papers, rejected
 
 MC2_COMMAND = [sys.executable, "-c", "from mcsquared.cli import main; main()"]
 
@@ -38,7 +38,7 @@ def test_fit_writes_a_model_and_nothing_else(papers_file, tmp_path):
     assert set(model.posterior_.contexts) == {"year", "authors"}
 
 
-def test_fit_says_how_it_understood_the_contexts(papers_file, tmp_path):
+def test_fit_prints_how_contexts_were_interpreted(papers_file, tmp_path):
     result = invoke(*fit_command(papers_file, tmp_path / "papers.mc2"))
     assert re.search(r"year: .*gaussian", result.stderr)
     assert re.search(r"authors: .*bag", result.stderr)
@@ -67,25 +67,25 @@ def test_groups_vary_by_default_and_lam_fixes_how_much(papers_file, tmp_path, op
     assert MC2.load(out).posterior_.priors.lam == lam
 
 
-def test_paper_and_a_finite_lam_are_refused_together(papers_file, tmp_path):
+def test_paper_and_a_finite_lam_are_rejected_together(papers_file, tmp_path):
     result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--paper", "--lam", 10))
-    assert "--paper requires --lam inf" in refused(result)
+    assert "--paper requires --lam inf" in rejected(result)
 
 
 @pytest.mark.parametrize("lam", [0, -1, "nan"])
-def test_a_lam_that_is_not_positive_is_refused(papers_file, tmp_path, lam):
+def test_a_lam_that_is_not_positive_is_rejected(papers_file, tmp_path, lam):
     result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--lam", lam))
-    assert "a positive number" in refused(result)
+    assert "a positive number" in rejected(result)
 
 
-def test_a_family_behind_a_column_is_used(papers_file, tmp_path):
+def test_the_family_given_with_a_column_is_used(papers_file, tmp_path):
     out = tmp_path / "papers.mc2"
     command = ["fit", papers_file, "--text", "abstract", "--context", "year:categorical"]
     assert invoke(*command, "--out", out, "--sweeps", 12, "--burn-in", 2).exit_code == 0
     assert MC2.load(out).posterior_.priors.contexts["year"].name == "categorical"
 
 
-# ---------------------------------------------------------------- refused before the long part
+# ---------------------------------------------------------------- rejected before the fit
 
 
 @pytest.mark.parametrize(("sweeps", "draws"), [(2, 1), (6, 3), (60, 10), (300, 40)])
@@ -105,37 +105,37 @@ def never_fitted(monkeypatch):
 
 
 @pytest.mark.usefixtures("never_fitted")
-def test_a_target_folder_that_does_not_exist_is_refused_before_the_run(papers_file, tmp_path):
+def test_a_target_folder_that_does_not_exist_is_rejected_before_the_run(papers_file, tmp_path):
     result = invoke(*fit_command(papers_file, tmp_path / "nowhere" / "papers.mc2"))
-    assert "does not exist" in refused(result)
+    assert "does not exist" in rejected(result)
     assert files_in(tmp_path) == {"papers.csv"}
 
 
 @pytest.mark.usefixtures("never_fitted")
-def test_a_folder_as_target_is_refused(papers_file, tmp_path):
-    assert "cannot be written" in refused(invoke(*fit_command(papers_file, tmp_path)))
+def test_a_folder_as_target_is_rejected(papers_file, tmp_path):
+    assert "cannot be written" in rejected(invoke(*fit_command(papers_file, tmp_path)))
 
 
 @pytest.mark.usefixtures("never_fitted")
-def test_the_file_of_data_is_not_overwritten(papers_file):
+def test_the_data_file_is_not_overwritten(papers_file):
     before = papers_file.read_bytes()
-    assert "must differ from the input files" in refused(
+    assert "must differ from the input files" in rejected(
         invoke(*fit_command(papers_file, papers_file))
     )
     assert papers_file.read_bytes() == before
 
 
 @pytest.mark.usefixtures("never_fitted")
-def test_resume_without_a_checkpoint_is_refused(papers_file, tmp_path):
+def test_resume_without_a_checkpoint_is_rejected(papers_file, tmp_path):
     result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--resume"))
-    assert "m.mc2.checkpoint does not exist" in refused(result)
+    assert "m.mc2.checkpoint does not exist" in rejected(result)
 
 
 @pytest.mark.usefixtures("never_fitted")
-def test_a_checkpoint_is_not_overwritten_without_a_word(papers_file, tmp_path):
+def test_a_checkpoint_is_not_overwritten_silently(papers_file, tmp_path):
     checkpoint = checkpoint_of(tmp_path / "m.mc2")
     checkpoint.write_bytes(b"hours of work")
-    assert "--resume" in refused(invoke(*fit_command(papers_file, tmp_path / "m.mc2")))
+    assert "--resume" in rejected(invoke(*fit_command(papers_file, tmp_path / "m.mc2")))
     assert checkpoint.read_bytes() == b"hours of work"
 
 
@@ -150,15 +150,15 @@ def test_a_checkpoint_is_not_overwritten_without_a_word(papers_file, tmp_path):
         ({"--context": "subject:gaussian"}, "subject"),
     ],
 )
-def test_columns_that_do_not_fit_are_refused_by_name(papers_file, tmp_path, change, sentence):
+def test_the_error_names_an_invalid_column(papers_file, tmp_path, change, sentence):
     options = {"--text": "abstract", "--context": "year", "--out": tmp_path / "m.mc2"} | change
     result = invoke("fit", papers_file, *(part for pair in options.items() for part in pair))
-    assert sentence in refused(result)
+    assert sentence in rejected(result)
     assert files_in(tmp_path) == {"papers.csv"}
 
 
 def damaged_files(folder: Path) -> dict[str, Path]:
-    """Return files that cannot be read, each in its own way."""
+    """Return files that cannot be read, for different reasons."""
     table = papers()
     made = {
         name: folder / name for name in ("absent.csv", "empty.csv", "header.csv", "cut.parquet")
@@ -190,33 +190,33 @@ def damaged_files(folder: Path) -> dict[str, Path]:
         *("folder.csv", "papers.docx"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named_in_one_sentence(tmp_path, name):
+def test_the_error_names_an_unreadable_file(tmp_path, name):
     path = damaged_files(tmp_path)[name]
     before = files_in(tmp_path)
-    assert name in refused(invoke(*fit_command(path, tmp_path / "m.mc2")))
+    assert name in rejected(invoke(*fit_command(path, tmp_path / "m.mc2")))
     assert files_in(tmp_path) == before
 
 
-def test_bad_settings_are_refused(papers_file, tmp_path):
+def test_bad_settings_are_rejected(papers_file, tmp_path):
     result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--burn-in", 30))
-    assert "burn_in" in refused(result)
+    assert "burn_in" in rejected(result)
     assert files_in(tmp_path) == {"papers.csv"}
 
 
-def test_a_checkpoint_of_another_corpus_is_refused_and_kept(papers_file, tmp_path):
+def test_a_checkpoint_of_another_corpus_is_rejected_and_kept(papers_file, tmp_path):
     out = tmp_path / "m.mc2"
     interrupted_checkpoint(papers_file, out)
     other = tmp_path / "other.csv"
     papers(seed=1).to_csv(other, index=False)
     before = checkpoint_of(out).read_bytes()
-    assert "checkpoint" in refused(invoke(*fit_command(other, out, "--resume")))
+    assert "checkpoint" in rejected(invoke(*fit_command(other, out, "--resume")))
     assert checkpoint_of(out).read_bytes() == before
 
 
-def test_a_damaged_checkpoint_is_refused(papers_file, tmp_path):
+def test_a_damaged_checkpoint_is_rejected(papers_file, tmp_path):
     out = tmp_path / "m.mc2"
     checkpoint_of(out).write_bytes(b"not a checkpoint")
-    assert "checkpoint" in refused(invoke(*fit_command(papers_file, out, "--resume")))
+    assert "checkpoint" in rejected(invoke(*fit_command(papers_file, out, "--resume")))
     assert not out.exists()
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_checkpoint_is_refused(papers_file, tmp_path):
 
 
 def interrupt_after(n_sweeps: int):
-    """Return a stand-in for the progress of a run that presses Ctrl-C after some sweeps."""
+    """Return a replacement of the progress callback that presses Ctrl-C after some sweeps."""
 
     def press(self, info):
         if info.sweep == n_sweeps:
@@ -243,7 +243,7 @@ def interrupted_checkpoint(file: Path, out: Path, n_sweeps: int = 20, chains: in
     return result
 
 
-def test_an_interrupted_fit_keeps_its_draws_and_says_how_to_go_on(papers_file, tmp_path):
+def test_an_interrupted_fit_keeps_its_draws_and_prints_how_to_resume(papers_file, tmp_path):
     out = tmp_path / "m.mc2"
     result = interrupted_checkpoint(papers_file, out)
     assert "--resume" in result.stderr
@@ -273,7 +273,7 @@ def test_a_model_that_cannot_be_saved_is_not_lost(papers_file, tmp_path, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(MC2, "save", full)
-        sentence = refused(invoke(*fit_command(papers_file, out)))
+        sentence = rejected(invoke(*fit_command(papers_file, out)))
     assert "no space left" in sentence
     assert "--resume" in sentence
     assert invoke(*fit_command(papers_file, out, "--resume")).exit_code == 0
@@ -288,7 +288,7 @@ def test_an_interrupt_before_the_first_kept_draw_writes_no_model(papers_file, tm
     assert invoke(*fit_command(papers_file, out, "--resume")).exit_code == 0
 
 
-def test_ctrl_c_ends_a_real_process_with_130_and_its_own_advice_works(papers_file, tmp_path):
+def test_ctrl_c_exits_with_130_and_the_printed_command_resumes(papers_file, tmp_path):
     out = tmp_path / "m.mc2"
     long_run = ("--sweeps", 10_000, "--thin", 100)
     arguments = [str(a) for a in fit_command(papers_file, out, *long_run)]
@@ -308,10 +308,10 @@ def test_ctrl_c_ends_a_real_process_with_130_and_its_own_advice_works(papers_fil
     assert files_in(tmp_path) == {"papers.csv", "m.mc2", "m.mc2.checkpoint"}
 
 
-def test_a_folder_as_the_model_is_refused(papers_file, tmp_path, monkeypatch):
+def test_a_folder_as_the_model_is_rejected(papers_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in (".", "..", "/", tmp_path):
-        assert "cannot be written" in refused(invoke(*fit_command(papers_file, folder)))
+        assert "cannot be written" in rejected(invoke(*fit_command(papers_file, folder)))
     assert files_in(tmp_path) == {"papers.csv"}
 
 
@@ -327,7 +327,7 @@ def test_a_run_whose_traces_are_flat_ends_early_and_is_complete(papers_file, tmp
     assert files_in(tmp_path) == {"papers.csv", "papers.mc2"}  # no checkpoint is left
 
 
-def test_a_run_that_is_not_flat_goes_on_to_its_end(papers_file, tmp_path):
+def test_a_run_that_is_not_flat_is_completed(papers_file, tmp_path):
     out = tmp_path / "papers.mc2"
     result = invoke(*fit_command(papers_file, out, "--stop-when-flat"))
     assert result.exit_code == 0, result.output
@@ -336,13 +336,13 @@ def test_a_run_that_is_not_flat_goes_on_to_its_end(papers_file, tmp_path):
 
 
 def test_fit_without_a_text_column_lists_the_columns_of_the_file(papers_file, tmp_path):
-    said = refused(invoke("fit", papers_file, "--out", tmp_path / "papers.mc2"))
+    said = rejected(invoke("fit", papers_file, "--out", tmp_path / "papers.mc2"))
     assert "--text" in said
     assert "abstract, year, authors, subject" in said
     assert files_in(tmp_path) == {"papers.csv"}
 
 
-def test_results_have_names_by_default(papers_file, tmp_path, monkeypatch):
+def test_output_files_have_default_names(papers_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert invoke("fit", "papers.csv", "--text", "abstract", "--sweeps", 10).exit_code == 0
     assert invoke("report", "papers.mc2").exit_code == 0
@@ -351,7 +351,7 @@ def test_results_have_names_by_default(papers_file, tmp_path, monkeypatch):
     assert files_in(tmp_path) == {"papers.csv"} | made
 
 
-def test_fit_ends_with_advice_and_the_command_to_go_on_with(papers_file, tmp_path):
+def test_fit_prints_advice_and_the_next_command(papers_file, tmp_path):
     out = tmp_path / "papers.mc2"
     result = invoke(*fit_command(papers_file, out, "--names", "subject"))
     assert "increase --sweeps" in result.stderr
@@ -361,7 +361,7 @@ def test_fit_ends_with_advice_and_the_command_to_go_on_with(papers_file, tmp_pat
     assert page.exists()
 
 
-def test_a_consensus_with_other_numbers_than_its_draws_is_explained(fitted, capsys):
+def test_a_consensus_whose_number_of_clusters_differs_from_the_draws_is_explained(fitted, capsys):
     model = MC2.load(fitted)
     show(model, Path("papers.mc2"))
     assert "consensus" not in capsys.readouterr().out

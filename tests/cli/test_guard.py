@@ -1,4 +1,4 @@
-"""One sentence instead of a traceback."""
+"""Error messages of one sentence instead of tracebacks."""
 
 import errno
 import warnings
@@ -28,7 +28,9 @@ def outcome_of(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tupl
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
-def test_what_a_user_can_mend_is_one_sentence_and_an_exit_code(error, code, sentence, capsys):
+def test_errors_that_a_user_can_correct_are_one_sentence_and_an_exit_code(
+    error, code, sentence, capsys
+):
     found, text = outcome_of(error, capsys)
     assert found == code
     assert text.startswith("mc2: ")
@@ -36,12 +38,12 @@ def test_what_a_user_can_mend_is_one_sentence_and_an_exit_code(error, code, sent
     assert text.count("\n") == 1
 
 
-def test_a_fault_of_the_package_is_not_hidden():
+def test_bugs_keep_their_traceback():
     with pytest.raises(ZeroDivisionError), clear_errors():
         _ = 1 / 0
 
 
-def test_a_warning_is_shown_as_a_note_and_only_inside(capsys):
+def test_warnings_are_printed_as_notes_inside_the_context_only(capsys):
     shown_before = warnings.showwarning
     with clear_errors():
         warnings.warn("chains disagree", UserWarning, stacklevel=1)

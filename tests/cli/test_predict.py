@@ -9,7 +9,7 @@ import pytest
 from mcsquared import MC2
 from mcsquared.storage import read_file, write_file
 from mcsquared.storage.models import MODEL_KIND
-from tests.cli.commands import invoke, papers, refused
+from tests.cli.commands import invoke, papers, rejected
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def test_papers_of_one_subject_are_predicted_into_one_cluster(fitted, new_file, 
     assert cluster[0] != cluster[1]
 
 
-def test_frequent_words_of_the_new_file_count_too(fitted, tmp_path):
-    """Frequency limits belong to the fit: every new text may hold the same word."""
+def test_frequent_words_of_the_new_file_are_counted(fitted, tmp_path):
+    """Frequency limits apply to the fit only: all new texts may contain the same word."""
     new = tmp_path / "new.csv"
     pd.DataFrame({"abstract": ["kernel margin kernel"] * 3}).to_csv(new, index=False)
     out = tmp_path / "out.csv"
@@ -57,7 +57,7 @@ def test_a_text_column_of_another_name_can_be_given(fitted, new_file, tmp_path):
     renamed = tmp_path / "renamed.csv"
     pd.read_csv(new_file).rename(columns={"abstract": "body"}).to_csv(renamed, index=False)
     out = tmp_path / "out.csv"
-    assert "abstract" in refused(invoke("predict", fitted, renamed, "--out", out))
+    assert "abstract" in rejected(invoke("predict", fitted, renamed, "--out", out))
     assert not out.exists()
     assert invoke("predict", fitted, renamed, "--out", out, "--text", "body").exit_code == 0
 
@@ -70,7 +70,7 @@ def test_a_context_that_the_new_file_does_not_have_is_missing(fitted, new_file, 
     assert "authors" in result.stderr
 
 
-def test_words_and_authors_unseen_in_training_are_left_out(fitted, tmp_path):
+def test_words_and_authors_unseen_in_training_are_ignored(fitted, tmp_path):
     new = tmp_path / "new.csv"
     strange = {"abstract": ["zebra lion", "kernel zebra"], "authors": ["Zoe", "Dan; Zoe"]}
     pd.DataFrame({**strange, "year": [None, 2000]}).to_csv(new, index=False)
@@ -80,34 +80,34 @@ def test_words_and_authors_unseen_in_training_are_left_out(fitted, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", "half"])
-def test_a_model_file_that_is_not_whole_is_refused(fitted, new_file, tmp_path, content):
+def test_a_truncated_model_file_is_rejected(fitted, new_file, tmp_path, content):
     model = tmp_path / "bad.mc2"
     whole = fitted.read_bytes()
     model.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
     out = tmp_path / "out.csv"
-    assert "bad.mc2" in refused(invoke("predict", model, new_file, "--out", out))
+    assert "bad.mc2" in rejected(invoke("predict", model, new_file, "--out", out))
     assert not out.exists()
 
 
-def test_a_missing_model_or_file_is_refused(fitted, new_file, tmp_path):
+def test_a_missing_model_or_file_is_rejected(fitted, new_file, tmp_path):
     out = tmp_path / "out.csv"
-    assert "no.mc2" in refused(invoke("predict", tmp_path / "no.mc2", new_file, "--out", out))
-    assert "no.csv" in refused(invoke("predict", fitted, tmp_path / "no.csv", "--out", out))
+    assert "no.mc2" in rejected(invoke("predict", tmp_path / "no.mc2", new_file, "--out", out))
+    assert "no.csv" in rejected(invoke("predict", fitted, tmp_path / "no.csv", "--out", out))
     assert not out.exists()
 
 
-def test_what_is_read_is_not_overwritten(fitted, new_file):
-    assert "must differ from the input files" in refused(
+def test_input_files_are_not_overwritten(fitted, new_file):
+    assert "must differ from the input files" in rejected(
         invoke("predict", fitted, new_file, "--out", fitted)
     )
-    assert "must differ from the input files" in refused(
+    assert "must differ from the input files" in rejected(
         invoke("predict", fitted, new_file, "--out", new_file)
     )
 
 
-def test_a_target_folder_that_does_not_exist_is_refused(fitted, new_file, tmp_path):
+def test_a_target_folder_that_does_not_exist_is_rejected(fitted, new_file, tmp_path):
     result = invoke("predict", fitted, new_file, "--out", tmp_path / "nowhere" / "out.csv")
-    assert "does not exist" in refused(result)
+    assert "does not exist" in rejected(result)
 
 
 def test_a_full_disk_leaves_the_old_table(fitted, new_file, tmp_path, monkeypatch):
@@ -118,17 +118,17 @@ def test_a_full_disk_leaves_the_old_table(fitted, new_file, tmp_path, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    assert "no space left" in refused(invoke("predict", fitted, new_file, "--out", out))
+    assert "no space left" in rejected(invoke("predict", fitted, new_file, "--out", out))
     assert out.read_text() == "old"
     assert set(os.listdir(tmp_path)) == {"new.csv", "out.csv"}
 
 
-def test_a_full_disk_is_told_with_the_name_of_the_file(fitted, new_file, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_with_the_name_of_the_file(fitted, new_file, tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    assert "out.csv" in refused(invoke("predict", fitted, new_file, "--out", tmp_path / "out.csv"))
+    assert "out.csv" in rejected(invoke("predict", fitted, new_file, "--out", tmp_path / "out.csv"))
 
 
 def test_groups_without_a_known_word_are_predicted_from_their_contexts(fitted, tmp_path):
@@ -140,19 +140,19 @@ def test_groups_without_a_known_word_are_predicted_from_their_contexts(fitted, t
         assert pd.read_csv(out)["cluster"].nunique() == 2
 
 
-def test_words_that_are_left_out_are_told(fitted, tmp_path):
+def test_dropped_words_are_reported(fitted, tmp_path):
     new = tmp_path / "new.csv"
     pd.DataFrame({"abstract": ["kernel zebra lion", "zebra"]}).to_csv(new, index=False)
     result = invoke("predict", fitted, new, "--out", tmp_path / "out.csv")
     assert "2 words outside the vocabulary were dropped (3 tokens)" in result.stderr
 
 
-def test_a_model_file_with_an_array_of_another_size_is_refused_by_name(fitted, new_file, tmp_path):
+def test_a_model_file_with_an_array_of_another_size_is_rejected_by_name(fitted, new_file, tmp_path):
     tensors, meta = read_file(fitted, MODEL_KIND)
     tensors["labels"] = tensors["labels"][:-1]
     write_file(tmp_path / "short.mc2", MODEL_KIND, tensors, meta)
     out = tmp_path / "out.csv"
-    sentence = refused(invoke("predict", tmp_path / "short.mc2", new_file, "--out", out))
+    sentence = rejected(invoke("predict", tmp_path / "short.mc2", new_file, "--out", out))
     assert "short.mc2" in sentence
     assert "'labels'" in sentence
     assert not out.exists()

@@ -1,4 +1,4 @@
-"""New files are read as the file of the fit was."""
+"""New files are read in the same way as the training file."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.cli.commands import invoke, papers
 
 @pytest.fixture(scope="module")
 def coded(tmp_path_factory):
-    """A model whose authors stand between bars, and whose codes look like many things."""
+    """A model whose authors are separated by bars, with ambiguous codes."""
     folder = tmp_path_factory.mktemp("coded")
     frame = papers().drop(columns="year")
     frame["authors"] = frame["authors"].str.replace("; ", "|")
@@ -29,26 +29,26 @@ def coded(tmp_path_factory):
 
 
 def read_rows(coded, path: Path, rows: slice):
-    """Write some rows of training to a file of their own, and read them for the model."""
+    """Write some training rows to a separate file and read them for the model."""
     model, frame = coded
     frame.iloc[rows].to_csv(path, index=False)
     corpus = read_for_model(model, FileOptions(path))
     return corpus.aligned_to(model.posterior_.vocabulary, model.posterior_.contexts)
 
 
-def test_bags_are_split_as_the_fit_was_told(coded, tmp_path):
+def test_bags_are_split_at_the_separator_of_the_fit(coded, tmp_path):
     authors = read_rows(coded, tmp_path / "new.csv", slice(None)).contexts["authors"]
     trained = coded[0].posterior_.contexts["authors"]
     np.testing.assert_array_equal(authors.values.toarray(), trained.values.toarray())
 
 
 @pytest.mark.parametrize("row", range(5))
-def test_a_category_alone_in_a_file_is_the_category_of_training(coded, tmp_path, row):
+def test_a_single_category_is_read_as_in_training(coded, tmp_path, row):
     code = read_rows(coded, tmp_path / "new.csv", slice(row, row + 1)).contexts["code"]
     assert code.categories[code.values[0]] == coded[1]["code"][row]
 
 
-def test_numbers_that_were_categories_at_the_fit_are_those_categories(tmp_path):
+def test_numbers_that_were_categories_in_training_remain_categories(tmp_path):
     frame = papers().drop(columns=["authors", "year"])
     frame["place"] = [1, 2] * 20
     file, out = tmp_path / "papers.csv", tmp_path / "papers.mc2"
@@ -63,7 +63,7 @@ def test_numbers_that_were_categories_at_the_fit_are_those_categories(tmp_path):
     assert place["place"].values.tolist() == [1, -1]
 
 
-def test_a_comma_in_a_name_tells_that_bags_were_not_split_there():
+def test_a_comma_in_an_item_implies_another_separator():
     for members, separator in ((["Nguyen, Vu"], ";"), (["Vu"], None)):
         bag = Column("authors", "bag", np.ones((1, 1), int), np.array(members, object))
         assert likely_separator(bag) == separator

@@ -1,9 +1,9 @@
 """mc2 report: a page from a model file, with or without its data."""
 
-from tests.cli.commands import invoke, papers, refused
+from tests.cli.commands import invoke, papers, rejected
 
 
-def test_a_model_becomes_a_page(fitted, tmp_path):
+def test_report_writes_a_page(fitted, tmp_path):
     out = tmp_path / "papers.html"
     result = invoke("report", fitted, "--out", out)
     assert result.exit_code == 0, result.output
@@ -14,7 +14,7 @@ def test_a_model_becomes_a_page(fitted, tmp_path):
     assert '"group_shares":false' in page
 
 
-def test_with_the_data_groups_have_topics_of_their_own(fitted, tmp_path):
+def test_with_the_data_each_group_has_its_own_topics(fitted, tmp_path):
     data, out = tmp_path / "papers.csv", tmp_path / "papers.html"
     papers().to_csv(data, index=False)
     result = invoke("report", fitted, "--data", data, "--out", out, "--title", "A <b> title")
@@ -24,7 +24,7 @@ def test_with_the_data_groups_have_topics_of_their_own(fitted, tmp_path):
     assert "A &lt;b&gt; title</title>" in page
 
 
-def test_words_that_the_fit_left_out_are_not_told_again(fitted, tmp_path):
+def test_words_dropped_by_the_fit_are_not_reported_again(fitted, tmp_path):
     data, out = tmp_path / "papers.csv", tmp_path / "papers.html"
     table = papers()
     table["abstract"] += " withered"
@@ -36,16 +36,16 @@ def test_words_that_the_fit_left_out_are_not_told_again(fitted, tmp_path):
     assert "outside the vocabulary" in again.output, "of new groups it is worth knowing"
 
 
-def test_other_data_than_those_of_the_fit_are_refused(fitted, tmp_path):
+def test_data_other_than_the_training_data_are_rejected(fitted, tmp_path):
     data, out = tmp_path / "papers.csv", tmp_path / "papers.html"
     papers(12).to_csv(data, index=False)
-    sentence = refused(invoke("report", fitted, "--data", data, "--out", out))
+    sentence = rejected(invoke("report", fitted, "--data", data, "--out", out))
     assert "got 12" in sentence
     assert not out.exists()
 
 
-def test_what_is_read_is_never_written_over(fitted):
+def test_input_files_are_never_overwritten(fitted):
     before = fitted.read_bytes()
-    assert "must differ from the input files" in refused(invoke("report", fitted, "--out", fitted))
+    assert "must differ from the input files" in rejected(invoke("report", fitted, "--out", fitted))
     assert fitted.read_bytes() == before
-    assert "does not exist" in refused(invoke("report", fitted, "--out", "nowhere/page.html"))
+    assert "does not exist" in rejected(invoke("report", fitted, "--out", "nowhere/page.html"))

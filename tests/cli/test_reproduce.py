@@ -1,4 +1,4 @@
-"""mc2 reproduce: results, tables and figures in files, or one sentence."""
+"""mc2 reproduce: results, tables and figures in files, or an error message."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import os
 import pytest
 
 from mcsquared.cli import reproduce
-from tests.cli.commands import invoke, refused
+from tests.cli.commands import invoke, rejected
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_results_tables_and_figures_are_written(done):
     assert "correlation.json" in result.stdout
 
 
-def test_nothing_written_names_a_folder_of_this_machine(done, tmp_path):
+def test_results_contain_no_local_paths(done, tmp_path):
     out, _ = done
     for name in ("correlation.json", "correlation.md"):
         text = (out / "results" / name).read_text()
@@ -38,7 +38,7 @@ def test_nothing_written_names_a_folder_of_this_machine(done, tmp_path):
         assert str(tmp_path.parent) not in text
 
 
-def test_tables_and_figures_can_be_drawn_again_from_the_results(done):
+def test_tables_and_figures_can_be_redrawn_from_the_results(done):
     out, _ = done
     picture = out / "figures" / "correlation-probability.png"
     table = (out / "results" / "correlation.md").read_text()
@@ -50,22 +50,22 @@ def test_tables_and_figures_can_be_drawn_again_from_the_results(done):
     assert "two groups" in result.stdout
 
 
-def test_there_is_nothing_to_draw_again_before_a_run(tmp_path):
-    sentence = refused(invoke("reproduce", "correlation", "--redraw", "--out", tmp_path))
+def test_redraw_requires_results(tmp_path):
+    sentence = rejected(invoke("reproduce", "correlation", "--redraw", "--out", tmp_path))
     assert "--redraw requires existing results" in sentence
 
 
-def test_a_result_that_was_damaged_is_refused(tmp_path):
+def test_a_damaged_result_is_rejected(tmp_path):
     (tmp_path / "results").mkdir()
     for text in ("{", "[]", '{"rows": 3}'):
         (tmp_path / "results" / "correlation.json").write_text(text)
-        sentence = refused(invoke("reproduce", "correlation", "--redraw", "--out", tmp_path))
+        sentence = rejected(invoke("reproduce", "correlation", "--redraw", "--out", tmp_path))
         assert "correlation.json" in sentence
 
 
-def test_an_unknown_experiment_is_refused_before_anything_runs(tmp_path):
+def test_an_unknown_experiment_is_rejected_before_anything_runs(tmp_path):
     result = invoke("reproduce", "correlation", "table9", "--scale", "tiny", "--out", tmp_path)
-    assert "'table9'" in refused(result)
+    assert "'table9'" in rejected(result)
     assert os.listdir(tmp_path) == []
 
 
@@ -73,12 +73,12 @@ def test_an_unknown_experiment_is_refused_before_anything_runs(tmp_path):
     ("option", "value", "expected"),
     [("--scale", "huge", "full, tiny, got 'huge'"), ("--set", "birds", "got 'birds'")],
 )
-def test_options_that_mean_nothing_are_refused(tmp_path, option, value, expected):
+def test_invalid_options_are_rejected(tmp_path, option, value, expected):
     result = invoke("reproduce", "correlation", option, value, "--out", tmp_path)
-    assert expected in refused(result)
+    assert expected in rejected(result)
 
 
-def test_a_set_that_is_absent_is_named_and_the_next_experiment_runs(tmp_path, monkeypatch):
+def test_a_missing_data_set_is_reported_and_the_next_experiment_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(
         reproduce.experiments().find("length"),
         "run",
@@ -90,7 +90,7 @@ def test_a_set_that_is_absent_is_named_and_the_next_experiment_runs(tmp_path, mo
     assert os.listdir(tmp_path / "results") == ["correlation.json", "correlation.md"]
 
 
-def test_an_interrupted_run_says_what_was_written(tmp_path, monkeypatch):
+def test_an_interrupted_run_reports_what_was_written(tmp_path, monkeypatch):
     def interrupt(seed, setting):
         raise KeyboardInterrupt
 
@@ -100,7 +100,7 @@ def test_an_interrupted_run_says_what_was_written(tmp_path, monkeypatch):
     assert "interrupted; written: correlation" in result.stderr
 
 
-def test_seeds_of_an_interrupted_run_are_taken_over(tmp_path, monkeypatch):
+def test_finished_seeds_of_an_interrupted_run_are_reused(tmp_path, monkeypatch):
     module = reproduce.experiments().find("length")
     asked = []
 
@@ -125,7 +125,7 @@ def test_seeds_of_an_interrupted_run_are_taken_over(tmp_path, monkeypatch):
     assert len(record["seconds_by_seed"]) == 3
 
 
-def test_seeds_of_another_run_are_not_taken_over(tmp_path):
+def test_seeds_of_a_different_run_are_not_reused(tmp_path):
     running, unfinished = (reproduce._part(name) for name in ("running", "unfinished"))
     path = tmp_path / "length.unfinished.jsonl"
     outcome = running.Outcome(0, [{"seed": 0, "nmi": 0.5}], {}, 1.0)

@@ -1,4 +1,4 @@
-"""Figures are drawn without a screen, and closed after each test."""
+"""Figures use a non-interactive backend and are closed after each test."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every public plot takes axes, a model or its posterior, and text that looks like mathematics."""
+"""Every plot accepts axes, a model or its posterior, and text with mathematical markup."""
 
 import sys
 
@@ -44,14 +44,14 @@ def test_a_plot_draws_on_the_axes_it_is_given_and_returns_them(posterior, name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_without_matplotlib_the_remedy_is_named(posterior, name, monkeypatch):
+def test_without_matplotlib_the_error_names_the_extra(posterior, name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'mcsquared\[plot\]'"):
         getattr(plots, name)(posterior, *CALLS[name])
 
 
 @pytest.mark.parametrize("text", ["$", "$x$", "$$", r"\$", r"$\frac$ and $", "a_b^c {", "%", "\\"])
-def test_text_from_data_is_shown_letter_by_letter(text):
+def test_text_from_data_is_drawn_literally(text):
     from matplotlib import pyplot
 
     ax = pyplot.figure().add_subplot()
@@ -61,6 +61,6 @@ def test_text_from_data_is_shown_letter_by_letter(text):
     assert (letters, mathematics) == (text, False)
 
 
-def test_long_text_is_cut_and_lines_become_one():
+def test_long_text_is_truncated_and_lines_are_joined():
     assert label_text("a\nb\t c") == "a b c"
     assert label_text("x" * 40, 10) == "x" * 9 + "…"

@@ -1,4 +1,4 @@
-"""Heat maps of topic shares, of co-clustering, and of two clusterings compared."""
+"""Heat maps of topic shares, co-clustering and two clusterings."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def test_rows_and_columns_can_be_chosen(posterior):
     assert [label.get_text() for label in ax.get_xticklabels()] == ["3", "1", "0"]
 
 
-def test_of_many_rows_some_are_labelled_at_their_own_place():
+def test_many_rows_have_some_labels_at_the_right_positions():
     from matplotlib import pyplot
 
     from mcsquared.plots.canvas import label_ticks
@@ -51,7 +51,7 @@ def test_the_matrix_is_ordered_by_cluster_and_named(posterior):
     assert [label.get_text() for label in ax.get_xticklabels()] == names
 
 
-def test_lines_part_the_clusters(posterior):
+def test_lines_separate_the_clusters(posterior):
     ax = plots.coclustering(posterior)
     labels = np.sort(posterior.labels)
     expected = np.flatnonzero(np.diff(labels)) + 0.5
@@ -59,12 +59,12 @@ def test_lines_part_the_clusters(posterior):
     np.testing.assert_array_equal(across, expected)
 
 
-def test_a_mask_chooses_groups_too(posterior):
+def test_groups_can_be_selected_by_a_mask(posterior):
     mask = posterior.labels == 1
     assert plots.coclustering(posterior, mask).images[0].get_array().shape == (mask.sum(),) * 2
 
 
-def test_of_many_groups_some_of_every_large_cluster_are_shown():
+def test_a_sample_of_many_groups_contains_every_large_cluster():
     rng = np.random.default_rng(0)
     draws = np.repeat([0, 1, 2], [600, 300, 100])[None, :].repeat(3, axis=0).astype(np.int32)
     few = mc2.Corpus(rng.poisson(1.0, (1000, 3)) + 1)
@@ -92,7 +92,7 @@ def bare_posterior(corpus, draws):
 
 
 @pytest.mark.parametrize("groups", [[30], [-1], [], ["a"]])
-def test_groups_that_are_not_there_are_refused(posterior, groups):
+def test_groups_out_of_range_are_rejected(posterior, groups):
     with pytest.raises(mc2.InputError, match="groups must be"):
         plots.coclustering(posterior, groups)
 
@@ -101,7 +101,7 @@ def ticks(axis):
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
-def test_equal_partitions_are_a_diagonal_whatever_their_names():
+def test_equal_partitions_are_diagonal_for_any_labels():
     first = np.array([0, 0, 0, 1, 1, 2])
     ax = plots.compare(first, np.array([2, 0, 1])[first])
     np.testing.assert_array_equal(ax.images[0].get_array(), np.eye(3))
@@ -122,7 +122,7 @@ def test_cells_are_shares_of_the_row_and_their_numbers_are_groups():
     assert ax.get_title(loc="left") == "VI {:.2f}, NMI {:.2f}".format(*scores)
 
 
-def test_a_column_left_over_stands_beside_the_row_it_belongs_to():
+def test_an_unmatched_column_is_next_to_its_row():
     first = np.repeat([0, 1, 2], [6, 3, 3])
     second = np.repeat([0, 9, 1, 2], [4, 2, 3, 3])
     assert ticks(plots.compare(first, second).xaxis) == ["0", "9", "1", "2"]
@@ -145,14 +145,14 @@ def test_models_and_posteriors_are_compared_by_their_labels(posterior):
     assert [int(text.get_text()) for text in ax.texts] == sizes.tolist()
 
 
-def test_many_clusters_are_coloured_but_not_written():
+def test_large_tables_have_colours_but_no_counts():
     labels = np.arange(40)
     ax = plots.compare(labels, labels)
     assert not ax.texts
     assert ax.images[0].get_array().shape == (40, 40)
 
 
-def test_what_cannot_be_compared_is_said(posterior):
+def test_invalid_clusterings_are_rejected(posterior):
     with pytest.raises(mc2.InputError, match="same groups, got 30 and 2"):
         plots.compare(posterior, [0, 1])
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Contexts are drawn by their kind: curves, bars, or means with their spread."""
+"""Contexts are drawn according to their kind: curves, bars, or means with error bars."""
 
 import itertools
 
@@ -35,7 +35,7 @@ def test_numbers_and_counts_are_curves_of_each_topic(posterior, name):
     assert ax.get_ylim()[0] == 0.0
 
 
-def test_the_key_names_topics_by_their_words_and_lines_differ(posterior, vectors):
+def test_the_legend_names_topics_by_their_words_and_lines_differ(posterior, vectors):
     ax = plots.topic_over_context(posterior, "year", topics=[2, 0])
     words = posterior.topics(n_words=3)["words"]
     assert key(ax) == [f"2: {words[2]}", f"0: {words[0]}"]
@@ -43,7 +43,7 @@ def test_the_key_names_topics_by_their_words_and_lines_differ(posterior, vectors
     assert key(plots.topic_over_context(vectors, "year", topics=1)) == ["topic 1"]
 
 
-def test_more_series_than_colours_differ_in_their_dashes():
+def test_more_series_than_colours_differ_in_line_style():
     looks = [tuple(line_style(number).values()) for number in range(24)]
     assert len(set(looks)) == 24
 
@@ -69,7 +69,7 @@ def test_categories_and_bags_are_bars_the_most_probable_first(posterior):
         assert all(one[1] <= other[0] + 1e-9 for one, other in itertools.pairwise(heights))
 
 
-def test_truth_values_stay_in_their_order(posterior):
+def test_booleans_keep_their_order(posterior):
     ax = plots.context_of_cluster(posterior, "flag", clusters=1)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["False", "True"]
     table = posterior.context_given_cluster("flag")
@@ -87,7 +87,7 @@ def test_vectors_are_means_with_standard_deviations(posterior):
         np.testing.assert_allclose(half, table[(cluster, "sd")])
 
 
-def test_a_cluster_stands_beside_all_groups(posterior):
+def test_a_cluster_is_compared_with_all_groups(posterior):
     ax = plots.context_of_cluster(posterior, "year", clusters=[1])
     size = int((posterior.labels == 1).sum())
     assert key(ax) == [f"1 ({size} groups)", "all groups"]
@@ -99,7 +99,7 @@ def test_a_cluster_stands_beside_all_groups(posterior):
     np.testing.assert_allclose(drawn["all groups"].get_ydata(), table.to_numpy() @ share)
 
 
-def test_the_axes_given_are_the_axes_drawn_on(posterior):
+def test_given_axes_are_used(posterior):
     from matplotlib import pyplot
 
     _, ax = pyplot.subplots()
@@ -108,7 +108,7 @@ def test_the_axes_given_are_the_axes_drawn_on(posterior):
     assert len(pyplot.get_fignums()) == 1
 
 
-def test_an_unknown_context_or_cluster_is_named(posterior):
+def test_the_error_names_an_unknown_context_or_cluster(posterior):
     with pytest.raises(mc2.InputError, match=r"context of this model \('year'"):
         plots.topic_over_context(posterior, "month")
     with pytest.raises(mc2.InputError, match=r"clusters must be in 0\.\.2, got 3"):

@@ -1,4 +1,4 @@
-"""The map has a point for each group, near those that are like it."""
+"""The map has a point for each group, close to similar groups."""
 
 import sys
 import types
@@ -16,7 +16,7 @@ from tests.posterior.models import make_posterior
 
 @pytest.fixture(scope="module")
 def clear():
-    """A posterior whose draws agree about the groups."""
+    """A posterior whose draws agree."""
     return make_posterior(noise=0.02, n_groups=60)[0]
 
 
@@ -34,7 +34,7 @@ def test_every_group_is_a_point_of_its_cluster(clear, drawn):
     assert len({tuple(points.get_facecolor()[0, :3]) for points in drawn.collections}) == 3
 
 
-def test_groups_of_a_cluster_lie_nearer_than_others(clear, drawn):
+def test_groups_of_a_cluster_are_closer_than_others(clear, drawn):
     place = np.empty((clear.n_groups, 2))
     for cluster, points in enumerate(drawn.collections):
         place[clear.labels == cluster] = points.get_offsets()
@@ -44,7 +44,7 @@ def test_groups_of_a_cluster_lie_nearer_than_others(clear, drawn):
     assert same.mean() > 0.9
 
 
-def test_doubtful_groups_are_pale(clear, drawn):
+def test_uncertain_groups_are_pale(clear, drawn):
     firmness = membership(clear)
     for cluster, points in enumerate(drawn.collections):
         alpha = points.get_alpha()
@@ -58,7 +58,7 @@ def test_each_cluster_has_its_number_at_one_of_its_groups(clear, drawn):
         assert (np.abs(offsets - note.xy).sum(axis=1) < 1e-9).any()
 
 
-def test_distances_are_of_draws_and_topics(posterior):
+def test_distances_depend_on_draws_and_topics(posterior):
     features = group_features(posterior).toarray()
     apart = posterior.coclustering().between(3, 20)
     topics = features[:, -posterior.n_topics :]
@@ -70,7 +70,7 @@ def test_distances_are_of_draws_and_topics(posterior):
     np.testing.assert_array_equal(given, shares)
 
 
-def test_of_many_groups_some_are_drawn_and_the_title_says_so(clear):
+def test_many_groups_are_sampled_and_the_title_says_so(clear):
     ax = plots.cluster_map(clear, method="tsne", max_groups=20)
     assert sum(len(points.get_offsets()) for points in ax.collections) == 20
     assert ax.get_title(loc="left") == "20 of 60 groups, 3 clusters"
@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_map(clear, drawn):
         np.testing.assert_array_equal(one.get_offsets(), other.get_offsets())
 
 
-def test_umap_is_used_where_it_is_installed(clear, monkeypatch):
+def test_umap_is_used_if_it_is_installed(clear, monkeypatch):
     class UMAP:
         def __init__(self, n_neighbors, random_state):
             assert (n_neighbors, random_state) == (15, 3)
@@ -99,19 +99,19 @@ def test_umap_is_used_where_it_is_installed(clear, monkeypatch):
     assert sorted(x) == list(range(60))
 
 
-def test_without_umap_the_remedy_is_named(clear, monkeypatch):
+def test_without_umap_the_error_names_the_package(clear, monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
     with pytest.raises(ImportError, match=r"requires umap, .*: pip install 'umap-learn'"):
         plots.cluster_map(clear, method="umap")
 
 
-def test_a_handful_of_groups_has_a_map_too():
+def test_a_few_groups_have_a_map():
     ax = plots.cluster_map(make_posterior(n_groups=4)[0])
     assert sum(len(points.get_offsets()) for points in ax.collections) == 4
 
 
 @pytest.mark.parametrize("n_groups", [5, 40])
-def test_groups_that_are_all_alike_have_places_of_their_own(n_groups):
+def test_identical_groups_have_different_positions(n_groups):
     features = sparse.csr_matrix(np.ones((n_groups, 6)))
     place = embed(features, "tsne", 0)
     assert np.isfinite(place).all()
@@ -130,6 +130,6 @@ def test_groups_that_are_all_alike_have_places_of_their_own(n_groups):
         ({"shares": -np.ones((60, 4))}, "shares must be finite numbers >= 0"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(clear, options, message):
+def test_invalid_options_are_rejected(clear, options, message):
     with pytest.raises(mc2.InputError, match=message):
         plots.cluster_map(clear, **options)

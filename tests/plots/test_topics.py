@@ -1,4 +1,4 @@
-"""Topics are drawn with their own words, in order, and as the images they are."""
+"""Topics as their most probable words, in order, and as images."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_every_topic_has_its_words_with_bars_of_their_probabilities(posterior):
         lengths = np.array([bar.get_width() for bar in bars])
         probability = posterior.word_given_topic.loc[topic, words].to_numpy()
         np.testing.assert_allclose(lengths / lengths[0], probability / probability[0])
-        # A word stands on its own bar.
+        # A word is on its bar.
         rows = [text.get_position()[1] for text in ax.texts[at + 1 : at + 4]]
         assert rows == pytest.approx([bar.get_y() + bar.get_height() / 2 for bar in bars])
 
@@ -35,7 +35,7 @@ def test_blocks_of_topics_do_not_overlap(posterior):
         assert not any(one.overlaps(other) for other in boxes[i + 1 :])
 
 
-def test_only_the_topics_asked_for_are_drawn(posterior):
+def test_only_the_selected_topics_are_drawn(posterior):
     ax = plots.topic_words(posterior, [3, 1], n_words=2)
     assert [text for text in texts(ax) if text.startswith("topic")] == [
         f"topic {topic} ({posterior.topics()['weight'][topic]:.1%})" for topic in (3, 1)
@@ -43,7 +43,7 @@ def test_only_the_topics_asked_for_are_drawn(posterior):
     assert len(plots.topic_words(posterior, 2).containers) == 1
 
 
-def test_words_with_dollars_are_words(posterior):
+def test_dollar_signs_in_words_are_drawn_literally(posterior):
     words = posterior.vocabulary.copy()
     words[:] = [f"${word}$" for word in words]
     other = mc2.Posterior(**vars_of(posterior, vocabulary=words))
@@ -113,6 +113,6 @@ def test_means_of_vectors_are_images_too(vectors):
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_said(posterior, vectors, call, message):
+def test_invalid_arguments_are_rejected(posterior, vectors, call, message):
     with pytest.raises(mc2.InputError, match=message):
         call(posterior, vectors)

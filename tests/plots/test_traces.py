@@ -1,4 +1,4 @@
-"""Traces show every sweep of every chain."""
+"""Traces contain every sweep of every chain."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_the_title_has_the_diagnostics_of_the_scalar(posterior):
     assert plots.trace(posterior, "eta").get_title(loc="right") == ""  # fixed
 
 
-def test_an_infinite_lam_or_an_unknown_scalar_harms_nothing(posterior):
+def test_an_infinite_lam_is_drawn_and_an_unknown_scalar_rejected(posterior):
     plots.trace(posterior, "lam").figure.canvas.draw()
     with pytest.raises(
         mc2.InputError, match=r"scalar must be one of n_clusters, n_topics, .*, got 'beta'"

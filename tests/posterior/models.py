@@ -16,7 +16,7 @@ N_CLUSTERS, N_TOPICS, N_WORDS = 3, 4, 12
 
 
 def all_contexts(rng: np.random.Generator, truth: np.ndarray) -> dict[str, Any]:
-    """One context of each kind that tells the clusters apart, some of it missing."""
+    """Return one context of each kind that distinguishes the clusters, with missing values."""
     n = len(truth)
     year = 2000.0 + 5 * truth + rng.normal(size=n)
     day = pd.Timestamp("2020-01-01") + pd.to_timedelta(100 * truth + rng.integers(0, 20, n), "D")
@@ -41,7 +41,7 @@ def make_posterior(
     contexts: bool = True,
     lam: float = np.inf,
 ) -> tuple[Posterior, Corpus, np.ndarray]:
-    """Return a posterior whose draws wobble around a known partition, with its corpus."""
+    """Return a posterior whose draws vary around a known partition, with its corpus."""
     rng = np.random.default_rng(seed)
     truth = np.sort(np.arange(n_groups) % N_CLUSTERS)
     tokens = rng.integers(5, 15, n_groups)
@@ -94,7 +94,7 @@ def make_posterior(
 
 
 def make_trace(rng: np.random.Generator, n_draws: int, thin: int = 5) -> pd.DataFrame:
-    """A trace of two chains, the first 20 sweeps burn-in."""
+    """Return a trace of two chains with 20 sweeps of burn-in."""
     n_sweeps = 20 + thin * (n_draws // 2)
     parts = []
     for chain in range(2):
@@ -128,7 +128,7 @@ def _parameters(
     priors: Priors,
     lam: float,
 ) -> ParameterDraw:
-    """The counts of a draw in which topic m goes by the name ``names[m]``."""
+    """Return the counts of a draw in which topic m has the label ``names[m]``."""
     flat = names[np.concatenate(topic)]
     cluster = np.repeat(z, [len(row) for row in topic])
     table = np.zeros((N_CLUSTERS, N_TOPICS), np.int32)
@@ -137,7 +137,7 @@ def _parameters(
     if isinstance(corpus.content, Words):
         words = np.arange(N_WORDS)
         content = np.zeros((N_TOPICS, N_WORDS), np.int32)
-        # Topic m makes the words 3m, 3m + 1 and 3m + 2.
+        # Topic m generates the words 3m, 3m + 1 and 3m + 2.
         content[names[words // 3], words] = np.asarray(corpus.content.counts.sum(axis=0)).ravel()
         content = sparse.csr_matrix(content)
     else:
@@ -152,6 +152,6 @@ def _parameters(
         topic_weights=weights,
         unused_weight=0.1,
         **concentrations,
-        # One table for every three tokens, and for what is left.
+        # One table for every three tokens, and for a remainder.
         tables_in_cluster=None if np.isinf(lam) else sparse.csr_matrix((table + 2) // 3),
     )

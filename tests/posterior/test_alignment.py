@@ -1,4 +1,4 @@
-"""Topics are matched by what they hold."""
+"""Topics are matched by their content."""
 
 import numpy as np
 from scipy import sparse
@@ -33,7 +33,7 @@ def test_similarity_of_words_is_one_minus_the_squared_hellinger_distance():
     np.testing.assert_allclose(found, 1 - hellinger)
 
 
-def test_a_shuffled_copy_is_matched_and_topics_left_over_are_not():
+def test_a_shuffled_copy_is_matched_and_additional_topics_are_not():
     rng = np.random.default_rng(0)
     content = rng.poisson(0.3 + 10 * (rng.random((6, 40)) < 0.1))
     shuffle = rng.permutation(6)

@@ -1,4 +1,4 @@
-"""Co-clustering on demand equals the plain matrix."""
+"""Co-clustering on demand equals the full matrix."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def matrix(draws):
     return (draws[:, :, None] == draws[:, None, :]).mean(axis=0)
 
 
-def test_every_way_to_ask_gives_the_same_numbers(draws, matrix, monkeypatch):
+def test_all_methods_give_the_same_probabilities(draws, matrix, monkeypatch):
     monkeypatch.setattr(module, "_ENTRIES_PER_BLOCK", 50)  # several blocks
     together = CoClustering(draws)
     groups = [3, 0, 19]
@@ -32,7 +32,7 @@ def test_every_way_to_ask_gives_the_same_numbers(draws, matrix, monkeypatch):
     np.testing.assert_allclose(together.rows(np.arange(20) == 4), matrix[[4]])
 
 
-def test_bad_questions_are_answered_by_a_sentence(draws, monkeypatch):
+def test_invalid_arguments_are_rejected(draws, monkeypatch):
     together = CoClustering(draws)
     with pytest.raises(InputError, match="groups must be indices below 20, got 20"):
         together.rows(20)
@@ -46,13 +46,13 @@ def test_bad_questions_are_answered_by_a_sentence(draws, monkeypatch):
         together.to_sparse(0.1)
 
 
-def test_a_hundred_thousand_groups_cost_nothing_until_asked():
+def test_coclustering_of_many_groups_is_lazy():
     together = CoClustering(np.zeros((5, 100_000), np.int32))
     assert together.between(0, 99_999) == 1.0
     assert together.rows([7]).shape == (1, 100_000)
 
 
-def test_the_same_among_some_groups_is_a_part_of_the_matrix(draws, matrix):
+def test_coclustering_among_some_groups_is_a_submatrix(draws, matrix):
     groups = [3, 0, 19]
     part = CoClustering(draws).among(groups)
     np.testing.assert_allclose(part.rows(range(3)), matrix[np.ix_(groups, groups)])

@@ -1,4 +1,4 @@
-"""The search finds the partition with the least expected loss."""
+"""The search finds the partition with the smallest expected loss."""
 
 import time
 import tracemalloc
@@ -16,7 +16,7 @@ LOSSES = ("vi", "binder")
 
 
 def all_partitions(n: int) -> list[np.ndarray]:
-    """Every partition of n groups, as labels that grow by one at most."""
+    """Return every partition of n groups, as restricted growth strings."""
     found = [[0]]
     for _ in range(n - 1):
         found = [[*part, label] for part in found for label in range(max(part) + 2)]
@@ -24,7 +24,7 @@ def all_partitions(n: int) -> list[np.ndarray]:
 
 
 def least_loss(draws: np.ndarray, loss: str) -> float:
-    """The least expected loss over every partition, computed for all of them at once."""
+    """Return the smallest expected loss over all partitions."""
     parts = np.array(all_partitions(draws.shape[1]))
     member = np.eye(draws.shape[1])[parts]  # partitions × groups × clusters
 
@@ -75,7 +75,7 @@ def test_a_known_structure_is_recovered_although_no_draw_has_it(loss):
 
 
 def test_two_large_clusters_that_most_draws_join_are_joined():
-    """One by one, no group would leave its half for the other."""
+    """No move of a single group improves the loss."""
     halves = np.repeat([0, 1], 50)
     draws = np.array([halves] * 4 + [np.zeros(100)] * 6, np.int32)
     assert consensus(draws).max() == 0
@@ -83,7 +83,7 @@ def test_two_large_clusters_that_most_draws_join_are_joined():
     assert consensus(draws).max() == 1
 
 
-def test_the_search_does_better_than_every_draw():
+def test_the_search_improves_on_every_draw():
     rng = np.random.default_rng(5)
     draws = noisy_draws(rng, rng.integers(0, 8, 200), 30, 0.4)
     for loss in LOSSES:
@@ -112,21 +112,21 @@ def test_clusters_are_numbered_by_size_and_ties_by_first_group():
     np.testing.assert_array_equal(numbered_by_size(labels), [2, 0, 0, 1, 1, 3, 0])
 
 
-def test_losses_have_their_textbook_values():
+def test_losses_have_their_known_values():
     first, second = np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32)
     assert variation_of_information(first, second) == pytest.approx(2 * np.log(2))
     assert variation_of_information(first, 1 - first) == 0.0
-    # Four of the six pairs are together in one of the two and apart in the other.
+    # The partitions disagree on four of the six pairs.
     assert expected_loss(first, second[None], "binder") == pytest.approx(4 / 6)
 
 
-def test_an_unknown_loss_is_named():
+def test_an_unknown_loss_is_rejected():
     with pytest.raises(InputError, match="'vi' or 'binder'"):
         consensus(np.zeros((2, 3), np.int32), "mse")
 
 
 def test_memory_stays_linear_in_groups():
-    """20,000 groups squared would take 400 MB as single bytes."""
+    """A matrix of 20,000 groups would take 400 MB with one byte per entry."""
     rng = np.random.default_rng(1)
     draws = noisy_draws(rng, rng.integers(0, 10, 20_000), 10, 0.05)
     consensus(draws[:, :100])  # compiled before the measurement

@@ -35,7 +35,7 @@ def test_every_column_integrates_or_sums_to_one(posterior, name, of):
     np.testing.assert_allclose(total, 1.0)
 
 
-def test_tables_know_the_kinds_of_their_contexts(posterior):
+def test_tables_depend_on_the_kinds_of_their_contexts(posterior):
     assert pd.api.types.is_datetime64_any_dtype(posterior.context_given_cluster("day").index)
     assert len(posterior.context_given_cluster("year")) == 101
     assert list(posterior.context_given_cluster("flag").index) == [False, True]
@@ -44,7 +44,7 @@ def test_tables_know_the_kinds_of_their_contexts(posterior):
     assert posterior.context_given_cluster("visits").index[0] == 0
 
 
-def test_densities_are_the_family_s_own_predictive(posterior):
+def test_densities_are_those_of_the_predictive_of_the_family(posterior):
     family, column = posterior.priors.contexts["year"], posterior.contexts["year"]
     table = posterior.context_given_cluster("year")
     for cluster in range(3):
@@ -128,7 +128,7 @@ def test_topics_given_a_category_follow_bayes_rule(posterior):
     np.testing.assert_allclose(table.sort_index(), expected)
 
 
-def test_wrong_names_and_values_are_named(posterior):
+def test_errors_name_unknown_contexts_and_values(posterior):
     with pytest.raises(
         InputError, match=r"name must be a context of this model \('year', .*\), got 'yeer'"
     ):
@@ -143,7 +143,7 @@ def test_wrong_names_and_values_are_named(posterior):
 
 
 def one_context(values, family=None) -> Posterior:
-    """A posterior of two clusters, the halves, with one context and words that say nothing."""
+    """Return a posterior of two clusters with one context and uninformative words."""
     n = len(values)
     corpus = Corpus(np.ones((n, 2), int), {"x": values})
     priors = Priors.for_corpus(corpus, contexts={"x": family or "auto"})
@@ -163,8 +163,8 @@ def one_context(values, family=None) -> Posterior:
     )
 
 
-def test_a_narrow_peak_between_two_points_is_not_lost():
-    """One cluster spans a million, the other a hundredth of a grid step."""
+def test_a_narrow_peak_between_two_grid_points_is_kept():
+    """One cluster has a range of a million, the other of a hundredth of a grid step."""
     rng = np.random.default_rng(0)
     wide, narrow = rng.uniform(0, 1e6, 50), 123_456.7 + rng.normal(0, 50, 50)
     family = Gaussian(mean=5e5, strength=1e-6, shape=2, rate=1.0)
@@ -202,7 +202,7 @@ def test_large_counts_keep_a_short_table():
     np.testing.assert_allclose(table.sum(axis=0), 1.0)
 
 
-def test_a_vector_may_be_given_in_whole_numbers():
+def test_a_vector_may_consist_of_integers():
     values = np.array([[0.0, 1.0]] * 5 + [[4.0, -1.0]] * 5) + np.linspace(0.0, 0.1, 10)[:, None]
     model = MC2(n_sweeps=4, burn_in=2, thin=1, random_state=0)
     posterior = model.fit(np.ones((10, 2), int), contexts={"x": values}).posterior_

@@ -32,7 +32,7 @@ def autoregressive(seed, n_chains, n_draws, correlation):
 @pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.6, 0.9, 0.99])
 @pytest.mark.parametrize(("n_chains", "n_draws"), [(2, 6), (2, 51), (3, 20), (4, 250)])
 @pytest.mark.parametrize("rounded", [False, True])
-def test_they_equal_arviz(n_chains, n_draws, correlation, rounded):
+def test_diagnostics_equal_those_of_arviz(n_chains, n_draws, correlation, rounded):
     chains = autoregressive(n_draws, n_chains, n_draws, correlation)
     chains = np.round(chains) if rounded else chains
     assert split_rhat(chains) == pytest.approx(float(arviz.rhat(chains)), rel=1e-9)
@@ -41,13 +41,13 @@ def test_they_equal_arviz(n_chains, n_draws, correlation, rounded):
     assert tail_sample_size(chains) == pytest.approx(tail, rel=1e-9)
 
 
-def test_one_chain_that_drifts_disagrees_with_itself():
+def test_a_single_drifting_chain_has_a_large_rhat():
     steady = autoregressive(0, 1, 400, 0.0)
     assert split_rhat(steady) < 1.02
     assert split_rhat(steady + np.linspace(0, 3, 400)) > 1.2
 
 
-def test_chains_in_different_places_or_of_different_width_are_noticed():
+def test_chains_that_differ_in_location_or_scale_have_a_large_rhat():
     chains = autoregressive(1, 4, 200, 0.0)
     assert split_rhat(chains) < 1.02
     assert split_rhat(chains + np.array([[0], [0], [0], [3]])) > 1.3
@@ -69,7 +69,7 @@ def test_a_constant_or_a_tiny_series_gives_no_number():
         assert np.isnan(tail_sample_size(chains))
 
 
-def test_the_table_leaves_burn_in_out_and_says_nothing_of_an_infinite_lam():
+def test_the_table_excludes_burn_in_and_an_infinite_lam():
     trace = make_trace(np.random.default_rng(0), 12)
     trace.loc[~trace["kept"] & (trace["sweep"] <= 20), "alpha"] = 1e9
     table = diagnostics(trace).set_index("scalar")
@@ -94,7 +94,7 @@ def test_chains_of_different_length_are_cut_to_the_shortest():
 
 
 def trace_of(chains):
-    """A trace whose log joint is the chains given, without burn-in; nothing else varies."""
+    """Return a trace with these chains as its log joint, without burn-in; the rest is constant."""
     parts = []
     for number, values in enumerate(np.atleast_2d(chains)):
         sweep = np.arange(1, len(values) + 1)
@@ -114,7 +114,7 @@ def test_a_good_trace_needs_no_advice():
     assert advice_of(autoregressive(0, 4, 500, 0.2)) == ("", [])
 
 
-def test_a_trace_that_drifts_is_to_run_longer():
+def test_advice_for_a_drifting_trace_is_a_longer_run():
     for n_chains in (1, 3):
         drift = autoregressive(0, n_chains, 400, 0.0) + np.linspace(0, 5, 400)
         sentence, summary = advice_of(drift)
@@ -122,14 +122,14 @@ def test_a_trace_that_drifts_is_to_run_longer():
         assert summary == [f"log_joint: {sentence}"]
 
 
-def test_chains_that_are_steady_in_places_of_their_own_are_told_from_drift():
+def test_stable_chains_that_differ_are_distinguished_from_drift():
     chains = autoregressive(1, 3, 400, 0.0) + np.array([[0], [0], [5]])
     assert advice_of(chains)[0].startswith("each chain is stable, but chains differ")
     constant = np.repeat([[1.0], [2.0]], 50, axis=1)
     assert advice_of(constant)[0].startswith("each chain is stable, but chains differ")
 
 
-def test_few_effective_draws_are_counted_and_the_run_that_gives_enough_is_named():
+def test_advice_for_few_effective_draws_names_the_required_length():
     chains = autoregressive(2, 2, 200, 0.8)
     size = effective_sample_size(chains)
     assert split_rhat(chains) < 1.1
@@ -140,7 +140,7 @@ def test_few_effective_draws_are_counted_and_the_run_that_gives_enough_is_named(
     assert summary.startswith("log_joint: effective sample size below 100")
 
 
-def test_a_run_that_is_too_short_to_judge_says_so():
+def test_advice_for_a_very_short_run_says_so():
     table = diagnostics(trace_of(np.array([[1.0, 2.0, 3.0]])))
     assert set(table["advice"]) == {
         "too few sweeps after burn-in to assess convergence: increase n_sweeps"
@@ -149,7 +149,7 @@ def test_a_run_that_is_too_short_to_judge_says_so():
     assert table.attrs["advice"][0].startswith("n_topics, log_joint, alpha: too few")
 
 
-def test_a_bound_that_was_reached_is_advised_on_where_it_binds():
+def test_a_reached_bound_is_part_of_the_advice():
     note = "max_topics=7 was reached: the data may support more topics"
     table = diagnostics(trace_of(autoregressive(0, 4, 500, 0.2)), [note]).set_index("scalar")
     assert "the bound max_topics was reached" in table.loc["n_topics", "advice"]

@@ -1,4 +1,4 @@
-"""Topic counts of a cluster: tables if groups vary inside their cluster, else tokens."""
+"""Topic counts of a cluster: tables if groups vary within their cluster, otherwise tokens."""
 
 import numpy as np
 import pytest
@@ -41,20 +41,20 @@ def test_without_tables_every_token_counts():
     np.testing.assert_array_equal(paper.token_shares(), paper.topic_given_cluster())
 
 
-def test_token_shares_are_of_tokens_and_of_the_weights_where_there_are_none():
+def test_token_shares_of_clusters_without_tokens_are_the_weights():
     expected = [[0.9, 0.1], [0.0, 1.0], [0.625, 0.375]]
     np.testing.assert_allclose(draw().token_shares(), expected)
     np.testing.assert_array_equal(draw().tokens_of_topic, [90, 14])
 
 
 @pytest.mark.parametrize(("lam", "tables"), [(2.0, None), (np.inf, TABLES)])
-def test_tables_belong_to_a_finite_lam_and_to_no_other(lam, tables):
+def test_tables_are_required_if_and_only_if_lam_is_finite(lam, tables):
     with pytest.raises(InputError, match="tables_in_cluster"):
         draw(lam, tables)
 
 
 def test_tables_of_contexts_weigh_clusters_by_their_tokens_of_a_topic():
-    """Flags of clusters differ: a topic's flag follows where its tokens are, not its tables."""
+    """The distribution of a context in a topic depends on tokens, not on tables."""
     posterior = make_posterior(lam=3.0)[0]
     by_cluster = posterior.context_given_cluster("flag").to_numpy()
     tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens

@@ -1,4 +1,4 @@
-"""ArviZ and pyLDAvis take what the posterior gives them."""
+"""Exports to ArviZ and pyLDAvis."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def test_plots_of_arviz_draw_every_scalar(posterior, plot):
         arviz = pytest.importorskip("arviz")
         matplotlib = pytest.importorskip("matplotlib")
         matplotlib.use("Agg")
-        # A scalar that is fixed has no density to draw.
+        # A fixed scalar has no density.
         names = ["n_clusters", "n_topics", "alpha", "v"]
         axes = getattr(arviz, plot)(posterior.to_arviz(), var_names=names)
     drawn = np.ravel(axes)
@@ -58,7 +58,7 @@ def test_plots_of_arviz_draw_every_scalar(posterior, plot):
     matplotlib.pyplot.close("all")
 
 
-def test_arviz_sees_the_same_rhat_in_the_kept_draws(posterior):
+def test_arviz_computes_the_same_rhat_from_the_kept_draws(posterior):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arviz = pytest.importorskip("arviz")
@@ -69,7 +69,7 @@ def test_arviz_sees_the_same_rhat_in_the_kept_draws(posterior):
     assert table.loc["v", "ess_bulk"] == pytest.approx(effective_sample_size(chains))
 
 
-def test_pyldavis_writes_a_page_with_our_topics_in_our_order(posterior, tmp_path):
+def test_pyldavis_keeps_the_order_of_the_topics(posterior, tmp_path):
     pyldavis = pytest.importorskip("pyLDAvis")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -80,7 +80,7 @@ def test_pyldavis_writes_a_page_with_our_topics_in_our_order(posterior, tmp_path
     (text,) = re.findall(r"_data = (\{.*?\});\n", page)
     data = json.loads(text)
     assert data["topic.order"] == list(range(posterior.n_topics))
-    # By weight, as our tables: nothing is sorted anew.
+    # By weight, as in our tables.
     assert data["mdsDat"]["topics"] == list(range(posterior.n_topics))
     table = pd.DataFrame({name: data["tinfo"][name] for name in ("Term", "Category", "Freq")})
     for topic, words in enumerate(posterior.topics(n_words=3)["words"]):
@@ -88,7 +88,7 @@ def test_pyldavis_writes_a_page_with_our_topics_in_our_order(posterior, tmp_path
         assert set(shown["Term"]) == set(words.split(", "))
 
 
-def test_pyldavis_shows_the_topics_under_their_own_ids(posterior):
+def test_pyldavis_keeps_the_ids_of_the_topics(posterior):
     pytest.importorskip("pyLDAvis")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -102,7 +102,7 @@ def test_pyldavis_shows_the_topics_under_their_own_ids(posterior):
     assert '"mdsDat"' in prepared.to_json()
 
 
-def test_what_cannot_be_shown_is_said(posterior):
+def test_invalid_exports_are_rejected(posterior):
     with pytest.raises(InputError, match="vectors"):
         make_posterior(vectors=True)[0].to_pyldavis()
     few = make_posterior()[0]
@@ -114,7 +114,7 @@ def test_what_cannot_be_shown_is_said(posterior):
 @pytest.mark.parametrize(
     ("method", "package"), [("to_arviz", "arviz"), ("to_pyldavis", "pyLDAvis")]
 )
-def test_a_missing_library_is_named_with_its_remedy(posterior, monkeypatch, method, package):
+def test_the_error_names_a_missing_package_and_its_extra(posterior, monkeypatch, method, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"requires {package}, .*: pip install"):
         getattr(posterior, method)()

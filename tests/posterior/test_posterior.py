@@ -24,15 +24,15 @@ def words():
 
 
 def rebuilt(posterior, **changes):
-    """The posterior made anew, without its co-document counts, some parts changed."""
+    """Return a copy of the posterior with some fields changed, without its co-document counts."""
     names = set(inspect.signature(Posterior).parameters) - {"codocument"}
     return Posterior(**({name: getattr(posterior, name) for name in names} | changes))
 
 
-def test_the_consensus_is_the_known_partition_but_for_the_groups_that_never_follow_it(case):
+def test_the_consensus_is_the_known_partition_except_for_random_groups(case):
     posterior, _, truth = case
     assert posterior.n_clusters == 3
-    # The first three groups are in clusters of their own choice in every draw.
+    # The first three groups are in random clusters in every draw.
     assert len(set(zip(posterior.labels[3:], truth[3:], strict=True))) == 3
     np.testing.assert_array_equal(posterior.consensus(), posterior.labels)
     assert posterior.consensus("binder").shape == (30,)
@@ -40,7 +40,7 @@ def test_the_consensus_is_the_known_partition_but_for_the_groups_that_never_foll
     assert (np.diff(sizes) <= 0).all()
 
 
-def test_topics_are_those_of_the_nearest_draw_by_decreasing_weight(case):
+def test_topics_are_those_of_the_closest_draw_by_decreasing_weight(case):
     posterior, _, _ = case
     draw = posterior.representative_draw
     assert draw is posterior.parameters[posterior.representative]
@@ -52,7 +52,7 @@ def test_topics_are_those_of_the_nearest_draw_by_decreasing_weight(case):
     assert list(posterior.topics()["topic"]) == list(range(4))
 
 
-def test_topics_of_other_draws_are_recognised_under_any_name(case):
+def test_topics_of_other_draws_are_matched_under_any_label(case):
     posterior, _, _ = case
     for draw, aligned in zip(posterior.parameters, posterior.topic_alignment, strict=True):
         order = np.argsort(aligned)
@@ -88,7 +88,7 @@ def test_words_of_topics_are_smoothed_counts(words):
     np.testing.assert_array_equal(words.components, words.word_given_topic)
 
 
-def test_means_stand_for_words_where_content_is_vectors():
+def test_topics_of_vectors_have_means_instead_of_words():
     posterior, _, _ = make_posterior(vectors=True)
     assert posterior.components.shape == (4, 2)
     # Topic m lies near (3m, 3m); the rare one is drawn towards the prior.
@@ -100,7 +100,7 @@ def test_means_stand_for_words_where_content_is_vectors():
 def test_top_words_come_with_coherence_and_diversity(words):
     table = words.topics(n_words=3)
     assert set(table["words"][0].split(", ")) == {"wört3", "wört4", "wört5"}
-    # The rarest topic holds two words only and shows one of another topic as its third.
+    # The rarest topic has only two words, so its third word is one of another topic.
     np.testing.assert_allclose(table["diversity"], [1, 1, 2 / 3, 2 / 3])
     assert table.attrs["diversity"] == pytest.approx(11 / 12)
     assert table["coherence"].between(-1, 1).all()
@@ -126,11 +126,11 @@ def test_coherence_is_that_of_the_plain_formula():
         assert table["coherence"][topic] == pytest.approx(np.mean(scores))
 
 
-def test_more_words_than_there_are_is_all_of_them(words):
+def test_more_words_than_the_vocabulary_are_all_words(words):
     assert len(words.topics(n_words=500)["words"][0].split(", ")) == N_WORDS
 
 
-def test_clusters_have_sizes_stability_and_a_word_on_each_context(case):
+def test_clusters_have_sizes_stability_and_a_value_per_context(case):
     posterior, corpus, _ = case
     table = posterior.clusters()
     assert table["n_groups"].sum() == 30
@@ -146,7 +146,7 @@ def test_clusters_have_sizes_stability_and_a_word_on_each_context(case):
     assert "where" not in table
 
 
-def test_a_context_named_like_a_column_keeps_both(words):
+def test_a_context_may_have_the_name_of_a_column(words):
     contexts = {"share": words.contexts["year"]}
     priors = type(words.priors)(words.priors.content, {"share": words.priors.contexts["year"]})
     table = rebuilt(words, contexts=contexts, priors=priors).clusters()
@@ -154,7 +154,7 @@ def test_a_context_named_like_a_column_keeps_both(words):
     assert table["share_context"].min() > 1990
 
 
-def test_representative_groups_of_a_cluster_are_the_firmest_members(case):
+def test_representative_groups_of_a_cluster_have_the_strongest_membership(case):
     posterior, _, _ = case
     table = posterior.representative_groups(cluster=0, n_groups=5)
     assert (posterior.labels[table["group"]] == 0).all()
@@ -166,7 +166,7 @@ def test_representative_groups_of_a_cluster_are_the_firmest_members(case):
     assert list(table["name"]) == [str(group) for group in table["group"]]
 
 
-def test_representative_groups_of_a_topic_are_in_the_clusters_that_hold_it(case):
+def test_representative_groups_of_a_topic_are_in_clusters_with_the_topic(case):
     posterior, _, _ = case
     for topic in range(3):
         table = posterior.representative_groups(topic=topic, n_groups=4)
@@ -178,18 +178,18 @@ def test_representative_groups_of_a_topic_are_in_the_clusters_that_hold_it(case)
 @pytest.mark.parametrize(
     "arguments", [{}, {"topic": 0, "cluster": 0}, {"topic": 99}, {"cluster": -1}, {"topic": 0.5}]
 )
-def test_a_wrong_topic_or_cluster_is_named(words, arguments):
+def test_an_invalid_topic_or_cluster_is_rejected(words, arguments):
     with pytest.raises(InputError, match=r"requires either|must be an integer in 0"):
         words.representative_groups(**arguments)
 
 
 @pytest.mark.parametrize("n_groups", [0, -1, 2.5, "many", True])
-def test_a_wrong_number_of_groups_is_named(words, n_groups):
+def test_an_invalid_number_of_groups_is_rejected(words, n_groups):
     with pytest.raises(InputError, match="n_groups must be an integer >= 1, got"):
         words.representative_groups(topic=0, n_groups=n_groups)
 
 
-def test_coclustering_can_be_asked_of_some_groups_only(words):
+def test_coclustering_can_be_restricted_to_some_groups(words):
     some = words.coclustering([5, 10, 25])
     assert some.n_groups == 3
     assert some.between(0, 1) == words.coclustering().between(5, 10)
@@ -241,6 +241,6 @@ def test_a_corpus_without_tokens_has_no_topics(words):
         ({"chain_of_draw": np.zeros(3, np.int32)}, "chain_of_draw must have 12 entries, got 3"),
     ],
 )
-def test_parts_that_do_not_belong_together_are_refused(words, changes, message):
+def test_inconsistent_fields_are_rejected(words, changes, message):
     with pytest.raises(InputError, match=message):
         rebuilt(words, **changes)

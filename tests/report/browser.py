@@ -1,4 +1,4 @@
-"""A browser without a window that looks at reports: what it shows, what it complains about."""
+"""A headless browser that opens reports and collects console messages and requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS = 10.0
 
 
 def start_chromium(profile: Path) -> Any:
-    """Return a driver of Chromium with a profile of its own, or skip with the reason."""
+    """Return a driver of Chromium with a separate profile, or skip the test."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     from selenium.webdriver.chrome.service import Service
 
@@ -51,7 +51,7 @@ class Browser:
         self.file = ""
 
     def open(self, path: Path, width: int = 1280, scheme: str = "light") -> None:
-        """Load a page from its file, the network off, in a window of this width."""
+        """Load a page from its file, offline, in a window of this width."""
         self.command("Emulation.setEmulatedMedia", features=[_scheme(scheme)])
         self.command("Network.enable")
         self.command(
@@ -91,7 +91,7 @@ class Browser:
         self.settle()
 
     def settle(self) -> None:
-        """Wait for two frames, after which everything has been drawn."""
+        """Wait for two frames, after which the page is drawn."""
         self.driver.execute_async_script(
             "const done = arguments[0];"
             "setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done())), 0)"
@@ -127,13 +127,13 @@ class Browser:
         self.settle()
 
     def click(self, element: Any) -> None:
-        """Press a button or a link as a pointer does, which fails where something covers it."""
+        """Click a button or a link; fails if another element covers it."""
         self.run("arguments[0].scrollIntoView({ block: 'center' })", element)
         element.click()
         self.settle()
 
     def type(self, selector: str, text: str) -> None:
-        """Put a text into a field, as one does who types it."""
+        """Type a text into a field."""
         self.run(
             "const field = document.querySelector(arguments[0]); field.focus();"
             "field.value = arguments[1]; field.dispatchEvent(new Event('input', {bubbles: true}))",
@@ -157,7 +157,7 @@ class Browser:
         return self.run("return window.location.hash")
 
     def addresses(self) -> set[str]:
-        """Addresses of all links of the section."""
+        """Return the addresses of all links of the section."""
         return set(
             self.run(
                 "return [...document.querySelectorAll('main a')].map((a) => a.getAttribute('href'))"

@@ -1,4 +1,4 @@
-"""Pages of several kinds of models, written once, and a browser to look at them."""
+"""Reports of several kinds of models, written once, and a browser to open them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 class Pages:
-    """Reports by kind, each written when it is first asked for."""
+    """Reports by kind, each written on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Models for reports: real sets where they are at hand, hostile names, very many groups."""
+"""Models for reports: public data sets if available, hostile names, very many groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcsquared.posterior import ParameterDraw, Posterior
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Each would do something if it were ever taken for markup, script or a template.
+# Each would have an effect if it were interpreted as markup, script or a template.
 HOSTILE = (
     "<script>window.harmed = 1</script>",
     "</script><script>window.harmed = 2</script>",
@@ -40,16 +40,16 @@ HOSTILE = (
 
 
 def set_folder() -> str:
-    """Return the folder of the public sets: MCSQUARED_DATA, or shared/data beside the checkout."""
+    """Return the folder of the data sets: MCSQUARED_DATA, or shared/data next to the checkout."""
     return os.environ.get("MCSQUARED_DATA") or str(ROOT.parent / "shared" / "data")
 
 
 def load(name: str, n_groups: int) -> Corpus:
-    """Return the first groups of a public set, or skip with the reason."""
+    """Return the first groups of a public data set, or skip the test."""
     try:
         corpus = getattr(mc2.datasets, f"load_{name}")(set_folder()).corpus
     except mc2.InputError as error:
-        pytest.skip(f"a set is not at hand: {error}")
+        pytest.skip(f"a data set is missing: {error}")
     return corpus[np.arange(min(n_groups, corpus.n_groups))]
 
 
@@ -58,13 +58,13 @@ def fitted(corpus: Corpus, **options: Any) -> mc2.MC2:
     settings: dict[str, Any] = {"n_sweeps": 12, "burn_in": 4, "thin": 2, "max_topics": 12}
     model = mc2.MC2(random_state=0, progress=False, **{**settings, **options})
     with warnings.catch_warnings():
-        # The bound is there to be reached: the page then says so.
+        # The bound is meant to be reached, so that the report mentions it.
         warnings.filterwarnings("ignore", "max_topics=12 was reached")
         return model.fit(corpus)
 
 
 def hostile_corpus() -> Corpus:
-    """Return groups, words, contexts and values whose names would like to be markup."""
+    """Return groups, words, contexts and values whose names contain markup."""
     rng = np.random.default_rng(0)
     n = 4 * len(HOSTILE)
     names = [HOSTILE[j % len(HOSTILE)] + (f" {j}" if j >= len(HOSTILE) else "") for j in range(n)]
@@ -116,7 +116,7 @@ def large_posterior(n_groups: int) -> Posterior:
         word_frequency=np.full(n_words, 50),
         document_frequency=np.full(n_words, 40),
     )
-    # The consensus is a part of a model file; the search for it is not a part of a report.
+    # The consensus is stored in a model file; a report does not compute it.
     posterior.__dict__["labels"] = truth.astype(np.int32)
     return posterior
 

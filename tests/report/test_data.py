@@ -1,4 +1,4 @@
-"""Data of a page: every number agrees with the tables of the posterior."""
+"""The data of a report agree with the tables of the posterior."""
 
 import base64
 
@@ -29,7 +29,7 @@ def test_groups_have_the_clusters_of_the_consensus_and_their_confidence(made):
     np.testing.assert_allclose(found, membership(posterior), atol=0.003)
 
 
-def test_topics_of_clusters_lie_between_the_least_and_the_greatest_of_the_draws(made):
+def test_topic_shares_of_clusters_are_within_their_range_over_draws(made):
     posterior, data = made
     for k, rows in enumerate(data["clusters"]["topics"]):
         for topic, share, low, high in rows:
@@ -37,7 +37,7 @@ def test_topics_of_clusters_lie_between_the_least_and_the_greatest_of_the_draws(
             assert share == pytest.approx(posterior.topic_of_tokens[k, topic], abs=1e-4)
 
 
-def test_clusters_of_a_topic_share_all_of_it(made):
+def test_shares_of_clusters_in_a_topic_sum_to_one(made):
     posterior, data = made
     for m, rows in enumerate(data["topics"]["clusters"]):
         assert sum(part for _, part, _ in rows) == pytest.approx(1.0, abs=0.01)
@@ -45,7 +45,7 @@ def test_clusters_of_a_topic_share_all_of_it(made):
             assert share == pytest.approx(posterior.topic_of_tokens[k, m], abs=1e-4)
 
 
-def test_contexts_are_the_tables_of_the_posterior(made):
+def test_context_data_equal_the_tables_of_the_posterior(made):
     posterior, data = made
     by_name = {context["name"]: context for context in data["contexts"]}
     for name in ("year", "day", "visits"):
@@ -59,7 +59,7 @@ def test_contexts_are_the_tables_of_the_posterior(made):
     assert by_name["year"]["missing"] == pytest.approx(missing.mean())
 
 
-def test_values_of_groups_can_be_read_back(made):
+def test_values_of_groups_can_be_decoded(made):
     posterior, data = made
     by_name = {context["name"]: context for context in data["contexts"]}
     codes = unpacked(by_name["place"]["values"]).astype(int) - 1
@@ -68,7 +68,7 @@ def test_values_of_groups_can_be_read_back(made):
     np.testing.assert_array_equal(lengths, np.diff(posterior.contexts["tags"].values.indptr))
 
 
-def test_a_topic_along_a_number_shares_out_all_content():
+def test_topic_shares_in_each_bin_of_a_number_sum_to_one():
     posterior, corpus, _ = make_posterior(n_groups=60, lam=5.0)
     data = report_data(posterior, corpus)
     [year] = [context for context in data["contexts"] if context["name"] == "year"]
@@ -76,7 +76,7 @@ def test_a_topic_along_a_number_shares_out_all_content():
     np.testing.assert_allclose(shares.sum(axis=0), 1.0, rtol=1e-4)
 
 
-def test_every_group_is_somewhere_in_all_draws():
+def test_the_first_choice_of_most_groups_is_their_cluster():
     posterior, _, _ = make_posterior(n_groups=60, noise=0.2)
     membership = memberships(posterior)
     assert (membership.share.sum(axis=1) > 0.9).all()
@@ -86,14 +86,14 @@ def test_every_group_is_somewhere_in_all_draws():
     assert not (second == posterior.labels).any()
 
 
-def test_pixels_are_known_by_their_names():
+def test_pixels_are_recognised_by_their_names():
     names = np.array([f"r{i}c{j}" for i in range(3) for j in range(2)], dtype=object)
     assert image_shape_of(names) == (3, 2)
     assert image_shape_of(names[::-1]) is None
     assert image_shape_of(np.array(["word"], dtype=object)) is None
 
 
-def test_names_of_topics_have_no_two_forms_of_one_word():
+def test_names_of_topics_do_not_repeat_a_stem():
     posterior, _, _ = make_posterior()
     words = TopicWords(posterior)
     words.vocabulary = np.array(
@@ -105,13 +105,13 @@ def test_names_of_topics_have_no_two_forms_of_one_word():
     assert words.name(probability) == "unit, policy, state"
 
 
-def test_words_without_meaning_name_nothing():
+def test_codes_are_not_used_as_names():
     posterior, _, _ = make_posterior()
     assert not TopicWords(posterior).readable
     assert TopicWords(posterior).name(posterior.components[0]) == ""
 
 
-def test_a_bound_that_was_reached_and_chains_that_disagree_are_said(made):
+def test_reached_bounds_and_disagreeing_chains_are_reported(made):
     posterior, _ = made
     posterior.notes.append("max_topics=4 was reached: the data may support more topics")
     titles = {check["title"]: check["level"] for check in report_data(posterior)["checks"]}
@@ -120,7 +120,7 @@ def test_a_bound_that_was_reached_and_chains_that_disagree_are_said(made):
     assert "The chains agree" in titles or "The chains disagree" in titles
 
 
-def test_a_page_of_a_sample_says_so(monkeypatch):
+def test_a_report_of_a_sample_says_so(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=60)
     monkeypatch.setattr("mcsquared.report.page.MAX_LISTED_GROUPS", 25)
     data = report_data(posterior, corpus)
@@ -133,7 +133,7 @@ def test_a_page_of_a_sample_says_so(monkeypatch):
     assert unpacked(data["clusters"]["size"]).sum() == 60
 
 
-def test_what_does_not_fit_is_refused_in_one_sentence(tmp_path):
+def test_inconsistent_arguments_are_rejected(tmp_path):
     posterior, _, _ = make_posterior()
     with pytest.raises(InputError, match=r"image_shape must have \d+ pixels, got \(5, 5\)"):
         write_report(posterior, tmp_path / "page.html", image_shape=(5, 5))
@@ -142,12 +142,12 @@ def test_what_does_not_fit_is_refused_in_one_sentence(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_same_model_gives_the_same_page(made):
+def test_the_same_model_gives_the_same_report(made):
     posterior, _ = made
     assert embedded_json(report_data(posterior)) == embedded_json(report_data(posterior))
 
 
-def test_the_page_may_run_its_own_script_alone(made):
+def test_the_content_security_policy_allows_only_the_script_of_the_page(made):
     page = render(made[1])
     policy = page.partition('Content-Security-Policy" content="')[2].partition('">')[0]
     assert "default-src 'none'" in policy
@@ -170,7 +170,7 @@ def test_means_of_contexts_are_those_of_the_table_of_clusters(made):
     np.testing.assert_allclose(unpacked(contexts["year"]["topic_mean"]), expected, rtol=1e-6)
 
 
-def test_typical_groups_of_a_topic_are_listed_from_the_most_typical_down():
+def test_typical_groups_of_a_topic_are_sorted_by_score():
     posterior, corpus, _ = make_posterior(n_groups=60, lam=5.0)
     for found in report_data(posterior, corpus)["topics"]["typical"]:
         shares = [round(share, 2) for _, share in found]
@@ -178,7 +178,7 @@ def test_typical_groups_of_a_topic_are_listed_from_the_most_typical_down():
 
 
 @pytest.mark.parametrize(("unsure", "begins"), [(0, "All groups share"), (1, "99% of the groups")])
-def test_all_groups_are_all_of_them(unsure, begins):
+def test_the_check_says_all_only_if_all_groups_are_certain(unsure, begins):
     posterior, _, _ = make_posterior()
     confidence = np.ones(1000)
     confidence[:unsure] = 0.5

@@ -1,6 +1,6 @@
-"""Pages of papers, of images and of schools, driven wide and narrow: tabs, links, search, sliders.
+"""Tabs, links, search and sliders of three reports, in wide and narrow windows.
 
-Where a public set is not at hand, one that is made here stands in: words, pixels, vectors.
+Synthetic data (words, pixels, vectors) replace public data sets that are not available.
 """
 
 import pytest
@@ -10,7 +10,7 @@ REPORTS |= {"schools": ("schools", "vectors")}
 TABS = ("overview", "map", "clusters", "topics", "groups", "diagnostics")
 VISITED = 6  # of every kind of address
 
-# Goes from address to address as far as links lead, and reports what is wrong on the way.
+# Follows all links and reports errors.
 WALK = """
 const [most, done] = arguments;
 const drawn = () => new Promise((ready) => requestAnimationFrame(() => setTimeout(ready, 0)));
@@ -50,7 +50,7 @@ const arrive = async (address) => {
 })();
 """
 
-# The first link to each kind of page that can be clicked where one is.
+# The first visible link to each kind of page.
 LINKS = """
 const found = {};
 for (const link of document.querySelectorAll('main a')) {
@@ -70,7 +70,7 @@ def width(request):
 
 @pytest.fixture(params=REPORTS)
 def page(browser, pages, request, width):
-    """Yield a browser at a page, and see that nothing was asked for or complained of."""
+    """Yield a browser at a page, and check that there were no requests or console messages."""
     real, made = REPORTS[request.param]
     try:
         path = pages[real]
@@ -82,7 +82,7 @@ def page(browser, pages, request, width):
     assert browser.requests() == []
 
 
-def test_every_tab_and_every_link_leads_to_what_it_says(page):
+def test_every_tab_and_link_opens_its_page(page):
     for tab in TABS:
         page.click(page.one(f"#tabs a[data-tab={tab}]"))
         assert page.place == f"#/{tab}"
@@ -95,7 +95,7 @@ def test_every_tab_and_every_link_leads_to_what_it_says(page):
     assert "#/topics/0" in seen
 
 
-def test_links_can_be_clicked_where_they_are(page):
+def test_links_are_not_covered_by_other_elements(page):
     page.go("clusters", 0)
     for number in range(len(page.run(LINKS))):
         page.go("clusters", 0)
@@ -105,7 +105,7 @@ def test_links_can_be_clicked_where_they_are(page):
         assert page.place == f"#{target}"
 
 
-def test_search_slider_and_switches_answer(page):
+def test_search_slider_and_switches_update_the_page(page):
     page.go("groups", 1)
     name = page.text("article h3")
     for query, place in (
@@ -133,7 +133,7 @@ def test_search_slider_and_switches_answer(page):
         assert page.overflow() <= 0
 
 
-def test_the_page_has_a_slider_where_it_has_words(browser, pages):
+def test_only_reports_with_words_have_a_slider(browser, pages):
     for kind, sliders in (("words", 1), ("vectors", 0), ("pixels", 0)):
         browser.open(pages[kind])
         browser.go("topics", 0)

@@ -1,4 +1,4 @@
-"""Models at the edge: one group, nothing observed, no content, families of one's own."""
+"""Edge cases: one group, nothing observed, no content, user-defined families."""
 
 from dataclasses import dataclass
 from time import process_time
@@ -19,7 +19,7 @@ COUNTS = RNG.poisson(1.0, (20, 9))
 
 @dataclass(frozen=True)
 class Exponential(ConjugateFamily):
-    """Waiting times: a family that has no table of its own."""
+    """Waiting times: a user-defined family without a table."""
 
     shape: float = 1.0
     rate: float = 1.0
@@ -73,7 +73,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_models_at_the_edge_have_a_page(browser, tmp_path, case):
+def test_edge_cases_have_a_report(browser, tmp_path, case):
     corpus, options = CASES[case]
     path = tmp_path / "page.html"
     mc2.write_report(fitted(corpus, n_sweeps=6, **options), path, corpus=corpus)

@@ -1,4 +1,4 @@
-"""Topic shares of the groups of a fit: close to those that transform gives, and quick."""
+"""Topic shares of the training groups are close to those of transform."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.posterior.models import make_posterior
 
 @pytest.mark.parametrize("lam", [np.inf, 5.0])
 @pytest.mark.parametrize("vectors", [False, True])
-def test_shares_are_like_those_of_transform(lam, vectors):
+def test_shares_are_close_to_those_of_transform(lam, vectors):
     posterior, corpus, _ = make_posterior(n_groups=60, lam=lam, vectors=vectors, noise=0.02)
     found, expected = group_topic_shares(posterior, corpus), topic_proportions(posterior, corpus)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-5)
@@ -19,7 +19,7 @@ def test_shares_are_like_those_of_transform(lam, vectors):
     assert np.median(apart) < 0.1, "total variation of the middle group"
 
 
-def test_shares_do_not_depend_on_the_parts_they_are_computed_in(monkeypatch):
+def test_shares_do_not_depend_on_the_batch_size(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=40, lam=5.0)
     whole = group_topic_shares(posterior, corpus)
     monkeypatch.setattr("mcsquared.report.groups._NUMBERS_PER_BATCH", 60)
@@ -36,7 +36,7 @@ def test_a_group_without_content_has_the_topics_of_its_cluster():
     assert np.abs(shares[0] - shares[alike].mean(axis=0)).max() < 0.2
 
 
-def test_other_groups_than_those_of_the_fit_are_refused():
+def test_a_corpus_with_other_groups_is_rejected():
     posterior, corpus, _ = make_posterior(n_groups=30)
     with pytest.raises(InputError, match="must have the 30 training groups, got 29"):
         group_topic_shares(posterior, corpus[np.arange(29)])
@@ -44,7 +44,7 @@ def test_other_groups_than_those_of_the_fit_are_refused():
         group_topic_shares(posterior, corpus[np.arange(30)[::-1]])
 
 
-def test_shares_from_draws_are_those_of_the_clusters_a_group_was_in():
+def test_shares_without_a_corpus_are_those_of_the_clusters_of_a_group():
     posterior, _, truth = make_posterior(n_groups=30, noise=0.0)
     shares = group_topic_shares(posterior)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-5)

@@ -5,7 +5,7 @@ from tests.report.models import HOSTILE
 
 
 def harmless(text):
-    """Return a name as the page holds it: half of a surrogate pair cannot be written."""
+    """Return a name as in the page; lone surrogates cannot be encoded."""
     return text.replace("\ud800", "\ufffd")
 
 
@@ -51,7 +51,7 @@ def test_names_in_tooltips_are_text(browser, pages):
     assert browser.run("return window.harmed") is None
 
 
-def test_json_in_a_page_holds_nothing_that_ends_its_element():
+def test_embedded_json_cannot_end_its_element():
     text = embedded_json({name: [name, float("nan")] for name in HOSTILE})
     assert not set(text) & set("<>&\u2028\u2029")
     text.encode("utf-8")

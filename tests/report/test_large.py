@@ -1,4 +1,4 @@
-"""Size and speed: 2,000 groups are small, 100,000 are quick enough to click through."""
+"""Size and speed of reports of 2,000 and 100,000 groups."""
 
 import time
 
@@ -8,7 +8,7 @@ import mcsquared as mc2
 from tests.report.models import large_posterior
 
 CLICKS = ("clusters/3", "topics/5", "groups/777", "values/1/3", "map", "words/9", "groups/40")
-# From the click until the answer has been drawn.
+# Time from a click until the page is drawn.
 CLICK = """
 const done = arguments[arguments.length - 1];
 const begun = performance.now();
@@ -19,7 +19,7 @@ window.location.hash = arguments[0];
 
 
 def slowest_click(browser, path):
-    """Return the milliseconds of the slowest click, each at its best of several."""
+    """Return the milliseconds of the slowest click; each is the best of several."""
     browser.open(path)
     best = dict.fromkeys(CLICKS, float("inf"))
     for _ in range(3):
@@ -30,7 +30,7 @@ def slowest_click(browser, path):
     return max(best.values())
 
 
-def test_two_thousand_groups_take_little_room(tmp_path, browser):
+def test_a_report_of_two_thousand_groups_is_small(tmp_path, browser):
     path = tmp_path / "page.html"
     mc2.write_report(large_posterior(2000), path)
     assert path.stat().st_size < 5e6
@@ -39,7 +39,7 @@ def test_two_thousand_groups_take_little_room(tmp_path, browser):
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_groups_are_written_and_shown_quickly(tmp_path, browser):
+def test_a_report_of_a_hundred_thousand_groups_is_fast(tmp_path, browser):
     path = tmp_path / "page.html"
     posterior = large_posterior(100_000)
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""The map: discs do not overlap, groups are inside theirs, like topics are near."""
+"""The maps: discs do not overlap and contain their groups; similar groups are close."""
 
 import numpy as np
 import pytest
@@ -37,13 +37,13 @@ def test_clusters_of_the_same_topics_are_neighbours():
     assert apart[same].mean() < 0.7 * apart[kind[:, None] != kind[None]].mean()
 
 
-def test_equal_clusters_can_be_told_apart():
+def test_equal_clusters_have_different_positions():
     discs = cluster_discs(np.ones((5, 2)), np.full(5, 3))
     apart = np.linalg.norm(discs.centre[:, None] - discs.centre[None], axis=2)
     assert apart[~np.eye(5, dtype=bool)].min() > 2 * np.sqrt(3)
 
 
-def test_groups_are_in_their_disc_the_surest_in_the_middle():
+def test_groups_are_in_their_disc_with_high_confidence_in_the_centre():
     discs, sizes, _ = some_discs(6)
     cluster = np.repeat(np.arange(6), sizes)
     rng = np.random.default_rng(1)
@@ -58,7 +58,7 @@ def test_groups_are_in_their_disc_the_surest_in_the_middle():
     assert len(np.unique(points.round(6), axis=0)) == len(points), "no group hides another"
 
 
-def test_a_group_that_leans_to_another_cluster_is_on_that_side():
+def test_a_group_with_a_second_choice_is_on_that_side():
     discs = cluster_discs(np.eye(3), np.full(3, 200))
     cluster = np.repeat(np.arange(3), 200)
     confidence = np.where(np.arange(600) % 10 == 0, 0.5, 1.0)
@@ -80,7 +80,7 @@ def test_neighbouring_clusters_have_different_colours():
 
 
 @pytest.mark.parametrize("n_groups", [3, 80, 1300])
-def test_groups_of_like_topics_are_near_each_other(n_groups):
+def test_groups_with_similar_topics_are_close_to_each_other(n_groups):
     rng = np.random.default_rng(0)
     kind = np.arange(n_groups) % 3
     shares = rng.dirichlet(np.full(6, 0.1), n_groups) * 0.1

@@ -1,4 +1,4 @@
-"""Clusters are named by what most of their groups have, and by nothing that only some have."""
+"""Clusters are named after values that most of their groups have."""
 
 import numpy as np
 import pytest
@@ -29,18 +29,18 @@ def vars_of(posterior):
     return {name: getattr(posterior, name) for name in names.split()}
 
 
-def test_a_value_that_few_groups_have_names_no_cluster():
+def test_a_rare_value_does_not_name_a_cluster():
     gender = ["mixed"] * 14 + ["boys"] * 6 + ["mixed"] * 10 + ["boys"] * 2 + ["girls"] * 8
     assert named(gender=gender) == ["", "mixed", "girls"]
 
 
-def test_numbers_and_dates_name_by_the_side_on_which_a_cluster_lies():
+def test_numbers_and_dates_name_clusters_with_low_or_high_means():
     day = np.datetime64("2020-01-01") + np.array([200, 100, 0])[TRUTH].astype("timedelta64[D]")
     assert named(intake=np.array([-1.0, 0.9, 0.2])[TRUTH]) == ["low intake", "high intake", ""]
     assert named(day=day) == ["late day", "", "early day"]
 
 
-def test_truth_values_name_both_ways_and_two_phrases_are_enough():
+def test_booleans_name_clusters_and_a_name_has_at_most_two_phrases():
     names = named(
         public=[True] * 20 + [False] * 20,
         size=np.array([5.0, 1.0, 1.0])[TRUTH],
@@ -50,7 +50,7 @@ def test_truth_values_name_both_ways_and_two_phrases_are_enough():
     assert names[1] == "not public, low size"
 
 
-def test_members_of_a_bag_go_before_everything_else():
+def test_items_of_a_bag_take_precedence_in_names():
     tags = [["sky", f"tag{k}"] for k in TRUTH]
     assert named(x=TRUTH * 1.0, tags=tags) == ["tag0", "tag1", "tag2"]
 
@@ -59,7 +59,7 @@ def test_members_of_a_bag_go_before_everything_else():
     "contexts",
     [{}, {"x": np.full(40, 3.0)}, {"x": np.full(40, np.nan)}, {"place": np.zeros((40, 2))}],
 )
-def test_where_nothing_tells_clusters_apart_they_have_no_names(contexts):
+def test_clusters_that_do_not_differ_have_no_names(contexts):
     assert named(**contexts) == ["", "", ""]
 
 

@@ -1,4 +1,4 @@
-"""Arrays and texts survive the way into a page."""
+"""Arrays and texts can be decoded from a page."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ def unpacked(packed):
         ([2.0**25 + 1.0], "f8"),
     ],
 )
-def test_arrays_take_the_fewest_bytes_that_hold_them(values, kind):
+def test_arrays_use_the_smallest_type_that_fits(values, kind):
     packed = pack(values)
     assert packed["type"] == kind
     np.testing.assert_array_equal(unpacked(packed), values)
@@ -44,7 +44,7 @@ def test_shares_are_bytes():
     np.testing.assert_array_equal(unpacked(pack_shares([0.0, 0.5, 1.0, np.nan])), [0, 128, 255, 0])
 
 
-def test_json_reads_back_as_it_was_but_for_numbers_that_are_none():
+def test_json_round_trip_replaces_only_nan_and_infinity():
     data = {"a": [1, 2.5, float("inf"), None], "b": ("<&>", np.int64(3), np.array([1, 2]))}
     found = json.loads(embedded_json(data))
     assert found == {"a": [1, 2.5, None, None], "b": ["<&>", 3, [1, 2]]}

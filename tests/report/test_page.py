@@ -1,4 +1,4 @@
-"""The parts of the page in a browser: search, map, keys, lists, colours, paper."""
+"""The report in a browser: search, map, keys, lists, themes, printing."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def shown_words(browser):
 
 
 def hits_before(browser, place):
-    """Return how often one presses "down" to reach the first hit after a title."""
+    """Return how often "down" must be pressed to reach the first hit after a title."""
     kinds = browser.run(
         "return [...document.querySelectorAll('#found > *')].map((e) => e.className)"
     )
@@ -27,7 +27,9 @@ def hits_before(browser, place):
         ("topic 1", "Topics", "Topic 1"),
     ],
 )
-def test_search_finds_what_has_a_name(browser, pages, query, section, heading):
+def test_search_finds_groups_words_values_clusters_and_topics(
+    browser, pages, query, section, heading
+):
     browser.open(pages["words"])
     browser.type("#search", query)
     assert section in browser.texts("#found .hit-title")
@@ -37,7 +39,7 @@ def test_search_finds_what_has_a_name(browser, pages, query, section, heading):
     assert heading in browser.texts("main h2, article h3")
 
 
-def test_search_for_everything_lists_groups_and_says_when_there_is_nothing(browser, pages):
+def test_search_results_list_groups_or_report_no_matches(browser, pages):
     browser.open(pages["nips"])
     browser.go("search", "network")
     assert any(title.startswith("Groups") for title in browser.texts("main h3"))
@@ -59,7 +61,7 @@ def test_the_slider_orders_words_by_relevance(browser, pages):
     assert shares == sorted(shares, reverse=True), "λ = 1 is the order of the shares"
 
 
-def test_the_map_answers_to_the_pointer(browser, pages):
+def test_the_map_reacts_to_the_pointer(browser, pages):
     from selenium.webdriver import ActionChains
 
     browser.open(pages["words"])
@@ -78,7 +80,7 @@ def test_the_map_answers_to_the_pointer(browser, pages):
     assert browser.text("article h3") == title
 
 
-def test_the_map_answers_to_keys_and_colours_by_everything(browser, pages):
+def test_the_map_reacts_to_keys_and_has_all_colour_schemes(browser, pages):
     browser.open(pages["words"])
     browser.go("map")
     browser.run("document.querySelector('canvas.map').focus()")
@@ -99,7 +101,7 @@ def test_the_map_answers_to_keys_and_colours_by_everything(browser, pages):
     assert browser.complaints() == []
 
 
-def test_keys_go_to_sections_search_neighbours_and_help(browser, pages):
+def test_keys_open_sections_search_neighbours_and_help(browser, pages):
     browser.open(pages["words"])
     browser.press("3")
     assert browser.place == "#/clusters"
@@ -116,7 +118,7 @@ def test_keys_go_to_sections_search_neighbours_and_help(browser, pages):
     assert not browser.run("return document.getElementById('keys').open")
 
 
-def test_dark_and_light_follow_the_reader_and_the_button(browser, pages):
+def test_the_theme_follows_the_system_and_the_button(browser, pages):
     colour = "return getComputedStyle(document.body).backgroundColor"
     browser.open(pages["words"], scheme="dark")
     dark = browser.run(colour)
@@ -133,7 +135,7 @@ def test_dark_and_light_follow_the_reader_and_the_button(browser, pages):
     assert browser.complaints() == []
 
 
-def test_long_lists_hold_only_what_is_in_sight_and_answer_to_arrows(browser, pages):
+def test_long_lists_render_only_visible_rows_and_react_to_arrows(browser, pages):
     browser.open(pages["words"])
     browser.go("groups")
     assert "60 groups" in browser.text(".side")
@@ -149,7 +151,7 @@ def test_long_lists_hold_only_what_is_in_sight_and_answer_to_arrows(browser, pag
     assert browser.all(".side .row[aria-selected=true]")
 
 
-def test_a_cluster_shows_every_kind_of_context_and_what_is_missing(browser, pages):
+def test_a_cluster_page_has_every_kind_of_context_and_missing_values(browser, pages):
     browser.open(pages["words"])
     browser.go("clusters", 1)
     for name in ("year", "day", "place", "tags", "flag", "where", "visits"):
@@ -161,7 +163,7 @@ def test_a_cluster_shows_every_kind_of_context_and_what_is_missing(browser, page
     assert len(browser.all(".missing-cell")) > 3
 
 
-def test_topics_without_words_are_drawn(browser, pages):
+def test_topics_of_vectors_are_drawn(browser, pages):
     browser.open(pages["pixels"])
     browser.go("topics", 0)
     assert browser.all("article canvas.pixels")
@@ -181,7 +183,7 @@ def test_diagnostics_draw_every_chain(browser, pages):
     assert "Truncation" in titles
 
 
-def test_paper_is_white_and_without_buttons(browser, pages):
+def test_printed_pages_are_white_and_have_no_buttons(browser, pages):
     browser.open(pages["words"], scheme="dark")
     browser.go("clusters", 0)
     browser.command("Emulation.setEmulatedMedia", media="print", features=[])
@@ -195,14 +197,14 @@ def test_paper_is_white_and_without_buttons(browser, pages):
         browser.command("Emulation.setEmulatedMedia", media="")
 
 
-def test_a_model_alone_says_what_the_page_lacks(browser, pages):
+def test_a_report_without_data_lists_its_limitations(browser, pages):
     browser.open(pages["words_alone"])
     assert "does not contain the content of the groups" in browser.text()
     browser.go("groups", 3)
     assert "Topics of its clusters" in browser.text("article")
 
 
-def test_what_is_scrolled_to_does_not_lie_under_the_head(browser, pages):
+def test_scroll_targets_are_not_covered_by_the_header(browser, pages):
     browser.open(pages["words"], width=400)
     browser.go("clusters", 0)
     browser.run("window.scrollTo(0, document.body.scrollHeight)")

@@ -1,4 +1,4 @@
-"""Read files and folders as the options of a fit say, or as a model was fitted."""
+"""Read files and folders for a fit or for a fitted model."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
