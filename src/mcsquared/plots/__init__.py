@@ -5,8 +5,7 @@ the axes. The colours are safe for colour-blind readers.
 """
 
 from mcsquared.plots.clusters import cluster_map, cluster_topics, coclustering, compare
-from mcsquared.plots.contexts import context_of_cluster, topic_over_context
-from mcsquared.plots.topics import topic_images, topic_words
+from mcsquared.plots.topics import context_of_cluster, topic_images, topic_over_context, topic_words
 from mcsquared.plots.traces import trace
 
 __all__ = [
