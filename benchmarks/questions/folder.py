@@ -10,7 +10,7 @@ from benchmarks import engines
 from benchmarks.measure import run_job
 from benchmarks.settings import Settings
 from benchmarks.tables import Result, Target
-from mcsquared.corpus.folder import bytes_of
+from mcsquared.corpus.disk import bytes_of
 
 
 def run(settings: Settings) -> Result:

@@ -15,8 +15,7 @@ from mcsquared.errors import ModelFileError
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.storage import check_target, read_file, write_file
-from mcsquared.storage.arrays import INVALID, Reader
-from mcsquared.storage.files import Tensors
+from mcsquared.storage.files import INVALID, Reader, Tensors
 from mcsquared.storage.states import pack_draw, pack_state, unpack_draw, unpack_state
 
 KIND = "checkpoint"

@@ -171,7 +171,7 @@ def test_parts_keep_content_contexts_and_names_together(corpus, vectors, rows, e
     [
         ([], "at least one group"),
         (np.zeros(4, bool), "at least one group"),
-        (np.ones(3, bool), r"the mask must have one entry per group \(4\), got 3"),
+        (np.ones(3, bool), r"a mask must have one entry per group \(4\), got 3"),
         ([4], "the index must be from -4 to 3, got 4"),
         ([-5], "the index must be from -4 to 3, got -5"),
         (

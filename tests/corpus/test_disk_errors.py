@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import mcsquared as mc2
 from mcsquared.corpus import buffers
-from mcsquared.corpus.folder import bytes_of
+from mcsquared.corpus.disk import bytes_of
 from mcsquared.corpus.sources import parquet as parquet_source
 
 TOKENS = {"tokens": [["a", "b"], ["b"]]}
@@ -82,7 +82,7 @@ def vector(width, n=2):
             {"group_names": ["a", "b"]},
             "group_names must be the name of a column, got list",
         ),
-        ([TOKENS], {"bags": ["year"]}, "bags must name contexts (none), got 'year'"),
+        ([TOKENS], {"bags": ["year"]}, "bags must be contexts (none), got 'year'"),
         ([TOKENS], {"vocabulary": "abc"}, "vocabulary must be a list of words, got 'abc'"),
         ([TOKENS], {"vocabulary": ["a", "a"]}, "vocabulary must hold unique words, got 'a' twice"),
         ([TOKENS, {"text": ["a", "b"]}], {}, "'tokens', which 1.parquet does not have"),

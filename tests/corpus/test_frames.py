@@ -144,7 +144,7 @@ FRAME = pd.DataFrame(PAPERS)
         ({"text": "when"}, "text must name a column of texts, got 'when', which holds date values"),
         (
             {"text": "abstract", "bags": {"authors": ";"}},
-            r"bags must name contexts \(none\), got 'authors'",
+            r"bags must be contexts \(none\), got 'authors'",
         ),
         ({"text": "abstract", "contexts": ["authors"], "bags": {"authors": ""}}, "separator"),
         ({"text": "abstract", "contexts": ["authors"], "bags": {"authors": 3}}, "separator"),

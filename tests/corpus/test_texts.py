@@ -69,7 +69,7 @@ def test_a_missing_text_is_a_group_without_content():
     for texts in ([*TEXTS, None], pd.Series([*TEXTS, np.nan]), pl.Series([*TEXTS, None])):
         corpus = Corpus.from_texts(texts)
         assert corpus.tokens_per_group[-1] == 0
-        assert corpus.notes[0] == "1 of 5 texts are missing: groups without content"
+        assert corpus.notes[0] == "1 of 5 texts are missing and have no content"
     assert Corpus.from_texts([*TEXTS, ""]).tokens_per_group[-1] == 0
 
 

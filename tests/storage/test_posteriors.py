@@ -13,7 +13,7 @@ from scipy import sparse
 
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.storage import pack_posterior, read_file, unpack_posterior, write_file
-from mcsquared.storage.arrays import Reader, pack_csr, pack_strings
+from mcsquared.storage.files import Reader, pack_csr, pack_strings
 from tests.posterior.models import make_posterior
 
 

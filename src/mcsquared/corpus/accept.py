@@ -9,7 +9,7 @@ from scipy import sparse
 from mcsquared.corpus.columns.values import is_missing
 from mcsquared.corpus.content import Words
 from mcsquared.corpus.corpus import Corpus
-from mcsquared.corpus.folder import ParquetFolder
+from mcsquared.corpus.disk import ParquetFolder
 from mcsquared.corpus.rows import check_same_order
 from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.frames import frame_content, is_frame

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Int32s, Int64s
-from mcsquared.corpus.content import LARGEST_COUNT, object_array
+from mcsquared.corpus.content import check_largest, object_array
 from mcsquared.errors import InputError
 
 Run = tuple[int, int]
@@ -297,10 +297,7 @@ def recode_rows(
             codes, counts = codes[known], counts[known]
         block = sparse.csr_matrix((counts, codes, start), shape=(last - first, n_columns))
         block.sum_duplicates()
-        if block.data.max(initial=0) > LARGEST_COUNT:
-            raise InputError(
-                f"{argument} must hold counts <= {LARGEST_COUNT}, got {block.data.max()}"
-            )
+        check_largest(block.data.max(initial=0), argument)
         final.append(np.diff(block.indptr), block.indices, block.data)
         yield block
     raw.remove()

@@ -153,8 +153,7 @@ def canonical_counts(matrix: Any, argument: str) -> sparse.csr_matrix:
         raise InputError(
             f"{argument} must hold integer counts >= 0, got a negative count ({data.min():g})"
         )
-    if len(data) and data.max() > LARGEST_COUNT:
-        raise _too_many(argument, data.max())
+    check_largest(data.max(initial=0), argument)
     counts.eliminate_zeros()
     counts = sparse.csr_matrix(
         (counts.data.astype(np.int32), counts.indices, counts.indptr), shape=counts.shape
@@ -176,11 +175,9 @@ def check_magnitude(values: Floats, argument: str) -> None:
     size = np.abs(values)
     if np.isinf(size).any():
         raise InputError(f"{argument} must hold finite numbers, got an infinite value (inf)")
-    largest = np.nanmax(size) if not np.isnan(size).all() else 0.0
-    if largest > LARGEST_VALUE:
-        raise InputError(
-            f"{argument} must hold values <= {LARGEST_VALUE:g} in size, got {largest:g}"
-        )
+    most = np.nanmax(size) if not np.isnan(size).all() else 0.0
+    if most > LARGEST_VALUE:
+        raise InputError(f"{argument} must hold values <= {LARGEST_VALUE:g} in size, got {most:g}")
 
 
 def names_array(names: Any, size: int, argument: str, what: str) -> NDArray[np.object_]:
@@ -216,14 +213,10 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
         matrix = np.asarray(matrix)
     check_numeric(matrix.dtype, argument)
     if matrix.ndim != 2:
-        raise InputError(
-            f"{argument} must be a 2-D matrix of counts, got {matrix.ndim} dimension(s)"
-        )
+        raise InputError(f"{argument} must be a 2-D matrix of counts, got {matrix.ndim} dimensions")
     if matrix.dtype.kind == "u" and matrix.dtype.itemsize == 8:
         # A cast to int64 would turn the largest ones negative.
-        largest = matrix.max() if 0 not in matrix.shape else 0
-        if largest > LARGEST_COUNT:
-            raise _too_many(argument, largest)
+        check_largest(matrix.max() if 0 not in matrix.shape else 0, argument)
     # Duplicates are summed in a wide type: int8 counts would overflow silently.
     wide = matrix.astype(np.float64 if matrix.dtype.kind == "f" else np.int64)
     with input_errors(f"{argument} is not a valid sparse matrix", ValueError, IndexError):
@@ -233,8 +226,10 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
     return counts
 
 
-def _too_many(argument: str, count: float) -> InputError:
-    return InputError(f"{argument} must hold counts <= {LARGEST_COUNT}, got {count:.0f}")
+def check_largest(count: float, argument: str) -> None:
+    """Raise `InputError` where a count does not fit into 32 bits."""
+    if count > LARGEST_COUNT:
+        raise InputError(f"{argument} must hold counts <= {LARGEST_COUNT}, got {count:.0f}")
 
 
 def check_shape(shape: tuple[int, ...]) -> None:

@@ -40,15 +40,11 @@ def _checked_index(rows: Any, n_groups: int) -> NDArray[Any]:
         )
     if index.dtype.kind == "b":
         if len(index) != n_groups:
-            raise InputError(
-                f"the mask must have one entry per group ({n_groups}), got {len(index)}"
-            )
+            raise InputError(f"a mask must have one entry per group ({n_groups}), got {len(index)}")
         return np.flatnonzero(index)
-    outside = (index >= n_groups) | (index < -n_groups)
-    if outside.any():
-        raise InputError(
-            f"the index must be from {-n_groups} to {n_groups - 1}, got {index[outside][0]}"
-        )
+    outside = index[(index >= n_groups) | (index < -n_groups)]
+    if len(outside):
+        raise InputError(f"the index must be from {-n_groups} to {n_groups - 1}, got {outside[0]}")
     return index.astype(np.int64) % n_groups
 
 
@@ -70,9 +66,7 @@ def _n_test_groups(test_size: Any, n_groups: int) -> int:
         # At least one group each, so that a small share of few groups still gives a test set.
         n_test = min(max(round(float(test_size) * n_groups), 1), n_groups - 1)
     if n_test is None:
-        raise InputError(
-            f"test_size must be a float between 0 and 1 or an integer, got {test_size!r}"
-        )
+        raise InputError(f"test_size must be an integer or between 0 and 1, got {test_size!r}")
     if not 0 < n_test < n_groups:
         raise InputError(
             f"test_size must leave at least one of {n_groups} group(s) on either side, got "

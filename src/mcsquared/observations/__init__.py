@@ -263,10 +263,8 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
 
 def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
     content = corpus.content
-    if content.n_tokens > MAX_TOKENS:
-        raise InputError(
-            f"the corpus must have <= {MAX_TOKENS} tokens in memory, got {content.n_tokens}"
-        )
+    if (n_tokens := content.n_tokens) > MAX_TOKENS:
+        raise InputError(f"the corpus must have <= {MAX_TOKENS} tokens in memory, got {n_tokens}")
     if isinstance(content, Words):
         word = np.repeat(content.counts.indices, content.counts.data).astype(np.int32, copy=False)
         start = starts_of(content.tokens_per_group)

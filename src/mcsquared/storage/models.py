@@ -21,8 +21,16 @@ from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.consensus import numbered_by_size
 from mcsquared.posterior.tables import CoDocuments
-from mcsquared.storage.arrays import INVALID, Reader, pack_csr, pack_strings
-from mcsquared.storage.files import PathLike, Tensors, read_file, write_file
+from mcsquared.storage.files import (
+    INVALID,
+    PathLike,
+    Reader,
+    Tensors,
+    pack_csr,
+    pack_strings,
+    read_file,
+    write_file,
+)
 from mcsquared.storage.states import pack_draw, unpack_draw
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.state import SLOT_STEP, State, count
-from mcsquared.storage.arrays import MAX_FLOAT, Reader, pack_csr
-from mcsquared.storage.files import Tensors
+from mcsquared.storage.files import MAX_FLOAT, Reader, Tensors, pack_csr
 
 SUM_TOLERANCE = 1e-6  # tolerance for sums of the same numbers in another order
 _DRAW_SCALARS = ("index", "unused_weight", *NAMES)

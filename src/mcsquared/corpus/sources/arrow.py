@@ -107,11 +107,9 @@ def _counts(numbers: Any) -> Int64s:
     if types.is_null(numbers.type):
         return np.zeros(len(numbers), np.int64)
     found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-    broken = (found != np.floor(found)) | (found < 0) | (found > LARGEST_COUNT)
-    if broken.any():
-        raise InputError(
-            f"must hold integer counts from 0 to {LARGEST_COUNT}, got {found[broken][0]}"
-        )
+    broken = found[(found != np.floor(found)) | (found < 0) | (found > LARGEST_COUNT)]
+    if len(broken):
+        raise InputError(f"must hold integer counts from 0 to {LARGEST_COUNT}, got {broken[0]}")
     return found.astype(np.int64)
 
 

@@ -192,9 +192,7 @@ def bag_separators(bags: Any, names: list[str]) -> dict[str, str | None]:
     separators = dict(bags) if isinstance(bags, Mapping) else dict.fromkeys(bags)
     for name in separators:
         if name not in names:
-            raise InputError(
-                f"bags must name contexts ({', '.join(names) or 'none'}), got {name!r}"
-            )
+            raise InputError(f"bags must be contexts ({', '.join(names) or 'none'}), got {name!r}")
     return separators
 
 

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet, types
 
 from mcsquared.corpus.buffers import MemoryBudget, RowsBuffer, Storage
 from mcsquared.corpus.columns.builder import ColumnBuilder
-from mcsquared.corpus.disk import DiskCorpus
+from mcsquared.corpus.disk import DiskCorpus, ParquetFolder
 from mcsquared.corpus.sources.arrow import (
     content_kind,
     context_batch,
@@ -23,9 +23,6 @@ from mcsquared.corpus.sources.files import check_unique, whole_parquet
 from mcsquared.corpus.sources.frames import Table, bag_separators, name_list
 from mcsquared.corpus.sources.texts import WordsBuilder
 from mcsquared.errors import InputError, input_errors
-
-if TYPE_CHECKING:
-    from mcsquared.corpus.folder import ParquetFolder
 
 _SUFFIXES = (".parquet", ".pq")
 _LISTS = ("lists of words", "lists of codes", "empty lists", "nulls")
@@ -74,7 +71,7 @@ class ColumnMapping:
         return [*named, *([(self.group_names, "group_names")] if self.group_names else [])]
 
 
-def map_columns(folder: "ParquetFolder") -> ColumnMapping:
+def map_columns(folder: ParquetFolder) -> ColumnMapping:
     """Return the mapping of the columns; every file must have them, with content of one kind."""
     files = parquet_files(folder.path)
     n_groups, file_of_kind = 0, dict[str, Path]()
@@ -101,7 +98,7 @@ def map_columns(folder: "ParquetFolder") -> ColumnMapping:
     )
 
 
-def _first_mapping(folder: "ParquetFolder", files: list[Path], schema: Any) -> ColumnMapping:
+def _first_mapping(folder: ParquetFolder, files: list[Path], schema: Any) -> ColumnMapping:
     content, names = _content_columns(schema, files[0], folder.text), folder.group_names
     if names is not None and not isinstance(names, str):
         raise InputError(f"group_names must be the name of a column, got {type(names).__name__}")
@@ -275,7 +272,7 @@ def _parts(batch: Any, n_bytes: int) -> Iterator[Any]:
         yield batch.slice(first, step)
 
 
-def read_folder(folder: "ParquetFolder", mapping: ColumnMapping, scratch: Path) -> DiskCorpus:
+def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) -> DiskCorpus:
     """Read the files once and return the corpus they hold, written to ``scratch``."""
     storage = Storage(scratch, MemoryBudget(folder.memory))
     words = WordsBuilder(

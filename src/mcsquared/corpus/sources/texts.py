@@ -1,8 +1,7 @@
 """Words from texts and tokens: counted batch by batch, filtered and ordered at the end."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -17,7 +16,7 @@ from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Stor
 from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.values import as_list, is_missing
 from mcsquared.corpus.content import LARGEST_COUNT, Words, starts_of, words_from_counts
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, input_errors
 
 _MANY_TEXTS = 100  # above this, a word in a single text is more often a misprint than a word
 
@@ -107,20 +106,6 @@ def _group_tokens(j: int, group: Any) -> list[str]:
     return words
 
 
-@contextmanager
-def _vectorizer_errors() -> Iterator[None]:
-    try:
-        yield
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"texts cannot be counted: {error}") from error
-    except (TypeError, AttributeError, re.error) as error:
-        raise InputError(
-            f"texts cannot be counted with these vectorizer arguments: {error}"
-        ) from error
-
-
 class WordsBuilder:
     """Collects the content of batches; `finish` gives every word its final code.
 
@@ -167,7 +152,12 @@ class WordsBuilder:
     def add_texts(self, texts: list[str | None]) -> None:
         """Split and count the texts of consecutive groups."""
         self._n_missing += sum(text is None for text in texts)
-        with _vectorizer_errors():
+        failure = "texts cannot be counted"
+        errors = (TypeError, AttributeError, re.error)
+        with (
+            input_errors(failure, ValueError),
+            input_errors(f"{failure} with these vectorizer arguments", *errors),
+        ):
             analyze = self._analyzer()
             lengths, entries = self._encode(list(analyze(text or "")) for text in texts)
         start = starts_of(lengths)
@@ -226,9 +216,7 @@ class WordsBuilder:
             raise InputError(f"{self._argument} must hold at least one text, but all are missing")
         notes = []
         if self._n_texts_with is not None and self._n_missing:
-            notes.append(
-                f"{self._n_missing} of {n_groups} texts are missing: groups without content"
-            )
+            notes.append(f"{self._n_missing} of {n_groups} texts are missing and have no content")
         if vocabulary is not None:
             code_of = {word: code for code, word in enumerate(vocabulary)}
             new_code = np.array([code_of.get(w, -1) for w in self._encoder.labels()], np.int32)
@@ -275,10 +263,8 @@ class WordsBuilder:
         n_groups_with = np.zeros(n_words, np.int64)
         for block in recode_rows(self._raw, new_code, n_words, rows, "content"):
             n_tokens = np.asarray(block.sum(axis=1)).ravel()
-            if n_tokens.max(initial=0) > LARGEST_COUNT:
-                raise InputError(
-                    f"a group must have <= {LARGEST_COUNT} tokens, got {n_tokens.max()}"
-                )
+            if (most := n_tokens.max(initial=0)) > LARGEST_COUNT:
+                raise InputError(f"a group must have <= {LARGEST_COUNT} tokens, got {most}")
             lengths.append(n_tokens)
             n_groups_with += np.bincount(block.indices, minlength=n_words)
         return rows, lengths, n_groups_with
