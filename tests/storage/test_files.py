@@ -115,7 +115,7 @@ def test_an_object_array_is_refused():
 
 
 def test_metadata_without_end_is_refused_when_written(tmp_path):
-    with pytest.raises(ModelFileError, match="at most"):
+    with pytest.raises(ModelFileError, match="must have <="):
         write_file(tmp_path / "a.mc2", "k", {}, {"a": "x" * (33 * 2**20)})
     assert names(tmp_path) == []
 

@@ -13,17 +13,8 @@ from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.convert import aligned_content, aligned_contexts
 from mcsquared.corpus.content import Vectors, Words, names_array
 from mcsquared.corpus.rows import check_same_order, random_test_mask, row_index
+from mcsquared.corpus.sources import frames
 from mcsquared.corpus.sources.arrays import content_from
-from mcsquared.corpus.sources.frames import (
-    annotated_parts,
-    context_columns,
-    contexts_from,
-    frame_content,
-    index_names,
-    is_frame,
-    parts_of,
-    table_of,
-)
 from mcsquared.corpus.sources.texts import BufferedWords, count_texts, count_tokens
 from mcsquared.corpus.summary import fingerprint, size_line, summary_html
 from mcsquared.errors import InputError
@@ -91,17 +82,17 @@ class Corpus:
         if isinstance(content, BufferedWords):
             self.dropped_words, self.dropped_tokens = content.dropped_words, content.dropped_tokens
             notes, content = content.notes, content.read((0, content.rows.n_rows))
-        default_names = index_names(contexts)
-        if is_frame(content):
+        default_names = frames.index_names(contexts)
+        if frames.is_frame(content):
             if vocabulary is not None:
                 raise InputError(
                     "vocabulary must be None if content is a frame, whose columns are the words"
                 )
             check_same_order(content, contexts)
-            content, row_names = frame_content(content)
+            content, row_names = frames.frame_content(content)
             default_names = row_names or default_names
         self.content: Words | Vectors = content_from(content, vocabulary=vocabulary)
-        self.contexts: dict[str, Column] = contexts_from(contexts, self.n_groups)
+        self.contexts: dict[str, Column] = frames.contexts_from(contexts, self.n_groups)
         names = default_names if group_names is None else group_names
         names = range(self.n_groups) if names is None else names
         self.group_names = names_array(names, self.n_groups, "group_names", "group")
@@ -139,7 +130,7 @@ class Corpus:
         4
         """
         check_same_order(texts, contexts)
-        names = index_names(texts) if group_names is None else group_names
+        names = frames.index_names(texts) if group_names is None else group_names
         return cls(count_texts(texts, vocabulary, **vectorizer), contexts, names)
 
     @classmethod
@@ -159,7 +150,7 @@ class Corpus:
         array([3, 0])
         """
         check_same_order(tokens, contexts)
-        names = index_names(tokens) if group_names is None else group_names
+        names = frames.index_names(tokens) if group_names is None else group_names
         return cls(count_tokens(tokens, vocabulary), contexts, names)
 
     @classmethod
@@ -201,10 +192,8 @@ class Corpus:
         >>> mc2.Corpus.from_frame(papers, "text", contexts="by", bags=["by"]).contexts["by"]
         Column('by: bag, family bag, 1 of 2 observed, 2 categories')
         """
-        table = table_of(frame)
-        return cls(
-            *parts_of(table, text, contexts, content, bags, group_names, vocabulary, vectorizer)
-        )
+        options = (content, bags, group_names, vocabulary, vectorizer)
+        return cls(*frames.parts_of(frames.table_of(frame), text, contexts, *options))
 
     @classmethod
     def read(
@@ -269,8 +258,8 @@ class Corpus:
         >>> mc2.Corpus.from_anndata(cells, contexts="age")
         Corpus(2 groups, 6 tokens, 3 words, contexts: age)
         """
-        found, table, group_names = annotated_parts(data, contexts, layer, content)
-        columns = context_columns(table, list(table.columns), bags, found.n_groups)
+        found, table, group_names = frames.annotated_parts(data, contexts, layer, content)
+        columns = frames.context_columns(table, list(table.columns), bags, found.n_groups)
         return cls(found, columns, group_names)
 
     @property
@@ -362,7 +351,7 @@ class Corpus:
         >>> corpus.with_contexts({"place": ["sea", "wood"]}).contexts["place"].kind
         'category'
         """
-        columns = contexts_from(contexts, self.n_groups)
+        columns = frames.contexts_from(contexts, self.n_groups)
         replaced = self._with(self.content, columns, self.group_names)
         gone = _column_notes(self.contexts)
         replaced.notes = [note for note in self.notes if note not in gone] + _column_notes(columns)

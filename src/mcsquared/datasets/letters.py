@@ -141,14 +141,9 @@ def letters(
     >>> mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
     Corpus(40 groups, 2000 tokens, 35 words, contexts: position)
     """
-    return _draw(
-        [tuple(dict.fromkeys(word)) for word in words],
-        n_groups_per_cluster,
-        n_words_per_group,
-        context_means,
-        context_sds,
-        np.random.default_rng(random_state),
-    )
+    sizes, contexts = (n_groups_per_cluster, n_words_per_group), (context_means, context_sds)
+    letters_of_cluster = [tuple(dict.fromkeys(word)) for word in words]
+    return _draw(letters_of_cluster, sizes, contexts, np.random.default_rng(random_state))
 
 
 def identifiable_letters(
@@ -181,14 +176,8 @@ def identifiable_letters(
             f"got {n_clusters}"
         )
     rng = np.random.default_rng(random_state)
-    return _draw(
-        _balanced_sets(n_clusters, size, rng),
-        n_groups_per_cluster,
-        n_words_per_group,
-        context_means,
-        context_sds,
-        rng,
-    )
+    sizes, contexts = (n_groups_per_cluster, n_words_per_group), (context_means, context_sds)
+    return _draw(_balanced_sets(n_clusters, size, rng), sizes, contexts, rng)
 
 
 def _balanced_sets(n_sets: int, size: int, rng: np.random.Generator) -> list[tuple[str, ...]]:
@@ -207,18 +196,16 @@ def _balanced_sets(n_sets: int, size: int, rng: np.random.Generator) -> list[tup
 
 def _draw(
     letters_of_cluster: list[tuple[str, ...]],
-    n_groups_per_cluster: int,
-    n_words_per_group: int,
-    context_means: ArrayLike | None,
-    context_sds: ArrayLike,
+    sizes: tuple[int, int],
+    contexts: tuple[ArrayLike | None, ArrayLike],
     rng: np.random.Generator,
 ) -> Letters:
     n_clusters = len(letters_of_cluster)
     if n_clusters == 0 or not all(letters_of_cluster):
         raise InputError(f"words must be non-empty strings, got {letters_of_cluster!r:.60}")
-    per_cluster = check_integer("n_groups_per_cluster", n_groups_per_cluster, 1)
-    per_group = check_integer("n_words_per_group", n_words_per_group, 0)
-    means, sds = _context_parameters(context_means, context_sds, n_clusters)
+    per_cluster = check_integer("n_groups_per_cluster", sizes[0], 1)
+    per_group = check_integer("n_words_per_group", sizes[1], 0)
+    means, sds = _context_parameters(*contexts, n_clusters)
 
     names = tuple(dict.fromkeys(letter for word in letters_of_cluster for letter in word))
     pixels = np.array([bitmap(letter).ravel() for letter in names], dtype=np.float64)

@@ -292,13 +292,12 @@ def draw_contexts(
 
 
 def _column(name: str, family: ConjugateFamily, values: Any, absent: NDArray[np.bool_]) -> Column:
-    kind = family.column_kinds[0]
-    if kind == "bag":  # a missing bag has no items
-        return Column(name, kind, values, _category_names(values.shape[1]))
-    values[absent] = -1 if kind == "category" else np.nan
-    return Column(
-        name, kind, values, _category_names(family.n_stats) if kind == "category" else None
-    )
+    kind, categories = family.column_kinds[0], None
+    if kind == "category":
+        categories = np.array([str(code) for code in range(family.n_stats)], dtype=object)
+    if kind != "bag":  # a missing bag has no items
+        values[absent] = -1 if kind == "category" else np.nan
+    return Column(name, kind, values, categories)
 
 
 def _filled(family: ConjugateFamily, argument: str) -> ConjugateFamily:
@@ -306,10 +305,6 @@ def _filled(family: ConjugateFamily, argument: str) -> ConjugateFamily:
         return family.filled_without_data()
     except InputError as error:
         raise InputError(f"{argument}: {error}") from None
-
-
-def _category_names(n_categories: int) -> NDArray[np.object_]:
-    return np.array([str(code) for code in range(n_categories)], dtype=object)
 
 
 def _as_counts(name: str, value: ArrayLike, length: int) -> Int64s:

@@ -41,6 +41,7 @@ ALL_LABELS = "labels_of_all"
 # Parameters of one run and one machine; a loaded model has their defaults.
 NOT_SAVED = ("callbacks", "checkpoint", "progress", "n_jobs")
 
+_ARRAYS = ("tokens_per_group", "cluster_of_group", "chain_of_draw", "sweep_of_draw", "labels")
 _TRACE_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 _TRACE_REQUIRED = {"sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"}
 _LARGEST_TOTAL = 2**62
@@ -89,11 +90,7 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
         raise InputError("a model file requires a draw with parameters, got none")
     tensors: Tensors = {
         **pack_strings("group_names", posterior.group_names),
-        "tokens_per_group": posterior.tokens_per_group,
-        "cluster_of_group": posterior.cluster_of_group,
-        "chain_of_draw": posterior.chain_of_draw,
-        "sweep_of_draw": posterior.sweep_of_draw,
-        "labels": posterior.labels,
+        **{name: getattr(posterior, name) for name in _ARRAYS},
     }
     if posterior.vocabulary is not None:
         tensors |= pack_strings("vocabulary", posterior.vocabulary)

@@ -12,13 +12,7 @@ from pyarrow import parquet, types
 from mcsquared.corpus.buffers import MemoryBudget, RowsBuffer, Storage
 from mcsquared.corpus.columns.builder import ColumnBuilder
 from mcsquared.corpus.disk import DiskCorpus, ParquetFolder
-from mcsquared.corpus.sources.arrow import (
-    content_kind,
-    context_batch,
-    is_coded,
-    names_of,
-    tokens_batch,
-)
+from mcsquared.corpus.sources import arrow
 from mcsquared.corpus.sources.files import check_unique, whole_parquet
 from mcsquared.corpus.sources.frames import Table, bag_separators, name_list
 from mcsquared.corpus.sources.texts import WordsBuilder
@@ -145,7 +139,7 @@ def _content_columns(schema: Any, file: Path, text: Any) -> tuple[str, ...]:
 def _kind(text: tuple[str, ...], file: Path, schema: Any) -> str:
     """Return what the content of one file is."""
     dtype = schema.field(text[0]).type
-    kind = content_kind(dtype)
+    kind = arrow.content_kind(dtype)
     if kind is None and _is_vector(dtype):
         raise InputError(
             f"text names the column {text[0]!r}, which holds vectors ({dtype}) in {file.name}; "
@@ -297,7 +291,7 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
             for name, builder in contexts.items():
                 _add_context(builder, mapping, name, batch.column(name), path)
             if names is not None:
-                names.append(*names_of(batch.column(mapping.group_names)))
+                names.append(*arrow.names_of(batch.column(mapping.group_names)))
     columns = {name: builder.finish() for name, builder in contexts.items()}
     return DiskCorpus(scratch, folder.memory, words.finish(), columns, names)
 
@@ -309,8 +303,8 @@ def _add_content(words: WordsBuilder, mapping: ColumnMapping, batch: Any, path: 
             words.add_texts(column.to_pylist())
         else:
             counts = batch.column(mapping.text[1]) if len(mapping.text) == 2 else None
-            tokens = tokens_batch(column, counts)
-            words.add_tokens(tokens, is_coded(column.type), column.null_count)
+            tokens = arrow.tokens_batch(column, counts)
+            words.add_tokens(tokens, arrow.is_coded(column.type), column.null_count)
     except (InputError, pa.ArrowException) as error:
         if str(error).startswith("texts"):
             raise
@@ -322,7 +316,7 @@ def _add_context(
 ) -> None:
     try:
         is_bag, separator = name in mapping.separators, mapping.separators.get(name)
-        builder.add(context_batch(array, is_bag, separator), path.name)
+        builder.add(arrow.context_batch(array, is_bag, separator), path.name)
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"context {name!r} cannot be read from {path.name}: {reason}") from error
