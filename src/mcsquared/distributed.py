@@ -161,7 +161,7 @@ OF_LABELS, OF_SUMS = 0, 1  # positions in the result of `sweep_shard`
 
 
 class DaskBackend(ShardedBackend):
-    """Shards held by Dask workers, each with the labels of its groups.
+    """Shards on Dask workers, each with the labels of its groups.
 
     When a worker is lost, its shards are sent to another one with the labels that were last copied
     to this process, and the sweeps since then are repeated, to the same draws. While there is no

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Int64s
+from mcsquared.checks import is_whole
 from mcsquared.errors import InputError, input_errors
 
 
@@ -57,15 +58,12 @@ def random_test_mask(test_size: Any, random_state: Any, n_groups: int) -> NDArra
 
 
 def _n_test_groups(test_size: Any, n_groups: int) -> int:
-    n_test = None
-    if isinstance(test_size, bool | np.bool_):
-        n_test = None
-    elif isinstance(test_size, Integral):
+    if is_whole(test_size):
         n_test = int(test_size)
     elif isinstance(test_size, Real) and 0.0 < float(test_size) < 1.0:
         # At least one group each, so that a small share of few groups still gives a test set.
         n_test = min(max(round(float(test_size) * n_groups), 1), n_groups - 1)
-    if n_test is None:
+    else:
         raise InputError(f"test_size must be an integer or between 0 and 1, got {test_size!r}")
     if not 0 < n_test < n_groups:
         raise InputError(

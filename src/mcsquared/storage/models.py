@@ -248,7 +248,7 @@ def _contexts(reader: Reader, listed: Any, priors: Priors, n_groups: int) -> dic
         _check_filled(family, f"context {name!r}")
         columns[name] = column
     if columns.keys() != priors.contexts.keys():
-        raise ModelFileError("there are families of contexts that do not exist")
+        raise ModelFileError("the priors have families of contexts that do not exist")
     return columns
 
 

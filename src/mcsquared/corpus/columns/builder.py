@@ -11,7 +11,7 @@ from scipy import sparse
 
 from mcsquared.arrays import Floats, Integers
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
-from mcsquared.corpus.columns.column import Column, description
+from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import code_label, prefix_errors
 from mcsquared.corpus.content import check_magnitude, entries_of_rows
 from mcsquared.errors import InputError
@@ -138,7 +138,8 @@ class BufferedColumn:
                 ends = np.array(
                     [np.fmin(ends[0], observed.min()), np.fmax(ends[1], observed.max())]
                 )
-        return description(self._with(ends) if has_ends else self.reference, n_observed, n_groups)
+        column = self._with(ends) if has_ends else self.reference
+        return column._description(n_observed, n_groups)
 
 
 class ColumnBuilder:

@@ -219,21 +219,16 @@ class Column:
 
     def describe(self) -> str:
         """Return a one-line description: kind, family, number of observations, extent."""
-        return description(self, int(self.observed.sum()), len(self))
+        return self._description(int(self.observed.sum()), len(self))
 
-
-def description(column: Column, n_observed: int, n_groups: int) -> str:
-    """Return a one-line description of a context; the column may hold a sample of its values."""
-    line = (
-        f"{column.name}: {column.kind}, family {family_for_kind(column.kind).name}, "
-        f"{n_observed} of {n_groups} observed"
-    )
-    extent = column.extent()
-    line += f", {extent}" if extent else ""
-    note = column.note
-    if not note and column.kind == "category" and column.categories is not None:
-        note = hint(column.categories.tolist(), n_observed)
-    return f"{line} ({note})" if note else line
+    def _description(self, n_observed: int, n_groups: int) -> str:
+        family = family_for_kind(self.kind).name
+        extent, note = self.extent(), self.note
+        line = f"{self.name}: {self.kind}, family {family}, {n_observed} of {n_groups} observed"
+        line += f", {extent}" if extent else ""
+        if not note and self.kind == "category" and self.categories is not None:
+            note = hint(self.categories.tolist(), n_observed)
+        return f"{line} ({note})" if note else line
 
 
 def _float_values(name: str, kind: str, values: Any) -> Floats:
