@@ -19,6 +19,7 @@ from scipy import sparse
 from mcsquared.arrays import Int64s
 from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError, input_errors
+from mcsquared.families.dirichlet import count_matrix
 
 ENVIRONMENT = "MCSQUARED_DATA"
 LINES_PER_CHUNK = 20_000  # lines of a wide table parsed at once before conversion to sparse
@@ -219,11 +220,8 @@ def merged_bag(
     Some files list a category twice, such as "sky" in labelme8.
     """
     code = {category: i for i, category in enumerate(dict.fromkeys(names))}
-    columns = [code[category] for category in names]
-    ones = np.ones(len(names), dtype=np.int32)
-    merge = sparse.csr_matrix(
-        (ones, (np.arange(len(names)), columns)), shape=(len(names), len(code))
-    )
+    columns = np.array([code[category] for category in names], np.int64)
+    merge = count_matrix(np.arange(len(names)), columns, (len(names), len(code)))
     return Column(name, "bag", matrix @ merge, np.array(list(code), dtype=object))
 
 

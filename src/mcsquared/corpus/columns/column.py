@@ -13,6 +13,7 @@ from mcsquared.corpus.columns.values import days_to_dates, hint
 from mcsquared.corpus.content import canonical_counts, check_magnitude, names_array, object_array
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
+from mcsquared.families.dirichlet import count_matrix
 from mcsquared.families.registry import column_kinds, family_for_kind, kinds_of
 
 _SCALAR_KINDS = ("number", "date", "boolean", "count")
@@ -174,10 +175,7 @@ class Column:
         if self.kind == "category":
             return replace(self, values=new_code[self.values], categories=names)
         known = np.flatnonzero(new_code[:-1] >= 0)
-        recode = sparse.csr_matrix(
-            (np.ones(len(known), np.int32), (known, new_code[known])),
-            shape=(self.n_categories, len(names)),
-        )
+        recode = count_matrix(known, new_code[known], (self.n_categories, len(names)))
         return replace(self, values=self.values @ recode, categories=names)
 
     def conform(self, reference: "Column") -> "Column":

@@ -12,6 +12,7 @@ from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import code_label, days_to_dates, iso_days
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.errors import InputError
+from mcsquared.families.dirichlet import count_matrix
 from mcsquared.families.registry import family_for_kind, kinds_of
 
 _BOOLEAN_OF_LABEL = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
@@ -140,10 +141,7 @@ def _as_bag(column: Column) -> Column | None:
     if category is None:
         return None
     rows = np.flatnonzero(category.observed)
-    counts = sparse.csr_matrix(
-        (np.ones(len(rows), np.int32), (rows, category.values[rows])),
-        shape=(len(column), category.n_categories),
-    )
+    counts = count_matrix(rows, category.values[rows], (len(column), category.n_categories))
     return replace(category, kind="bag", values=counts)
 
 
