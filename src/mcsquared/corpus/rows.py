@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Int64s
-from mcsquared.checks import is_whole
+from mcsquared.checks import is_integer
 from mcsquared.errors import InputError, input_errors
 
 
@@ -58,7 +58,7 @@ def random_test_mask(test_size: Any, random_state: Any, n_groups: int) -> NDArra
 
 
 def _n_test_groups(test_size: Any, n_groups: int) -> int:
-    if is_whole(test_size):
+    if is_integer(test_size):
         n_test = int(test_size)
     elif isinstance(test_size, Real) and 0.0 < float(test_size) < 1.0:
         # At least one group each, so that a small share of few groups still gives a test set.
