@@ -77,7 +77,7 @@ def test_the_vocabulary_of_a_model_is_kept():
         ("text", "auto", "content must be a list of texts, got a single text"),
         ({"a": [1]}, "auto", "content must .*, got"),
         (None, "auto", "content must .*, got"),
-        (COUNTS, "words", "content must be 'auto', 'counts' or 'vectors', got 'words'"),
+        (COUNTS, "words", "content must be one of 'auto', 'counts', 'vectors', got 'words'"),
         (
             Corpus(COUNTS),
             "vectors",
@@ -88,7 +88,11 @@ def test_the_vocabulary_of_a_model_is_kept():
             "counts",
             r"content must hold counts \(content='counts'\), got vectors",
         ),
-        (Corpus(COUNTS), "words", "content must be 'auto', 'counts' or 'vectors', got 'words'"),
+        (
+            Corpus(COUNTS),
+            "words",
+            "content must be one of 'auto', 'counts', 'vectors', got 'words'",
+        ),
         (["one two"], "vectors", r"X must hold vectors \(content='vectors'\), got texts"),
         ([], "auto", "at least one group"),
         ([None, None], "auto", "content must .*, got"),

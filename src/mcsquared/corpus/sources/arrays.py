@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats
+from mcsquared.checks import check_choice
 from mcsquared.corpus.content import (
     Vectors,
     Words,
@@ -28,8 +29,7 @@ def content_from(
     ``kind`` "auto": a sparse matrix, or a dense one of integers or booleans, holds counts; a dense
     one of floating numbers holds one vector per group; a list of 2-D arrays holds vectors.
     """
-    if kind not in ("auto", "counts", "vectors"):
-        raise InputError(f"content must be 'auto', 'counts' or 'vectors', got {kind!r}")
+    check_choice("content", kind, ("auto", "counts", "vectors"))
     if isinstance(content, Words | Vectors):
         found = "counts" if isinstance(content, Words) else "vectors"
         if kind not in ("auto", found):

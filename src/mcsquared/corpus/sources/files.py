@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from mcsquared.checks import check_choice
 from mcsquared.corpus.columns.values import interpret, interpret_dates
 from mcsquared.corpus.sources.frames import Table, table_of
 from mcsquared.errors import InputError, import_optional, input_errors
@@ -48,10 +49,8 @@ def read_table(
 
 
 def _format(path: Path, format: str | None) -> str:
-    known = sorted(set(_FORMAT_OF_SUFFIX.values()))
     if format is not None:
-        if format not in known:
-            raise InputError(f"format must be one of {', '.join(known)}, got {format!r}")
+        check_choice("format", format, sorted(set(_FORMAT_OF_SUFFIX.values())))
         return format
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":

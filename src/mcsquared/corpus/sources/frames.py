@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.checks import check_choice
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.infer import DURATION_NOTE, bag_from, column_from
 from mcsquared.corpus.columns.values import as_list, is_missing
@@ -327,8 +328,7 @@ def annotated_parts(
         raise InputError(
             f"data must be AnnData, got {type(data).__name__} without {', '.join(lacking)}"
         )
-    if content not in ("counts", "vectors"):
-        raise InputError(f"content must be 'counts' or 'vectors', got {content!r}")
+    check_choice("content", content, ("counts", "vectors"))
     names = [str(name) for name in data.obs_names]
     observations = table_of(data.obs, "obs")
     embeddings = getattr(data, "obsm", {})
