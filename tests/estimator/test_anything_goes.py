@@ -58,6 +58,18 @@ def test_sensible_input_is_always_fitted(problem):
         model.predict_context(new, name, contexts=new_contexts)
 
 
+@pytest.mark.parametrize(
+    ("sampler", "lam"), [("blocked", np.inf), ("blocked", 2.0), ("collapsed", np.inf)]
+)
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_groups_without_any_vector_are_fitted_and_new_ones_predicted(sampler, lam, n_groups):
+    X, contexts = [np.zeros((0, 1))] * n_groups, {"x": [1.0] * n_groups}
+    new, new_contexts = [np.ones((2, 1)), np.zeros((0, 1))], {"x": [1.0, None]}
+    parameters = {"n_sweeps": 3, "burn_in": 0, "thin": 1, "random_state": 0, "progress": False}
+    model = mc2.MC2(sampler=sampler, lam=lam, **parameters).fit(X, contexts=contexts)
+    check(model, X, contexts, new, new_contexts)
+
+
 @often
 @given(
     problems(),
