@@ -250,13 +250,13 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
 
 def _run(start: Start, n_sweeps: int, seed: int, bounds: Bounds, make_backend: Any) -> list[float]:
     """Run a chain as a fit does; return the seconds of each sweep."""
-    from mcsquared.chain import ChainRun, Runner, Schedule
+    from mcsquared.chain import ChainRun, Runner, RunSettings, Schedule
 
     priors, observations, state = start
     run, burn_in = ChainRun(0, state), 5 * n_sweeps // 6
     schedule = Schedule(n_sweeps, burn_in, max((n_sweeps - burn_in) // 2, 1), 1)
-    given = (observations, priors, schedule, seed, bounds)
-    Runner(*given, make_backend=make_backend).run([run])
+    settings = RunSettings(priors=priors, schedule=schedule, seed=seed, bounds=bounds)
+    Runner(observations, settings, make_backend=make_backend).run([run])
     return list(run.trace["seconds"])
 
 

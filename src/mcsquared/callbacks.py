@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ STOP_CHAIN = "stop chain"
 DEFAULT_SCALARS = ("n_clusters", "n_topics", "log_joint")
 
 
+@dataclass(eq=False)
 class StopWhenFlat:
     """Stop a chain when its traces after burn-in are flat.
 
@@ -61,32 +63,22 @@ class StopWhenFlat:
     True
     """
 
-    def __init__(
-        self,
-        min_sweeps: int = 100,
-        max_rhat: float = 1.05,
-        min_ess: float = 50.0,
-        scalars: Sequence[str] = DEFAULT_SCALARS,
-    ) -> None:
-        if not isinstance(max_rhat, int | float) or not max_rhat > 1.0:
-            raise InputError(f"max_rhat must be a number > 1, got {max_rhat!r}")
-        if not isinstance(min_ess, int | float) or not min_ess >= 0.0:
-            raise InputError(f"min_ess must be a number >= 0, got {min_ess!r}")
-        known = (*DEFAULT_SCALARS, *NAMES)
+    min_sweeps: int = 100
+    max_rhat: float = 1.05
+    min_ess: float = 50.0
+    scalars: Sequence[str] = DEFAULT_SCALARS
+    ended: set[int] = field(default_factory=set, init=False, repr=False)
+    _seen: dict[int, list[list[float]]] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_integer("min_sweeps", self.min_sweeps, 4)
+        if not isinstance(self.max_rhat, int | float) or not self.max_rhat > 1.0:
+            raise InputError(f"max_rhat must be a number > 1, got {self.max_rhat!r}")
+        if not isinstance(self.min_ess, int | float) or not self.min_ess >= 0.0:
+            raise InputError(f"min_ess must be a number >= 0, got {self.min_ess!r}")
+        known, scalars = (*DEFAULT_SCALARS, *NAMES), self.scalars
         if isinstance(scalars, str) or not scalars or not set(scalars) <= set(known):
             raise InputError(f"scalars must be some of {', '.join(known)}, got {scalars!r}")
-        self.min_sweeps = check_integer("min_sweeps", min_sweeps, 4)
-        self.max_rhat = float(max_rhat)
-        self.min_ess = float(min_ess)
-        self.scalars = tuple(scalars)
-        self.ended: set[int] = set()
-        self._seen: dict[int, list[list[float]]] = {}
-
-    def __repr__(self) -> str:
-        return (
-            f"StopWhenFlat(min_sweeps={self.min_sweeps}, max_rhat={self.max_rhat:g}, "
-            f"min_ess={self.min_ess:g}, scalars={self.scalars!r})"
-        )
 
     def __call__(self, info: SweepInfo) -> str | None:
         """Record a sweep; return STOP_CHAIN if the chain is flat."""
@@ -126,13 +118,12 @@ class StopWhenFlat:
         seen = np.array(self._seen[chain])
         if len(seen) < self.min_sweeps:
             return False
-        for values in seen.T:
-            if (values == values[0]).all():
-                continue
-            series = values[None, :]
-            # NaN is not flat.
-            if not split_rhat(series) <= self.max_rhat:
-                return False
-            if not effective_sample_size(series) >= self.min_ess:
-                return False
-        return True
+        # A comparison with NaN is false: such a trace is not flat.
+        return all(
+            (values == values[0]).all()
+            or (
+                split_rhat(values[None]) <= self.max_rhat
+                and effective_sample_size(values[None]) >= self.min_ess
+            )
+            for values in seen.T
+        )

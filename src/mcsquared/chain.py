@@ -146,6 +146,19 @@ def parameter_draw(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """Settings of all chains of a fit."""
+
+    priors: Priors
+    schedule: Schedule
+    seed: int
+    bounds: Bounds = NO_BOUNDS
+    callbacks: Sequence[Callback] = ()
+    n_threads: int = 1
+    sampler: str = "blocked"
+
+
 @dataclass(frozen=True)
 class Runner:
     """Runner of the chains of one fit.
@@ -157,21 +170,15 @@ class Runner:
     """
 
     observations: Observations
-    priors: Priors
-    schedule: Schedule
-    seed: int
-    bounds: Bounds = NO_BOUNDS
-    callbacks: Sequence[Callback] = ()
-    n_threads: int = 1
-    sampler: str = "blocked"
+    settings: RunSettings
     save: Callable[[ChainRun, bool], None] | None = None
     make_backend: Callable[[ThreadPool], Backend] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
     def run(self, runs: list[ChainRun]) -> bool:
         """Run every chain to the end of the schedule; return True if Ctrl-C was pressed."""
-        n_parallel = 1 if self.make_backend else min(self.n_threads, len(runs))
-        run_chain = partial(self._run_chain, n_threads=self.n_threads // n_parallel)
+        n_parallel = 1 if self.make_backend else min(self.settings.n_threads, len(runs))
+        run_chain = partial(self._run_chain, n_threads=self.settings.n_threads // n_parallel)
         with stop_on_interrupt(self.stop) as interrupted:
             if n_parallel == 1:
                 for run in runs:
@@ -189,35 +196,37 @@ class Runner:
 
     def _run_chain(self, run: ChainRun, n_threads: int) -> None:
         """Sweep until the schedule ends, a callback stops the chain or Ctrl-C is pressed."""
-        make_backend = self.make_backend or partial(LocalBackend, self.observations, self.priors)
+        settings = self.settings
+        local = partial(LocalBackend, self.observations, settings.priors)
         with ThreadPool(n_threads) as threads:
-            backend = make_backend(threads)
-            backend.load_labels(run.state, Key(self.seed, run.chain, run.state.sweep))
+            backend = (self.make_backend or local)(threads)
+            backend.load_labels(run.state, Key(settings.seed, run.chain, run.state.sweep))
             run.save_labels = lambda: backend.save_labels(run.state)
-            self._sweep_to_the_end(run, backend)
+            self._run_sweeps(run, backend)
             run.save_labels()
         self._save(run, True)
         run.save_labels = lambda: None  # releases what the backend holds on a GPU or a cluster
 
-    def _sweep_to_the_end(self, run: ChainRun, backend: Backend) -> None:
+    def _run_sweeps(self, run: ChainRun, backend: Backend) -> None:
         if self._had_ended(run):
             return
-        sampler = SAMPLERS[self.sampler]
-        given = (self.observations, self.priors, self.seed, run.chain, self.bounds, backend)
-        while run.sweeps_done < self.schedule.n_sweeps and not self.stop.is_set():
+        settings, schedule = self.settings, self.settings.schedule
+        chain = (settings.priors, settings.seed, run.chain, settings.bounds, backend)
+        sweep = SAMPLERS[settings.sampler].sweep
+        while run.sweeps_done < schedule.n_sweeps and not self.stop.is_set():
             began = time.perf_counter()
-            sampler.sweep(run.state, *given)
-            kept = self.schedule.is_kept(run.sweeps_done)
+            sweep(run.state, self.observations, *chain)
+            kept = schedule.is_kept(run.sweeps_done)
             info = self._info(run, kept, began)
             run.record(info)
             if kept:
                 number = len(run.cluster_of_group)
-                stored = self.schedule.stores_parameters(number, run.chain)
+                stored = schedule.stores_parameters(number, run.chain)
                 backend.save_labels(run.state, clusters_only=not stored)
                 backend.store_draw(run.keep(stored, self.observations))
             self._save(run, False)
             # Every callback is called after every sweep, also after one has asked to stop.
-            answers = [callback(info) for callback in self.callbacks]
+            answers = [callback(info) for callback in settings.callbacks]
             if any(answer and answer != STOP_CHAIN for answer in answers):
                 self.stop.set()
             if STOP_CHAIN in answers:
@@ -231,8 +240,9 @@ class Runner:
         """Pass the trace of a resumed chain to callbacks; return True if one had ended it."""
         if not run.sweeps_done:
             return False
-        listeners = [c.resume_chain for c in self.callbacks if hasattr(c, "resume_chain")]
-        answers = [resume(run.chain, run.trace, self.schedule.burn_in) for resume in listeners]
+        callbacks, burn_in = self.settings.callbacks, self.settings.schedule.burn_in
+        listeners = [c.resume_chain for c in callbacks if hasattr(c, "resume_chain")]
+        answers = [resume(run.chain, run.trace, burn_in) for resume in listeners]  # of all
         return any(answers)
 
     def _info(self, run: ChainRun, kept: bool, began: float) -> SweepInfo:
@@ -240,8 +250,8 @@ class Runner:
         return SweepInfo(
             chain=run.chain,
             sweep=run.sweeps_done,
-            n_sweeps=self.schedule.n_sweeps,
-            burn_in=self.schedule.burn_in,
+            n_sweeps=self.settings.schedule.n_sweeps,
+            burn_in=self.settings.schedule.burn_in,
             kept=kept,
             n_clusters=state.n_clusters,
             n_topics=state.n_topics,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcsquared.arrays import Int32s
-from mcsquared.chain import TRACE, Callback, ChainRun, Runner, Schedule
+from mcsquared.chain import TRACE, ChainRun, Runner, RunSettings
 from mcsquared.checkpoint import Checkpoint
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.disk import SampledCorpus
@@ -28,7 +28,6 @@ from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.cuda import cuda_backend
 from mcsquared.samplers.sweep import SAMPLERS
 from mcsquared.samplers.threads import ThreadPool
-from mcsquared.state import Bounds
 
 if TYPE_CHECKING:
     from mcsquared.state import State
@@ -46,21 +45,14 @@ class FitResult:
     labels: Int32s | None = None  # of all groups, if the posterior has only a sample
 
 
-@dataclass(frozen=True)
-class Fit:
+@dataclass(frozen=True, kw_only=True)
+class Fit(RunSettings):
     """The settings of a fit, validated by the estimator.
 
     ``backend`` makes the backend of every chain; the default depends on the corpus and the device.
     """
 
-    priors: Priors
-    schedule: Schedule
-    n_threads: int
-    seed: int
-    bounds: Bounds
     init: str
-    sampler: str
-    callbacks: Sequence[Callback]
     progress: Any
     checkpoint: str | None
     device: str = "cpu"
@@ -75,18 +67,9 @@ class Fit:
         )
         checkpoint = self._checkpoint(corpus)
         runs = self._runs(observations, checkpoint, states)
-        runner = Runner(
-            observations,
-            self.priors,
-            self.schedule,
-            self.seed,
-            self.bounds,
-            [*self.callbacks, progress],
-            self.n_threads,
-            self.sampler,
-            checkpoint.save if checkpoint else None,
-            make_backend,
-        )
+        settings = dataclasses.replace(self, callbacks=[*self.callbacks, progress])
+        save = checkpoint.save if checkpoint else None
+        runner = Runner(observations, settings, save, make_backend)
         with progress:
             interrupted = runner.run(runs)
         kept = sum(len(run.cluster_of_group) for run in runs)
