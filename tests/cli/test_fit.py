@@ -16,7 +16,7 @@ import pytest
 
 from mcsquared import MC2
 from mcsquared.callbacks import StopWhenFlat
-from mcsquared.cli.fit import checkpoint_of, show
+from mcsquared.cli.fit import checkpoint_of, print_result
 from mcsquared.errors import ModelFileError
 from tests.cli.commands import fit_command, invoke, papers, rejected
 
@@ -363,10 +363,10 @@ def test_fit_prints_advice_and_the_next_command(papers_file, tmp_path):
 
 def test_a_consensus_whose_number_of_clusters_differs_from_the_draws_is_explained(fitted, capsys):
     model = MC2.load(fitted)
-    show(model, Path("papers.mc2"))
+    print_result(model, Path("papers.mc2"))
     assert "consensus" not in capsys.readouterr().out
     model.posterior_.trace["n_clusters"] = model.n_clusters_ + 3
-    show(model, Path("papers.mc2"))
+    print_result(model, Path("papers.mc2"))
     most = model.n_clusters_ + 3
     assert (
         f"the consensus of the draws, which have {most} to {most} each" in capsys.readouterr().out

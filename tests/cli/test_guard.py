@@ -6,12 +6,12 @@ import warnings
 import pytest
 import typer
 
-from mcsquared.cli.guard import clear_errors
+from mcsquared.cli.guard import readable_errors
 from mcsquared.errors import InputError, ModelFileError
 
 
 def outcome_of(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    with pytest.raises(typer.Exit) as ended, clear_errors():
+    with pytest.raises(typer.Exit) as ended, readable_errors():
         raise error
     return ended.value.exit_code, capsys.readouterr().err
 
@@ -39,13 +39,13 @@ def test_errors_that_a_user_can_correct_are_one_sentence_and_an_exit_code(
 
 
 def test_bugs_keep_their_traceback():
-    with pytest.raises(ZeroDivisionError), clear_errors():
+    with pytest.raises(ZeroDivisionError), readable_errors():
         _ = 1 / 0
 
 
 def test_warnings_are_printed_as_notes_inside_the_context_only(capsys):
     shown_before = warnings.showwarning
-    with clear_errors():
+    with readable_errors():
         warnings.warn("chains disagree", UserWarning, stacklevel=1)
     assert warnings.showwarning is shown_before
     assert capsys.readouterr().err == "mc2: note: chains disagree\n"

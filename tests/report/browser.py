@@ -63,7 +63,7 @@ class Browser:
         )
         self.resize(width)
         self.driver.get("about:blank")
-        self.complaints()
+        self.console_messages()
         self.requests()
         self.file = path.as_uri()
         self.driver.get(self.file)
@@ -168,7 +168,7 @@ class Browser:
         """Return the number of pixels by which the page is wider than its window."""
         return self.run("return document.documentElement.scrollWidth - window.innerWidth")
 
-    def complaints(self) -> list[str]:
+    def console_messages(self) -> list[str]:
         """Return the console messages since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 

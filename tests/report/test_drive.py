@@ -78,7 +78,7 @@ def page(browser, pages, request, width):
         path = pages[made]
     browser.open(path, width=width)
     yield browser
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
     assert browser.requests() == []
 
 

@@ -84,7 +84,7 @@ def test_edge_cases_have_a_report(browser, tmp_path, case):
     for address in ("clusters/0", "topics/0", "groups/0", "groups/99999", "nowhere"):
         browser.go(*address.split("/"))
         assert browser.overflow() <= 0, address
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
 
 
 def test_thousands_of_clusters_do_not_take_long():

@@ -36,7 +36,7 @@ def test_hostile_names_are_text_everywhere(browser, pages):
     assert browser.run("return window.harmed") is None
     assert browser.run("return document.querySelectorAll('script').length") == 2
     assert browser.run("return document.querySelectorAll('img, iframe, object, style').length") == 1
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
     assert browser.requests() == []
 
 

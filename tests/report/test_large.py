@@ -26,7 +26,7 @@ def slowest_click(browser, path):
         for click in CLICKS:
             taken = browser.driver.execute_async_script(CLICK, f"#/{click}")
             best[click] = min(best[click], taken)
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
     return max(best.values())
 
 
@@ -35,7 +35,7 @@ def test_a_report_of_two_thousand_groups_is_small(tmp_path, browser):
     mc2.write_report(large_posterior(2000), path)
     assert path.stat().st_size < 5e6
     browser.open(path)
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ def test_the_map_reacts_to_keys_and_has_all_colour_schemes(browser, pages):
     browser.press("\ue007")
     assert browser.place.startswith("#/groups/")
     assert browser.text("article h3") == name
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
 
 
 def test_keys_open_sections_search_neighbours_and_help(browser, pages):
@@ -132,7 +132,7 @@ def test_the_theme_follows_the_system_and_the_button(browser, pages):
     browser.press("d")
     assert browser.run(colour) == dark
     browser.press("d")
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
 
 
 def test_long_lists_render_only_visible_rows_and_react_to_arrows(browser, pages):

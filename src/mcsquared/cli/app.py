@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer import Argument, Option
 
-from mcsquared.cli.guard import clear_errors
+from mcsquared.cli.guard import readable_errors
 from mcsquared.model.parameters import LAM
 
 app = typer.Typer(
@@ -38,7 +38,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def guarded(**arguments: Any) -> None:
-        with clear_errors():
+        with readable_errors():
             function(**arguments)
 
     return app.command()(guarded)

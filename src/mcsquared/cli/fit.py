@@ -9,8 +9,8 @@ from pathlib import Path
 import typer
 
 from mcsquared.callbacks import StopWhenFlat
-from mcsquared.cli.guard import INTERRUPTED, check_output, complain
-from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, remember_reading
+from mcsquared.cli.guard import INTERRUPTED, check_output, print_message
+from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, store_reading
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
@@ -58,9 +58,9 @@ def run(
             with distributed.connect(cluster) as client:
                 distributed.fit(model, corpus, client=client)
     except KeyboardInterrupt:
-        complain(f"interrupted before the first kept draw; {_how_to_resume(checkpoint)}")
+        print_message(f"interrupted before the first kept draw; {_how_to_resume(checkpoint)}")
         raise typer.Exit(INTERRUPTED) from None
-    remember_reading(model, file.text, options)
+    store_reading(model, file.text, options)
     try:
         model.set_params(checkpoint=None).save(out)
     except ModelFileError as error:  # e.g. a full disk; the checkpoint contains the draws
@@ -68,7 +68,7 @@ def run(
     done, total = len(model.posterior_.trace), model.n_sweeps * model.n_chains
     if _interrupted(model):
         kept = len(model.posterior_.cluster_of_group)
-        complain(
+        print_message(
             f"interrupted after {done} of {total} sweeps; {out} contains the {kept} draws "
             f"kept so far; {_how_to_resume(checkpoint)}"
         )
@@ -76,7 +76,7 @@ def run(
     checkpoint.unlink(missing_ok=True)
     if done < total:
         typer.echo(f"the traces are flat after {done} of {total} sweeps", err=True)
-    show(model, out)
+    print_result(model, out)
     _print_advice(model, file, out)
 
 
@@ -93,7 +93,7 @@ def _print_advice(model: MC2, file: FileOptions, out: Path) -> None:
     for line in model.posterior_.diagnostics().attrs["advice"]:
         for parameter, option in OPTION_OF_PARAMETER.items():
             line = line.replace(parameter, option)
-        complain(f"note: {line}")
+        print_message(f"note: {line}")
     more = [] if file.names is None else ["--names", file.names]
     more += [] if file.encoding == "utf-8" else ["--encoding", file.encoding]
     data = [] if file.is_folder else ["--data", str(file.path), *more]
@@ -129,7 +129,7 @@ def _how_to_resume(checkpoint: Path) -> str:
     return f"continue with: {shlex.join(['mc2', *arguments, '--resume'])}"
 
 
-def show(model: MC2, out: Path) -> None:
+def print_result(model: MC2, out: Path) -> None:
     """Print the numbers of clusters and topics, and the largest topics."""
     typer.echo(f"{model.n_clusters_} clusters, {model.n_topics_} topics, saved in {out}")
     trace = model.posterior_.trace

@@ -17,18 +17,18 @@ INTERRUPTED = 130  # exit code of commands ended by Ctrl-C
 
 
 @contextmanager
-def clear_errors() -> Iterator[None]:
+def readable_errors() -> Iterator[None]:
     """Print errors that a user can correct as one sentence to standard error.
 
     Other errors are bugs and keep their traceback.
     """
     with warnings.catch_warnings():
         # Warnings are printed as notes, without their location in the package.
-        warnings.showwarning = lambda message, *_args, **_kwargs: complain(f"note: {message}")
+        warnings.showwarning = lambda message, *_args, **_kwargs: print_message(f"note: {message}")
         try:
             yield
         except (InputError, ModelFileError) as error:
-            complain(str(error))
+            print_message(str(error))
             raise typer.Exit(BAD_INPUT) from None
         except BrokenPipeError:
             # The reader, such as `head`, has closed the pipe: discard further output.
@@ -37,18 +37,18 @@ def clear_errors() -> Iterator[None]:
         except OSError as error:
             reason = (error.strerror or str(error) or type(error).__name__).lower()
             reason = "no space left on the disk" if error.errno == errno.ENOSPC else reason
-            complain(f"{error.filename}: {reason}" if error.filename else reason)
+            print_message(f"{error.filename}: {reason}" if error.filename else reason)
             raise typer.Exit(BAD_INPUT) from None
         except MemoryError:
-            complain("not enough memory")
+            print_message("not enough memory")
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
-            complain("interrupted; nothing was written")
+            print_message("interrupted; nothing was written")
             raise typer.Exit(INTERRUPTED) from None
 
 
-def complain(sentence: str) -> None:
-    """Print one sentence to standard error."""
+def print_message(sentence: str) -> None:
+    """Print a message of one line to standard error."""
     typer.echo(f"mc2: {' '.join(sentence.split())}", err=True)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mcsquared import families
-from mcsquared.cli.guard import complain
+from mcsquared.cli.guard import print_message
 from mcsquared.corpus import Column, Corpus, ParquetFolder
 from mcsquared.corpus.columns.infer import column_from
 from mcsquared.corpus.sources import files
@@ -123,7 +123,7 @@ def read_for_model(
     columns: dict[str, Column] = model.posterior_.contexts
     for name in columns:
         if name not in table.columns:
-            complain(f"note: {file.path} has no column {name!r}, so this context is missing")
+            print_message(f"note: {file.path} has no column {name!r}, so this context is missing")
     contexts = [name for name in columns if name in table.columns]
     separators = _bag_separators(model)
     bags = {
@@ -143,7 +143,7 @@ def read_for_model(
         table, text, contexts, bags=bags, group_names=file.names, vocabulary=vocabulary
     )
     for note in () if known else corpus.notes:
-        complain(f"note: {note}")
+        print_message(f"note: {note}")
     spelled = {
         name: _spelled_as_known(corpus.contexts[name], table.columns[name], reference.categories)
         for name, reference in columns.items()
@@ -181,7 +181,7 @@ def _spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
     return column_from(column.name, values)
 
 
-def remember_reading(model: MC2, text: str | None, contexts: list[ContextOption]) -> None:
+def store_reading(model: MC2, text: str | None, contexts: list[ContextOption]) -> None:
     """Store the text column and the separators of bags in a fitted model."""
     source = {f"{_SEPARATOR_KEY}{c.name}": c.separator for c in contexts if c.separator}
     model.posterior_.source = source if text is None else {_TEXT_KEY: text, **source}

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from mcsquared.cli.guard import BAD_INPUT, INTERRUPTED, complain
+from mcsquared.cli.guard import BAD_INPUT, INTERRUPTED, print_message
 from mcsquared.errors import InputError
 from mcsquared.storage import write_text
 
@@ -53,9 +53,9 @@ def run(names: list[str], options: Options) -> None:
             done.append(name)
         except InputError as error:
             failed = True
-            complain(f"{name}: {error}")
+            print_message(f"{name}: {error}")
         except KeyboardInterrupt:
-            complain(
+            print_message(
                 f"interrupted; written: {', '.join(done) or 'nothing'}; --resume reuses the "
                 f"finished seeds of {name}"
             )
@@ -149,7 +149,7 @@ def _print_tables(record: dict[str, Any]) -> None:
 def _draw(name: str, record: dict[str, Any], folder: Path) -> list[Path]:
     """Draw the figures of a record, if matplotlib is installed."""
     if find_spec("matplotlib") is None:
-        complain(f"note: {name}: figures require matplotlib: pip install 'mcsquared[plot]'")
+        print_message(f"note: {name}: figures require matplotlib: pip install 'mcsquared[plot]'")
         return []
     paths = []
     for key, figure in experiments().find(name).figures(record).items():

@@ -65,7 +65,7 @@ def label_text(text: Any, limit: int = 28) -> str:
     return line.replace("$", r"\$")
 
 
-def topic_names(posterior: Posterior, topics: Iterable[int], n_words: int = 3) -> list[str]:
+def topic_labels(posterior: Posterior, topics: Iterable[int], n_words: int = 3) -> list[str]:
     """Return a name for each topic: its number, and its first words if there are words."""
     if posterior.vocabulary is None:
         return [f"topic {topic}" for topic in topics]

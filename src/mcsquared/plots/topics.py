@@ -18,7 +18,7 @@ from mcsquared.plots.canvas import (
     label_text,
     line_style,
     select,
-    topic_names,
+    topic_labels,
 )
 from mcsquared.posterior.contexts import context_display
 from mcsquared.posterior.exports import plural
@@ -176,7 +176,7 @@ def topic_over_context(
     """
     posterior = posterior_of(model)
     ids = select("topics", topics, posterior.n_topics, N_SERIES)
-    series = dict(zip(ids.tolist(), topic_names(posterior, ids), strict=True))
+    series = dict(zip(ids.tolist(), topic_labels(posterior, ids), strict=True))
     table = posterior.context_given_topic(name)
     return _draw(table, context_display(posterior, name), series, n_values, ax)
 

@@ -115,17 +115,17 @@ def _clusters(posterior: Posterior) -> Part:
 def _section(title: str, frame: pd.DataFrame, header: dict[str, str]) -> Part:
     """Return the first rows of a table; ``header`` are the titles of its columns."""
     count = f"{len(frame)}" if len(frame) <= N_ROWS else f"first {N_ROWS} of {len(frame)}"
-    rows = [
-        [
-            bars(row[name], frame[name].max()) if name in ("weight", "share") else _plain(row[name])
-            for name in header
-        ]
-        for row in frame.head(N_ROWS).to_dict("records")
+    columns = [
+        [bars(value, frame[name].max()) for value in frame[name].head(N_ROWS)]
+        if name in ("weight", "share")
+        else map(_plain_value, frame[name].head(N_ROWS))
+        for name in header
     ]
-    return more(f"{title} ({count})", table(list(header.values()), rows))
+    rows = zip(*columns, strict=True)
+    return more(f"{title} ({count})", table(list(header.values()), list(rows)))
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Convert NumPy scalars to Python's, and dates to ISO format."""
     if hasattr(value, "isoformat"):
         return value.isoformat()[:10]

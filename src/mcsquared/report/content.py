@@ -208,7 +208,7 @@ def cluster_data(
         "names": cluster_names(posterior, words, shares.share),
         "size": pack(np.bincount(posterior.labels)),
         "tokens": pack(posterior.tokens_of_cluster),
-        "topics": _largest(*shares),
+        "topics": _largest_shares(*shares),
         "words": words and [_distinctive_words(words, row @ words.topics) for row in shares.share],
         "images": pack(shares.share @ posterior.components) if image else None,
         "overlap": pack(cluster_overlap(posterior)),
@@ -221,7 +221,7 @@ def _distinctive_words(words: TopicWords, probability: Floats) -> list[tuple[str
     return [(word, x) for word, x in zip(words.named(best), lift.tolist(), strict=True) if x > 1.05]
 
 
-def _largest(share: Floats, *others: Floats) -> list[list[tuple[Any, ...]]]:
+def _largest_shares(share: Floats, *others: Floats) -> list[list[tuple[Any, ...]]]:
     """Return the largest entries of each row: (column, share, other values of the entry...)."""
     lists = []
     for rows in zip(share, *others, strict=True):
@@ -243,7 +243,7 @@ def topic_data(
         "stability": table["stability"].round(3).tolist(),
         "coherence": None if words is None else table["coherence"].round(3).tolist(),
         "names": topic_names(posterior, words),
-        "clusters": _largest(cluster_given_topic(posterior).T, shares.share.T),
+        "clusters": _largest_shares(cluster_given_topic(posterior).T, shares.share.T),
         "images": pack(posterior.components) if image else None,
     }
 

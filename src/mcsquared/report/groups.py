@@ -101,7 +101,7 @@ def group_data(
     other = membership.second_choice(posterior.labels)
     points = place_groups(discs, labels, membership.confidence, other, np.log1p(tokens))
     limit = _MAX_NAME_OF_MANY if len(groups) > _MANY_GROUPS else _MAX_NAME
-    top = _largest(shares[groups], N_TOPICS_OF_GROUP)
+    top = _largest_columns(shares[groups], N_TOPICS_OF_GROUP)
     data: dict[str, Any] = {
         "n": len(groups),
         "numbers": pack(groups) if len(groups) < posterior.n_groups else None,
@@ -122,7 +122,7 @@ def group_data(
     return data
 
 
-def _largest(shares: NDArray[Any], limit: int) -> Int64s:
+def _largest_columns(shares: NDArray[Any], limit: int) -> Int64s:
     """Return the columns with the largest entries of each row, largest first."""
     n_columns = shares.shape[1]
     best = np.tile(np.arange(n_columns), (len(shares), 1))

@@ -31,7 +31,7 @@ _TRUNCATION = re.compile(
 )
 
 
-def facts(posterior: Posterior, unit: str) -> list[dict[str, str]]:
+def key_figures(posterior: Posterior, unit: str) -> list[dict[str, str]]:
     """Return the key figures: label, value and note of each."""
     counts = {name: _range(n) for name, n in _counts(posterior).items()}
     width = posterior.components.shape[1]

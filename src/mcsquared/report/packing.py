@@ -70,21 +70,21 @@ def shorten(text: Any, limit: int) -> str:
 
 def embedded_json(data: Any) -> str:
     """Return JSON that can be embedded in a script element."""
-    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_json_types(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     text = _LONE_SURROGATES.sub("\ufffd", text)
     for character in _ESCAPED:
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _plain(value: Any) -> Any:
+def _json_types(value: Any) -> Any:
     """Convert to JSON types; NaN and infinity become null."""
     if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): _json_types(part) for name, part in value.items()}
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_json_types(part) for part in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -36,7 +36,7 @@ from mcsquared.report.groups import (
     typical_groups,
 )
 from mcsquared.report.layout import cluster_discs, disc_colours
-from mcsquared.report.overview import checks, diagnostic_data, facts, model_sentences
+from mcsquared.report.overview import checks, diagnostic_data, key_figures, model_sentences
 from mcsquared.report.packing import embedded_json, pack, pack_shares, shorten
 from mcsquared.storage import check_target, write_text
 
@@ -161,7 +161,7 @@ def report_data(
     return {
         "title": title,
         "content": content,
-        "facts": facts(posterior, content["unit"]),
+        "facts": key_figures(posterior, content["unit"]),
         "checks": checks(posterior, membership.confidence, diagnostics),
         "model": model_sentences(posterior),
         "notes": [shorten(note, 400) for note in posterior.notes],
