@@ -258,7 +258,7 @@ def test_scores_of_clusters_are_the_same_also_where_doubles_underflow(memory, li
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_statistics_are_products_of_the_coordinates_that_are_named(memory, kind):
-    from mcsquared.kernels.cuda.vector_likelihood import factors_of
+    from mcsquared.kernels.cuda.vector_statistics import factors_of
 
     width = 4 if kind == "multivariate_gaussian" else 1
     x = np.random.default_rng(0).normal(size=width)
@@ -360,7 +360,7 @@ def test_a_corpus_copied_shard_by_shard_gives_the_same_draws(case, on_device, mo
     whole, (expected, log_rising, _) = on_device
     corpus = "mcsquared.samplers.backends.cuda.corpus"
     monkeypatch.setattr(f"{corpus}.SHARD_SHARE", 0.6)
-    monkeypatch.setattr(f"{corpus}.BLOCK_SIZE", 8)
+    monkeypatch.setattr(f"{corpus}.ITEMS_PER_BLOCK", 8)
     in_shards = case.device(max_bytes=whole.corpus.n_bytes - 1)
     assert whole.corpus.is_resident
     assert not in_shards.corpus.is_resident

@@ -8,7 +8,7 @@ import pytest
 from mcsquared.datasets import identifiable_letters
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers.init.hdp_init import sweeps_for, topics_without_clusters
+from mcsquared.samplers.hdp import sweeps_for, topics_without_clusters
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.state import NO_BOUNDS, Bounds
 

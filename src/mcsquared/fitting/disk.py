@@ -19,8 +19,7 @@ from mcsquared.errors import InputError
 from mcsquared.observations.disk import DiskObservations, bytes_of_groups
 from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.samplers.backends.disk import read_draw
-from mcsquared.samplers.backends.sharded import ShardedBackend
+from mcsquared.samplers.backends.sharded import ShardedBackend, read_draw
 from mcsquared.samplers.init.starts import topics_for
 from mcsquared.samplers.threads import ThreadPool
 

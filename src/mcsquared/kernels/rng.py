@@ -41,26 +41,23 @@ class Step(IntEnum):
 
 
 @njit(cache=True, inline="always")
-def _round(c0, c1, c2, c3, k0, k1):
-    product0 = uint64(0xD2511F53) * uint64(c0)
-    product1 = uint64(0xCD9E8D57) * uint64(c2)
-    return (
-        uint32(uint32(product1 >> uint64(32)) ^ c1 ^ k0),
-        uint32(product1),
-        uint32(uint32(product0 >> uint64(32)) ^ c3 ^ k1),
-        uint32(product0),
-    )
-
-
-@njit(cache=True)
 def philox(c0, c1, c2, c3, k0, k1):
-    """Return the four 32-bit words of Philox4x32-10 for a counter and a key."""
-    c0, c1, c2, c3 = uint32(c0), uint32(c1), uint32(c2), uint32(c3)
-    k0, k1 = uint32(k0), uint32(k1)
+    """Return the four 32-bit words of Philox4x32-10 for a counter and a key.
+
+    Computed in uint64, so that compilers vectorise loops of calls.
+    """
+    low = uint64(0xFFFFFFFF)
+    c0, c1, c2, c3 = uint64(c0), uint64(c1), uint64(c2), uint64(c3)
+    k0, k1 = uint64(k0), uint64(k1)
     for _ in range(10):
-        c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-        k0 = uint32(k0 + uint32(0x9E3779B9))
-        k1 = uint32(k1 + uint32(0xBB67AE85))
+        product0 = uint64(0xD2511F53) * c0
+        product1 = uint64(0xCD9E8D57) * c2
+        c0 = (product1 >> uint64(32)) ^ c1 ^ k0
+        c1 = product1 & low
+        c2 = (product0 >> uint64(32)) ^ c3 ^ k1
+        c3 = product0 & low
+        k0 = (k0 + uint64(0x9E3779B9)) & low
+        k1 = (k1 + uint64(0xBB67AE85)) & low
     return c0, c1, c2, c3
 
 
@@ -86,7 +83,7 @@ def uniform(seed, chain, sweep, step, index, attempt):
     low = uint32(index)
     high = uint32((index >> uint64(32)) | ((attempt >> uint64(16)) << uint64(8)))
     last = uint32((uint64(step) << uint64(16)) | (attempt & uint64(0xFFFF)))
-    a, b, _, _ = philox(low, high, sweep, last, seed, chain)
+    a, b, _, _ = philox(low, high, uint32(sweep), last, uint32(seed), uint32(chain))
     return unit_float64(a, b)
 
 
@@ -107,30 +104,16 @@ def unit_float32(word):
 
 
 @njit(cache=True, inline="always")
-def philox_vectorised(index, sweep, last, seed, chain):
-    """Return the words of `philox`, computed in uint64 so that compilers vectorise loops of calls.
-
-    ``last`` is a `counter_word`; all arguments are uint64.
-    """
-    low = uint64(0xFFFFFFFF)
-    c0, c1, c2, c3 = index & low, index >> uint64(32), sweep, last
-    k0, k1 = seed, chain
-    for _ in range(10):
-        product0 = uint64(0xD2511F53) * c0
-        product1 = uint64(0xCD9E8D57) * c2
-        c0 = (product1 >> uint64(32)) ^ c1 ^ k0
-        c1 = product1 & low
-        c2 = (product0 >> uint64(32)) ^ c3 ^ k1
-        c3 = product0 & low
-        k0 = (k0 + uint64(0x9E3779B9)) & low
-        k1 = (k1 + uint64(0xBB67AE85)) & low
-    return c0, c1, c2, c3
-
-
-@njit(cache=True, inline="always")
 def counter_word(step, attempt):
     """Return the last word of the counter, made of step and attempt."""
     return (uint64(step) << uint64(16)) | uint64(attempt)
+
+
+@njit(cache=True, inline="always")
+def random_words(key, step, index, attempt):
+    """Return four random 32-bit words; ``attempt`` must be below 2¹⁶."""
+    low, high = uint64(index) & uint64(0xFFFFFFFF), uint64(index) >> uint64(32)
+    return philox(low, high, key[2], counter_word(step, attempt), key[0], key[1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -140,12 +123,10 @@ def fill_uniforms(out, n_blocks, key, step, block):
     A block is 64 numbers: the four words of sixteen counters, all first words, then all second
     words, and so on. Its counters have indices from 16 × block and attempt 0.
     """
-    seed, chain, sweep = uint64(key[0]), uint64(key[1]), uint64(key[2])
-    last = counter_word(step, 0)
     for b in range(n_blocks):
         first = uint64(block + b) * uint64(16)
         for i in range(16):
-            words = philox_vectorised(first + uint64(i), sweep, last, seed, chain)
+            words = random_words(key, step, first + uint64(i), 0)
             at = b * BLOCK + i
             out[at] = unit_float32(words[0])
             out[at + 16] = unit_float32(words[1])
@@ -156,10 +137,8 @@ def fill_uniforms(out, n_blocks, key, step, block):
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_uniforms_at(indices, n, first, key, step, attempt, out):
     """Fill float32 ``out`` (3, n) with three numbers for each index in ``first + indices``."""
-    seed, chain, sweep = uint64(key[0]), uint64(key[1]), uint64(key[2])
-    last = counter_word(step, attempt)
     for i in range(n):
-        words = philox_vectorised(uint64(first + indices[i]), sweep, last, seed, chain)
+        words = random_words(key, step, first + indices[i], attempt)
         out[0, i] = unit_float32(words[0])
         out[1, i] = unit_float32(words[1])
         out[2, i] = unit_float32(words[2])

@@ -141,12 +141,9 @@ def resample_clusters(
     group_start : int64 (n_groups + 1,)
     topic_of_token : int32 (n_tokens,)
     cluster_of_group : int32 (n_groups,)
-    counts : ClusterCounts
-    priors : ClusterPriors
     dense, bags, contexts : Dense, Bags, ContextCounts
     extra : float64 (cluster slots,) or (0,)
         Log-densities of the contexts of Python families, for a call with one group.
-    key : Key
 
     Returns
     -------

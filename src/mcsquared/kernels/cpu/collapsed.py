@@ -180,12 +180,10 @@ def resample_word_topics(
     ----------
     first_group, first_token : int
         The first group and token to visit: 0 and 0, or where an earlier call ran out of slots.
-    state : TopicState
     word : int32 (n_tokens,)
     words_in_topic : int32 (n_words, topic slots)
         A word's row is contiguous.
     beta : float
-    key : Key
     times : Times, optional
         Times of the groups and components of the topics; compiled away where there are none.
 
@@ -294,10 +292,10 @@ def resample_vector_topics(first_group, first_token, state, content, key):
         for i in range(max(first_token, group_start[j]), group_start[j + 1]):
             if n_active == capacity:
                 return j, i
-            m = topic_of_token[i]
+            m, x = topic_of_token[i], values[i]
             row[m] -= 1
             tokens_in_topic[m] -= 1
-            add_observation(kind, statistics[m], values[i], LEAVE)
+            add_observation(kind, statistics[m], x, LEAVE)
             if tokens_in_topic[m] == 0:
                 close_topic(m, math.exp(log_unused[0]), topic_weights, log_unused)
                 statistics[m] = 0.0  # exactly, without the rounding errors of removals
@@ -308,13 +306,13 @@ def resample_vector_topics(first_group, first_token, state, content, key):
             for m in range(capacity):
                 if tokens_in_topic[m] > 0:
                     weight = math.log(row[m] + v * topic_weights[m])
-                    log_weights[n_choices] = weight + log_predictive(kind, prepared[m], values[i])
+                    log_weights[n_choices] = weight + log_predictive(kind, prepared[m], x)
                     active[n_choices] = m
                     n_choices += 1
             if n_active == 0 or max_topics < 0 or n_active < max_topics:
                 m = free_slot(tokens_in_topic)
                 weight = math.log(v) + log_unused[0]
-                log_weights[n_choices] = weight + log_predictive(kind, prepared[m], values[i])
+                log_weights[n_choices] = weight + log_predictive(kind, prepared[m], x)
                 active[n_choices] = m
                 n_choices += 1
             m = active[pick(log_weights, n_choices, uniform_of(key, TOPICS, i, 0))]
@@ -325,6 +323,6 @@ def resample_vector_topics(first_group, first_token, state, content, key):
             topic_of_token[i] = m
             row[m] += 1
             tokens_in_topic[m] += 1
-            add_observation(kind, statistics[m], values[i], JOIN)
+            add_observation(kind, statistics[m], x, JOIN)
             prepare(kind, parameters, statistics[m], prepared[m])
     return group_start.size - 1, group_start[-1]

@@ -20,28 +20,15 @@ LOG_2, LOG_2_REST = 0.693145751953125, 1.4286068203094173e-06
 ROUND_TO_INTEGER = 6755399441055744.0
 
 
-@instruction(types.int32, types.float32)
-def bits_of(builder, x):
-    """Return the bits of a float32."""
-    return builder.bitcast(x, ir.IntType(32))
+def _bitcast(argument, result, llvm_type):
+    """Return an intrinsic that reinterprets the bits of a number."""
+    return instruction(result, argument)(lambda builder, value: builder.bitcast(value, llvm_type))
 
 
-@instruction(types.float32, types.int32)
-def float_of(builder, bits):
-    """Return the float32 with these bits."""
-    return builder.bitcast(bits, ir.FloatType())
-
-
-@instruction(types.int64, types.float64)
-def bits_of_double(builder, x):
-    """Return the bits of a float64."""
-    return builder.bitcast(x, ir.IntType(64))
-
-
-@instruction(types.float64, types.int64)
-def double_of(builder, bits):
-    """Return the float64 with these bits."""
-    return builder.bitcast(bits, ir.DoubleType())
+bits_of = _bitcast(types.float32, types.int32, ir.IntType(32))
+float_of = _bitcast(types.int32, types.float32, ir.FloatType())
+bits_of_double = _bitcast(types.float64, types.int64, ir.IntType(64))
+double_of = _bitcast(types.int64, types.float64, ir.DoubleType())
 
 
 @njit(inline="always", fastmath={"contract"}, cache=True)

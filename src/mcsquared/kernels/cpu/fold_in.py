@@ -134,8 +134,6 @@ def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluste
     ----------
     groups : PredictedGroups
         ``log_proposal`` is the distribution of the first cluster and of joint proposals.
-    tokens : TokenTables
-    clusters : ClusterTables
     joint_moves : bool (n_groups,)
         Whether to propose the cluster and all topics of a group jointly as well. Needed if λ is
         large compared with the number of tokens: topics then follow the cluster and the cluster

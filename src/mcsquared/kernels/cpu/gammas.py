@@ -10,16 +10,15 @@ positive counts. Rejected cells are tried again, sixteen at a time, until none i
 import math
 
 import numpy as np
-from numba import float32, int32, njit, uint64
+from numba import float32, int32, njit
 
 from mcsquared.kernels.cpu.fast_math import cos_of_turns, exp32, log32
 from mcsquared.kernels.cpu.lanes import N_LANES, nonzero, trailing_zeros
 from mcsquared.kernels.rng import (
     BLOCK,
-    counter_word,
     fill_uniforms,
     fill_uniforms_at,
-    philox_vectorised,
+    random_words,
     uniform,
     unit_float32,
 )
@@ -274,12 +273,10 @@ def log_gamma_of_cell(cell, count, shape, step, key):
 
     For columns whose variates are all so small that floats do not hold their proportions.
     """
-    seed, chain, sweep = uint64(key[0]), uint64(key[1]), uint64(key[2])
     if count > 0 or shape >= 1.0:
         attempt = 0
         while True:
-            last = counter_word(step + 1, attempt)
-            words = philox_vectorised(uint64(cell), sweep, last, seed, chain)
+            words = random_words(key, step + 1, cell, attempt)
             value, accepted = log_try_large(
                 float(unit_float32(words[0])),
                 float(unit_float32(words[1])),
@@ -295,7 +292,7 @@ def log_gamma_of_cell(cell, count, shape, step, key):
     value, accepted = log_try_small(float(numbers[i]), float(numbers[i + CELLS]), shape)
     attempt = 1
     while not accepted:
-        words = philox_vectorised(uint64(cell), sweep, counter_word(step, attempt), seed, chain)
+        words = random_words(key, step, cell, attempt)
         value, accepted = log_try_small(
             float(unit_float32(words[0])), float(unit_float32(words[1])), shape
         )

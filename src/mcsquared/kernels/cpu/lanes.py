@@ -85,11 +85,13 @@ def instruction(result, *arguments):
 
 
 def _load(builder, array, offset, vector=FLOATS):
+    """Return ``array[offset:offset + 16]``."""
     address = builder.gep(array, [offset])
     return builder.load(builder.bitcast(address, vector.as_pointer()), align=4)
 
 
 def _store(builder, array, offset, value):
+    """Write a vector to ``array[offset:offset + 16]``."""
     address = builder.gep(array, [offset])
     builder.store(value, builder.bitcast(address, value.type.as_pointer()), align=4)
 
@@ -124,16 +126,20 @@ def prefix_sums_of(builder, value):
     return value
 
 
-@instruction(VECTOR, ARRAY, types.int64)
-def load(builder, array, offset):
-    """Return ``array[offset:offset + 16]``."""
-    return _load(builder, array, offset)
+def _lane_by_lane(operation):
+    """Return an intrinsic that applies an operation of LLVM to two vectors."""
+    return instruction(VECTOR, VECTOR, VECTOR)(
+        lambda builder, left, right: getattr(builder, operation)(left, right)
+    )
 
 
-@instruction(types.void, ARRAY, types.int64, VECTOR)
-def store(builder, array, offset, vector):
-    """Write a vector to ``array[offset:offset + 16]``."""
-    _store(builder, array, offset, vector)
+load = instruction(VECTOR, ARRAY, types.int64)(
+    lambda builder, array, offset: _load(builder, array, offset)
+)
+store = instruction(types.void, ARRAY, types.int64, VECTOR)(_store)
+fill = instruction(VECTOR, types.float32)(_broadcast)
+prefix_sums = instruction(VECTOR, VECTOR)(prefix_sums_of)
+add, subtract, multiply = map(_lane_by_lane, ("fadd", "fsub", "fmul"))
 
 
 @instruction(lambda array, offset: array.dtype, ARRAY, types.int64)
@@ -170,30 +176,6 @@ def trailing_zeros(builder, bits):
     return builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
 
 
-@instruction(VECTOR, types.float32)
-def fill(builder, value):
-    """Return ``value`` in all lanes."""
-    return _broadcast(builder, value)
-
-
-@instruction(VECTOR, VECTOR, VECTOR)
-def add(builder, left, right):
-    """Return left + right."""
-    return builder.fadd(left, right)
-
-
-@instruction(VECTOR, VECTOR, VECTOR)
-def subtract(builder, left, right):
-    """Return left − right."""
-    return builder.fsub(left, right)
-
-
-@instruction(VECTOR, VECTOR, VECTOR)
-def multiply(builder, left, right):
-    """Return left × right."""
-    return builder.fmul(left, right)
-
-
 @instruction(VECTOR, VECTOR, VECTOR)
 def larger(builder, left, right):
     """Return the larger of both, lane by lane."""
@@ -210,12 +192,6 @@ def add_product(builder, total, left, right):
 def lane(builder, vector, number):
     """Return one lane."""
     return builder.extract_element(vector, builder.trunc(number, INT32))
-
-
-@instruction(VECTOR, VECTOR)
-def prefix_sums(builder, vector):
-    """Return the sums of the lanes up to and including each."""
-    return prefix_sums_of(builder, vector)
 
 
 @instruction(VECTOR, VECTOR)

@@ -145,8 +145,6 @@ def left_to_right(groups, tokens, clusters, lam, n_particles, n_moves, log_proba
     groups : PredictedGroups
         ``log_prior`` is normalised. Particles are allocated to clusters by ``log_proposal``: the
         closer to p(z_j = k | w_j), the better; not zero where the prior is not.
-    tokens : TokenTables
-    clusters : ClusterTables
     lam : float
     n_particles : int
         In all clusters together.

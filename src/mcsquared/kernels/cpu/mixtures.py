@@ -138,15 +138,12 @@ def draw_clusters_of_words(
 
     Parameters
     ----------
-    groups : Groups
     entries : Entries
         Words of each group with their counts.
     table : float32 (n_words × cluster slots,)
         From `tabulate_log_mixtures`.
     log_weights : float64 (cluster slots,)
         log π_k; −∞ where a slot may not be used.
-    contexts : GivenContexts
-    key : Key
     """
     n_clusters = log_weights.size
     dense, bags, parameters = contexts

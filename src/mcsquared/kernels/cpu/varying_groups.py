@@ -89,15 +89,12 @@ def resample_groups(
 
     Parameters
     ----------
-    groups : Groups
     base : float32 (cluster slots, topic slots)
         λ τ_km.
     rising : float32 (topic slots × (n + 1) × cluster slots,)
         From `tabulate_log_rising`.
     log_weights : float64 (cluster slots,)
         log π_k; −∞ where a slot may not be used.
-    contexts : GivenContexts
-    key : Key
     topics_in_cluster, tables_in_cluster : int32 (cluster slots, topic slots)
         Tokens c_km and tables O_km are added to them.
     log_likelihood : float64 (n_chunks,)

@@ -134,7 +134,6 @@ def sweep_tokens(
     order_start : int64 (n_parts + 1,)
     order : int64 (n_groups,)
         Groups in an order in which neighbours have similar lengths.
-    groups : Groups
     word : int32 (n_tokens,)
     base : float32 (cluster slots, topic slots)
         λ τ_km.
@@ -142,7 +141,6 @@ def sweep_tokens(
         ψ_mw up to a common factor, row by row of words.
     blocks : tuple
         Its length is the number of blocks of sixteen topic slots, a compile-time constant.
-    key : Key
     cluster_of_group : int32 (n_groups,)
     topic_of_token : uint16 (n_tokens,)
     """

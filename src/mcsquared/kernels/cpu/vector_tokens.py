@@ -190,7 +190,6 @@ def score_vector_groups(first_group, last_group, group_start, tokens, log_tau, s
     Parameters
     ----------
     group_start : int64 (n_groups + 1,)
-    tokens : VectorTokens
     log_tau : float64 (cluster slots, topic slots)
         −∞ in unused slots.
     scores : float64 (last_group − first_group, cluster slots)
@@ -292,8 +291,6 @@ def draw_vector_topics(
 
     Parameters
     ----------
-    groups : Groups
-    tokens : VectorTokens
     log_tau : float64 (cluster slots, topic slots)
     lam : float
         Above 0, or infinite.
@@ -304,7 +301,6 @@ def draw_vector_topics(
         Counts are added to it.
     topic_statistics : float64 (last_chunk − first_chunk, topic slots, n_stats)
         Statistics of each chunk are added to it, so that sums do not depend on threads.
-    key : Key
     """
     work = make_workspace(tokens, log_tau)
     groups_vary = not math.isinf(lam)

@@ -98,22 +98,8 @@ def find(threshold, row, by_lane, n_topics, shares, sums):
 def draw_cells(n_topics):
     """Return a kernel that draws the topics of all tokens of all words.
 
-    Arguments of the kernel:
-
-    n_clusters : int
-        Cluster slots.
-    order : int64 (n_words,)
-        The words, most frequent first.
-    word_start : int64 (n_words + 1,)
-        Tokens of the words before it.
-    shares : float32 (cluster slots × topic slots,)
-        τ_km divided by the sum of the topic's variates.
-    weights : float32 (n_words × topic slots,)
-        Gamma variates of the topics' words.
-    tokens_of_cell : int32 (n_words × cluster slots,)
-        From `mcsquared.kernels.cuda.mixtures.draw_clusters_of_words`.
-    topics_in_cluster, words_in_topic : int32, flat
-        Counts are added to them.
+    ``tokens_of_cell`` is int32 (n_words × cluster slots,), from `draw_clusters_of_words`. Counts
+    are added to ``topics_in_cluster`` and ``words_in_topic``.
     """
 
     @one_warp_each(SHARERS)

@@ -89,15 +89,8 @@ def draw_cluster(scores, sums, number, seed, chain, sweep):
 def draw_clusters_by_scores(per_thread):
     """Return a kernel that draws z_j of groups whose content has been scored.
 
-    Arguments of the kernel:
-
-    first_group : int
-        The first of the groups in the arrays.
-    content_scores : float64 (n_groups × cluster slots,)
-    statistics, ..., extra
-        See `add_context_scores`.
-    groups_before : int
-        Groups of the corpus before these arrays: random numbers are those of the whole corpus.
+    ``first_group`` is the first of the groups in the arrays, and ``groups_before`` is the number of
+    groups of the corpus before the arrays.
     """
 
     @one_warp_each()

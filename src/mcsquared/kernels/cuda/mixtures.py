@@ -74,13 +74,7 @@ def _centre(n_words, n_clusters, table):
 def tabulate_log_mixtures(n_words, slots, weights, shares, table):
     """Tabulate log Σ_m weights[w, m] shares[m, k], less its mean over k.
 
-    Parameters
-    ----------
-    slots : (int, int)
-        Cluster slots and topic slots.
-    weights : float32 (n_words × topic slots,)
-    shares : float32 (topic slots × cluster slots,)
-    table : float32 (n_words × cluster slots,)
+    ``slots`` are the numbers of cluster slots and topic slots.
     """
     n_clusters, n_topics = slots
     _tabulate(n_topics)(n_words, n_clusters, weights, shares, table)
@@ -91,20 +85,8 @@ def tabulate_log_mixtures(n_words, slots, weights, shares, table):
 def draw_clusters_of_words(per_thread):
     """Return a kernel that draws z_j for all groups and counts tokens by (word, cluster) cell.
 
-    Arguments of the kernel:
-
-    first_group : int
-        Groups of the corpus before these: random numbers are those of the whole corpus.
-    order : int64 (n_groups,)
-        The groups, longest first.
-    entry_start, entry_word, entry_count
-        Rows of the (groups × words) counts.
-    table : float32 (n_words × cluster slots,)
-        From `tabulate_log_mixtures`.
-    statistics, ..., extra
-        See `mcsquared.kernels.cuda.clusters.add_context_scores`.
-    tokens_of_cell : int32 (n_words × cluster slots,)
-        Added to.
+    ``entry_start``, ``entry_word`` and ``entry_count`` are the fields of `Entries`; tokens are
+    added to ``tokens_of_cell``, int32 (n_words × cluster slots,).
     """
 
     @one_warp_each()

@@ -14,7 +14,7 @@ def compile_for_gpu(function, **names):
     return cuda.jit(device=True)(copy)
 
 
-philox_vectorised = compile_for_gpu(rng.philox_vectorised)
+philox = compile_for_gpu(rng.philox)
 counter_word = compile_for_gpu(rng.counter_word)
 unit_float32 = compile_for_gpu(rng.unit_float32)
 unit_float64 = compile_for_gpu(rng.unit_float64)
@@ -23,8 +23,8 @@ unit_float64 = compile_for_gpu(rng.unit_float64)
 @cuda.jit(device=True)
 def random_uint32s(seed, chain, sweep, step, index, attempt):
     """Return four random 32-bit words; ``attempt`` must be below 2¹⁶."""
-    last = counter_word(step, attempt)
-    return philox_vectorised(uint64(index), uint64(sweep), last, uint64(seed), uint64(chain))
+    low, high = uint64(index) & uint64(0xFFFFFFFF), uint64(index) >> uint64(32)
+    return philox(low, high, sweep, counter_word(step, attempt), seed, chain)
 
 
 @cuda.jit(device=True)

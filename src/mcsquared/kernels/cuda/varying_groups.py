@@ -44,18 +44,7 @@ def tabulate_log_rising(n_cells, n_clusters, n_tabulated, base, table):
 def resample_groups(n_topics, per_thread):
     """Return a kernel that draws cluster and table counts of every group, given its topics.
 
-    Arguments of the kernel:
-
-    first_group, first_token : int
-        Groups and tokens of the corpus before these: random numbers are those of the whole corpus.
-    rising : float32 (topic slots × (n_tabulated + 1) × cluster slots,)
-        From `tabulate_log_rising`.
-    statistics, ..., extra
-        See `mcsquared.kernels.cuda.clusters.add_context_scores`.
-    topics_in_cluster, tables_in_cluster : int32 (cluster slots × topic slots,)
-        Tokens c_km and tables O_km are added to them.
-    log_likelihood : float32 (n_groups,)
-        Σ_m ln Γ(λτ + n_jm) − ln Γ(λτ) in the cluster drawn.
+    ``log_likelihood`` is by group, float32 (n_groups,), in the cluster drawn.
     """
 
     @one_warp_each()

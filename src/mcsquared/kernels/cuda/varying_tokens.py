@@ -33,19 +33,8 @@ TOPICS = int(Step.TOPICS)
 def sweep_tokens(n_blocks):
     """Return a kernel that draws the topics of all tokens, and counts them by word.
 
-    It is compiled for ``n_blocks`` blocks of sixteen topic slots. Arguments of the kernel:
-
-    first_group, first_token : int
-        Groups and tokens of the corpus before these: random numbers are those of the whole corpus.
-    order : int64 (n_groups,)
-        The groups, longest first, so that the last warps to finish have short ones.
-    base : float32 (cluster slots × topic slots,)
-        λ τ_km.
-    factors : float32 (n_words × topic slots,)
-        ψ_mw by word, up to a common factor.
-    topic_of_token : uint16 (n_tokens,)
-    words_in_topic : int32 (n_words × topic slots,)
-        Counts are added to it.
+    It is compiled for ``n_blocks`` blocks of sixteen topic slots. Counts are added to
+    ``words_in_topic``, int32 (n_words × topic slots,).
     """
     per_thread = (n_blocks + 1) // 2  # blocks of a thread
     stride = n_blocks * N_LANES

@@ -53,18 +53,9 @@ def max_log_likelihood(n_topics, rows, row):
 def score_vector_groups(n_topics, per_thread):
     """Return a kernel that writes Σ_i log Σ_m τ_km ψ_m(x_i) of groups in every cluster slot.
 
-    A token to which every topic assigns probability 0 is ignored: it has no information about
-    clusters. Arguments of the kernel:
-
-    first_group : int
-        Index of the first group in the arrays.
-    order : int64
-        The groups of each batch, longest first.
-    rows : float64 (tokens of these groups × topic slots,)
-        From `mcsquared.kernels.cuda.vector_likelihood.log_likelihood_rows`.
-    log_tau : float64 (cluster slots × topic slots,)
-    tau_by_topic : float64 (topic slots × cluster slots,)
-    scores : float64 (groups × cluster slots,) or larger
+    A token that is impossible in every topic adds nothing. ``first_group`` is the first of the
+    groups in the arrays, ``order`` lists the groups of each batch, and ``rows`` is float64 (tokens
+    of these groups × topic slots,), from `log_likelihood_rows`.
     """
     n_sums = per_thread * TOKENS_PER_PASS
 

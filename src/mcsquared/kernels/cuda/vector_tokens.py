@@ -128,19 +128,9 @@ def group_of(i, first_group, last_group, group_start):
 def draw_vector_topics(n_topics):
     """Return a kernel that draws the topics of all tokens of some groups, given clusters (λ = ∞).
 
-    Arguments of the kernel:
-
-    n_tokens : int
-        Tokens of the groups ``first_group`` to ``last_group``.
-    first_token : int
-        Tokens of the corpus before these arrays: random numbers are those of the all_sum corpus.
-    rows : float64 (n_tokens × topic slots,)
-        From `mcsquared.kernels.cuda.vector_likelihood.log_likelihood_rows`.
-    tau, log_tau : float64 (cluster slots × topic slots,)
-    topic_of_token : uint16
-        Topics of all tokens of these arrays.
-    topics_in_cluster : int32 (cluster slots × topic slots,)
-        Counts are added to it.
+    ``n_tokens`` counts the tokens of the groups ``first_group:last_group`` of the arrays, and
+    ``rows`` is float64 (n_tokens × topic slots,), from `log_likelihood_rows`. Counts are added to
+    ``topics_in_cluster``.
     """
     per_thread = (n_topics + 31) // 32
 
@@ -202,12 +192,7 @@ def draw_vector_topics(n_topics):
 def sweep_vector_groups(n_topics):
     """Return a kernel that draws each token's topic given the others of its group (λ finite).
 
-    Arguments of the kernel are those of `draw_vector_topics`, but for
-
-    first_group : int
-        The first of the groups in the arrays.
-    order : int64
-        Holds the groups at the same positions, longest first.
+    ``first_group`` is the first of the groups in the arrays; otherwise as `draw_vector_topics`.
     """
     per_thread = (n_topics + 31) // 32
 

@@ -10,7 +10,7 @@ from numba import cuda, int32, int64, uint32
 
 from mcsquared.kernels.cuda.launch import N_WARPS, SIMULATED
 
-ALL = 0xFFFFFFFF
+ALL_THREADS = 0xFFFFFFFF
 
 if SIMULATED:
     values = [0] * 32  # blocks run one after another
@@ -86,22 +86,22 @@ else:
     @cuda.jit(device=True)
     def shuffle(value, source):
         """Return the value of thread ``source``."""
-        return cuda.shfl_sync(ALL, value, source)
+        return cuda.shfl_sync(ALL_THREADS, value, source)
 
     @cuda.jit(device=True)
     def shuffle_up(value, distance):
         """Return the value of the thread ``distance`` before, or this thread's if there is none."""
-        return cuda.shfl_up_sync(ALL, value, distance)
+        return cuda.shfl_up_sync(ALL_THREADS, value, distance)
 
     @cuda.jit(device=True)
     def shuffle_xor(value, mask):
         """Return the value of the thread whose number is this thread's XOR ``mask``."""
-        return cuda.shfl_xor_sync(ALL, value, mask)
+        return cuda.shfl_xor_sync(ALL_THREADS, value, mask)
 
     @cuda.jit(device=True)
     def ballot(predicate):
         """Return a bit mask of the threads for which ``predicate`` holds."""
-        return uint32(cuda.ballot_sync(ALL, predicate))
+        return uint32(cuda.ballot_sync(ALL_THREADS, predicate))
 
     @cuda.jit(device=True)
     def ffs(mask):

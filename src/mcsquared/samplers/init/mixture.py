@@ -14,7 +14,7 @@ from mcsquared.samplers.steps.clusters import resample_clusters_in_turn
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import Bounds
 
-MAX_SWEEPS = 20
+MAX_MIXTURE_SWEEPS = 20
 TOLERANCE = 0.02  # the mixture has converged when a smaller share of groups moves in a sweep
 MAX_MIXTURE_CLUSTERS = 50  # the chain itself finds more, if there are
 WORDS_PER_GROUP = 200  # with a thousand words, each group would be its own cluster
@@ -39,7 +39,7 @@ def cluster_whole_groups(
     mixture = without_topics(observations, priors, rng)
     state = state_from_assignments(mixture, priors, clusters, np.zeros(0, np.int64), rng)
     enough = Bounds(at_most(MAX_MIXTURE_CLUSTERS, bounds.clusters))
-    for _ in range(MAX_SWEEPS):
+    for _ in range(MAX_MIXTURE_SWEEPS):
         before = state.cluster_of_group.copy()
         state.sweep += 1
         now = key._replace(sweep=state.sweep)

@@ -16,6 +16,7 @@ from mcsquared.model.parameters import initial_value
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
+from mcsquared.samplers.hdp import topics_without_clusters
 from mcsquared.samplers.init.assignments import (
     at_most,
     blocked_state,
@@ -23,7 +24,6 @@ from mcsquared.samplers.init.assignments import (
     state_from_assignments,
 )
 from mcsquared.samplers.init.extend_start import StartExtension, groups_to_start_with
-from mcsquared.samplers.init.hdp_init import topics_without_clusters
 from mcsquared.samplers.init.mixture import cluster_whole_groups
 from mcsquared.samplers.types import Key
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -114,35 +114,23 @@ def start_blocked(
     sample = groups_to_start_with(observations, rng)
     n_clusters = clusters_for(observations) if n_clusters is None else n_clusters
     n_topics = topics_for(observations) if n_topics is None else n_topics
-    numbers = (at_most(n_clusters, bounds.clusters), at_most(n_topics, bounds.topics))
+    n_clusters, n_topics = at_most(n_clusters, bounds.clusters), at_most(n_topics, bounds.topics)
+    groups = observations.whole() if sample is None else observations.take(sample)
+    clusters: NDArray[np.integer] = rng.integers(0, n_clusters, groups.n_groups)
+    if init == "auto":
+        clusters = cluster_whole_groups(groups, priors, clusters, seed, chain, bounds)
+    topics = first_topics(groups, priors, n_topics, key, init, rng)
+    if groups.n_words and math.isinf(initial_value(priors.lam)):
+        topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
+    state = blocked_state(groups, priors, clusters, topics, rng)
     if sample is None:
-        return _start(observations.whole(), priors, key, init, numbers, bounds, rng)
-    state = _start(observations.take(sample), priors, key, init, numbers, bounds, rng)
+        return state
     if isinstance(observations, DiskObservations):
         state.cluster_of_group, state.topic_of_token = np.zeros(0, np.int32), np.zeros(0, np.uint16)
     else:
         extension = StartExtension(state, observations, priors, key)
         state.cluster_of_group, state.topic_of_token = extension.labels(observations)
     return state
-
-
-def _start(
-    observations: Observations,
-    priors: Priors,
-    key: Key,
-    init: str,
-    numbers: tuple[int, int],
-    bounds: Bounds,
-    rng: np.random.Generator,
-) -> State:
-    """Return the state before the first sweep, of groups in memory."""
-    clusters: NDArray[np.integer] = rng.integers(0, numbers[0], observations.n_groups)
-    if init == "auto":
-        clusters = cluster_whole_groups(observations, priors, clusters, *key[:2], bounds)
-    topics = first_topics(observations, priors, numbers[1], key, init, rng)
-    if observations.n_words and math.isinf(initial_value(priors.lam)):
-        topics = topics_without_clusters(observations, priors, topics, *key[:2], bounds)
-    return blocked_state(observations, priors, clusters, topics, rng)
 
 
 def first_topics(

@@ -8,7 +8,6 @@ quantities other than their conditionals; docs/errata.md has the list.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,21 +21,18 @@ from mcsquared.state import State
 
 MAX_LOG = 690.0  # largest logarithm of a concentration, so that its exponential is a float
 
-# Draws η from the state, its prior and the tables of the occupied topics.
-DrawEta = Callable[[State, Concentration, NDArray[np.int64], Key], float]
-
 
 def resample_concentrations(sweep: Sweep) -> None:
     """Draw λ, v, η, ε and α after a blocked sweep over the groups."""
-    _resample(sweep, eta_given_tables)
+    _resample(sweep)
 
 
 def resample_collapsed_concentrations(sweep: Sweep) -> None:
     """Draw v, η, ε and α after a collapsed sweep over the groups."""
-    _resample(sweep, eta_given_weights)
+    _resample(sweep, eta_from_weights=True)
 
 
-def _resample(sweep: Sweep, draw_eta: DrawEta) -> None:
+def _resample(sweep: Sweep, eta_from_weights: bool = False) -> None:
     state, priors, key, tables = sweep.state, sweep.priors, sweep.key, sweep.cluster_tables
     if not math.isinf(state.lam):
         resample_lam(sweep)
@@ -47,7 +43,8 @@ def _resample(sweep: Sweep, draw_eta: DrawEta) -> None:
         tables.sum(axis=1),
         key.generator(Step.V),
     )
-    resample_root(state, tables.sum(axis=0, dtype=np.int64), priors, key, draw_eta)
+    tables_of_topic = tables.sum(axis=0, dtype=np.int64)
+    resample_root(state, tables_of_topic, priors, key, eta_from_weights)
     state.alpha = resample_concentration(
         state.alpha,
         priors.alpha,
@@ -64,34 +61,22 @@ def resample_lam(sweep: Sweep) -> None:
     state.lam = resample_given_lengths(state.lam, sweep.priors.lam, *lengths, n_tables, rng)
 
 
-def eta_given_tables(
-    state: State, prior: Concentration, tables: NDArray[np.int64], key: Key
-) -> float:
-    """Draw η with ε integrated out."""
-    customers = [int(tables.sum())]
-    rng = key.generator(Step.ETA)
-    return resample_concentration(state.eta, prior, customers, [len(tables)], rng)
-
-
-def eta_given_weights(
-    state: State, prior: Concentration, tables: NDArray[np.int64], key: Key
-) -> float:
-    """Draw η given ε."""
-    log_unused, rng = float(state.log_unused[0]), key.generator(Step.ETA)
-    return resample_eta_given_weights(prior, state.n_topics, log_unused, rng)
-
-
 def resample_root(
     state: State,
     tables_of_topic: NDArray[np.int64],
     priors: Priors,
     key: Key,
-    draw_eta: DrawEta = eta_given_tables,
+    eta_from_weights: bool = False,
 ) -> None:
-    """Draw η, then ε ~ Dir(tables, η)."""
+    """Draw η, with ε integrated out or given the current ε, then ε ~ Dir(tables, η)."""
     active = state.counts.tokens_in_topic > 0
-    tables = tables_of_topic[active]
-    state.eta = draw_eta(state, priors.eta, tables, key)
+    tables, rng = tables_of_topic[active], key.generator(Step.ETA)
+    if eta_from_weights:
+        log_unused = float(state.log_unused[0])
+        state.eta = resample_eta_given_weights(priors.eta, state.n_topics, log_unused, rng)
+    else:
+        customers = [int(tables.sum())]
+        state.eta = resample_concentration(state.eta, priors.eta, customers, [len(tables)], rng)
     weights, log_unused = draw_dp_weights(tables, state.eta, key.generator(Step.TOPIC_WEIGHTS))
     state.topic_weights = np.zeros(len(active))
     state.topic_weights[active] = weights

@@ -49,19 +49,28 @@ def begin_log_density(sweep: Sweep) -> None:
 
 
 def record_varying_log_joint(sweep: Sweep) -> None:
-    """Record the joint density after groups have moved, by the globals they moved by: λ finite."""
+    """Record log p(z, l, x, w, τ, ε | α, v, η, λ) after groups have moved: λ finite.
+
+    The concentrations and the globals are those that the groups moved by.
+    """
     if not sweep.globals.groups_vary:
         return
+    state, observations, counts = sweep.state, sweep.observations, sweep.state.counts
     assert sweep.sums.log_rising is not None
     assert sweep.log_density is not None
-    sweep.state.log_joint = log_joint_of_varying_groups(
-        sweep.state,
-        sweep.observations,
-        sweep.globals.weights.topics,
-        sweep.backend.log_shares(sweep.globals),
-        float(sweep.sums.log_rising.sum()),
-        sweep.log_density,
-    )
+    others = [_log_clusters(state, observations)]
+    if observations.n_tokens:
+        active, topic_weights = counts.tokens_in_topic > 0, sweep.globals.weights.topics
+        unused = float(topic_weights[~active].sum())
+        log_unused = math.log(unused) if unused > 0.0 else float(state.log_unused[0])
+        weights = np.append(topic_weights[active], math.exp(log_unused))
+        log_shares = sweep.backend.log_shares(sweep.globals)[counts.groups_in_cluster > 0]
+        known = np.column_stack([log_shares[:, active], _log_sums(log_shares[:, ~active])])
+        log_rising = float(sweep.sums.log_rising.sum())
+        others.append(log_rising - log_rising_of_lengths(state.lam, *observations.layout.lengths))
+        others.append(_log_dirichlet(known, state.v * weights))
+        others.append(_log_root(weights[:-1], log_unused, state.eta))
+    state.log_joint = sum(others, sweep.log_density())
 
 
 def record_log_joint(sweep: Sweep) -> None:
@@ -90,49 +99,9 @@ def log_joint(
     others = [_log_clusters(state, observations)]
     if observations.n_tokens:
         occupied = counts.groups_in_cluster > 0
-        active = counts.tokens_in_topic > 0
         others.append(_log_topics(state, counts, occupied))
-        weights = state.topic_weights[active]
+        weights = state.topic_weights[counts.tokens_in_topic > 0]
         others.append(_log_root(weights, float(state.log_unused[0]), state.eta))
-    return sum(others, log_density())
-
-
-def log_joint_of_varying_groups(
-    state: State,
-    observations: Observations,
-    topic_weights: Floats,
-    log_shares: Floats,
-    log_rising: float,
-    log_density: Callable[[], float],
-) -> float:
-    """Return log p(z, l, x, w, τ, ε | α, v, η, λ), up to the data's base measures: λ finite.
-
-    Parameters
-    ----------
-    state : State
-        Groups have moved; the concentrations are those they moved by.
-    topic_weights : float64 (topic slots,)
-        ε, empty slots included.
-    log_shares : float64 (cluster slots, topic slots)
-        log τ.
-    log_rising : float
-        Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
-    log_density : callable
-        Returns the log-density of content and bags.
-    """
-    counts = state.counts
-    others = [_log_clusters(state, observations)]
-    if observations.n_tokens:
-        active = counts.tokens_in_topic > 0
-        occupied = counts.groups_in_cluster > 0
-        unused = float(topic_weights[~active].sum())
-        log_unused = math.log(unused) if unused > 0.0 else float(state.log_unused[0])
-        weights = np.append(topic_weights[active], math.exp(log_unused))
-        shares = log_shares[occupied]
-        known = np.column_stack([shares[:, active], _log_sums(shares[:, ~active])])
-        others.append(log_rising - log_rising_of_lengths(state.lam, *observations.layout.lengths))
-        others.append(_log_dirichlet(known, state.v * weights))
-        others.append(_log_root(weights[:-1], log_unused, state.eta))
     return sum(others, log_density())
 
 

@@ -20,7 +20,10 @@ __all__ = ["cuda_backend", "missing_gpu"]
 
 def cuda_backend(observations: Observations, priors: Priors) -> Callable[[ThreadPool], Backend]:
     """Copy a corpus to the GPU; return a function that makes the backend of a chain."""
-    check_device(observations)
+    reason = missing_gpu()
+    if reason is not None:
+        raise InputError(f"device 'cuda' requires a GPU: {reason}")
+    check_families(observations)
     from mcsquared.samplers.backends.cuda.backend import CudaBackend
     from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 
@@ -36,14 +39,6 @@ def missing_gpu() -> str | None:
         return f"numba-cuda is not installed ({error}): pip install 'mcsquared[gpu]'"
     reason: str | None = unavailable_reason()
     return reason
-
-
-def check_device(observations: Observations) -> None:
-    """Raise an error if no GPU can be used, or a family cannot be used on one."""
-    reason = missing_gpu()
-    if reason is not None:
-        raise InputError(f"device 'cuda' requires a GPU: {reason}")
-    check_families(observations)
 
 
 def check_families(observations: Observations) -> None:

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.tables import log_joint_of_counts
 from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
-from mcsquared.kernels.cuda.shares import draw_log_shares, draw_table_counts, weigh_topics
-from mcsquared.kernels.cuda.sums import (
+from mcsquared.kernels.cuda.tables import (
     N_PARTIAL_SUMS,
     add_floats,
     add_log_rising,
     count_contexts,
+    draw_log_shares,
+    draw_table_counts,
     normalise_log_rows,
+    weigh_topics,
 )
 from mcsquared.kernels.cuda.varying_groups import resample_groups, tabulate_log_rising
 from mcsquared.kernels.rng import Step

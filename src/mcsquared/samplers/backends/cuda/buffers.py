@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
-from mcsquared.kernels.cuda.sums import N_PARTIAL_SUMS
+from mcsquared.kernels.cuda.tables import N_PARTIAL_SUMS
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus

@@ -18,7 +18,7 @@ from mcsquared.observations import Observations, take_bags
 MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for tables
 SHARD_SHARE = 0.2  # of that: a shard is copied before the memory of the last one is free
 LARGEST_SUM = 2.0**61  # bound on sums of statistics, which are added as integers
-BLOCK_SIZE = 1 << 19  # vector tokens and groups whose likelihoods are in memory at a time
+ITEMS_PER_BLOCK = 1 << 19  # vector tokens and groups whose likelihoods are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class DeviceCorpus:
         if self.observations.n_words:
             return []
         cost = np.diff(self.observations.group_start[first : last + 1]) + 1
-        return list(pairwise(split(cost, BLOCK_SIZE)))
+        return list(pairwise(split(cost, ITEMS_PER_BLOCK)))
 
     def _split(self, free: int) -> list[int]:
         """Return the bounds of the shards."""

@@ -8,15 +8,16 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.vector_tokens import natural_tokens
 from mcsquared.kernels.cuda.clusters import draw_clusters_by_scores
 from mcsquared.kernels.cuda.memory import copy_to_device, empty, fill_zeros
-from mcsquared.kernels.cuda.shares import weigh_topics
-from mcsquared.kernels.cuda.sums import add_chunks
+from mcsquared.kernels.cuda.tables import add_chunks, weigh_topics
 from mcsquared.kernels.cuda.vector_groups import score_vector_groups
-from mcsquared.kernels.cuda.vector_likelihood import (
+from mcsquared.kernels.cuda.vector_statistics import (
+    N_SEGMENTS,
+    add_statistics,
     factors_of,
     log_likelihood_rows,
+    sort_by_topic,
     unfold_statistics,
 )
-from mcsquared.kernels.cuda.vector_sums import N_SEGMENTS, add_statistics, sort_by_topic
 from mcsquared.kernels.cuda.vector_tokens import draw_vector_topics, sweep_vector_groups
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations

@@ -11,8 +11,13 @@ from mcsquared.kernels.cuda.cells import draw_cells
 from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
 from mcsquared.kernels.cuda.mixtures import draw_clusters_of_words, tabulate_log_mixtures
-from mcsquared.kernels.cuda.shares import weigh_topics
-from mcsquared.kernels.cuda.sums import N_PARTIAL_SUMS, add_columns, add_log_rising, scale_columns
+from mcsquared.kernels.cuda.tables import (
+    N_PARTIAL_SUMS,
+    add_columns,
+    add_log_rising,
+    scale_columns,
+    weigh_topics,
+)
 from mcsquared.kernels.cuda.varying_tokens import sweep_tokens
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors

@@ -1,4 +1,4 @@
-"""Sums over whole tables on the GPU, the same in every run.
+"""Whole tables on the GPU: topic shares, table counts, sums. The same in every run.
 
 Floats are added in an order that depends on the table's size alone. Statistics of contexts are
 turned into integers first, whose sum is the same in any order, so atomic additions may race.
@@ -8,9 +8,19 @@ import math
 
 from numba import cuda, float32, float64, int32, int64
 
-from mcsquared.kernels.cuda.launch import BLOCK_THREADS, SIMULATED, one_block_each, one_thread_each
-from mcsquared.kernels.cuda.special import log_rising
+from mcsquared.kernels.cpu.gammas import MIN_SHAPE
+from mcsquared.kernels.cuda.launch import (
+    BLOCK_THREADS,
+    SIMULATED,
+    one_block_each,
+    one_thread_each,
+    one_warp_each,
+)
+from mcsquared.kernels.cuda.special import crt, log_gamma_draw, log_rising
+from mcsquared.kernels.cuda.warp import running_sum, shuffle, thread_of_warp, warp_max, warp_of_grid
+from mcsquared.kernels.rng import Step
 
+SHARES, TABLES = int(Step.TOPIC_SHARES), int(Step.TABLES)
 N_PARTIAL_SUMS = 2 if SIMULATED else 512  # partial sums of a table, a block for each
 
 
@@ -162,3 +172,65 @@ def normalise_log_rows(n_columns, first, last, table):
     log_total = highest + math.log(reduce_block(shared, total, False))
     for row in range(first + thread, last, BLOCK_THREADS):
         table[row * n_columns + k] = float32(float64(table[row * n_columns + k]) - log_total)
+
+
+@one_warp_each()
+def draw_log_shares(n_clusters, prior, counts, seed, chain, sweep, out):
+    """Draw log τ_k with τ_k ~ Dir(prior + counts_k) for all clusters."""
+    thread, k, n_topics = thread_of_warp(), warp_of_grid(), prior.size
+    if k >= n_clusters:
+        return
+    highest = -math.inf
+    for m in range(thread, n_topics, 32):
+        shape = prior[m] + counts[k * n_topics + m]
+        value = -math.inf
+        if shape > 0.0:
+            shape = max(shape, MIN_SHAPE)
+            value = log_gamma_draw(shape, seed, chain, sweep, SHARES, (k << 20) + m)
+        out[k * n_topics + m] = value
+        highest = max(highest, value)
+    highest = warp_max(highest)
+    total = 0.0
+    for m in range(thread, n_topics, 32):
+        total += math.exp(out[k * n_topics + m] - highest)
+    shift = highest + math.log(shuffle(running_sum(total, thread), 31))
+    for m in range(thread, n_topics, 32):
+        out[k * n_topics + m] -= shift
+
+
+@one_thread_each()
+def draw_table_counts(n_cells, customers, concentration, seed, chain, sweep, tables):
+    """Draw q_km ~ CRT(c_km, a_m) for every cell."""
+    cell = int64(cuda.grid(1))
+    if cell < n_cells:
+        k, m = cell // concentration.size, cell % concentration.size
+        n = customers[cell]
+        tables[cell] = 0
+        if n > 0:
+            tables[cell] = crt(n, concentration[m], seed, chain, sweep, TABLES, (k << 20) + m)
+
+
+@one_thread_each()
+def weigh_topics(n_cells, n_topics, log_shares, factor, smallest, sums, shares, by_topic):
+    """Write factor × τ_km to ``shares``, 0 below ``smallest``, and transposed to ``by_topic``.
+
+    Parameters
+    ----------
+    log_shares : float64 (cluster slots × topic slots,)
+    sums : float64 (topic slots,) or (0,)
+        Sums by which the shares of a topic are divided, in float32.
+    shares : float32 or float64 (cluster slots × topic slots,)
+    by_topic : like shares (topic slots × cluster slots,) or (0,)
+    """
+    cell = int64(cuda.grid(1))
+    if cell < n_cells:
+        k, m = cell // n_topics, cell % n_topics
+        share = factor * math.exp(log_shares[cell])
+        value = 0.0
+        if share >= smallest:
+            value = share
+        if sums.size > 0:
+            value = float32(value) / float32(sums[m])
+        shares[cell] = value
+        if by_topic.size > 0:
+            by_topic[m * (n_cells // n_topics) + k] = value
