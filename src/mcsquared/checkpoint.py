@@ -144,8 +144,8 @@ def unpack(
     if not 0 <= run.first_sweep <= state.sweep < 2**32:
         raise ValueError("its number of sweeps is invalid")
     trace = reader.array("trace", np.float64, (len(TRACE), run.sweeps_done))
-    whole = trace[[TRACE.index(name) for name in INTEGERS]]
-    if not (np.isfinite(whole).all() and (np.abs(whole) < 2**53).all()):
+    integers = trace[[TRACE.index(name) for name in INTEGERS]]
+    if not (np.isfinite(integers).all() and (np.abs(integers) < 2**53).all()):
         raise ValueError("its trace does not agree with its sweeps")
     sweeps = reader.array("sweep_of_draw", np.int64, (None,), 1, run.sweeps_done)
     kept = reader.array("kept", np.int32, (len(sweeps), n_groups), 0, n_groups - 1)

@@ -99,8 +99,8 @@ class MC2(ClusterMixin, TopicTransformer):
     lam : float or Gamma
         How closely groups follow their cluster: ``Gamma(1, 0.1)``; ``inf`` is the paper's model.
     sampler : {"auto", "collapsed", "blocked"}
-        "auto" is "blocked", which is fast and parallel; "collapsed" is the paper's own, corrected,
-        for ``lam=inf``.
+        "auto" is "blocked", which is fast and parallel; "collapsed" is the paper's sampler with
+        corrections, for ``lam=inf``.
     device : {"cpu", "cuda"}
         "cuda": words or vectors on a GPU (extra "gpu").
     n_sweeps, burn_in, thin : int
@@ -288,7 +288,7 @@ class MC2(ClusterMixin, TopicTransformer):
         >>> model.predict_context(new, "position").columns.tolist()
         ['group', 'mean', 'sd', 'lower', 'upper']
         """
-        posterior, corpus = self._known(X, contexts)
+        posterior, corpus = self._prepare(X, contexts)
         return context_distribution(posterior, corpus, name, top=top)
 
     def perplexity(
@@ -316,7 +316,7 @@ class MC2(ClusterMixin, TopicTransformer):
         """
         from mcsquared.evaluation.perplexity import perplexity
 
-        posterior, corpus = self._known(X, contexts)
+        posterior, corpus = self._prepare(X, contexts)
         return float(perplexity(posterior, corpus, method, given_contexts))
 
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
@@ -342,13 +342,13 @@ class MC2(ClusterMixin, TopicTransformer):
     def _in_batches(self, predict: Callable[..., Any], X: Any, contexts: Any) -> Any:
         """Return predictions for all groups of ``X``, in batches if it is a folder."""
         if not isinstance(X, ParquetFolder):
-            return predict(*self._known(X, contexts))
+            return predict(*self._prepare(X, contexts))
         check_is_fitted(self)
         check_absent(contexts=contexts)
         batches = folder_batches(X, self.posterior_.vocabulary)
-        return np.concatenate([predict(*self._known(batch, None)) for batch in batches])
+        return np.concatenate([predict(*self._prepare(batch, None)) for batch in batches])
 
-    def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
+    def _prepare(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
         """Return the posterior, and ``X`` as a corpus with the vocabulary of training."""
         check_is_fitted(self)
         words: Any = self.posterior_.vocabulary

@@ -97,8 +97,8 @@ random_state, progress
             raise InputError("X must have at least one context, got none")
         return super().fit(corpus)
 
-    def _known(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
-        return super()._known(_without_content(X if contexts is None else contexts), None)
+    def _prepare(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
+        return super()._prepare(_without_content(X if contexts is None else contexts), None)
 
 
 def _without_content(X: Any) -> Corpus:

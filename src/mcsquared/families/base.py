@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from mcsquared.arrays import Floats, Integers
 from mcsquared.errors import InputError
-from mcsquared.families.checks import known
+from mcsquared.families.checks import filled_field
 from mcsquared.families.numerics import Rng, membership
 from mcsquared.families.traits import FamilyTraits
 
@@ -26,7 +26,7 @@ _ENTRIES_PER_CHUNK = 2**22
 
 
 def n_observations(x: Any) -> int:
-    """Return the number of observations, for arrays, sparse matrices and lists alike."""
+    """Return the number of observations in an array, a sparse matrix or a list."""
     return int(x.shape[0]) if hasattr(x, "shape") else len(x)
 
 
@@ -97,6 +97,16 @@ class ConjugateFamily(FamilyTraits, ABC):
     {'family': 'bernoulli', 'a': 1.0, 'b': 3.0}
     >>> mc2.Bernoulli.from_dict(family.to_dict()) == family
     True
+    >>> counts = mc2.Poisson(shape=1).filled(np.array([0.0, 2.0]))
+    >>> counts, mc2.Poisson(shape=3).filled_without_data()
+    (Poisson(shape=1.0, rate=1.0), Poisson(shape=3.0, rate=1.0))
+    >>> counts.centred_statistics(np.array([[2.0], [5.0]]))
+    array([[1., 2.],
+           [1., 5.]])
+    >>> counts.mean_observation(np.array([[3.0, 7.0]])), counts.predictive(np.zeros((1, 2)))[0].mean
+    (array([[2.]]), array([1.]))
+    >>> mc2.Gaussian(mean=0, shape=2, rate=8).mean_covariance(np.zeros((1, 3)))
+    array([[[4.]]])
     """
 
     name: ClassVar[str]
@@ -317,7 +327,7 @@ class ConjugateFamily(FamilyTraits, ABC):
 
     def kernel_parameters(self) -> Floats:
         """Return the prior as one flat float64 array for kernels; by default the fields."""
-        return np.array([known(self, name) for name in self.field_checks], np.float64)
+        return np.array([filled_field(self, name) for name in self.field_checks], np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the family as plain values that JSON can hold."""

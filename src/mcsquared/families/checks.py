@@ -49,7 +49,7 @@ def symmetric_matrix(argument: str, value: Any) -> tuple[tuple[float, ...], ...]
     return tuple(tuple(row) for row in array.tolist())
 
 
-def known(family: object, field: str) -> Any:
+def filled_field(family: object, field: str) -> Any:
     """Return a field of a family; raise `InputError` if it has not been filled yet."""
     value = getattr(family, field)
     if value is None:

@@ -12,7 +12,7 @@ from mcsquared.arrays import Floats, Int32s, Integers
 from mcsquared.checks import check_positive
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, checked_labels
-from mcsquared.families.checks import known, positive_integer
+from mcsquared.families.checks import filled_field, positive_integer
 from mcsquared.families.numerics import (
     Rng,
     as_dense,
@@ -39,7 +39,7 @@ class _Dirichlet(ConjugateFamily):
     @property
     def n_stats(self) -> int:
         """Return the number of categories."""
-        return int(known(self, "size"))
+        return int(filled_field(self, "size"))
 
     @property
     def n_dimensions(self) -> int | None:

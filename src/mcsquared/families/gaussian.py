@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from mcsquared.arrays import Floats, Integers
 from mcsquared.checks import check_positive
 from mcsquared.families.base import n_observations
-from mcsquared.families.checks import finite_number, known
+from mcsquared.families.checks import filled_field, finite_number
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     Rng,
@@ -172,8 +172,8 @@ class Gaussian(Univariate):
 
     def kernel_parameters(self) -> Floats:
         """Return (mean − origin, strength, shape, rate)."""
-        mean = known(self, "mean") - self.origin
-        return np.array([mean, self.strength, self.shape, known(self, "rate")])
+        mean = filled_field(self, "mean") - self.origin
+        return np.array([mean, self.strength, self.shape, filled_field(self, "rate")])
 
     def _after(self, stats: Floats) -> _NormalGamma:
         """Return the Normal-Gamma fields after the statistics.

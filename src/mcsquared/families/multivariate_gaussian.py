@@ -12,7 +12,7 @@ from mcsquared.arrays import Floats, Integers
 from mcsquared.checks import check_positive
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, n_observations
-from mcsquared.families.checks import finite_vector, known, symmetric_matrix
+from mcsquared.families.checks import filled_field, finite_vector, symmetric_matrix
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     Rng,
@@ -109,7 +109,8 @@ class MultivariateGaussian(ConjugateFamily):
         """The number of dimensions, d."""
         given = (getattr(self, name) for name in _SIZED)
         return len(
-            next((field for field in given if field is not None), None) or known(self, "mean")
+            next((field for field in given if field is not None), None)
+            or filled_field(self, "mean")
         )
 
     n_dimensions = width
@@ -255,7 +256,7 @@ class MultivariateGaussian(ConjugateFamily):
         """Return a Student-t for each dimension and row of statistics."""
         width, n = self.width, stats[:, 0]
         mean, scale = self.mean_observation(stats), self.mean_covariance(stats)
-        after = known(self, "degrees") + n  # degrees of freedom of the inverse Wishart
+        after = filled_field(self, "degrees") + n  # degrees of freedom of the inverse Wishart
         degrees, strength = after - width + 1.0, self.strength + n
         widen = after / degrees * (strength + 1.0) / strength
         return [
@@ -278,9 +279,9 @@ class MultivariateGaussian(ConjugateFamily):
 
     def kernel_parameters(self) -> Floats:
         """Return (d, strength, degrees, mean − origin (d), scale (d², row by row))."""
-        scale = np.asarray(known(self, "scale"))
-        centred = np.asarray(known(self, "mean")) - self._origin
-        first = [len(scale), self.strength, known(self, "degrees")]
+        scale = np.asarray(filled_field(self, "scale"))
+        centred = np.asarray(filled_field(self, "mean")) - self._origin
+        first = [len(scale), self.strength, filled_field(self, "degrees")]
         return np.concatenate([first, centred, scale.ravel()])
 
     @cached_property
@@ -298,8 +299,8 @@ class MultivariateGaussian(ConjugateFamily):
 
     def _after(self, stats: Floats) -> _NormalInverseWishart:
         """Return the fields after the statistics, in the form that does not cancel (Gaussian)."""
-        prior_mean = np.asarray(known(self, "mean"), np.float64) - self._origin
-        prior_scale = np.asarray(known(self, "scale"), np.float64)
+        prior_mean = np.asarray(filled_field(self, "mean"), np.float64) - self._origin
+        prior_scale = np.asarray(filled_field(self, "scale"), np.float64)
         stats, width = np.asarray(stats, np.float64), self.width
         n, total = stats[..., 0], stats[..., 1 : 1 + width]
         squares = stats[..., 1 + width :].reshape(*n.shape, width, width)
@@ -318,7 +319,7 @@ class MultivariateGaussian(ConjugateFamily):
         return _NormalInverseWishart(
             mean=prior_mean + weight[..., None] * apart,
             strength=self.strength + n,
-            degrees=known(self, "degrees") + n,
+            degrees=filled_field(self, "degrees") + n,
             scale=prior_scale + scatter + between,
         )
 

@@ -56,13 +56,7 @@ class FamilyTraits:
     display: ClassVar[str | None] = None
 
     def filled(self, x: Any) -> Self:
-        """Return the family with every field that is None set from the data ``x``.
-
-        Examples
-        --------
-        >>> mc2.Poisson(shape=3).filled(np.array([2.0, 4.0]))
-        Poisson(shape=3.0, rate=1.0)
-        """
+        """Return the family with every field that is None set from the data ``x``."""
         return self
 
     @property
@@ -71,13 +65,7 @@ class FamilyTraits:
         return None
 
     def filled_without_data(self) -> Self:
-        """Return the family with unset fields filled as for a column without observations.
-
-        Examples
-        --------
-        >>> mc2.Poisson().filled_without_data()
-        Poisson(shape=1.0, rate=1.0)
-        """
+        """Return the family with unset fields filled as for a column without observations."""
         return self.filled(np.empty(0, dtype=np.int64))
 
     def from_vectors(self, values: Floats) -> Any:
@@ -85,42 +73,20 @@ class FamilyTraits:
         return values[:, 0] if values.shape[1] == 1 else values
 
     def centred_statistics(self, centred: Floats) -> Floats:
-        """Return ``T(x)`` of dense observations (n, width) whose origin is subtracted already.
-
-        Examples
-        --------
-        >>> mc2.Poisson().centred_statistics(np.array([[2.0], [5.0]]))
-        array([[1., 2.],
-               [1., 5.]])
-        """
+        """Return ``T(x)`` of dense observations (n, width) whose origin is subtracted already."""
         return np.hstack([np.ones((len(centred), 1)), centred])
 
     def mean_observation(self, stats: Floats) -> Floats | None:
         """Return the mean of an observation after each row of statistics; None: unknown.
 
-        Returns
-        -------
-        float64 (n_clusters, n_dimensions)
-            Of categories the probabilities.
-
-        Examples
-        --------
-        >>> mc2.Poisson(shape=1, rate=1).mean_observation(np.array([[3.0, 7.0]]))
-        array([[2.]])
+        It is float64 (n_clusters, n_dimensions); for categories, the probabilities.
         """
         return None
 
     def mean_covariance(self, stats: Floats) -> Floats | None:
         """Return the covariance of an observation at the mean precision; None: unknown.
 
-        Returns
-        -------
-        float64 (n_clusters, n_dimensions, n_dimensions)
-
-        Examples
-        --------
-        >>> mc2.Gaussian(mean=0, shape=2, rate=8).mean_covariance(np.zeros((1, 3)))
-        array([[[4.]]])
+        It is float64 (n_clusters, n_dimensions, n_dimensions).
         """
         return None
 
@@ -129,13 +95,7 @@ class FamilyTraits:
         return None
 
     def predictive(self, stats: Floats) -> list[Predictive]:
-        """Return the predictive distribution of each dimension after each row of statistics.
-
-        Examples
-        --------
-        >>> mc2.Poisson(shape=1, rate=1).predictive(np.zeros((1, 2)))[0].variance
-        array([2.])
-        """
+        """Return the predictive distribution of each dimension after each row of statistics."""
         raise self._missing("predictive")
 
     def sample_observations(

@@ -205,8 +205,8 @@ class Fit(RunSettings):
     def _notes(self, runs: list[ChainRun]) -> list[str]:
         notes = []
         for name, bound in (("clusters", self.bounds.clusters), ("topics", self.bounds.topics)):
-            most = max(max(run.trace[f"n_{name}"], default=0) for run in runs)
-            if bound is not None and most >= bound:
+            largest = max(max(run.trace[f"n_{name}"], default=0) for run in runs)
+            if bound is not None and largest >= bound:
                 notes.append(f"max_{name}={bound} was reached: the data may support more {name}")
                 warnings.warn(notes[-1], stacklevel=5)
         notes += [
@@ -245,10 +245,10 @@ class EarlierFit:
 def _truncation(run: ChainRun) -> str:
     """Describe the truncation of a chain and the largest occupied numbers."""
     slots = run.state.counts.topics_in_cluster.shape
-    most = [max(run.trace[name], default=0) for name in ("n_clusters", "n_topics")]
+    largest = [max(run.trace[name], default=0) for name in ("n_clusters", "n_topics")]
     return (
         f"chain {run.chain} extended its truncation to {slots[0]} clusters and {slots[1]} topics; "
-        f"at most {most[0]} and {most[1]} were occupied"
+        f"at most {largest[0]} and {largest[1]} were occupied"
     )
 
 

@@ -15,7 +15,7 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.families.traits import Predictive
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.contexts import context_of
-from mcsquared.prediction.groups import align, draw_cluster_probabilities
+from mcsquared.prediction.groups import align, known_and_new, log_cluster_joint
 from mcsquared.prediction.likelihood import context_statistics, row_blocks
 from mcsquared.prediction.parameters import parameters_of_draws
 
@@ -82,7 +82,8 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, F
     weights, statistics = [], []
     column, family = context_of(posterior, name)
     for draw, parameters in parameters_of_draws(posterior):
-        weights.append(draw_cluster_probabilities(posterior, draw, parameters, corpus, name))
+        log_joint = log_cluster_joint(posterior, draw, parameters, corpus, leave_out=name)
+        weights.append(known_and_new(log_joint, parameters.n_clusters))
         labels = posterior.cluster_of_group[draw.index]
         statistics.append(context_statistics(column, family, labels, parameters.n_clusters))
     return np.hstack(weights) / len(weights), np.vstack(statistics)

@@ -47,7 +47,7 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
     log_scale = np.full(n_groups, -np.inf)
     new = np.zeros(n_groups)
     for draw, parameters in parameters_of_draws(posterior):
-        log_joint = _log_joint(posterior, draw, parameters, corpus)
+        log_joint = log_cluster_joint(posterior, draw, parameters, corpus)
         log_known = logsumexp(log_joint[:, : parameters.n_clusters], axis=1)
         log_known -= logsumexp(log_joint, axis=1)
         new += np.clip(-np.expm1(log_known), 0.0, 1.0)
@@ -67,21 +67,14 @@ def most_probable_cluster(posterior: Posterior, corpus: Corpus) -> Int64s:
     return cluster_probabilities(posterior, corpus)[0].argmax(axis=1)
 
 
-def draw_cluster_probabilities(
-    posterior: Posterior,
-    draw: ParameterDraw,
-    parameters: ModelParameters,
-    corpus: Corpus,
-    leave_out: str | None = None,
-) -> Floats:
-    """Return p(z_j = k | j) in one draw, shape (n_groups, n_clusters + 1); the last is new."""
-    probability = softmax(_log_joint(posterior, draw, parameters, corpus, leave_out), axis=1)
-    n_clusters = parameters.n_clusters
+def known_and_new(log_joint: Floats, n_clusters: int) -> Floats:
+    """Return p(z_j = k | j), shape (n_groups, n_clusters + 1); the last is a new cluster."""
+    probability = softmax(log_joint, axis=1)
     new = probability[:, n_clusters:].sum(axis=1, keepdims=True)
     return np.hstack([probability[:, :n_clusters], new])
 
 
-def _log_joint(
+def log_cluster_joint(
     posterior: Posterior,
     draw: ParameterDraw,
     parameters: ModelParameters,
@@ -128,7 +121,8 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
         log_prior = log_cluster_prior(means, log_context)
         return fold_in_groups(corpus, means, log_prior).topics[:, posterior.topic_order]
 
-    cluster = draw_cluster_probabilities(posterior, draw, parameters, corpus)
+    log_joint = log_cluster_joint(posterior, draw, parameters, corpus)
+    cluster = known_and_new(log_joint, parameters.n_clusters)
     new = draw.topic_weights / draw.topic_weights.sum()
     topic_given_cluster = np.vstack([topic_given_cluster, new])
     means = at_content_means(parameters, as_dense(draw.content_statistics), words)
