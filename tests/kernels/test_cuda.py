@@ -16,7 +16,7 @@ from mcsquared.kernels.cpu.predictive import KINDS
 from mcsquared.kernels.cpu.vector_tokens import (
     draw_vector_topics,
     fold_statistics,
-    given_tokens,
+    python_tokens,
     score_vector_groups,
 )
 from mcsquared.kernels.rng import Step
@@ -195,7 +195,7 @@ class Likelihoods:
         self.log_tau[1, 3:] = -np.inf
         self.clusters = rng.integers(0, self.n_clusters, n_groups).astype(np.int32)
         self.topics = rng.integers(0, self.n_topics, len(rows)).astype(np.uint16)
-        self.tokens = given_tokens(rows, 0, np.zeros((len(rows), 1)))
+        self.tokens = python_tokens(rows, 0, np.zeros((len(rows), 1)))
 
     def on_cpu(self, lam):
         """Return what the CPU's kernel draws, and the counts."""

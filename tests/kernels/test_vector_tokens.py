@@ -15,8 +15,8 @@ from mcsquared.kernels.cpu.predictive import KINDS
 from mcsquared.kernels.cpu.vector_tokens import (
     draw_vector_topics,
     fold_statistics,
-    given_tokens,
     natural_tokens,
+    python_tokens,
     score_vector_groups,
     weighted_sum,
 )
@@ -63,7 +63,7 @@ def make_case(log_likelihood, log_tau=None, tokens=None, statistics=None, seed=5
     if statistics is None:
         statistics = rng.normal(size=(N_TOKENS, 4))
     if tokens is None:
-        tokens = given_tokens(log_likelihood, 0, statistics)
+        tokens = python_tokens(log_likelihood, 0, statistics)
     if log_tau is None:
         log_tau = np.log(rng.dirichlet(np.ones(log_likelihood.shape[1]), N_CLUSTERS))
     clusters = rng.integers(0, N_CLUSTERS, N_GROUPS).astype(np.int32)
@@ -406,7 +406,7 @@ def test_a_group_of_many_tokens_is_scored_without_underflow():
     likelihood = 3 * rng.normal(size=(n, n_topics)) - 40.0
     log_tau = np.log(rng.dirichlet(np.ones(n_topics), 3))
     scores = np.zeros((1, 3))
-    tokens = given_tokens(likelihood, 0, np.zeros((n, 1)))
+    tokens = python_tokens(likelihood, 0, np.zeros((n, 1)))
     score_vector_groups(0, 1, np.array([0, n]), tokens, log_tau, scores)
     expected = logsumexp(likelihood[:, None] + log_tau, axis=2).sum(axis=0)
     np.testing.assert_allclose(scores[0], expected, rtol=1e-12)
@@ -416,7 +416,7 @@ def test_sweeps_visit_the_topics_of_a_group_as_often_as_their_probability_says()
     """Two tokens, two topics, four joint states, counted over many sweeps."""
     lam, tau = 0.7, np.array([0.4, 0.6])
     likelihood = np.log([[0.5, 0.2], [0.3, 0.9]])
-    tokens = given_tokens(likelihood, 0, np.zeros((2, 1)))
+    tokens = python_tokens(likelihood, 0, np.zeros((2, 1)))
     exact = np.empty((2, 2))
     for a in range(2):
         for b in range(2):

@@ -83,10 +83,6 @@ class Globals:
 
     Attributes
     ----------
-    key : Key
-    lam : float
-    weights : Weights
-    contexts : DrawnContexts
     content : float32 (n_words, topic slots), float64 (topic slots, n_parameters) or None
         ψ: for words, scaled by n_words or, where λ = ∞, unnormalised; otherwise the parameters
         of every topic, or None for a family that integrates them out.

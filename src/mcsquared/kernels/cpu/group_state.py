@@ -15,9 +15,7 @@ from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
 from mcsquared.kernels.cpu.thresholds import pick_product, sum_products
 
-MIN_TABLE_ENTRY = (
-    1e-150  # smaller numbers are 0 in tables: their products would be denormal, and slow
-)
+MIN_TABLE_ENTRY = 1e-150  # smaller numbers become 0: their products would be denormal, and slow
 MIN_PRECISE_SUM = 1e-125  # sums below this are not precise, and computed in logarithms
 MANY = 9  # from this many tokens of a topic, log-gammas cost less than products
 

@@ -1,7 +1,7 @@
 """Vectors of sixteen floats that stay in a register, for the innermost loops.
 
-The compiler sees one LLVM vector as a type of its own; a tuple of vectors holds a longer row. Each
-function below becomes a few instructions, the widest that the processor has. Offsets into flat
+A vector is a numba type backed by one LLVM vector; longer rows are tuples of vectors. Each function
+compiles to a few instructions of the widest kind that the processor supports. Offsets into flat
 arrays are not checked and must not be negative.
 """
 

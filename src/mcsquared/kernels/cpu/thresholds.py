@@ -1,9 +1,8 @@
-"""Search for where a random number falls among the shares of topics.
+"""Draw a topic by its weight: cumulative sums of the weights, and searches in them.
 
-Running sums by lane are quick to compute; prefix sums by block cost more and are quicker to search.
-Rows of doubles have running sums only. A sum in order would make every addition wait for the one
-before it, while the lanes do not wait for each other. Their order is fixed, so the same rows always
-have the same sums.
+Running sums by lane are fast to compute; prefix sums by block cost more and are faster to search.
+Rows of doubles have running sums only. Sums of different lanes are independent of each other, so
+that processors can overlap them. Their order is fixed: the same rows always have the same sums.
 """
 
 import numpy as np
@@ -61,10 +60,10 @@ def running_sums(left, left_at, right, right_at, n, sums):
 
 @njit(cache=True, inline="always")
 def topic_at(sums, n, threshold):
-    """Return the topic that ``threshold`` falls on: first its lane, then its block.
+    """Return the topic whose interval contains ``threshold``: first its lane, then its block.
 
-    The topic has a share if any has. Sums over lanes are rounded differently, so that a threshold
-    at their edge can miss its lane or fall on one without a share.
+    The topic has a positive weight if any topic has. Sums over lanes are rounded differently, so a
+    threshold at their edge can miss its lane or select one without weight.
     """
     number = min(count_at_most(load(sums, n + N_LANES), threshold), N_LANES - 1)
     rest = max(threshold - lane(load(sums, n + N_LANES - 1 + number), 0), F(0.0))
@@ -102,10 +101,10 @@ def block_sums(left, left_at, right, right_at, n, sums):
 
 @njit(cache=True, inline="always")
 def topic_in_block(sums, n, threshold):
-    """Return the topic that ``threshold`` falls on: first its block, then its lane.
+    """Return the topic whose interval contains ``threshold``: first its block, then its lane.
 
-    Sums inside a block are rounded differently, so that a threshold at the edge of a share can fall
-    on the topic next to it, even on one without a share.
+    Sums inside a block are rounded differently, so a threshold at the edge of an interval can
+    select the neighbouring topic, even one without weight.
     """
     blocks = n // N_LANES
     block = 0
@@ -150,7 +149,7 @@ def sum_products(builder, left, right, n, sums):
 def pick_product(sums, threshold):
     """Return the element of the rows of `sum_products` where the sum passes the threshold.
 
-    Lane comes after lane, each from its first element to its last. −1 where rounding leads beyond.
+    Elements are ordered by lane. Return −1 if, by rounding, no sum exceeds the threshold.
     """
     n = sums.size - N_LANES
     number = 0

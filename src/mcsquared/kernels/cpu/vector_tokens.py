@@ -60,18 +60,13 @@ def natural_tokens(kind: int, values: np.ndarray, natural: np.ndarray) -> Vector
     return VectorTokens(kind, values, natural, nothing, 0, np.zeros((0, 0)))
 
 
-def given_tokens(
+def python_tokens(
     log_likelihood: np.ndarray, first_token: int, statistics: np.ndarray
 ) -> VectorTokens:
     """Return tokens of a Python family, which computes its own log-likelihood.
 
-    Parameters
-    ----------
-    log_likelihood : float64 (rows, topic slots), in C order
-        Of the tokens from ``first_token`` on, at least as many as the call visits.
-    first_token : int
-    statistics : float64 (n_tokens, n_stats), in C order
-        Of all tokens.
+    ``log_likelihood`` has a row for each token from ``first_token`` on, at least as many as the
+    call visits; ``statistics`` has one for every token. Both are in C order.
     """
     natural = np.zeros((0, log_likelihood.shape[1]))
     return VectorTokens(-1, np.zeros((0, 0)), natural, log_likelihood, first_token, statistics)

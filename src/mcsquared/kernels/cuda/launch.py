@@ -1,6 +1,6 @@
 """Launch kernels: the number of blocks follows from a kernel's first argument.
 
-Kernels take arrays one by one: numba takes longer to inspect a tuple of arrays than its parts.
+Kernels take arrays as separate arguments: numba inspects them faster than a tuple of arrays.
 """
 
 from functools import wraps

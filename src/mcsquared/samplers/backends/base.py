@@ -25,8 +25,6 @@ class Backend(ABC):
 
     Parameters
     ----------
-    observations : Observations
-    priors : Priors
     threads : ThreadPool
         For everything that runs in this process.
     """

@@ -27,7 +27,7 @@ from mcsquared.kernels.cpu.contexts import (
     GivenContexts,
     draw_clusters_by_scores,
 )
-from mcsquared.kernels.cpu.vector_tokens import VectorTokens, Workspace, given_tokens, pick_topic
+from mcsquared.kernels.cpu.vector_tokens import VectorTokens, Workspace, pick_topic, python_tokens
 from mcsquared.kernels.rng import Step, uniform
 from mcsquared.observations import Observations, PythonObservations
 from mcsquared.samplers.threads import SINGLE_THREAD
@@ -97,7 +97,7 @@ def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
             last += 1
         x = content.x[start[first] : start[last]]
         rows = _log_likelihood(content.family, x, globals_.content, n_slots)
-        yield first, last, given_tokens(rows, int(start[first]), content.statistics)
+        yield first, last, python_tokens(rows, int(start[first]), content.statistics)
         first = last
 
 
@@ -109,10 +109,17 @@ def _log_likelihood(
     if not n:
         return np.zeros((0, n_slots))
     found = np.ascontiguousarray(family.log_likelihood(x, parameters), np.float64)
-    if found.shape != (n, n_slots):
+    return _checked(family, "log_likelihood", found, (n, n_slots), "(observations, clusters)")
+
+
+def _checked(
+    family: ConjugateFamily, method: str, found: Floats, shape: tuple[int, ...], axes: str
+) -> Floats:
+    """Return what a method of a family returned, its shape checked."""
+    if found.shape != shape:
         raise InputError(
-            f"log_likelihood of the family {type(family).__name__} must return an array of shape "
-            f"{(n, n_slots)} (observations, clusters), got {found.shape}"
+            f"{method} of the family {type(family).__name__} must return an array of shape "
+            f"{shape} {axes}, got {found.shape}"
         )
     return found
 
@@ -120,11 +127,7 @@ def _log_likelihood(
 def checked_naturals(family: ConjugateFamily, natural: Any, n_slots: int) -> Floats:
     """Return natural parameters, their shape checked, finite so that 0 times them is 0."""
     found, shape = np.asarray(natural, np.float64), (n_slots, family.n_stats)
-    if found.shape != shape:
-        raise InputError(
-            f"natural_parameters of the family {type(family).__name__} must return an array of "
-            f"shape {shape} (topics, n_stats), got {found.shape}"
-        )
+    found = _checked(family, "natural_parameters", found, shape, "(topics, n_stats)")
     return np.clip(found, -LARGEST_NATURAL, LARGEST_NATURAL)
 
 
@@ -140,10 +143,8 @@ class Slots:
 
     Parameters
     ----------
-    observed : PythonObservations
     labels : int (n,)
         The slot of every observation, missing ones included.
-    n_slots : int
     """
 
     def __init__(
@@ -198,12 +199,7 @@ class Slots:
 
 def _log_normaliser(family: ConjugateFamily, statistics: Floats) -> Floats:
     found = np.asarray(family.log_normaliser(statistics), np.float64)
-    if found.shape != (len(statistics),):
-        raise InputError(
-            f"log_normaliser of the family {type(family).__name__} must return an array of shape "
-            f"{(len(statistics),)}, one number per row, got {found.shape}"
-        )
-    return found
+    return _checked(family, "log_normaliser", found, (len(statistics),), "(rows)")
 
 
 class GroupOrder:
@@ -275,10 +271,8 @@ def draw_clusters_by_chunk(
     """
     observations, labels, globals_, _ = task
     chunk_start = observations.layout.chunk_start
-    weights, position = (
-        (globals_.weights.log_clusters, order.contexts),
-        (globals_.key, observations.first_group),
-    )
+    weights = (globals_.weights.log_clusters, order.contexts)
+    position = (globals_.key, observations.first_group)
 
     def assign(first: int, last: int) -> None:
         for chunk in range(first, last):

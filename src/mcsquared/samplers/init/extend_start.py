@@ -23,10 +23,8 @@ from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Weights
 from mcsquared.state import NO_BOUNDS, State
 
-MAX_UNSAMPLED_TOKENS, MAX_UNSAMPLED_GROUPS = (
-    20_000_000,
-    20_000,
-)  # larger corpora are started from a sample
+# Larger corpora are started from a sample.
+MAX_UNSAMPLED_TOKENS, MAX_UNSAMPLED_GROUPS = 20_000_000, 20_000
 SAMPLED_GROUPS = 10_000
 
 

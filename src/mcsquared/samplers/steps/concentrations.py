@@ -36,22 +36,13 @@ def _resample(sweep: Sweep, eta_from_weights: bool = False) -> None:
     state, priors, key, tables = sweep.state, sweep.priors, sweep.key, sweep.cluster_tables
     if not math.isinf(state.lam):
         resample_lam(sweep)
-    state.v = resample_concentration(
-        state.v,
-        priors.v,
-        state.tables.sum(axis=1, dtype=np.int64),
-        tables.sum(axis=1),
-        key.generator(Step.V),
-    )
+    customers, rng = state.tables.sum(axis=1, dtype=np.int64), key.generator(Step.V)
+    state.v = resample_concentration(state.v, priors.v, customers, tables.sum(axis=1), rng)
     tables_of_topic = tables.sum(axis=0, dtype=np.int64)
     resample_root(state, tables_of_topic, priors, key, eta_from_weights)
-    state.alpha = resample_concentration(
-        state.alpha,
-        priors.alpha,
-        [sweep.observations.n_groups],
-        [state.n_clusters],
-        key.generator(Step.ALPHA),
-    )
+    n_groups, n_clusters = [sweep.observations.n_groups], [state.n_clusters]
+    rng = key.generator(Step.ALPHA)
+    state.alpha = resample_concentration(state.alpha, priors.alpha, n_groups, n_clusters, rng)
 
 
 def resample_lam(sweep: Sweep) -> None:

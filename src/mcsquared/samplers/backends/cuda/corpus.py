@@ -52,7 +52,6 @@ class DeviceCorpus:
 
     Parameters
     ----------
-    observations : Observations
     groups_vary : bool
         Whether topics are drawn token by token (λ finite).
     max_bytes : int, optional
