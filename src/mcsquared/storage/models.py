@@ -31,7 +31,7 @@ from mcsquared.storage.files import (
     read_file,
     write_file,
 )
-from mcsquared.storage.states import pack_draw, unpack_draw
+from mcsquared.storage.states import is_finite, pack_draw, unpack_draw
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,9 +214,7 @@ def _priors(meta: Mapping[str, Any], vocabulary: NDArray[np.object_] | None) -> 
 
 def _check_filled(family: ConjugateFamily, what: str) -> None:
     """Reject a family with an unset field or without a finite normaliser."""
-    with np.errstate(all="ignore"):
-        constant = family.log_normaliser(np.zeros((1, family.n_stats)))
-    if constant.shape != (1,) or not np.isfinite(constant).all():
+    if not is_finite(family, np.zeros((1, family.n_stats))):
         raise ModelFileError(f"the family of {what} has impossible fields")
 
 

@@ -159,13 +159,15 @@ def _check_sums(found: Floats, expected: Floats, family: ConjugateFamily) -> Non
     near = np.abs(found - expected) <= SUM_TOLERANCE * max(np.abs(expected).max(initial=0.0), 1.0)
     # The first statistic of built-in families counts observations, exactly in any order.
     counted = family.kernel is None or np.array_equal(found[:, 0], expected[:, 0])
-    if not (near.all() and counted and _is_finite(family, found)):
+    if not (near.all() and counted and is_finite(family, found)):
         raise ValueError("the statistics do not agree with the corpus")
 
 
-def _is_finite(family: ConjugateFamily, statistics: Floats) -> bool:
+def is_finite(family: ConjugateFamily, statistics: Floats) -> bool:
+    """Return whether the family has a finite normaliser for every row of statistics."""
     with np.errstate(all="ignore"):
-        return bool(np.isfinite(family.log_normaliser(statistics)).all())
+        constants = family.log_normaliser(statistics)
+    return constants.shape == (len(statistics),) and bool(np.isfinite(constants).all())
 
 
 def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
@@ -243,6 +245,6 @@ def _statistics(
     # The first statistic of built-in families is a count, here of tokens.
     counts = statistics[:, 0] if family.kernel is not None else np.zeros(n_topics)
     counted = bool(((counts >= 0) & (counts <= n_tokens)).all())
-    if not (counted and _is_finite(family, statistics)):
+    if not (counted and is_finite(family, statistics)):
         raise ModelFileError(f"the array {name!r} contains impossible statistics")
     return statistics
