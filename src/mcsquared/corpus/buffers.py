@@ -3,8 +3,9 @@
 Files are read, not mapped: the pages of a mapped file would count as memory in use.
 """
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -65,6 +66,16 @@ class LabelEncoder:
         self._budget.take(len(self._code_of) - before, len(self._code_of))
         return codes
 
+    def codes_of_groups(self, groups: Iterable[Iterable[str]]) -> tuple[list[int], Int32s]:
+        """Return the number of labels of each group, and the codes of all labels."""
+        before, codes, lengths = len(self._code_of), array("i"), []
+        for labels in groups:
+            codes_of_group = list(map(self._code_of.__getitem__, labels))
+            codes.fromlist(codes_of_group)
+            lengths.append(len(codes_of_group))
+        self._budget.take(len(self._code_of) - before, len(self._code_of))
+        return lengths, np.array(codes, np.int32)
+
     def labels(self) -> NDArray[np.object_]:
         """Return the labels in the order of their codes."""
         return object_array(list(self._code_of))
@@ -100,9 +111,9 @@ class Buffer:
 
     def append(self, values: Any) -> None:
         """Append rows."""
-        array = np.ascontiguousarray(values, dtype=self.dtype).reshape(-1)
-        self._parts.append(array)
-        self.n_rows += array.size // self.width
+        rows = np.ascontiguousarray(values, dtype=self.dtype).reshape(-1)
+        self._parts.append(rows)
+        self.n_rows += rows.size // self.width
 
     def fill(self, value: float, n_rows: int) -> None:
         """Append rows of one value."""
@@ -144,11 +155,11 @@ class FileBuffer(Buffer):
 
     def append(self, values: Any) -> None:
         """Append rows."""
-        array = np.ascontiguousarray(values, dtype=self.dtype)
+        rows = np.ascontiguousarray(values, dtype=self.dtype)
         # Opened each time: an open file keeps its space on the disk after it is removed.
         with open(self.path, "ab") as file:
-            file.write(array.reshape(-1).view(np.uint8).data)
-        self.n_rows += array.size // self.width
+            file.write(rows.reshape(-1).view(np.uint8).data)
+        self.n_rows += rows.size // self.width
 
     def read(self, *runs: Run) -> NDArray[Any]:
         """Return the rows of runs (first, last), one after another: (n,) or (n, width)."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Integers
+from mcsquared.arrays import Floats, Int64s, Integers
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import code_label, prefix_errors
@@ -303,11 +303,15 @@ def _list_vectors(lengths: NDArray[Any], numbers: Floats, width: int) -> Batch:
 
 def _list_bags(lengths: NDArray[Any], numbers: Floats) -> Batch:
     known = ~np.isnan(numbers)
-    row_of = np.repeat(np.arange(len(lengths)), lengths)[known]
     distinct, codes = np.unique(numbers[known], return_inverse=True)
     labels = [code_label(value) for value in distinct.tolist()]
-    lengths = np.bincount(row_of, minlength=len(lengths))
-    return Batch("bag", len(lengths), bool(labels), codes, labels, lengths)
+    return Batch("bag", len(lengths), bool(labels), codes, labels, kept_lengths(lengths, known))
+
+
+def kept_lengths(lengths: Int64s, kept: NDArray[np.bool_]) -> Int64s:
+    """Return the number of entries of each row that are kept."""
+    row_of = np.repeat(np.arange(len(lengths)), lengths)[kept]
+    return np.bincount(row_of, minlength=len(lengths))
 
 
 def default_separator(has_semicolon: bool) -> str:

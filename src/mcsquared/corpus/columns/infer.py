@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from itertools import compress
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats
+from mcsquared.corpus.buffers import LabelEncoder, MemoryBudget
 from mcsquared.corpus.columns.builder import (
     KIND_NAMES,
     Batch,
     column_of,
     default_separator,
+    kept_lengths,
     split,
     vector_batch,
 )
@@ -247,46 +250,50 @@ def _lists(rows: list[Any]) -> Batch:
 
     Rows are lists, tuples, sets, arrays, sparse rows, or mappings from category to count.
     """
-    items = [_items(row) for row in rows]
-    flat = [item for row in items for item, _ in row]
+    pairs = [_entries(row) for row in rows]
+    flat = [item for entries, _ in pairs for item in entries]
+    lengths = np.array([len(entries) for entries, _ in pairs], np.int64)
     if all(item is None or isinstance(item, float | np.floating) for item in flat):
         numbers = np.array([np.nan if item is None else item for item in flat], np.float64)
         if not np.isnan(numbers).all():
-            lengths = np.array([len(row) for row in items], np.int64)
             return Batch("floats", len(rows), True, numbers, lengths=lengths)
-    code_of: dict[str, int] = {}
-    lengths, codes, counts = np.zeros(len(rows), np.int64), [], []
-    for j, row in enumerate(items):
-        for item, count in row:
-            if type(item) is not str:  # most items are strings
-                if is_missing(item):
-                    continue
-                item = _label(item)
-            if count:
-                lengths[j] += 1
-                codes.append(code_of.setdefault(item, len(code_of)))
-                counts.append(count)
-    return Batch(
-        "bag", len(rows), bool(codes), np.array(codes, np.int64), list(code_of), lengths, counts
-    )
+    # Most items are strings.
+    labels: list[Any] = [item if type(item) is str else _item_label(item) for item in flat]
+    number_of = None
+    if any(counts is not None for _, counts in pairs):
+        filled = (counts or [1] * len(entries) for entries, counts in pairs)
+        number_of = np.array([count for counts in filled for count in counts], np.int64)
+    kept = np.array([label is not None for label in labels], bool)
+    kept &= True if number_of is None else number_of > 0
+    if not kept.all():
+        lengths, labels = kept_lengths(lengths, kept), list(compress(labels, kept))
+        number_of = None if number_of is None else number_of[kept]
+    encoder = LabelEncoder(MemoryBudget())
+    codes = encoder.codes(labels)
+    known = encoder.labels().tolist()
+    return Batch("bag", len(rows), bool(known), codes, known, lengths, number_of)
 
 
-def _items(row: Any) -> list[tuple[Any, int]]:
-    """Return the entries of one list with their counts."""
+def _item_label(item: Any) -> str | None:
+    return None if is_missing(item) else _label(item)
+
+
+def _entries(row: Any) -> tuple[list[Any], list[int] | None]:
+    """Return the entries of one list and their counts; None: each counts one."""
     if is_missing(row):
-        return []
+        return [], None
     if sparse.issparse(row):
         row = row.toarray().ravel()
-        return [(code, _count(row[code])) for code in np.flatnonzero(row)]
+        codes = np.flatnonzero(row).tolist()
+        return codes, [_count(row[code]) for code in codes]
     if isinstance(row, Mapping):
-        return [(item, _count(count)) for item, count in row.items() if not is_missing(count)]
+        known = {item: _count(count) for item, count in row.items() if not is_missing(count)}
+        return list(known), list(known.values())
     if isinstance(row, np.ndarray):
         if row.ndim != 1:
             raise InputError(f"must hold 1-D arrays in its rows, got {row.ndim} dimensions")
-        if row.dtype.kind == "f":
-            return [(float(item), 1) for item in row]
         row = row.tolist()
-    return [(item, 1) for item in row]
+    return list(row), None
 
 
 def _count(count: Any) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from mcsquared.arrays import Floats, Int64s
-from mcsquared.corpus.columns.builder import Batch, split_batch, vector_batch
+from mcsquared.corpus.columns.builder import Batch, kept_lengths, split_batch, vector_batch
 from mcsquared.corpus.columns.infer import bag_batch, batch_from
 from mcsquared.corpus.columns.values import code_label
 from mcsquared.corpus.content import LARGEST_COUNT
@@ -65,18 +65,12 @@ def tokens_batch(array: Any, counts: Any = None) -> Batch:
     codes, labels = _encoded(words)
     if number_of is not None and not (number_of > 0).all():
         occurs = number_of > 0
-        lengths = _lengths_of(lengths, occurs)
+        lengths = kept_lengths(lengths, occurs)
         codes, labels = _used(codes[occurs], labels)
         number_of = number_of[occurs]
     if len(codes) and codes.min() < 0:
         raise InputError("must hold lists of words, got a missing word")
     return Batch("bag", len(array), bool(labels), codes, labels, lengths, number_of)
-
-
-def _lengths_of(lengths: Int64s, kept: NDArray[np.bool_]) -> Int64s:
-    """Return the number of entries of each row that are kept."""
-    row_of = np.repeat(np.arange(len(lengths)), lengths)[kept]
-    return np.bincount(row_of, minlength=len(lengths))
 
 
 def _map_parts(array: Any) -> tuple[Int64s, Any, Any]:
@@ -161,7 +155,7 @@ def _lists(array: Any) -> Batch:
     codes, labels = _encoded(items)
     if len(codes) and codes.min() < 0:
         known = codes >= 0
-        lengths, codes = _lengths_of(lengths, known), codes[known]
+        lengths, codes = kept_lengths(lengths, known), codes[known]
     return Batch("bag", len(array), bool(labels), codes, labels, lengths)
 
 

@@ -159,7 +159,7 @@ class WordsBuilder:
             input_errors(f"{failure} with these vectorizer arguments", *errors),
         ):
             analyze = self._analyzer()
-            lengths, entries = self._encode(list(analyze(text or "")) for text in texts)
+            lengths, entries = self._encoder.codes_of_groups(analyze(text or "") for text in texts)
         start = starts_of(lengths)
         shape = (len(texts), len(self._encoder))
         counts = sparse.csr_matrix((np.ones(len(entries), np.int32), entries, start), shape)
@@ -184,12 +184,7 @@ class WordsBuilder:
 
     def add_groups(self, groups: Iterable[list[str]]) -> None:
         """Append the words of consecutive groups."""
-        self._append(*self._encode(groups), None)
-
-    def _encode(self, groups: Iterable[list[str]]) -> tuple[list[int], Int32s]:
-        """Return the number of words of each group, and the codes of all words."""
-        codes = [self._encoder.codes(words) for words in groups]
-        return list(map(len, codes)), np.concatenate(codes)
+        self._append(*self._encoder.codes_of_groups(groups), None)
 
     def add_tokens(self, batch: Batch, is_coded: bool = False, n_missing: int = 0) -> None:
         """Append the words of consecutive groups; ``is_coded``: their labels are numbers."""
