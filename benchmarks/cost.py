@@ -161,11 +161,7 @@ def wire_bytes(engine: str, sizes: Sizes, workers: int, statistics: int = 0) -> 
 def peak_bytes(sizes: Sizes, contexts: int) -> float:
     """Return the peak memory of a fit in addition to the libraries, as estimated by mcsquared."""
     from mcsquared.fitting.disk import BYTES_PER_CELL
-    from mcsquared.observations.disk import BYTES_PER_CONTEXT, BYTES_PER_GROUP, BYTES_PER_TOKEN
+    from mcsquared.observations.disk import bytes_of_groups
 
-    of_group = BYTES_PER_GROUP + BYTES_PER_CONTEXT * contexts
-    return (
-        BYTES_PER_TOKEN * sizes.tokens
-        + of_group * sizes.groups
-        + BYTES_PER_CELL * sizes.words * sizes.topics
-    )
+    of_groups = float(bytes_of_groups(sizes.groups, sizes.tokens, contexts))
+    return of_groups + BYTES_PER_CELL * sizes.words * sizes.topics

@@ -4,6 +4,7 @@ import math
 
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.samplers.types import Sweep
+from mcsquared.state import Bounds, State
 
 # Numbers of topic slots: the token kernel of varying groups is compiled for each of the first few.
 TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 384, 512)
@@ -13,8 +14,12 @@ MAX_TAIL_WEIGHT = 1e-4  # weight that the last empty slot may take for those cut
 
 
 def add_empty_slots(sweep: Sweep) -> None:
-    """Add cluster and topic slots until what the truncation cuts off is negligible."""
-    state, bounds = sweep.state, sweep.bounds
+    """Add slots until what the truncation cuts off is negligible."""
+    grow_slots(sweep.state, sweep.bounds)
+
+
+def grow_slots(state: State, bounds: Bounds) -> None:
+    """Add cluster and topic slots to a state until enough of them are empty."""
     unused = math.exp(float(state.log_unused[0]))
     n_slots = _slots_for(state.n_topics, unused, state.eta, bounds.topics)
     n_slots = next((size for size in TOPIC_SLOTS if size >= n_slots), n_slots)
