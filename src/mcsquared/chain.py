@@ -32,7 +32,7 @@ TRACE = ("sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint", *NAMES
 
 @dataclass(frozen=True)
 class Schedule:
-    """Schedule of a chain: sweeps that are kept, and those of them that store parameters."""
+    """Number of sweeps, which draws are kept, and which of those store parameters."""
 
     n_sweeps: int  # burn-in included
     burn_in: int
@@ -52,7 +52,7 @@ class Schedule:
     def stores_parameters(self, kept: int, chain: int = 0) -> bool:
         """Return whether kept draw number ``kept`` of a chain stores parameters.
 
-        The first one of a chain does, if any does, so that a run that is cut short has topics.
+        The first kept draw does, if any does, so that an interrupted run has topics.
         """
         share, left = divmod(self.keep_parameters, self.n_chains)
         n_stored = min(share + (chain < left), self.n_kept)
@@ -61,7 +61,7 @@ class Schedule:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepInfo(Concentrations):
-    """Passed to callbacks after every sweep; ``sweep`` counts from 1."""
+    """Summary of a sweep, passed to callbacks; ``sweep`` counts from 1."""
 
     chain: int
     sweep: int
@@ -75,7 +75,7 @@ class SweepInfo(Concentrations):
     n_tokens: int
 
 
-# True ends all chains, STOP_CHAIN the one that the sweep belongs to.
+# A callback returns True to stop all chains, or STOP_CHAIN to stop the chain of the sweep.
 Callback = Callable[[SweepInfo], bool | str | None]
 
 
@@ -90,18 +90,18 @@ class ChainRun:
     cluster_of_group: list[Int32s] = field(default_factory=list)
     sweep_of_draw: list[int] = field(default_factory=list)
     parameters: list[ParameterDraw] = field(default_factory=list)
-    # Copies labels to the state from where the backend has them.
+    # Copies the labels from the backend to the state.
     save_labels: Callable[[], None] = field(default=lambda: None, repr=False)
 
     @property
     def sweeps_done(self) -> int:
-        """Sweeps of this run."""
+        """Number of sweeps of this run."""
         return self.state.sweep - self.first_sweep
 
     def keep(self, store_parameters: bool, observations: Observations) -> Int32s:
-        """Keep the current draw, clusters and topics numbered 0, 1, ... without gaps.
+        """Keep the current draw, with clusters and topics numbered 0, 1, ... without gaps.
 
-        Returns the number of each cluster slot.
+        Returns the number of each cluster slot: int32 (cluster slots,).
         """
         counts = self.state.counts
         clusters = np.flatnonzero(counts.groups_in_cluster)
@@ -124,7 +124,7 @@ class ChainRun:
 def parameter_draw(
     state: State, clusters: Int64s, index: int, observations: Observations
 ) -> ParameterDraw:
-    """Return the counts of a state, sparse and without empty slots."""
+    """Return the counts and weights of a state, sparse and without empty slots."""
     counts = state.counts
     topics = np.flatnonzero(counts.tokens_in_topic)
     content: sparse.csr_matrix | Floats
@@ -161,12 +161,12 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Runner:
-    """Runner of the chains of one fit.
+    """Runs the chains of one fit.
 
-    Chains run in parallel; threads left over when every chain has one share their sweeps. Draws do
-    not depend on the number of threads. ``save`` is called with a chain after every sweep, and once
-    more with True when it ends. ``make_backend`` returns the backend of a chain, given its threads;
-    the default is the memory of this process. With another backend, chains run one after another.
+    Chains run in parallel, each with an equal share of the threads. Draws do not depend on the
+    number of threads. ``save`` is called with a chain after every sweep, and once more with True
+    when it ends. ``make_backend`` returns the backend of a chain, given its threads; the default is
+    `LocalBackend`. With any other backend, chains run one after another.
     """
 
     observations: Observations
@@ -205,7 +205,7 @@ class Runner:
             self._run_sweeps(run, backend)
             run.save_labels()
         self._save(run, True)
-        run.save_labels = lambda: None  # releases what the backend holds on a GPU or a cluster
+        run.save_labels = lambda: None  # releases the backend's memory on a GPU or a cluster
 
     def _run_sweeps(self, run: ChainRun, backend: Backend) -> None:
         if self._had_ended(run):
@@ -225,7 +225,7 @@ class Runner:
                 backend.save_labels(run.state, clusters_only=not stored)
                 backend.store_draw(run.keep(stored, self.observations))
             self._save(run, False)
-            # Every callback is called after every sweep, also after one has asked to stop.
+            # Every callback is called after every sweep, even if an earlier one returned a stop.
             answers = [callback(info) for callback in settings.callbacks]
             if any(answer and answer != STOP_CHAIN for answer in answers):
                 self.stop.set()
@@ -237,13 +237,13 @@ class Runner:
             self.save(run, ended)
 
     def _had_ended(self, run: ChainRun) -> bool:
-        """Pass the trace of a resumed chain to callbacks; return True if one had ended it."""
+        """Pass the trace of a resumed chain to the callbacks; return True if one stopped it."""
         if not run.sweeps_done:
             return False
         callbacks, burn_in = self.settings.callbacks, self.settings.schedule.burn_in
         listeners = [c.resume_chain for c in callbacks if hasattr(c, "resume_chain")]
-        answers = [resume(run.chain, run.trace, burn_in) for resume in listeners]  # of all
-        return any(answers)
+        answers = [resume(run.chain, run.trace, burn_in) for resume in listeners]
+        return any(answers)  # only now: every callback must receive the trace
 
     def _info(self, run: ChainRun, kept: bool, began: float) -> SweepInfo:
         state = run.state
@@ -264,9 +264,9 @@ class Runner:
 
 @contextmanager
 def stop_on_interrupt(stop: threading.Event) -> Iterator[threading.Event]:
-    """Let Ctrl-C end the run after the current sweep, and a second one at once.
+    """Stop the run after the current sweep on Ctrl-C, and immediately on a second one.
 
-    Only the main thread of a program receives Ctrl-C; in others nothing is changed.
+    Only the main thread of a program receives Ctrl-C; in other threads this has no effect.
     """
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -280,7 +280,7 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[threading.Event]:
         interrupted.set()
         stop.set()
 
-    # A handler that the caller has set, or one that Python does not know, is kept.
+    # Only Python's default handler is replaced, not one installed by the caller.
     is_default = previous is signal.default_int_handler
     if is_default:
         signal.signal(signal.SIGINT, ask_to_stop)

@@ -32,7 +32,7 @@ from mcsquared.samplers.threads import ThreadPool
 if TYPE_CHECKING:
     from mcsquared.state import State
 
-# Makes a function that returns the backend of a chain, given its threads.
+# Returns a function that creates the backend of a chain, given its threads.
 BackendFactory = Callable[[Observations, Priors], Callable[[ThreadPool], Backend]]
 
 
@@ -49,7 +49,7 @@ class FitResult:
 class Fit(RunSettings):
     """The settings of a fit, validated by the estimator.
 
-    ``backend`` makes the backend of every chain; the default depends on the corpus and the device.
+    ``backend`` creates the backend of each chain; the default depends on the corpus and the device.
     """
 
     init: str
@@ -59,7 +59,7 @@ class Fit(RunSettings):
     backend: BackendFactory | None = None
 
     def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
-        """Run the chains, from the ``states`` of an earlier fit if there are any."""
+        """Run the chains, continuing from the ``states`` of an earlier fit if there are any."""
         observations = self._observe(corpus)
         make_backend = self._make_backend(observations)  # first, so that errors are raised early
         progress = Progress(
@@ -119,7 +119,7 @@ class Fit(RunSettings):
         return observe(corpus, self.priors)
 
     def _make_backend(self, observations: Observations) -> Callable[[ThreadPool], Backend] | None:
-        """Return a function that makes the backend of a chain; None: the default."""
+        """Return a function that creates the backend of a chain, or None for the default."""
         if self.backend is not None:
             return self.backend(observations, self.priors)
         if isinstance(observations, DiskObservations):
@@ -173,7 +173,7 @@ class Fit(RunSettings):
                 dataclasses.replace(draw, index=draw.index + first) for draw in run.parameters
             ]
             first += len(run.cluster_of_group)
-        # As lists: empty frames of chains that never started would change the column types.
+        # Joined as lists: empty frames of chains that never started would change column types.
         trace = {name: [value for run in runs for value in run.trace[name]] for name in TRACE}
         content = corpus.content
         counts = content.counts if isinstance(content, Words) else None
@@ -227,7 +227,7 @@ class EarlierFit:
         self._fingerprint, self._states = corpus.fingerprint(), states
 
     def states_for(self, fit: Fit, corpus: Corpus) -> list[State]:
-        """Return the states of the chains if corpus, priors and sampler are the same."""
+        """Return the states of the chains; corpus, priors and sampler must be the same."""
         same = self._fit.priors.to_dict() == fit.priors.to_dict()
         if self._fingerprint != corpus.fingerprint() or not same:
             raise InputError(
@@ -243,7 +243,7 @@ class EarlierFit:
 
 
 def _truncation(run: ChainRun) -> str:
-    """Describe the truncation of a chain and the largest occupied numbers."""
+    """Return a note on the truncation of a chain and the most slots that were occupied."""
     slots = run.state.counts.topics_in_cluster.shape
     largest = [max(run.trace[name], default=0) for name in ("n_clusters", "n_topics")]
     return (

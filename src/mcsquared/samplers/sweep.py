@@ -1,8 +1,8 @@
 """The sweep as an ordered list of steps: the list is the algorithm.
 
 `BLOCKED_STEPS` draws globals given counts, groups given globals, and sums the counts; groups are
-independent given the globals, so that threads, GPUs and machines can share them. `COLLAPSED_STEPS`
-is the paper's collapsed Gibbs sampler, corrected, for λ = ∞.
+independent given the globals, so they can be divided among threads, GPUs and machines.
+`COLLAPSED_STEPS` is the paper's collapsed Gibbs sampler, corrected, for λ = ∞.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ StepFunction = Callable[[Sweep], None]
 BLOCKED_STEPS: tuple[StepFunction, ...] = (
     add_empty_slots,
     draw_globals,  # ψ, ε, π, τ, φ
-    sweep_groups,  # z and, where they are drawn by token, l
+    sweep_groups,  # z; also l, if it is drawn token by token
     draw_cell_topics,  # l of words, if λ = ∞
     begin_log_density,
     draw_cluster_tables,
@@ -50,14 +50,14 @@ COLLAPSED_STEPS: tuple[StepFunction, ...] = (*COLLAPSED_MOVES, record_log_joint)
 
 @dataclass(frozen=True)
 class Sampler:
-    """A list of steps, and where its chains start.
+    """The steps of a sweep, and the function that starts a chain.
 
     Attributes
     ----------
     steps : tuple of callable
         Each takes a `Sweep`.
     start : callable
-        Returns the state before the first sweep.
+        Returns the initial state of a chain.
     """
 
     steps: tuple[StepFunction, ...]
@@ -79,9 +79,9 @@ class Sampler:
         Parameters
         ----------
         backend : Backend, optional
-            Which has loaded the labels of ``state``; by default the memory of this process.
+            It must have loaded the labels of ``state``; by default a `LocalBackend` is created.
         threads : ThreadPool
-            Of the default backend.
+            Threads of the default backend.
         """
         state.sweep += 1
         key = Key(seed, chain, state.sweep)

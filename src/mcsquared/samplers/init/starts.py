@@ -1,7 +1,7 @@
-"""The state before the first sweep of either sampler.
+"""Initial states of both samplers.
 
-Topics of the blocked sampler start as the words of single groups, chosen at random: sweeps turn
-them into topics several times sooner than tokens assigned at random, which all look alike at first.
+The initial topics of the blocked sampler are the word distributions of randomly chosen groups. They
+converge several times faster than random assignments, with which all topics are alike at first.
 """
 
 import math
@@ -34,7 +34,7 @@ MAX_INITIAL_CLUSTERS, MAX_INITIAL_TOPICS = 100, 300
 
 
 def check_init(init: object) -> None:
-    """Raise an error for a start that does not exist."""
+    """Raise an error unless ``init`` is one of `STARTS`."""
     if init not in STARTS:
         raise InputError(f"init must be one of {', '.join(map(repr, STARTS))}, got {init!r}")
 
@@ -49,7 +49,7 @@ def start_collapsed(
     n_topics: int | None = None,
     bounds: Bounds = NO_BOUNDS,
 ) -> State:
-    """Return the state before the first sweep of the collapsed sampler.
+    """Return the initial state of a chain of the collapsed sampler.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def start_collapsed(
         "auto": clusters from a mixture without topics, see `cluster_whole_groups`, and random
         topics. "random": both at random.
     n_clusters, n_topics : int
-        For random labels; topics by default by `random_topics_for`.
+        Numbers of random labels; ``n_topics`` is chosen by `random_topics_for` by default.
     """
     check_init(init)
     rng = Key(seed, chain, 0).generator(Step.START)
@@ -76,8 +76,8 @@ def start_collapsed(
 def random_topics_for(n_tokens: int) -> int:
     """Return the number of random topics that the collapsed sampler starts with.
 
-    Topics are born one token at a time and merge slowly, so a start near what data of this size
-    contain saves many sweeps: 7 for the letters (20,000 tokens), 60 for papers (2 million).
+    Topics are born one token at a time and merge slowly, so a number that is typical of data of
+    this size saves many sweeps: 7 for the letters (20,000 tokens), 60 for papers (2 million).
     """
     return int(np.clip(round(np.sqrt(n_tokens) / 20), 5, 60))
 
@@ -92,21 +92,21 @@ def start_blocked(
     n_topics: int | None = None,
     bounds: Bounds = NO_BOUNDS,
 ) -> State:
-    """Return the state before the first sweep of the blocked sampler.
+    """Return the initial state of a chain of the blocked sampler.
 
     Parameters
     ----------
     init : {"auto", "random"}
         "auto": topics from random groups, clusters from a mixture without topics, see
-        `cluster_whole_groups`. "random": both at random. Words with λ = ∞ then go through some
-        sweeps without clusters, see `topics_without_clusters`.
+        `cluster_whole_groups`. "random": both at random. For words with λ = ∞, the topics are then
+        refined by sweeps without clusters, see `topics_without_clusters`.
     n_clusters, n_topics : int
-        Initial numbers; by default by `clusters_for` and `topics_for`.
+        Initial numbers, chosen by `clusters_for` and `topics_for` by default.
 
     Notes
     -----
-    A large corpus is started from a sample of its groups, see `extend_start`. The counts are those
-    of the sample until the first sweep. The labels of a corpus on disk are left to its backend.
+    Chains of a large corpus start from a sample of its groups, see `extend_start`. The counts are
+    those of the sample until the first sweep. The backend draws the labels of a corpus on disk.
     """
     check_init(init)
     key = Key(seed, chain, 0)
@@ -141,7 +141,7 @@ def first_topics(
     init: str,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Return first topics of all tokens: from random groups, or at random."""
+    """Return the initial topic of every token: from random groups, or at random."""
     if init == "auto" and observations.n_words:
         return topics_of_seeds(observations, priors, n_topics, key, rng)
     return rng.integers(0, n_topics, observations.n_tokens, dtype=np.int32)
@@ -153,10 +153,10 @@ def clusters_for(observations: Observations) -> int:
 
 
 def topics_for(observations: Observations) -> int:
-    """Return the initial number of topics, by the size of the data.
+    """Return the initial number of topics, which depends on the size of the data.
 
-    Topics merge and die more easily than they are born. 14 for the letters (20,000 tokens of 35
-    words), 50 for images (2 million of 200), 150 for papers (2 million of 13,000).
+    It is generous, because topics die more easily than they are born: 14 for the letters (20,000
+    tokens of 35 words), 50 for images (2 million of 200), 150 for papers (2 million of 13,000).
     """
     most = math.sqrt(observations.n_tokens) / 10
     if observations.n_words:
@@ -171,7 +171,7 @@ def topics_of_seeds(
     key: Key,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Draw the topic of every token given topics that are the words of single random groups."""
+    """Draw the topic of every token, given topics that are the words of one random group each."""
     entries, layout = observations.layout.words_of_group, observations.layout
     groups = np.flatnonzero(np.diff(observations.group_start))
     chosen = rng.permutation(groups)[:n_topics]
@@ -183,7 +183,7 @@ def topics_of_seeds(
         weights[entries.column[part], m] += entries.count[part]
     if len(chosen):
         weights[:, : len(chosen)] /= weights[:, : len(chosen)].sum(axis=0)
-    weights *= len(weights)  # most are near 1 then, far from underflow
+    weights *= len(weights)  # brings most values near 1, far from underflow
     topics = np.zeros(observations.n_tokens, np.int32)
     tokens = (layout.word_start, layout.token_by_word, weights.astype(np.float32).reshape(-1))
     size, step = weights.shape, int(Step.TOPICS)
