@@ -112,7 +112,7 @@ def test_a_model_fitted_in_python_requires_the_text_column(tmp_path, held_out):
 def test_a_file_without_a_known_word_is_rejected(fitted, tmp_path):
     new = tmp_path / "new.csv"
     pd.DataFrame({"abstract": ["zebra lion", "lion"]}).to_csv(new, index=False)
-    assert "no word of the vocabulary" in rejected(invoke("evaluate", fitted, new))
+    assert "no words of the model's vocabulary" in rejected(invoke("evaluate", fitted, new))
 
 
 def test_an_unknown_column_of_labels_is_rejected_before_anything_is_printed(fitted, tmp_path):

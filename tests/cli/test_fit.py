@@ -368,6 +368,4 @@ def test_a_consensus_whose_number_of_clusters_differs_from_the_draws_is_explaine
     model.posterior_.trace["n_clusters"] = model.n_clusters_ + 3
     print_result(model, Path("papers.mc2"))
     most = model.n_clusters_ + 3
-    assert (
-        f"the consensus of the draws, which have {most} to {most} each" in capsys.readouterr().out
-    )
+    assert f"the draws have {most} to {most} clusters each" in capsys.readouterr().out

@@ -22,7 +22,7 @@ def test_shares_are_close_to_those_of_transform(lam, vectors):
 def test_shares_do_not_depend_on_the_batch_size(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=40, lam=5.0)
     whole = group_topic_shares(posterior, corpus)
-    monkeypatch.setattr("mcsquared.report.groups._NUMBERS_PER_BATCH", 60)
+    monkeypatch.setattr("mcsquared.report.groups._FLOATS_PER_BATCH", 60)
     np.testing.assert_allclose(group_topic_shares(posterior, corpus), whole, rtol=1e-5)
 
 

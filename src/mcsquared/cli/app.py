@@ -86,12 +86,12 @@ def fit(
     ),
     text: str | None = Option(None, metavar="COLUMN", help="Column of the text."),
     out: Path | None = Option(
-        None, metavar="MODEL", help="Path of the model (default: FILE.mc2 in this folder)."
+        None, metavar="MODEL", help="Path of the model (default: FILE.mc2 in the current folder)."
     ),
     context: list[str] | None = Option(
         None,
         metavar="COLUMN[:FAMILY]",
-        help="Context column, may be repeated: year, year:gaussian, authors:bag (split at ';', or "
+        help="Context column; may be repeated: year, year:gaussian, authors:bag (split at ';', or "
         "at ',' if there is none), authors:bag:|.",
     ),
     paper: bool = Option(False, "--paper", help="Fit the paper's model: --lam inf."),
@@ -110,7 +110,7 @@ def fit(
     seed: int = SEED,
     chains: int = Option(1, min=1, help="Number of independent chains."),
     jobs: int | None = Option(None, metavar="N", help="Number of cores."),
-    device: str = Option("cpu", metavar="cpu|cuda", help="Device of the sampler."),
+    device: str = Option("cpu", metavar="cpu|cuda", help="Device that runs the sampler."),
     cluster: str | None = Option(
         None, metavar="ADDRESS", help="Dask scheduler whose workers run the sampler."
     ),
@@ -202,7 +202,8 @@ def evaluate(
 def reproduce(
     names: list[str] = Argument(
         metavar="NAME...",
-        help="letters, table1, images, missing, topic-over-time, length, correlation, or all.",
+        help="letters, table1, images, contexts-alone, missing, topic-over-time, length, "
+        "correlation, or all.",
     ),
     data: Path | None = Option(
         None, metavar="DIR", help="Folder of the data sets (default: $MCSQUARED_DATA)."
@@ -215,9 +216,9 @@ def reproduce(
     sets: list[str] | None = Option(
         None, "--set", metavar="NAME", help="Data set to run on; may be repeated."
     ),
-    out: Path = Option(Path("reproduction"), metavar="DIR", help="Folder of results and figures."),
+    out: Path = Option(Path("reproduction"), metavar="DIR", help="Folder for results and figures."),
     redraw: bool = Option(
-        False, "--redraw", help="Draw tables and figures of existing results again."
+        False, "--redraw", help="Recreate tables and figures from existing results."
     ),
     resume: bool = Option(False, "--resume", help="Reuse finished seeds of an interrupted run."),
 ) -> None:
@@ -234,12 +235,12 @@ def reproduce(
 def report(
     model: Path = MODEL,
     out: Path | None = Option(
-        None, metavar="HTML", help="Path of the report (default: MODEL.html in this folder)."
+        None, metavar="HTML", help="Path of the report (default: MODEL.html in the current folder)."
     ),
     data: Path | None = Option(
         None, metavar="FILE", help="Training data; adds the topics of each group."
     ),
-    title: str | None = Option(None, help="Title of the page."),
+    title: str | None = Option(None, help="Title of the report."),
     text: str | None = TEXT_COLUMN,
     names: str | None = GROUP_NAMES,
     encoding: str = ENCODING,

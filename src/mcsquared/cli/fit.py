@@ -1,4 +1,4 @@
-"""mc2 fit: from a file to a saved model."""
+"""mc2 fit: read a file, fit a model and save it."""
 
 import math
 import shlex
@@ -10,7 +10,7 @@ import typer
 
 from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.guard import INTERRUPTED, check_output, print_message
-from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, store_reading
+from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, store_source
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
@@ -60,7 +60,7 @@ def run(
     except KeyboardInterrupt:
         print_message(f"interrupted before the first kept draw; {_how_to_resume(checkpoint)}")
         raise typer.Exit(INTERRUPTED) from None
-    store_reading(model, file.text, options)
+    store_source(model, file.text, options)
     try:
         model.set_params(checkpoint=None).save(out)
     except ModelFileError as error:  # e.g. a full disk; the checkpoint contains the draws
@@ -134,11 +134,9 @@ def print_result(model: MC2, out: Path) -> None:
     typer.echo(f"{model.n_clusters_} clusters, {model.n_topics_} topics, saved in {out}")
     trace = model.posterior_.trace
     in_draws = trace.loc[trace["kept"], "n_clusters"]
-    if not in_draws.min() <= model.n_clusters_ <= in_draws.max():
-        typer.echo(
-            f"  the clusters are the consensus of the draws, which have {in_draws.min()} to "
-            f"{in_draws.max()} each; groups between clusters change the number"
-        )
+    low, high = in_draws.min(), in_draws.max()
+    if not low <= model.n_clusters_ <= high:
+        typer.echo(f"  the draws have {low} to {high} clusters each; the result is their consensus")
     topics = model.posterior_.topics()
     for row in topics.head(MAX_TOPICS).itertuples():
         typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {row.words}")

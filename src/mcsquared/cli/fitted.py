@@ -22,14 +22,14 @@ from mcsquared.storage import write_text
 
 PERPLEXITIES = {
     "completion": "one half of each group's words given the other half",
-    "exact": "all words of each group, clusters and topics summed out; for --paper",
-    "left_to_right": "all words of each group, estimated word by word; for groups that vary",
+    "exact": "all words of each group, clusters and topics summed out; requires lam=inf",
+    "left_to_right": "all words of each group, estimated word by word; for finite lam",
     "printed": "the paper's formula, which is not a probability; compare with its table only",
 }
 
 
 def predict(model_file: Path, file: FileOptions, out: Path) -> None:
-    """Write a CSV file of clusters and topic shares, completely or not at all."""
+    """Write the clusters and topic shares of new groups to a CSV file, atomically."""
     check_output(out, model_file, file.path)
     model = MC2.load(model_file)
     clusters: Counter[int] = Counter()  # number of groups in each
@@ -76,7 +76,7 @@ def evaluate(
     corpus = read_for_model(model, file, labels)
     truth = None if labels is None else _class_labels(corpus, labels)
     if corpus.n_tokens == 0:
-        raise InputError(f"{file.path} has no word of the vocabulary of the model")
+        raise InputError(f"{file.path} contains no words of the model's vocabulary")
     typer.echo(f"{corpus.n_groups} groups, {corpus.n_tokens} tokens")
     for method in dict.fromkeys(methods):
         value = model.perplexity(corpus, method=method, given_contexts=given_contexts)
@@ -112,12 +112,12 @@ def _print_scores(truth: NDArray[Any], found: NDArray[Any]) -> None:
 
 
 def report(model_file: Path, file: FileOptions | None, out: Path, title: str) -> None:
-    """Write the report of a model, with its training data if they are given."""
+    """Write the report of a model; the training data, if given, add the topics of each group."""
     from mcsquared.report import write_report
 
     check_output(out, model_file, *([] if file is None else [file.path]))
     model = MC2.load(model_file)
-    corpus = None if file is None else read_for_model(model, file, known=True)
+    corpus = None if file is None else read_for_model(model, file, training=True)
     write_report(model, out, corpus=corpus, title=title)
     typer.echo(
         f"{model.n_clusters_} clusters and {model.n_topics_} topics of "

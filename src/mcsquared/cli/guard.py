@@ -48,7 +48,7 @@ def readable_errors() -> Iterator[None]:
 
 
 def print_message(sentence: str) -> None:
-    """Print a message of one line to standard error."""
+    """Print a one-line message to standard error."""
     typer.echo(f"mc2: {' '.join(sentence.split())}", err=True)
 
 

@@ -67,7 +67,7 @@ class FileOptions:
     """A file, or a folder of Parquet files, and how to read it."""
 
     path: Path
-    text: str | None = None  # column of the texts; None: that of the fit
+    text: str | None = None  # column of the texts; None: as in the fit
     names: str | None = None  # column of the names of the groups; None: groups are numbered
     encoding: str = "utf-8"  # of a text file
     memory: str = "2GB"  # limit for a folder
@@ -112,12 +112,12 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
 
 
 def read_for_model(
-    model: MC2, file: FileOptions, labels: str | None = None, *, known: bool = False
+    model: MC2, file: FileOptions, labels: str | None = None, *, training: bool = False
 ) -> Corpus:
     """Read groups for a fitted model; contexts without a column in the file are missing.
 
     ``labels`` is a further column to read like a context. Notes on the data are not printed for
-    the training groups (``known``), because the fit printed them.
+    the training groups (``training``), because the fit printed them.
     """
     table = file.table()
     columns: dict[str, Column] = model.posterior_.contexts
@@ -142,10 +142,10 @@ def read_for_model(
     corpus = Corpus.from_frame(
         table, text, contexts, bags=bags, group_names=file.names, vocabulary=vocabulary
     )
-    for note in () if known else corpus.notes:
+    for note in () if training else corpus.notes:
         print_message(f"note: {note}")
     spelled = {
-        name: _spelled_as_known(corpus.contexts[name], table.columns[name], reference.categories)
+        name: _spelled_as_trained(corpus.contexts[name], table.columns[name], reference.categories)
         for name, reference in columns.items()
         if name in contexts and reference.kind == "category"
     }
@@ -162,7 +162,7 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
     yield from folder_batches(folder, model.posterior_.vocabulary)
 
 
-def _spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
+def _spelled_as_trained(column: Column, fields: Any, known: Any) -> Column:
     """Return a column of categories spelled as in the training data.
 
     A file of few groups may contain only "007", which is read as the number 7, although the
@@ -181,8 +181,8 @@ def _spelled_as_known(column: Column, fields: Any, known: Any) -> Column:
     return column_from(column.name, values)
 
 
-def store_reading(model: MC2, text: str | None, contexts: list[ContextOption]) -> None:
-    """Store the text column and the separators of bags in a fitted model."""
+def store_source(model: MC2, text: str | None, contexts: list[ContextOption]) -> None:
+    """Store the text column and the separators of bags, to read further files in the same way."""
     source = {f"{_SEPARATOR_KEY}{c.name}": c.separator for c in contexts if c.separator}
     model.posterior_.source = source if text is None else {_TEXT_KEY: text, **source}
 

@@ -23,11 +23,11 @@ class Options:
 
     data: Path | None  # folder of the data sets; None: $MCSQUARED_DATA
     scale: str  # "full" or "tiny"
-    seeds: int | None  # None: the number of the experiment, 1 at tiny scale
+    seeds: int | None  # None: the default of the experiment, 1 at tiny scale
     jobs: int | None  # None: all cores
     sets: tuple[str, ...]  # data sets that replace those of the experiment
     out: Path  # parent of the folders ``results`` and ``figures``
-    redraw: bool = False  # tables and figures from existing results
+    redraw: bool = False  # recreate tables and figures from existing results
     resume: bool = False  # reuse the finished seeds of an interrupted run
 
     def command(self, name: str, n_seeds: int) -> str:
@@ -65,7 +65,7 @@ def run(names: list[str], options: Options) -> None:
 
 
 def experiments() -> Any:
-    """Return the package of the experiments: a subpackage in a wheel, a folder in a checkout."""
+    """Return the experiments package: a subpackage in a wheel, a folder in a checkout."""
     if find_spec("mcsquared.experiments") is not None:
         return import_module("mcsquared.experiments")
     checkout = Path(__file__).resolve().parents[3]
@@ -78,6 +78,7 @@ def experiments() -> Any:
 
 
 def _part(name: str) -> Any:
+    """Return a module of the experiments package."""
     return import_module(f"{experiments().__name__}.{name}")
 
 
@@ -126,9 +127,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"{path} is not a valid result: {error}") from None
+        raise InputError(f"{path} is not a valid result file: {error}") from None
     if not isinstance(record, dict) or "summary" not in record:
-        raise InputError(f"{path} is not the result of an experiment")
+        raise InputError(f"{path} is not a result file of an experiment")
     return record
 
 

@@ -30,19 +30,19 @@ from mcsquared.posterior.tables import membership, topic_given_group
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_MATRIX_GROUPS = 200  # of a co-clustering matrix by default
+MAX_MATRIX_GROUPS = 200  # in a co-clustering matrix by default
 MAX_NAMED_GROUPS = 40
-MIN_CLUSTER_SHARE = 0.035  # of the rows, for a cluster to have lines and a number
+MIN_CLUSTER_SHARE = 0.035  # of the rows; smaller clusters have neither lines nor a number
 MAX_CELLS_WITH_COUNTS = 15  # rows and columns of a comparison
 
-# Of the map of groups.
+# Constants of `cluster_map`.
 EMBEDDINGS = ("auto", "tsne", "umap")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MAX_DRAWS = 50  # for the features; more draws hardly change the map
 N_COMPONENTS = 50
 JITTER = 0.1  # relative to the standard deviation over all groups
 MIN_SCALE = 0.01  # of features, whose rows have a length of about 1
-MAX_NUMBERED = 30  # clusters
+MAX_NUMBERED = 30  # clusters with a number on the map
 
 
 def cluster_topics(
@@ -87,7 +87,7 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
     ----------
     model : MC2 or Posterior
     groups : int or bool array, optional
-        By default all groups, or 200 that are spread evenly over the clusters.
+        By default all groups, or 200 spread evenly over the clusters if there are more.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
 
 
 def _mark_clusters(ax: Axes, labels: NDArray[np.int32], numbered: bool) -> None:
-    """Separate the clusters by lines, and number them; small ones have neither."""
+    """Separate large clusters by lines, and number them."""
     cluster, first, count = np.unique(labels, return_index=True, return_counts=True)
     large = count >= MIN_CLUSTER_SHARE * len(labels)
     cluster, first, count = cluster[large], first[large], count[large]
@@ -131,8 +131,8 @@ def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the contingency table of two clusterings of the same groups.
 
     Rows are the clusters of ``first``, columns those of ``second``, ordered so that most groups
-    are on the diagonal. Colours are shares of the row, numbers count groups. The title has the
-    variation of information (0 for equal partitions) and the normalised mutual information (1).
+    are on the diagonal. Colours are shares of the row, numbers count groups. The title shows
+    the variation of information and the normalised mutual information (0 and 1 if all agree).
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def _labels(argument: str, value: Any) -> NDArray[Any]:
 
 
 def _encode(labels: NDArray[Any]) -> tuple[Int64s, list[str]]:
-    """Return labels as 0, 1, ... and their names, sorted by number, or else by size."""
+    """Return labels as codes 0, 1, ... with their names: numbers in order, others by size."""
     numeric = labels.dtype.kind in "iub"
     labels = labels if numeric else labels.astype(str)
     names, code, count = np.unique(labels, return_inverse=True, return_counts=True)
@@ -226,8 +226,8 @@ def cluster_map(
 
     Groups are similar if they share a cluster in many draws and have similar topics. The position
     among groups that share a cluster in all draws is arbitrary. Pale points belong to their
-    cluster in few draws. Clusters differ in colour and marker, grey from the 37th on, and are
-    numbered at their centre.
+    cluster in few draws. Clusters differ in colour and marker (the 37th and later ones
+    are grey) and are numbered at their centres.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def _marker(cluster: int) -> dict[str, Any]:
 
 
 def _annotate(ax: Axes, points: Floats, text: str) -> None:
-    """Write a text above the point closest to the median of the points."""
+    """Write text above the point closest to the median of the points."""
     median = np.median(points, axis=0)
     closest = points[np.square(points - median).sum(axis=1).argmin()]
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}

@@ -155,8 +155,8 @@ def topic_over_context(
 ) -> Axes:
     """Draw the distribution of a context over the tokens of each topic, p(context | topic).
 
-    Lines for numbers, dates and counts; bars for categories, bags and booleans; means with
-    standard deviations for vectors.
+    Numbers, dates and counts are drawn as lines, categories, bags and booleans as bars, and vectors
+    as means with standard deviations.
 
     Parameters
     ----------
@@ -219,9 +219,8 @@ def context_of_cluster(
 def _draw(
     table: pd.DataFrame, display: str | None, series: dict[Any, str], n_values: int, ax: Axes | None
 ) -> Axes:
-    """Draw columns of a table, given with their labels, and a legend."""
+    """Draw some columns of a table (keys of ``series``) with their labels, and a legend."""
     ids, names = list(series), list(series.values())
-    of = table.columns.names[0]
     if display == "vector":
         ax = axes_for(ax, 6.4, 3.2)
         _draw_moments(table, ids, names, ax)
@@ -234,7 +233,8 @@ def _draw(
         ax = axes_for(ax, 6.4, min(height, 12.0))
         _draw_bars(rows, names, ax)
     # Outside the axes, where it hides nothing.
-    ax.legend(title=of, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    title = table.columns.names[0]
+    ax.legend(title=title, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
 
 
@@ -285,12 +285,12 @@ def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> None:
 
 
 def _draw_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str], ax: Axes) -> None:
-    """Draw the mean of each dimension with one standard deviation as error bar."""
+    """Draw the mean of each dimension with one standard deviation as an error bar."""
     dimension = np.arange(len(table))
     offset = 0.6 / max(len(ids), 1)
-    for number, (one, label) in enumerate(zip(ids, names, strict=True)):
+    for number, (series, label) in enumerate(zip(ids, names, strict=True)):
         x = dimension + (number - (len(ids) - 1) / 2) * offset
-        mean, sd = table[(one, "mean")].to_numpy(), table[(one, "sd")].to_numpy()
+        mean, sd = table[(series, "mean")].to_numpy(), table[(series, "sd")].to_numpy()
         colour = COLOURS[number % len(COLOURS)]
         ax.errorbar(x, mean, yerr=sd, fmt="o", ms=4, capsize=2, color=colour, label=label)
     ax.set_xticks(dimension)

@@ -27,11 +27,11 @@ N_PHRASES = 2  # in the name of a cluster
 NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
 MAX_OVERLAP = 60  # clusters whose overlap is computed
 _MIN_LISTED_SHARE = 5e-4
-_MAX_WORDS = 50_000  # most frequent words in the search
+_MAX_WORDS = 50_000  # in the search: the most frequent ones
 _MAX_WORD, _MAX_VALUE = 60, 40  # length of a word, and of a value in the name of a cluster
 # A value names a cluster if most of its groups have it, and clearly more than in other clusters.
-_MOST, _MIN_LIFT = 0.5, 1.2
-_MIN_DEVIATION = 0.5  # from the overall mean, in standard deviations, to be low or high
+_MIN_SHARE, _MIN_LIFT = 0.5, 1.2
+_MIN_DEVIATION = 0.5  # of a low or high mean from the overall mean, in standard deviations
 _PIXEL = re.compile(r"r(\d+)c(\d+)")
 _WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
 
@@ -57,12 +57,12 @@ class TopicWords:
         frequency = posterior.word_frequency
         self.frequency = np.zeros_like(self.overall, np.int64) if frequency is None else frequency
         sample = self.vocabulary[np.argsort(-self.frequency, kind="stable")[:200]]
-        named = [bool(_WORDLIKE.fullmatch(word)) for word in sample]
+        wordlike = [bool(_WORDLIKE.fullmatch(word)) for word in sample]
         # Codes such as "vw12" or "sift7" are not names.
-        self.readable = bool(np.mean(named) > 0.6) if named else False
+        self.readable = bool(np.mean(wordlike) > 0.6) if wordlike else False
 
-    def best(self, probability: Floats, relevance: float, limit: int) -> Int64s:
-        """Return the words of the highest relevance, λ ln p(w) + (1 − λ) ln (p(w) / p)."""
+    def relevant(self, probability: Floats, relevance: float, limit: int) -> Int64s:
+        """Return the most relevant words: λ ln p(w) + (1 − λ) ln (p(w) / overall(w))."""
         if len(probability) == 0:
             return np.zeros(0, np.int64)
         log_p = np.log(np.maximum(probability, 1e-300))
@@ -73,7 +73,7 @@ class TopicWords:
         best = np.argpartition(-score, limit - 1)[:limit]
         return best[np.lexsort((best, -score[best]))]
 
-    def named(self, words: Int64s) -> list[str]:
+    def texts(self, words: Int64s) -> list[str]:
         """Return words by their indices, shortened."""
         return [shorten(self.vocabulary[w], _MAX_WORD) for w in words]
 
@@ -82,7 +82,7 @@ class TopicWords:
         if not self.readable:
             return ""
         chosen: list[str] = []
-        for word in self.named(self.best(probability, NAMING_RELEVANCE, 4 * n_words)):
+        for word in self.texts(self.relevant(probability, NAMING_RELEVANCE, 4 * n_words)):
             if len(chosen) < n_words and not any(_same_stem(word, other) for other in chosen):
                 chosen.append(word)
         return ", ".join(chosen)
@@ -99,7 +99,7 @@ def word_data(posterior: Posterior, words: TopicWords) -> dict[str, Any]:
     """Return the words of each topic for all positions of the slider, and the topics of words."""
     positions = np.linspace(0.0, 1.0, 11)
     lists = [
-        np.unique(np.concatenate([words.best(row, position, N_WORDS) for position in positions]))
+        np.unique(np.concatenate([words.relevant(row, x, N_WORDS) for x in positions]))
         for row in words.topics
     ]
     frequent = np.argsort(-words.frequency, kind="stable")[:_MAX_WORDS]
@@ -108,7 +108,7 @@ def word_data(posterior: Posterior, words: TopicWords) -> dict[str, Any]:
     topic_of_word = np.argsort(-joint, axis=0, kind="stable")[:N_TOPICS_OF_WORD].T
     share = np.take_along_axis((joint / np.maximum(joint.sum(axis=0), 1e-300)).T, topic_of_word, 1)
     return {
-        "vocabulary": words.named(listed),
+        "vocabulary": words.texts(listed),
         "left_out": len(words.vocabulary) - len(listed),
         "frequency": pack(words.frequency[listed]),
         "overall": pack(words.overall[listed]),
@@ -181,7 +181,7 @@ def topic_shares(posterior: Posterior) -> TopicShares:
 
 
 def cluster_overlap(posterior: Posterior) -> Floats:
-    """Return how often groups of two clusters share one: (n, n) for the n largest clusters."""
+    """Return how often groups of two clusters share a cluster: (n, n) for the n largest."""
     n = min(posterior.n_clusters, MAX_OVERLAP)
     labels = posterior.labels
     chosen = labels < n
@@ -216,9 +216,9 @@ def cluster_data(
 
 
 def _distinctive_words(words: TopicWords, probability: Floats) -> list[tuple[str, float]]:
-    best = words.best(probability, NAMING_RELEVANCE, N_WORDS_OF_CLUSTER)
+    best = words.relevant(probability, NAMING_RELEVANCE, N_WORDS_OF_CLUSTER)
     lift = np.round(probability[best] / words.overall[best], 2)
-    return [(word, x) for word, x in zip(words.named(best), lift.tolist(), strict=True) if x > 1.05]
+    return [(word, x) for word, x in zip(words.texts(best), lift.tolist(), strict=True) if x > 1.05]
 
 
 def _largest_shares(share: Floats, *others: Floats) -> list[list[tuple[Any, ...]]]:
@@ -262,7 +262,7 @@ def cluster_names(posterior: Posterior, words: TopicWords | None, shares: Floats
 
 
 def topic_names(posterior: Posterior, words: TopicWords | None) -> list[str]:
-    """Return a few words for each topic: its words, or the items of a bag it occurs with."""
+    """Return a short name for each topic: its words, or the items of a bag it occurs with."""
     if words is not None and words.readable:
         return [words.name(row) for row in words.topics]
     bag = _first_bag(posterior)
@@ -291,31 +291,31 @@ def _names_by_items(column: Column, table: Floats, weight: Int64s) -> list[str]:
 
 
 def _phrases(posterior: Posterior, name: str, column: Column) -> list[str]:
-    """Return a phrase on a context for each cluster: a value, or low or high; often empty."""
+    """Return a phrase about a context for each cluster: a value, or low or high; may be empty."""
     short = shorten(name, _MAX_VALUE)
     if column.kind in ("category", "boolean"):
         values = [f"not {short}", short]
         if column.categories is not None:
             values = [shorten(value, _MAX_VALUE) for value in column.categories]
         shares = posterior.context_given_cluster(name).to_numpy().T
-        return _values_of_most(shares, np.bincount(posterior.labels), values)
+        return _majority_values(shares, np.bincount(posterior.labels), values)
     if column.kind == "vector":
         return [""] * posterior.n_clusters
     ends = ("early", "late") if column.kind == "date" else ("low", "high")
-    return [f"{ends[int(side > 0)]} {short}" if side else "" for side in _sides(posterior, column)]
+    return [f"{ends[int(sign > 0)]} {short}" if sign else "" for sign in _signs(posterior, column)]
 
 
-def _values_of_most(shares: Floats, sizes: Int64s, values: list[str]) -> list[str]:
-    """Return the value that most groups of each cluster have, but fewer of the others."""
+def _majority_values(shares: Floats, sizes: Int64s, values: list[str]) -> list[str]:
+    """Return the value of most groups of each cluster if it is rarer overall, or nothing."""
     overall = (sizes / max(sizes.sum(), 1)) @ shares
     best = shares.argmax(axis=1) if shares.shape[1] else np.zeros(len(shares), np.int64)
     return [
-        values[v] if v < len(values) and row[v] >= max(_MOST, _MIN_LIFT * overall[v]) else ""
+        values[v] if v < len(values) and row[v] >= max(_MIN_SHARE, _MIN_LIFT * overall[v]) else ""
         for v, row in zip(best, shares, strict=True)
     ]
 
 
-def _sides(posterior: Posterior, column: Column) -> Int64s:
+def _signs(posterior: Posterior, column: Column) -> Int64s:
     """Return −1 if the mean of a cluster is clearly low, 1 if it is high, otherwise 0."""
     values = np.asarray(column.observations(), np.float64)
     labels = posterior.labels[column.observed]

@@ -30,14 +30,14 @@ def context_data(
     column = posterior.contexts[name]
     missing = ~column.observed
     sizes = np.bincount(posterior.labels)
-    without = np.bincount(posterior.labels[missing], minlength=posterior.n_clusters)
+    n_missing = np.bincount(posterior.labels[missing], minlength=posterior.n_clusters)
     data: dict[str, Any] = {
         "name": shorten(name, _MAX_VALUE_LENGTH),
         "kind": column.kind,
         "family": type(posterior.priors.contexts[name]).__name__,
         "note": column.note,
         "missing": float(missing.mean()),
-        "missing_in_cluster": pack(without / np.maximum(sizes, 1)),
+        "missing_in_cluster": pack(n_missing / np.maximum(sizes, 1)),
         "categories": None,
         **_values(column, groups),
     }
@@ -58,7 +58,7 @@ def context_data(
     if display == "vector":
         return data | _vector_moments(clusters, weight)
     data |= _curves(posterior, name, table.index.to_numpy(), clusters, topics)
-    over = _over(column, posterior.tokens_per_group, shares)
+    over = _shares_by_value(column, posterior.tokens_per_group, shares)
     return data | {"overall": pack(weight @ clusters), "over": over}
 
 
@@ -103,10 +103,10 @@ def _curves(
     }
 
 
-def _over(
+def _shares_by_value(
     column: Column, tokens: Int64s, shares: NDArray[np.floating[Any]]
 ) -> dict[str, Any] | None:
-    """Return the share of each topic by bins of a number: of the tokens of the bin's groups."""
+    """Return each topic's share of the tokens of the groups in each bin of a numeric context."""
     rows = np.flatnonzero(column.observed & (tokens > 0))
     values = np.asarray(column.values, np.float64)[rows]
     if len(np.unique(values[:100_000])) < 3:

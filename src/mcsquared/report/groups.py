@@ -25,7 +25,7 @@ N_TOPICS_OF_GROUP = 6
 _MAX_NAME = 160
 _MANY_GROUPS, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many groups
 _N_STEPS = 12  # of the fixed-point iteration
-_NUMBERS_PER_BATCH = 1 << 18  # in the largest table of a batch: 1 MB, which fits in the cache
+_FLOATS_PER_BATCH = 1 << 18  # in the largest table of a batch: 1 MB, which fits in the cache
 _MIN_EVIDENCE = np.float32(1e-30)
 
 
@@ -43,7 +43,7 @@ class Membership(NamedTuple):
 
 
 def memberships(posterior: Posterior) -> Membership:
-    """Return how often each group is in which cluster of the consensus.
+    """Return how often each group is in each cluster of the consensus.
 
     A cluster of a draw counts as the consensus cluster with which it shares most groups.
     """
@@ -68,7 +68,7 @@ def memberships(posterior: Posterior) -> Membership:
 
 
 def typical_groups(scores: Floats | Float32s, tokens: Int64s, limit: int) -> Typical:
-    """Return the groups with the highest scores of each column; among equal scores, long ones.
+    """Return the groups with the highest scores in each column; long groups win ties.
 
     ``scores`` is (n_groups, n_columns), ``tokens`` the length of each group.
     """
@@ -133,7 +133,7 @@ def _largest_columns(shares: NDArray[Any], limit: int) -> Int64s:
 
 
 def _packed_points(points: Floats) -> dict[str, Any]:
-    """Return coordinates as 16-bit integers with a common scale, and how to invert them."""
+    """Return coordinates as 16-bit integers, with the offset and scale to recover them."""
     low = points.min(axis=0)
     scale = float(np.ptp(points, axis=0).max()) or 1.0
     small = np.round((points - low) / scale * 65535.0).astype(np.uint16)
@@ -144,10 +144,10 @@ def _packed_points(points: Floats) -> dict[str, Any]:
 def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Float32s:
     """Return the topic shares of the training groups: float32 (n_groups, n_topics).
 
-    Without a corpus the shares of the groups' clusters, averaged over draws. `MC2.transform` treats
-    groups as new and sums over the clusters they may belong to, which takes minutes for large
-    corpora; for the training groups, a few fixed-point steps from the topic weights of their known
-    clusters give the same result.
+    Without a corpus, they are those of the groups' clusters, averaged over draws. `MC2.transform`
+    treats groups as new and sums over the clusters they may belong to, which takes minutes for
+    large corpora; for the training groups, a few fixed-point steps from the topic weights of their
+    known clusters give the same result.
 
     With prior weights λ τ_k of the group's cluster k and tokens w, iterate
 
@@ -179,15 +179,15 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
 def _batches(
     posterior: Posterior, corpus: Corpus
 ) -> Iterator[tuple[slice, Int64s, Float32s, Float32s]]:
-    """Yield batches of groups; for their entries the group, the count, and ψ of every topic.
+    """Yield each batch as its slice of groups and, per entry, the group, the count and ψ.
 
-    An entry is a word of a group with its count, or one vector. Groups are relative to the batch.
+    An entry is a word of a group with its count, or one vector. Groups are numbered per batch.
     """
     content: Any = corpus.content
     words = isinstance(content, Words)
     start = content.counts.indptr if words else content.start
     n_topics = posterior.n_topics
-    batch_size = max(1, _NUMBERS_PER_BATCH // max(n_topics, 1))
+    batch_size = max(1, _FLOATS_PER_BATCH // max(n_topics, 1))
     psi = np.ascontiguousarray(posterior.components.T, np.float32) if words else None
     begin = 0
     while begin < corpus.n_groups:

@@ -15,8 +15,8 @@ N_COLOURS = 10
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 # Largest numbers of clusters for each step of the layout; larger maps skip it.
 _MAX_FITTED, _MAX_SEPARATED, _MAX_COMPACTED = 800, 3000, 400
-_ASPECT = 1.5  # pages are wider than high
-_MAX_PAIRS = 60_000_000  # of clusters that are compared until none overlap
+_ASPECT = 1.5  # pages are wider than tall
+_MAX_PAIRS = 60_000_000  # of clusters compared in all rounds of `_separate`
 _DISC_SHARE = 0.34  # of the square spanned by the centres, before discs are separated
 _N_LANDMARKS = 1200
 _N_NEIGHBOURS = 4
@@ -130,7 +130,7 @@ def place_groups(
 ) -> Floats:
     """Return a point for each group in the disc of its cluster.
 
-    Groups with high ``confidence`` are in the centre, ordered by ``weight`` if it is equal. A group
+    Groups with high ``confidence`` are in the centre, with ties ordered by ``weight``. A group
     with a second choice ``other`` (not -1) is on the side of that cluster.
     """
     n = len(cluster)
@@ -139,16 +139,16 @@ def place_groups(
     sizes = np.bincount(cluster, minlength=len(discs.radius))
     start = np.cumsum(sizes) - sizes
     rank = np.arange(n) - start[sorted_cluster]
-    seeds = rank * _GOLDEN_ANGLE % (2.0 * np.pi)
+    spiral = rank * _GOLDEN_ANGLE % (2.0 * np.pi)
     ring = np.floor(np.sqrt(rank)).astype(np.int64)
     toward = discs.centre[np.maximum(other[order], 0)] - discs.centre[sorted_cluster]
     angle = np.arctan2(toward[:, 1], toward[:, 0]) % (2.0 * np.pi)
-    # Without a second choice the direction is arbitrary; ranks scatter it.
+    # Without a second choice the direction is arbitrary; it is spread by rank.
     angle = np.where(other[order] >= 0, angle, rank * 2.399 % (2.0 * np.pi))
     # Within a ring, groups are assigned to positions in the order of their directions.
     groups = order[np.lexsort((angle, ring, sorted_cluster))]
-    positions = np.lexsort((seeds, ring, sorted_cluster))
-    k, angle = sorted_cluster[positions], seeds[positions]
+    positions = np.lexsort((spiral, ring, sorted_cluster))
+    k, angle = sorted_cluster[positions], spiral[positions]
     distance = np.sqrt((rank[positions] + 0.5) / np.maximum(sizes[k], 1)) * discs.radius[k]
     points = np.empty((n, 2))
     points[groups] = discs.centre[k] + distance[:, None] * _directions(angle)
@@ -188,12 +188,12 @@ def topic_map(shares: Floats, seed: int) -> Floats:
     embedding = TSNE(perplexity=perplexity, init=start, random_state=seed, max_iter=400)
     points = embedding.fit_transform(roots[landmarks].astype(np.float32)).astype(np.float64)
     if n > len(landmarks):
-        points = _among_landmarks(roots, roots[landmarks], points, rng)
-    # Rotated so that the map is wider than high.
+        points = _interpolate(roots, roots[landmarks], points, rng)
+    # Rotate, so that the map is wider than tall.
     return _principal_plane(points, np.ones(n, np.int64))
 
 
-def _among_landmarks(
+def _interpolate(
     roots: Floats, landmarks: Floats, points: Floats, rng: np.random.Generator
 ) -> Floats:
     """Return a point for each group near the most similar landmarks."""

@@ -1,4 +1,4 @@
-"""The overview of a report: key figures, diagnostics and checks, a description of the model."""
+"""Report data of the overview and diagnostics: key figures, checks, model, traces."""
 
 import math
 import re
@@ -23,7 +23,7 @@ SCALAR_LABELS = {
 }
 _GOOD_RHAT, _BAD_RHAT = 1.05, 1.1
 _GOOD_SAMPLE_SIZE, _BAD_SAMPLE_SIZE = 200.0, 50.0
-_CERTAIN = 0.8
+_MIN_CONFIDENCE = 0.8
 _MAX_POINTS = 800  # points of a trace per chain
 # Truncation note of a fit; its wording differs between versions.
 _TRUNCATION = re.compile(
@@ -140,9 +140,9 @@ def _clusters(posterior: Posterior, confidence: Floats) -> Check:
     if posterior.n_draws < 5:
         text = f"The posterior has {plural(posterior.n_draws, 'draw')}."
         return "watch", "Too few draws to assess the clusters", text
-    certain = float((confidence >= _CERTAIN).mean())
+    certain = float((confidence >= _MIN_CONFIDENCE).mean())
     share = "All" if certain == 1.0 else f"{min(math.floor(100 * certain), 99)}% of the"
-    draws = f"at least {_CERTAIN:.0%} of the draws"
+    draws = f"at least {_MIN_CONFIDENCE:.0%} of the draws"
     text = f"{share} groups share their cluster with the same groups in {draws}."
     if certain < 1.0:
         text += " The others are between clusters; their pages list the alternatives."

@@ -49,10 +49,9 @@ function setUpTabs() {
 function setUpTheme() {
   const root = document.documentElement;
   try { const stored = localStorage.getItem('mc2-theme'); if (stored === 'dark' || stored === 'light') root.dataset.theme = stored; } catch { /* local storage may be disabled for files */ }
-  const dark = () => (root.dataset.theme || (window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
   const redraw = () => { const { name } = current; if (!name) return; if (current.view.recolour) current.view.recolour(); else { current.name = null; route(false); } };
   const toggle = () => {
-    root.dataset.theme = dark() ? 'light' : 'dark';
+    root.dataset.theme = isDark() ? 'light' : 'dark';
     try { localStorage.setItem('mc2-theme', root.dataset.theme); } catch { /* as above */ }
     redraw();
   };

@@ -1,4 +1,4 @@
-// Charts: bars, curves, traces, images, profiles and a matrix. All adapt to the width.
+// Charts: bars, curves, traces, images, profiles and a matrix. All adapt to the width of the page.
 
 // A box that is redrawn when its width changes.
 function responsive(draw, className) {
@@ -16,7 +16,7 @@ function responsive(draw, className) {
   return box;
 }
 
-// Bars: rows of {label (node), value, low, high, mark, text, colour, title}.
+// Horizontal bars. Rows: {label (node), value, low, high, mark, text, colour, title}.
 function bars(rows, { largest: limit = null, empty = 'No data.', unit = percent, spreadNote = '' } = {}) {
   if (!rows.length) return h('p', { class: 'note' }, empty);
   const largest = limit || Math.max(...rows.map((row) => Math.max(row.value, row.high || 0, row.mark || 0)), 1e-12);
@@ -49,8 +49,8 @@ function path(xs, ys) {
   return text;
 }
 
-// Curves: series of {values, colour, faint, label}; with steps for counts.
-function curves(points, series, { label, format = figure, height = 150, steps = false, range = null, columns = null, dots = false, scale = false } = {}) {
+// Curves over points. Series: {values, colour, faint}; with `steps`, bars are drawn instead of lines.
+function curves(points, series, { label, format = formatNumber, height = 150, steps = false, range = null, columns = null, dots = false, scale = false } = {}) {
   return responsive((width) => {
     const [left, right, top, bottom] = [scale ? 42 : 8, 8, 8, 22];
     let from = 0;
@@ -128,8 +128,8 @@ function traceChart(trace, bound, height = 150) {
       firstKept > lowX && s('rect', { class: 'burnin', x: left, y: top, width: Math.max(0, x(firstKept) - left), height: height - top - bottom }),
       ticks(lowY, highY, 3).map((t) => s('g', {},
         s('line', { class: 'grid', x1: left, x2: width - right, y1: y(t), y2: y(t) }),
-        s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, figure(t, 3)))),
-      ticks(lowX, highX, Math.max(2, Math.floor(width / 110))).map((t) => s('text', { class: 'tick', x: Math.min(x(t), width - 14), y: height - 6, 'text-anchor': 'middle' }, whole(t))),
+        s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, formatNumber(t, 3)))),
+      ticks(lowX, highX, Math.max(2, Math.floor(width / 110))).map((t) => s('text', { class: 'tick', x: Math.min(x(t), width - 14), y: height - 6, 'text-anchor': 'middle' }, formatInteger(t))),
       bound && s('line', { class: 'bound', x1: left, x2: width - right, y1: y(bound), y2: y(bound) }),
       trace.chains.map((chain, i) => s('path', {
         d: path(chain.sweeps.map(x), chain.values.map((v) => y(v ?? lowY))),
@@ -138,23 +138,21 @@ function traceChart(trace, bound, height = 150) {
   });
 }
 
-// Images: one number per pixel, dark for large values.
+// An image: one number per pixel, in strong colours for large values.
 function pixels(values, from, shape, size, label) {
   const [rows, columns] = shape;
   const scale = Math.max(1, Math.floor(size / Math.max(rows, columns)));
   const canvas = h('canvas', { class: 'pixels', width: columns * scale, height: rows * scale, role: 'img', 'aria-label': label });
-  const pen = canvas.getContext('2d');
+  const ctx = canvas.getContext('2d');
   let low = Infinity; let high = -Infinity;
   for (let i = 0; i < rows * columns; i += 1) { low = Math.min(low, values[from + i]); high = Math.max(high, values[from + i]); }
   if (!vectors) low = 0;
-  const ink = window.matchMedia('(prefers-color-scheme: dark)').matches && !document.documentElement.dataset.theme
-    ? 'dark' : document.documentElement.dataset.theme;
-  const paper = ink === 'dark' ? [30, 34, 41] : [244, 243, 239];
-  const full = ink === 'dark' ? [240, 216, 120] : [18, 42, 84];
+  const background = isDark() ? [30, 34, 41] : [244, 243, 239];
+  const foreground = isDark() ? [240, 216, 120] : [18, 42, 84];
   for (let i = 0; i < rows * columns; i += 1) {
     const t = (values[from + i] - low) / (high - low || 1);
-    pen.fillStyle = `rgb(${paper.map((p, c) => Math.round(p + t * (full[c] - p))).join(',')})`;
-    pen.fillRect((i % columns) * scale, Math.floor(i / columns) * scale, scale, scale);
+    ctx.fillStyle = `rgb(${background.map((from, c) => Math.round(from + t * (foreground[c] - from))).join(',')})`;
+    ctx.fillRect((i % columns) * scale, Math.floor(i / columns) * scale, scale, scale);
   }
   return canvas;
 }
@@ -162,9 +160,9 @@ function pixels(values, from, shape, size, label) {
 // One row per dimension: mean and standard deviation, over the band of the overall distribution.
 function profile(names, mean, sd, allMean, allSd, colour, label) {
   const order = names.map((_, d) => d);
-  const apart = (d) => Math.abs(mean[d] - allMean[d]) / ((allSd && allSd[d]) || 1);
-  const most = 24;
-  const chosen = order.length > most ? order.sort((a, b) => apart(b) - apart(a)).slice(0, most) : order;
+  const deviation = (d) => Math.abs(mean[d] - allMean[d]) / ((allSd && allSd[d]) || 1);
+  const limit = 24;
+  const chosen = order.length > limit ? order.sort((a, b) => deviation(b) - deviation(a)).slice(0, limit) : order;
   const body = responsive((width) => {
     const row = 26;
     const left = Math.min(130, Math.round(width * 0.34));
@@ -185,10 +183,10 @@ function profile(names, mean, sd, allMean, allSd, colour, label) {
           s('text', { class: 'row-label', x: 0, y: y + 4 }, names[d].length > 20 ? `${names[d].slice(0, 19)}…` : names[d]),
           sd && s('line', { x1: x(t - wide), x2: x(t + wide), y1: y, y2: y, style: { stroke: colour, 'stroke-width': 4, opacity: 0.35, 'stroke-linecap': 'round' } }),
           s('circle', { cx: x(t), cy: y, r: 5, style: { fill: colour } }),
-          s('text', { class: 'tick', x: width, y: y + 4, 'text-anchor': 'end' }, figure(mean[d])));
+          s('text', { class: 'tick', x: width, y: y + 4, 'text-anchor': 'end' }, formatNumber(mean[d])));
       }));
   });
-  const note = order.length > most ? `The ${most} of ${order.length} dimensions that differ most from the overall mean. ` : '';
+  const note = order.length > limit ? `The ${limit} of ${order.length} dimensions that differ most from the overall mean. ` : '';
   return h('div', {}, body, h('p', { class: 'note' },
     `${note}Dot: mean${sd ? '; line: ± one standard deviation' : ''}. Shaded: overall mean ± one standard deviation.`));
 }
@@ -199,18 +197,18 @@ function matrixChart(values, n, cellLabel, rowLink) {
     const left = 34;
     const size = Math.max(4, Math.min(26, Math.floor((width - left - 4) / n)));
     const canvas = h('canvas', { width: left + n * size + 1, height: left + n * size + 1, class: 'matrix', role: 'img', 'aria-label': 'Overlap of clusters', tabindex: '0' });
-    const pen = canvas.getContext('2d');
-    pen.font = '11px system-ui, sans-serif';
-    pen.fillStyle = css('--soft');
+    const ctx = canvas.getContext('2d');
+    ctx.font = '11px system-ui, sans-serif';
+    ctx.fillStyle = css('--soft');
     const every = Math.ceil(13 / size);
     for (let i = 0; i < n; i += every) {
-      pen.textAlign = 'right'; pen.fillText(String(i), left - 5, left + i * size + size / 2 + 4);
-      pen.textAlign = 'center'; pen.fillText(String(i), left + i * size + size / 2, left - 6);
+      ctx.textAlign = 'right'; ctx.fillText(String(i), left - 5, left + i * size + size / 2 + 4);
+      ctx.textAlign = 'center'; ctx.fillText(String(i), left + i * size + size / 2, left - 6);
     }
     for (let a = 0; a < n; a += 1) {
       for (let b = 0; b < n; b += 1) {
-        pen.fillStyle = scaleColour(values[a * n + b]);
-        pen.fillRect(left + b * size, left + a * size, size - (size > 8 ? 1 : 0), size - (size > 8 ? 1 : 0));
+        ctx.fillStyle = scaleColour(values[a * n + b]);
+        ctx.fillRect(left + b * size, left + a * size, size - (size > 8 ? 1 : 0), size - (size > 8 ? 1 : 0));
       }
     }
     const cell = (event) => {
@@ -231,9 +229,7 @@ function matrixChart(values, n, cellLabel, rowLink) {
 
 // A blue to yellow scale, safe for colour-blind readers.
 function scaleStops() {
-  const dark = document.documentElement.dataset.theme === 'dark'
-    || (!document.documentElement.dataset.theme && window.matchMedia('(prefers-color-scheme: dark)').matches);
-  return dark
+  return isDark()
     ? [[47, 62, 98], [76, 99, 138], [122, 132, 134], [178, 166, 112], [222, 200, 92], [254, 232, 80]]
     : [[0, 34, 78], [53, 69, 108], [102, 105, 112], [148, 142, 119], [200, 184, 102], [240, 214, 60]];
 }

@@ -75,13 +75,13 @@ function contentOfCluster(k) {
       vectors.clusterMean.subarray(at, at + vectors.width), vectors.clusterSd && vectors.clusterSd.subarray(at, at + vectors.width),
       vectors.overallMean, vectors.overallSd, clusterColour(k), 'mean of each dimension'));
   }
-  if (clusters.images) return card('Content', `Share of its ${page.content.unit}; strong colours are frequent.`, glyph(clusters.images, null, k, 160, `cluster ${k}`));
+  if (clusters.images) return card('Content', `Stronger colours mean more frequent ${page.content.unit}.`, glyph(clusters.images, null, k, 160, `cluster ${k}`));
   if (!clusters.words) return null;
   const found = clusters.words[k];
   return card('Characteristic words', 'Frequent in this cluster, and more frequent than overall.',
     h('div', { class: 'chips' }, found.map(([word, lift]) => {
       const w = words.vocabulary.indexOf(word);
-      return h('a', { class: 'chip', href: w >= 0 ? address('words', w) : '#/clusters', title: `${figure(lift)} times as frequent as overall` }, word, h('span', { class: 'soft' }, ` ×${figure(lift, 2)}`));
+      return h('a', { class: 'chip', href: w >= 0 ? address('words', w) : '#/clusters', title: `${formatNumber(lift)} times as frequent as overall` }, word, h('span', { class: 'soft' }, ` ×${formatNumber(lift, 2)}`));
     })));
 }
 
@@ -94,9 +94,9 @@ function clusterDetail(k) {
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, dot(k), `Cluster ${k}`), stepLinks('clusters', k, clusters.n),
       clusters.names[k] && h('p', { class: 'lead' }, clusters.names[k])),
     h('div', { class: 'tiles small' },
-      figureTile('groups', whole(clusters.size[k]), `${percent(clusters.size[k] / clusters.size.reduce((a, b) => a + b, 0))} of all`),
-      figureTile(page.content.unit, whole(clusters.tokens[k]), null),
-      figureTile('stability', percent(stability), 'probability that two of its groups share a cluster')),
+      tile('groups', formatInteger(clusters.size[k]), `${percent(clusters.size[k] / clusters.size.reduce((a, b) => a + b, 0))} of all`),
+      tile(page.content.unit, formatInteger(clusters.tokens[k]), null),
+      tile('stability', percent(stability), 'probability that two of its groups share a cluster')),
     columns(
       card('Topics', 'Share of its content. Line: range over the draws.',
         bars(clusters.topics[k].slice(0, 10).map(([m, share, low, high]) => ({
@@ -127,8 +127,8 @@ function clustersView(args) {
     rowHeight: 56,
     row: (k) => h('a', { href: address('clusters', k), class: 'item' },
       clusters.images ? glyph(clusters.images, null, k, 36, '') : dot(k),
-      h('span', { class: 'grow' }, h('strong', {}, `Cluster ${k}`), h('span', { class: 'line' }, clusters.names[k] || `${whole(clusters.tokens[k])} ${page.content.unit}`)),
-      h('span', { class: 'right' }, whole(clusters.size[k]), meter(clusters.stability[k] / 255, `stability ${percent(clusters.stability[k] / 255)}`))),
+      h('span', { class: 'grow' }, h('strong', {}, `Cluster ${k}`), h('span', { class: 'line' }, clusters.names[k] || `${formatInteger(clusters.tokens[k])} ${page.content.unit}`)),
+      h('span', { class: 'right' }, formatInteger(clusters.size[k]), meter(clusters.stability[k] / 255, `stability ${percent(clusters.stability[k] / 255)}`))),
     detail: clusterDetail,
   });
   view.update(args);

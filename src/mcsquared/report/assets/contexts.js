@@ -63,7 +63,7 @@ function overChart(context, m) {
     curves(context.over.points, [
       { values: new Float32Array(n).fill(topics.share[m]), colour: 'var(--soft)', faint: true },
       { values, colour: 'var(--accent)' },
-    ], { label: `share of topic ${m} by ${context.name}`, format: (x) => contextFigure(context, x, 3), dots: true, scale: true, height: 170 }),
+    ], { label: `share of topic ${m} by ${context.name}`, format: (x) => formatValue(context, x, 3), dots: true, scale: true, height: 170 }),
     h('p', { class: 'note' }, `Share of all ${page.content.unit} by ${context.name}. Dashed: share overall.`),
   ];
 }
@@ -90,15 +90,15 @@ function contextBlock(c, of, id, colour) {
   } else {
     const n = context.points.length;
     const mean = context[`${of}_mean`][id];
-    title.append(h('span', { class: 'soft' }, ` mean ${contextFigure(context, mean)}`));
+    title.append(h('span', { class: 'soft' }, ` mean ${formatValue(context, mean)}`));
     const steps = context.table === 'counts' && n <= 60;
     const columns = of === 'cluster' ? observedColumns(context, id) : null;
     const distribution = () => [curves(context.points, [
       { values: context.overall, colour: 'var(--soft)', faint: true },
       { values: context[AXES[of]].subarray(id * n, (id + 1) * n), colour },
     ], {
-      label: `${context.name} in this ${of}, mean ${contextFigure(context, mean)}`,
-      format: (x) => contextFigure(context, x, 3),
+      label: `${context.name} in this ${of}, mean ${formatValue(context, mean)}`,
+      format: (x) => formatValue(context, x, 3),
       steps,
       columns,
       range: context.range && [context.range[0] - 0.04 * (context.range[1] - context.range[0]), context.range[1] + 0.04 * (context.range[1] - context.range[0])],
@@ -107,7 +107,7 @@ function contextBlock(c, of, id, colour) {
       const holder = h('div', {});
       const show = (key) => holder.replaceChildren(...(key === 'share' ? overChart(context, id) : distribution()));
       show('share');
-      parts.push(switcher('Chart', [['share', `share by ${context.name}`], ['where', 'distribution']], 'share', show), holder);
+      parts.push(switcher('Chart', [['share', `share by ${context.name}`], ['distribution', 'distribution']], 'share', show), holder);
     } else parts.push(...distribution());
   }
   if (missing > 0) parts.push(h('p', { class: 'note' }, meter(missing, `missing in ${percent(missing)}`), ` missing in ${percent(missing)} of these groups`));
@@ -145,12 +145,12 @@ function groupValue(c, j) {
     const w = context.values.length / groups.n;
     const row = Array.from(context.values.subarray(j * w, (j + 1) * w));
     if (row.some((x) => !Number.isFinite(x))) return h('span', { class: 'soft' }, 'missing');
-    return row.slice(0, 12).map((x) => figure(x)).join(', ') + (w > 12 ? ', …' : '');
+    return row.slice(0, 12).map((x) => formatNumber(x)).join(', ') + (w > 12 ? ', …' : '');
   }
   const x = context.values[j];
   if (!Number.isFinite(x)) return h('span', { class: 'soft' }, 'missing');
-  const text = contextFigure(context, x);
-  const value = figures(context)?.index.get(text);
+  const text = formatValue(context, x);
+  const value = distinctValues(context)?.index.get(text);
   return value === undefined ? text : h('a', { href: address('values', c, value) }, text);
 }
 

@@ -36,8 +36,8 @@ const groups = {
   groupShares: page.groups.group_shares,
   maps: {},
 };
-groups.choicesEach = groups.n ? groups.choice.length / groups.n : 0;
-groups.topicsEach = groups.n ? groups.topic.length / groups.n : 0;
+groups.choicesPerGroup = groups.n ? groups.choice.length / groups.n : 0;
+groups.topicsPerGroup = groups.n ? groups.topic.length / groups.n : 0;
 for (const [name, map] of Object.entries(page.groups.maps)) {
   groups.maps[name] = { x: unpack(map.x), y: unpack(map.y), low: map.low, scale: map.scale };
 }
@@ -67,7 +67,7 @@ const words = page.words && {
   overall: unpack(page.words.overall),
   topicOfWord: unpack(page.words.topic_of_word),
   topicShare: unpack(page.words.topic_share),
-  topicsEach: page.words.n_topics_of_word,
+  topicsPerWord: page.words.n_topics_of_word,
   first: starts(unpack(page.words.lengths)),
   words: unpack(page.words.values),
   shares: unpack(page.words.shares),
@@ -121,26 +121,26 @@ function valuesOf(context, j) {
 }
 
 // Distinct values of a number or a date as text, with their groups; null if there are too many.
-const MAX_FIGURES = 3000;
-const figuresOf = new Map();
+const MAX_DISTINCT_VALUES = 3000;
+const distinctValuesOf = new Map();
 
-function figures(context) {
-  if (!figuresOf.has(context)) figuresOf.set(context, /^(number|count|date)$/.test(context.kind) ? sharedValues(context) : null);
-  return figuresOf.get(context);
+function distinctValues(context) {
+  if (!distinctValuesOf.has(context)) distinctValuesOf.set(context, /^(number|count|date)$/.test(context.kind) ? groupsByValue(context) : null);
+  return distinctValuesOf.get(context);
 }
 
-function sharedValues(context) {
+function groupsByValue(context) {
   const byNumber = new Map();
-  for (let j = 0; j < context.values.length && byNumber.size <= MAX_FIGURES; j += 1) {
+  for (let j = 0; j < context.values.length && byNumber.size <= MAX_DISTINCT_VALUES; j += 1) {
     const x = context.values[j];
     if (!Number.isFinite(x)) continue;
     if (!byNumber.has(x)) byNumber.set(x, []);
     byNumber.get(x).push(j);
   }
-  if (!byNumber.size || byNumber.size > MAX_FIGURES) return null;
+  if (!byNumber.size || byNumber.size > MAX_DISTINCT_VALUES) return null;
   const byText = new Map();
   for (const [x, found] of [...byNumber].sort((a, b) => a[0] - b[0])) {
-    const text = contextFigure(context, x);
+    const text = formatValue(context, x);
     byText.set(text, [...(byText.get(text) || []), ...found]);
   }
   const names = [...byText.keys()];
@@ -148,10 +148,10 @@ function sharedValues(context) {
 }
 
 // Names of the values that have a page.
-function valueNames(context) { return context.categories || figures(context)?.names || null; }
+function valueNames(context) { return context.categories || distinctValues(context)?.names || null; }
 
 function groupsWithValue(context, value) {
-  if (!context.categories) return figures(context).groups[value];
+  if (!context.categories) return distinctValues(context).groups[value];
   const found = [];
   if (context.kind === 'bag') {
     if (!context.items) return found;
@@ -178,7 +178,7 @@ function groupsOfCluster(k) {
 
 // The share of a topic in a group; 0 if it is not among the largest.
 function topicShareOf(j, m) {
-  for (let i = j * groups.topicsEach; i < (j + 1) * groups.topicsEach; i += 1) {
+  for (let i = j * groups.topicsPerGroup; i < (j + 1) * groups.topicsPerGroup; i += 1) {
     if (groups.topic[i] === m) return groups.topicShare[i] / 255;
   }
   return 0;

@@ -4,14 +4,14 @@ function rhatClass(x) { return Number.isFinite(x) ? (x > 1.1 ? 'bad' : x > 1.05 
 function essClass(x) { return Number.isFinite(x) ? (x < 50 ? 'bad' : x < 200 ? 'watch' : 'good') : ''; }
 
 function scalarTable() {
-  const cell = (value, kind, text) => h('td', { class: kind && `graded ${kind}` }, kind && h('span', { class: 'sign', 'aria-label': LEVELS[kind][1] }, LEVELS[kind][0]), text ?? figure(value));
+  const cell = (value, kind, text) => h('td', { class: kind && `graded ${kind}` }, kind && h('span', { class: 'sign', 'aria-label': LEVELS[kind][1] }, LEVELS[kind][0]), text ?? formatNumber(value));
   return h('div', { class: 'scroll' }, h('table', {},
     h('thead', {}, h('tr', {}, ['', 'mean', 'sd', 'R-hat', 'ESS bulk', 'ESS tail'].map((name) => h('th', { scope: 'col' }, name)))),
     h('tbody', {}, page.diagnostics.scalars.map((row) => h('tr', {},
       h('th', { scope: 'row' }, row.label), cell(row.mean), cell(row.sd),
       cell(row.rhat, rhatClass(row.rhat), Number.isFinite(row.rhat) ? row.rhat.toFixed(2) : '–'),
-      cell(row.ess_bulk, essClass(row.ess_bulk), Number.isFinite(row.ess_bulk) ? whole(row.ess_bulk) : '–'),
-      cell(row.ess_tail, essClass(row.ess_tail), Number.isFinite(row.ess_tail) ? whole(row.ess_tail) : '–'))))));
+      cell(row.ess_bulk, essClass(row.ess_bulk), Number.isFinite(row.ess_bulk) ? formatInteger(row.ess_bulk) : '–'),
+      cell(row.ess_tail, essClass(row.ess_tail), Number.isFinite(row.ess_tail) ? formatInteger(row.ess_tail) : '–'))))));
 }
 
 function histogramCard(title, [values, times], consensus) {
@@ -37,8 +37,8 @@ function diagnosticsView() {
   const bounds = { n_clusters: found.bounds.clusters, n_topics: found.bounds.topics };
   const legend = found.n_chains > 1 && h('div', { class: 'legend' }, Array.from({ length: found.n_chains }, (_, i) => h('span', { class: 'chip' }, h('span', { class: 'dot', style: { background: `var(--c${i % 10})` } }), `chain ${i}`)));
   const slots = found.truncation.flatMap((chain) => [
-    { label: `chain ${chain.chain}: clusters`, value: chain.clusters / chain.cluster_slots, text: `${whole(chain.clusters)} of ${whole(chain.cluster_slots)}`, colour: `var(--c${chain.chain % 10})` },
-    { label: `chain ${chain.chain}: topics`, value: chain.topics / chain.topic_slots, text: `${whole(chain.topics)} of ${whole(chain.topic_slots)}`, colour: `var(--c${chain.chain % 10})` },
+    { label: `chain ${chain.chain}: clusters`, value: chain.clusters / chain.cluster_slots, text: `${formatInteger(chain.clusters)} of ${formatInteger(chain.cluster_slots)}`, colour: `var(--c${chain.chain % 10})` },
+    { label: `chain ${chain.chain}: topics`, value: chain.topics / chain.topic_slots, text: `${formatInteger(chain.topics)} of ${formatInteger(chain.topic_slots)}`, colour: `var(--c${chain.chain % 10})` },
   ]);
   const element = h('div', { class: 'view' },
     h('h2', { tabindex: '-1' }, 'Diagnostics'),
@@ -51,7 +51,7 @@ function diagnosticsView() {
       histogramCard('Clusters in the draws', found.kept.clusters, clusters.n),
       histogramCard('Topics in the draws', found.kept.topics, topics.n),
       slots.length > 0 && card('Truncation', 'Largest number of occupied clusters and topics, relative to the truncation, which grows automatically.', bars(slots, { largest: 1 }))),
-    clusters.nOverlap > 1 && card('Overlap of clusters', `Probability that groups of two clusters share one in a draw${clusters.nOverlap < clusters.n ? `, for the ${clusters.nOverlap} largest clusters` : ''}. In a stable clustering only the diagonal is bright.`,
+    clusters.nOverlap > 1 && card('Overlap of clusters', `Probability that groups of two clusters share a cluster in a draw${clusters.nOverlap < clusters.n ? `, for the ${clusters.nOverlap} largest clusters` : ''}. In a stable clustering only the diagonal is bright.`,
       matrixChart(clusters.overlap, clusters.nOverlap, (a, b) => `Clusters ${a} and ${b}: ${percent(clusters.overlap[a * clusters.nOverlap + b])}`, (a) => address('clusters', a))),
     page.notes.length > 0 && card('Notes', null, h('ul', {}, page.notes.map((note) => h('li', {}, note)))));
   return { element, title: 'Diagnostics' };

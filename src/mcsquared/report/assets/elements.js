@@ -26,8 +26,8 @@ function s(tag, options, ...children) {
 
 // Formatting of numbers -------------------------------------------------------------------------
 
-const wholeFormat = new Intl.NumberFormat('en');
-function whole(x) { return wholeFormat.format(Math.round(x)); }
+const integerFormat = new Intl.NumberFormat('en');
+function formatInteger(x) { return integerFormat.format(Math.round(x)); }
 
 function percent(x) {
   if (!Number.isFinite(x)) return '–';
@@ -37,15 +37,15 @@ function percent(x) {
   return `${Math.round(hundred)}%`;
 }
 
-function figure(x, digits = 3) {
+function formatNumber(x, digits = 3) {
   if (x === null || !Number.isFinite(x)) return '–';
   if (x === 0) return '0';
   if (Math.abs(x) >= 1e6 || Math.abs(x) < 1e-3) return x.toExponential(2).replace('e+', 'e');
-  if (Math.abs(x) >= 10 ** digits) return whole(x);
+  if (Math.abs(x) >= 10 ** digits) return formatInteger(x);
   return String(Number(x.toPrecision(digits)));
 }
 
-function plural(n, word) { return `${whole(n)} ${word}${n === 1 ? '' : 's'}`; }
+function plural(n, word) { return `${formatInteger(n)} ${word}${n === 1 ? '' : 's'}`; }
 
 function dateOf(days) {
   const date = new Date(days * 86400000);
@@ -53,11 +53,11 @@ function dateOf(days) {
 }
 
 // Format a value of a context: years without commas, dates as dates.
-function contextFigure(context, x, digits = 4) {
+function formatValue(context, x, digits = 4) {
   if (!Number.isFinite(x)) return 'missing';
   if (context.kind === 'date') return dateOf(x);
   if (context.whole && Math.abs(x) < 1e6) return String(Number(x.toFixed(Number.isInteger(x) ? 0 : 1)));
-  return figure(x, digits);
+  return formatNumber(x, digits);
 }
 
 // Links -----------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ function columns(...children) {
   return h('div', { class: 'columns' }, children.flat(2).filter(Boolean).map((child) => h('div', { class: 'cell' }, child)));
 }
 
-function figureTile(label, value, note) {
+function tile(label, value, note) {
   return h('div', { class: 'tile' },
     h('div', { class: String(value).length > 8 ? 'tile-value long' : 'tile-value' }, value), h('div', { class: 'tile-label' }, label),
     note && h('div', { class: 'tile-note' }, note));
@@ -152,6 +152,11 @@ function hasTip(element, text) {
   element.addEventListener('pointermove', (event) => showTip(event.clientX, event.clientY, text()));
   element.addEventListener('pointerleave', hideTip);
   return element;
+}
+
+function isDark() {
+  const { theme } = document.documentElement.dataset;
+  return theme ? theme === 'dark' : window.matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
 function css(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }

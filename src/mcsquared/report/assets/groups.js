@@ -2,7 +2,7 @@
 
 function similarGroups(j, limit) {
   // Cosine of the largest topic shares, among groups of the same cluster.
-  const each = groups.topicsEach;
+  const each = groups.topicsPerGroup;
   const shareOfTopic = new Map();
   for (let i = j * each; i < (j + 1) * each; i += 1) shareOfTopic.set(groups.topic[i], groups.topicShare[i]);
   const best = [];
@@ -28,18 +28,18 @@ function groupDetail(j) {
   const k = groups.cluster[j];
   const confidence = groups.confidence[j] / 255;
   const choices = [];
-  for (let i = j * groups.choicesEach; i < (j + 1) * groups.choicesEach; i += 1) {
+  for (let i = j * groups.choicesPerGroup; i < (j + 1) * groups.choicesPerGroup; i += 1) {
     if (groups.choice[i] > 0) choices.push([groups.choice[i] - 1, groups.choiceShare[i] / 255]);
   }
   const topicRows = [];
-  for (let i = j * groups.topicsEach; i < (j + 1) * groups.topicsEach; i += 1) {
+  for (let i = j * groups.topicsPerGroup; i < (j + 1) * groups.topicsPerGroup; i += 1) {
     if (groups.topicShare[i] > 0) topicRows.push({ label: topicLink(groups.topic[i]), value: groups.topicShare[i] / 255 });
   }
   const number = groups.numbers ? groups.numbers[j] : j;
   const similar = groups.groupShares ? similarGroups(j, 8) : [];
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, groupName(j)),
-      h('p', { class: 'note' }, h('span', { title: 'starting from 0' }, `row ${number} of the data`), ` · ${whole(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
+      h('p', { class: 'note' }, h('span', { title: 'starting from 0' }, `row ${number} of the data`), ` · ${formatInteger(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
     columns(
       h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
         h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` shares a cluster with another group of this cluster with probability ${percent(confidence)}`),
@@ -96,15 +96,15 @@ function wordView(args) {
   const w = Number(args[0]);
   if (!words || !(w < words.vocabulary.length)) return missingView('word');
   const rows = [];
-  for (let i = w * words.topicsEach; i < (w + 1) * words.topicsEach; i += 1) {
+  for (let i = w * words.topicsPerWord; i < (w + 1) * words.topicsPerWord; i += 1) {
     if (words.topicShare[i] > 0) rows.push({ label: topicLink(words.topicOfWord[i]), value: words.topicShare[i] / 255 });
   }
   const word = words.vocabulary[w];
   const using = clusters.words ? clusters.words.map((list, k) => [k, list.find(([other]) => other === word)]).filter((pair) => pair[1]) : [];
   const element = h('div', { class: 'view' }, h('p', { class: 'note' }, 'Word'), h('h2', { tabindex: '-1' }, word),
-    h('p', {}, `${whole(words.frequency[w])} occurrences, ${percent(words.overall[w])} of the content.`),
+    h('p', {}, `${formatInteger(words.frequency[w])} occurrences, ${percent(words.overall[w])} of the content.`),
     columns( card('Topics', 'Distribution of its occurrences over topics.', bars(rows, { largest: 1 })),
-      using.length > 0 && card('Characteristic of', 'Frequency relative to the overall frequency.', bars(using.map(([k, pair]) => ({ label: clusterLink(k), value: pair[1], text: `×${figure(pair[1])}`, colour: clusterColour(k) }))))));
+      using.length > 0 && card('Characteristic of', 'Frequency relative to the overall frequency.', bars(using.map(([k, pair]) => ({ label: clusterLink(k), value: pair[1], text: `×${formatNumber(pair[1])}`, colour: clusterColour(k) }))))));
   return { element, title: word };
 }
 
@@ -118,16 +118,16 @@ function valueView(args) {
   const shares = new Map();
   for (const j of found) {
     counts.set(groups.cluster[j], (counts.get(groups.cluster[j]) || 0) + 1);
-    for (let i = j * groups.topicsEach; i < (j + 1) * groups.topicsEach; i += 1) shares.set(groups.topic[i], (shares.get(groups.topic[i]) || 0) + groups.topicShare[i] / 255);
+    for (let i = j * groups.topicsPerGroup; i < (j + 1) * groups.topicsPerGroup; i += 1) shares.set(groups.topic[i], (shares.get(groups.topic[i]) || 0) + groups.topicShare[i] / 255);
   }
   const top = (map) => [...map.entries()].sort((a, b) => b[1] - a[1]).slice(0, 10);
   const element = h('div', { class: 'view' }, h('p', { class: 'note' }, context.name), h('h2', { tabindex: '-1' }, names[value]),
     h('p', {}, `${plural(context.groupsWith ? context.groupsWith[value] : found.length, 'group')} with this value.`),
     columns(
       card('Clusters', 'Groups with this value. In brackets: share of the cluster.', bars(top(counts).map(([k, count]) => ({
-        label: clusterLink(k), value: count, text: `${whole(count)} (${percent(count / clusters.size[k])})`, colour: clusterColour(k),
+        label: clusterLink(k), value: count, text: `${formatInteger(count)} (${percent(count / clusters.size[k])})`, colour: clusterColour(k),
       })))),
-      card('Topics', `Average over these groups${groups.topicsEach < topics.n ? `, of the ${groups.topicsEach} largest topics of each group` : ''}.`, bars(top(shares).map(([m, sum]) => ({ label: topicLink(m), value: sum / found.length }))))),
+      card('Topics', `Average over these groups${groups.topicsPerGroup < topics.n ? `, of the ${groups.topicsPerGroup} largest topics of each group` : ''}.`, bars(top(shares).map(([m, sum]) => ({ label: topicLink(m), value: sum / found.length }))))),
     found.length > 0 && h('section', { class: 'card' }, h('h3', {}, 'Groups'), groupList(found, 'Groups with this value')));
   return { element, title: names[value] };
 }

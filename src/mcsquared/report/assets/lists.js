@@ -47,8 +47,8 @@ function virtualList({ rowHeight, label, row, open, current = null, className = 
 
   box.addEventListener('scroll', () => draw());
   box.addEventListener('keydown', (event) => {
-    const page = Math.max(1, Math.floor(box.clientHeight / rowHeight) - 1);
-    const moves = { ArrowDown: active + 1, ArrowUp: active - 1, Home: 0, End: items.length - 1, PageDown: active + page, PageUp: active - page };
+    const pageSize = Math.max(1, Math.floor(box.clientHeight / rowHeight) - 1);
+    const moves = { ArrowDown: active + 1, ArrowUp: active - 1, Home: 0, End: items.length - 1, PageDown: active + pageSize, PageUp: active - pageSize };
     if (event.key in moves && items.length) { event.preventDefault(); move(moves[event.key]); }
     if ((event.key === 'Enter' || event.key === ' ') && active >= 0 && items.length) { event.preventDefault(); open(items[active], active); }
   });

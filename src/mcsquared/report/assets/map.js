@@ -1,4 +1,4 @@
-// The map: points on a canvas with pan, zoom, hover, click and keys, fast for 100,000 points.
+// The map: 100,000 points on a canvas, with pan, zoom, hover, click and keyboard control.
 
 const CELLS = 96; // per side of the grid that finds the point under the pointer
 
@@ -85,43 +85,43 @@ function mapCanvas({ onhover, onopen }) {
   function paint() {
     if (!width && !fit()) return;
     if (!order) sortByClass();
-    const pen = canvas.getContext('2d');
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, height);
+    const ctx = canvas.getContext('2d');
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.clearRect(0, 0, width, height);
     const r = radius();
-    if (mapName === 'clusters') paintDiscs(pen);
-    if (r < 1.6) paintPixels(pen, r);
-    else paintDots(pen, r);
-    pen.globalAlpha = 1;
-    paintLabels(pen);
+    if (mapName === 'clusters') paintDiscs(ctx);
+    if (r < 1.6) paintPixels(ctx, r);
+    else paintDots(ctx, r);
+    ctx.globalAlpha = 1;
+    paintLabels(ctx);
     for (const [j, wide] of [[selected, 2.5], [hovered, 1.5]]) {
       if (j < 0) continue;
-      pen.beginPath(); pen.arc(px(map.x[j]), py(map.y[j]), r + 4, 0, 6.2832);
-      pen.lineWidth = wide; pen.strokeStyle = css('--ink'); pen.stroke();
+      ctx.beginPath(); ctx.arc(px(map.x[j]), py(map.y[j]), r + 4, 0, 6.2832);
+      ctx.lineWidth = wide; ctx.strokeStyle = css('--ink'); ctx.stroke();
     }
   }
 
-  function paintDots(pen, r) {
+  function paintDots(ctx, r) {
     for (let c = 0; c < classColour.length; c += 1) {
-      pen.fillStyle = classColour[c];
+      ctx.fillStyle = classColour[c];
       for (let i = order.first[c]; i < order.first[c + 1]; i += 1) {
         const j = order.points[i];
         const x = px(map.x[j]); const y = py(map.y[j]);
         if (x < -8 || y < -8 || x > width + 8 || y > height + 8) continue;
         const faint = highlight !== null && groups.cluster[j] !== highlight;
-        pen.globalAlpha = faint ? 0.1 : 0.5 + (0.5 * groups.confidence[j]) / 255;
-        pen.beginPath(); pen.arc(x, y, r, 0, 6.2832); pen.fill();
+        ctx.globalAlpha = faint ? 0.1 : 0.5 + (0.5 * groups.confidence[j]) / 255;
+        ctx.beginPath(); ctx.arc(x, y, r, 0, 6.2832); ctx.fill();
       }
     }
   }
 
   // Small points are written as pixels, ten times faster than arcs.
   let pixelLayer = null;
-  function paintPixels(pen, r) {
+  function paintPixels(ctx, r) {
     if (!pixelLayer || pixelLayer.canvas.width !== canvas.width || pixelLayer.canvas.height !== canvas.height) {
       const sheet = document.createElement('canvas');
       sheet.width = canvas.width; sheet.height = canvas.height;
-      pixelLayer = { canvas: sheet, pen: sheet.getContext('2d'), image: new ImageData(canvas.width, canvas.height) };
+      pixelLayer = { canvas: sheet, ctx: sheet.getContext('2d'), image: new ImageData(canvas.width, canvas.height) };
       pixelLayer.pixels = new Uint32Array(pixelLayer.image.data.buffer);
     }
     const { pixels: sheet, image } = pixelLayer;
@@ -139,8 +139,8 @@ function mapCanvas({ onhover, onopen }) {
         for (let a = 0; a < side; a += 1) for (let b = 0; b < side; b += 1) sheet[(y + a) * image.width + x + b] = dot;
       }
     }
-    pixelLayer.pen.putImageData(image, 0, 0);
-    pen.drawImage(pixelLayer.canvas, 0, 0, width, height);
+    pixelLayer.ctx.putImageData(image, 0, 0);
+    ctx.drawImage(pixelLayer.canvas, 0, 0, width, height);
   }
 
   // Centre and radius of a disc in map units.
@@ -149,13 +149,13 @@ function mapCanvas({ onhover, onopen }) {
     return [(clusters.centre[k][0] - map.low[0]) * unit, (clusters.centre[k][1] - map.low[1]) * unit, clusters.radius[k] * unit];
   }
 
-  function paintDiscs(pen) {
+  function paintDiscs(ctx) {
     for (let k = 0; k < clusters.n; k += 1) {
       const [x, y, r] = disc(k);
-      pen.beginPath(); pen.arc(px(x), py(y), r * scale * view.zoom + radius() + 2, 0, 6.2832);
-      pen.fillStyle = colours ? colours[clusters.colour[k]] : css('--soft'); pen.globalAlpha = highlight === null || highlight === k ? 0.1 : 0.04; pen.fill();
+      ctx.beginPath(); ctx.arc(px(x), py(y), r * scale * view.zoom + radius() + 2, 0, 6.2832);
+      ctx.fillStyle = colours ? colours[clusters.colour[k]] : css('--soft'); ctx.globalAlpha = highlight === null || highlight === k ? 0.1 : 0.04; ctx.fill();
     }
-    pen.globalAlpha = 1;
+    ctx.globalAlpha = 1;
   }
 
   function labelPositions() {
@@ -170,22 +170,22 @@ function mapCanvas({ onhover, onopen }) {
   }
 
   let positions = null;
-  function paintLabels(pen) {
+  function paintLabels(ctx) {
     if (!positions) positions = labelPositions();
     const taken = [];
-    pen.textAlign = 'center'; pen.lineJoin = 'round';
+    ctx.textAlign = 'center'; ctx.lineJoin = 'round';
     for (const [k, x, y, r] of positions) {
       if (highlight !== null && highlight !== k) continue;
       const large = clusters.size[k] > 0.02 * groups.n;
       if (!large && view.zoom < 2 && highlight !== k && clusters.n > 12) continue;
-      pen.font = `${large ? 600 : 500} ${large ? 13 : 12}px system-ui, -apple-system, 'Segoe UI', sans-serif`;
+      ctx.font = `${large ? 600 : 500} ${large ? 13 : 12}px system-ui, -apple-system, 'Segoe UI', sans-serif`;
       const few = width < 500;
       const text = clusters.names[k] && !(few && view.zoom < 1.6) ? `${k} ${clusters.names[k].split(', ').slice(0, 2).join(', ')}` : String(k);
       const reach = r * scale * view.zoom;
       let cut = text.length > 30 ? `${text.slice(0, 29)}…` : text;
       // A label much wider than its disc would cover its neighbours.
-      if (reach > 26 && pen.measureText(cut).width > 2.1 * reach) cut = cut.split(', ')[0];
-      const wide = pen.measureText(cut).width;
+      if (reach > 26 && ctx.measureText(cut).width > 2.1 * reach) cut = cut.split(', ')[0];
+      const wide = ctx.measureText(cut).width;
       const cx = Math.min(width - wide / 2 - 4, Math.max(wide / 2 + 4, px(x)));
       // In the centre of a large disc, above a small one.
       const cy = Math.max(14, reach > 26 || !r ? py(y) + 4 : py(y) - reach - radius() - 5);
@@ -193,9 +193,9 @@ function mapCanvas({ onhover, onopen }) {
       if (box[0] > width || box[2] < 0 || box[1] > height || box[3] < 0) continue;
       if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
       taken.push(box);
-      pen.globalAlpha = 0.86; pen.fillStyle = css('--card');
-      pen.beginPath(); (pen.roundRect || pen.rect).call(pen, box[0] - 3, box[1] - 3, box[2] - box[0] + 6, box[3] - box[1] + 6, 6); pen.fill();
-      pen.globalAlpha = 1; pen.fillStyle = css('--ink'); pen.fillText(cut, cx, cy);
+      ctx.globalAlpha = 0.86; ctx.fillStyle = css('--card');
+      ctx.beginPath(); (ctx.roundRect || ctx.rect).call(ctx, box[0] - 3, box[1] - 3, box[2] - box[0] + 6, box[3] - box[1] + 6, 6); ctx.fill();
+      ctx.globalAlpha = 1; ctx.fillStyle = css('--ink'); ctx.fillText(cut, cx, cy);
     }
   }
 

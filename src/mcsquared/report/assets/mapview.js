@@ -32,14 +32,14 @@ function colouring(choiceKey) {
   });
   if (choiceKey === 'confidence') return { base, ...scaled((j) => groups.confidence[j] / 255, 0, 1, percent) };
   if (choiceKey === 'tokens') {
-    return { base, ...scaled((j) => groups.tokens[j], ...colourRange(groups.tokens), whole) };
+    return { base, ...scaled((j) => groups.tokens[j], ...colourRange(groups.tokens), formatInteger) };
   }
   if (choiceKey.startsWith('context:')) {
     const c = Number(choiceKey.slice(8));
     const context = contexts[c];
     if (!context.categories) {
       const [low, high] = colourRange(context.values);
-      return { base, ...scaled((j) => context.values[j], low, high, (x) => contextFigure(context, x)) };
+      return { base, ...scaled((j) => context.values[j], low, high, (x) => formatValue(context, x)) };
     }
     const frequent = Array.from(context.groupsWith, (count, v) => [count, v]).sort((a, b) => b[0] - a[0]).slice(0, 8).map((pair) => pair[1]);
     const index = new Map(frequent.map((v, i) => [v, i + 1]));
@@ -67,25 +67,25 @@ function groupSummary(j) {
     const text = value instanceof Node ? value.textContent : Array.isArray(value) ? value.slice(0, 5).map((v) => v.textContent).join(', ') + (value.length > 5 ? ', …' : '') : String(value);
     rows.push(h('div', { class: 'soft' }, `${context.name}: ${text}`));
   });
-  const m = groups.topicsEach ? groups.topic[j * groups.topicsEach] : -1;
-  if (m >= 0) rows.push(h('div', { class: 'soft' }, `largest topic: ${topicName(m)} (${percent(groups.topicShare[j * groups.topicsEach] / 255)})`));
+  const m = groups.topicsPerGroup ? groups.topic[j * groups.topicsPerGroup] : -1;
+  if (m >= 0) rows.push(h('div', { class: 'soft' }, `largest topic: ${topicName(m)} (${percent(groups.topicShare[j * groups.topicsPerGroup] / 255)})`));
   return rows;
 }
 
 function mapView(args) {
   const status = h('div', { class: 'map-status', 'aria-live': 'polite' });
   const hint = () => [h('span', { class: 'soft' }, 'Hover over a group for details, click to open it. Click the map first to zoom with the wheel.')];
-  const say = (j) => status.replaceChildren(...(j >= 0 ? [h('div', {}, groupLink(j)), ...groupSummary(j).slice(1)] : hint()));
+  const showStatus = (j) => status.replaceChildren(...(j >= 0 ? [h('div', {}, groupLink(j)), ...groupSummary(j).slice(1)] : hint()));
   const map = mapCanvas({
     onhover(j, chosen, x, y) {
       if (j < 0) { hideTip(); return; }
-      if (chosen) { hideTip(); say(j); } else showTip(x, y, ...groupSummary(j));
+      if (chosen) { hideTip(); showStatus(j); } else showTip(x, y, ...groupSummary(j));
     },
     onopen(j) { hideTip(); window.location.hash = address('groups', j); },
   });
   const legend = h('div', { class: 'map-legend' });
   const clusterLegend = () => h('div', { class: 'legend' }, Array.from({ length: Math.min(clusters.n, 14) }, (_, k) => {
-    const item = h('a', { class: 'chip', href: address('clusters', k) }, dot(k), `${clusterName(k)} `, h('span', { class: 'soft' }, whole(clusters.size[k])));
+    const item = h('a', { class: 'chip', href: address('clusters', k) }, dot(k), `${clusterName(k)} `, h('span', { class: 'soft' }, formatInteger(clusters.size[k])));
     ['pointerenter', 'focus'].forEach((type) => item.addEventListener(type, () => map.highlight(k)));
     ['pointerleave', 'blur'].forEach((type) => item.addEventListener(type, () => map.highlight(null)));
     return item;
@@ -97,23 +97,23 @@ function mapView(args) {
     map.colourBy(found.classOf, found.palette, key === 'cluster' ? found.base : null);
     legend.replaceChildren(found.legend || clusterLegend());
   };
-  const explain = {
+  const descriptions = {
     clusters: 'Each disc is a cluster with an area proportional to its number of groups; clusters with similar topics are neighbours. Groups with high confidence are in the centre; a group that may belong to another cluster is on that side.',
     topics: 'Groups with similar topics are neighbours. Large distances are not meaningful.',
   };
-  const note = h('p', { class: 'note' }, explain.clusters);
+  const note = h('p', { class: 'note' }, descriptions.clusters);
   const layouts = Object.keys(groups.maps);
   const element = h('div', { class: 'view' },
     h('h2', { tabindex: '-1' }, 'Map of groups'), note,
     h('div', { class: 'toolbar' },
-      layouts.length > 1 && switcher('Layout', [['clusters', 'by cluster'], ['topics', 'by topics']], 'clusters', (name) => { note.textContent = explain[name]; map.use(name); }),
+      layouts.length > 1 && switcher('Layout', [['clusters', 'by cluster'], ['topics', 'by topics']], 'clusters', (name) => { note.textContent = descriptions[name]; map.use(name); }),
       choice('Colour by', colourChoices(), 'cluster', recolour),
       h('div', { class: 'switch', role: 'group', 'aria-label': 'Zoom' },
         h('button', { type: 'button', 'aria-label': 'Zoom in', onclick: () => map.zoom(1.5) }, '+'),
         h('button', { type: 'button', 'aria-label': 'Zoom out', onclick: () => map.zoom(1 / 1.5) }, '−'),
         h('button', { type: 'button', onclick: () => map.reset() }, 'reset'))),
     h('div', { class: 'map-frame' }, map.element), status, legend);
-  say(-1);
+  showStatus(-1);
   recolour('cluster');
   const show = (arg) => { if (arg !== undefined && Number(arg) < groups.n) requestAnimationFrame(() => requestAnimationFrame(() => map.show(Number(arg)))); };
   show(args[0]);

@@ -11,14 +11,14 @@ function checkRow(check) {
 
 function clusterBars(n) {
   return bars(Array.from({ length: Math.min(n, clusters.n) }, (_, k) => ({
-    label: clusterLink(k), value: clusters.size[k], text: whole(clusters.size[k]), colour: clusterColour(k),
+    label: clusterLink(k), value: clusters.size[k], text: formatInteger(clusters.size[k]), colour: clusterColour(k),
     title: `${plural(clusters.size[k], 'group')}, stability ${percent(clusters.stability[k] / 255)}`,
   })));
 }
 
 function topicBars(n) {
   return bars(Array.from({ length: Math.min(n, topics.n) }, (_, m) => ({
-    label: topicLink(m), value: topics.share[m], title: `${whole(topics.tokens[m])} ${page.content.unit}`,
+    label: topicLink(m), value: topics.share[m], title: `${formatInteger(topics.tokens[m])} ${page.content.unit}`,
   })));
 }
 
@@ -27,7 +27,7 @@ function overviewView() {
   const more = (n, name, href) => n > 12 && h('p', { class: 'note' }, h('a', { href }, `All ${n} ${name}`));
   const element = h('div', { class: 'view' },
     h('h2', { tabindex: '-1' }, 'Overview'),
-    h('div', { class: 'tiles' }, page.facts.map((fact) => figureTile(fact.label, fact.value, fact.note))),
+    h('div', { class: 'tiles' }, page.facts.map((fact) => tile(fact.label, fact.value, fact.note))),
     columns(
       h('section', { class: 'card' }, h('h3', {}, 'Reliability'), h('ul', { class: 'checks' }, page.checks.map(checkRow)),
         h('p', { class: 'note' }, h('a', { href: '#/diagnostics' }, 'Traces and diagnostics'))),

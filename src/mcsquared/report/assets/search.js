@@ -41,7 +41,7 @@ function searchAll(query, limit) {
   add('Groups', groupHits.map((j) => ({ href: address('groups', j), text: groupName(j), mark: dot(groups.cluster[j]), note: `cluster ${groups.cluster[j]}` })));
   if (words) {
     const wordHits = findNames(lowered(words.vocabulary), query, limit * 4).slice(0, limit);
-    add('Words', wordHits.map((w) => ({ href: address('words', w), text: words.vocabulary[w], mark: null, note: `${whole(words.frequency[w])} times` })));
+    add('Words', wordHits.map((w) => ({ href: address('words', w), text: words.vocabulary[w], mark: null, note: `${formatInteger(words.frequency[w])} times` })));
   }
   contexts.forEach((context, c) => {
     const names = valueNames(context);
@@ -66,7 +66,7 @@ function searchView(args) {
       const list = virtualList({ rowHeight: 34, label: part.title, row: (item) => hitRow({ ...item, mark: item.mark && item.mark.cloneNode(true) }), open: (item) => { window.location.hash = item.href; } });
       list.element.style.height = `${Math.min(part.items.length, 12) * 34 + 2}px`;
       list.set(part.items);
-      return h('section', { class: 'card' }, h('h3', {}, `${part.title} `, h('span', { class: 'soft' }, part.items.length >= 2000 ? 'first 2,000' : whole(part.items.length))), list.element);
+      return h('section', { class: 'card' }, h('h3', {}, `${part.title} `, h('span', { class: 'soft' }, part.items.length >= 2000 ? 'first 2,000' : formatInteger(part.items.length))), list.element);
     }));
   return { element, title: 'Search' };
 }

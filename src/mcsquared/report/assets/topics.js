@@ -18,7 +18,7 @@ function wordCard(m) {
   const output = h('output', {}, relevance.toFixed(1));
   const draw = () => holder.replaceChildren(bars(relevantWords(m, relevance, 24).map((row) => ({
     label: h('a', { class: 'link', href: address('words', row.w) }, words.vocabulary[row.w]),
-    value: row.share, mark: row.overall, title: `${percent(row.share)} of this topic, ${percent(row.overall)} overall: ${figure(row.share / row.overall)} times as frequent`,
+    value: row.share, mark: row.overall, title: `${percent(row.share)} of this topic, ${percent(row.overall)} overall: ${formatNumber(row.share / row.overall)} times as frequent`,
   }))));
   const slider = h('input', {
     type: 'range', min: '0', max: '1', step: '0.1', value: relevance, id: 'relevance', 'aria-label': 'Relevance: 0 for distinctive words, 1 for frequent words',
@@ -68,8 +68,8 @@ function planeCard(m) {
     const x = (v) => left + ((v - x0) / (x1 - x0)) * (width - left - gap);
     const y = (v) => height - bottom - ((v - y0) / (y1 - y0)) * (height - bottom - gap);
     return s('svg', { width, height, role: 'img', 'aria-label': 'Topics in the plane of the first two dimensions' },
-      ticks(x0, x1, 5).map((t) => s('g', {}, s('line', { class: 'grid', x1: x(t), x2: x(t), y1: gap, y2: height - bottom }), s('text', { class: 'tick', x: x(t), y: height - bottom + 15, 'text-anchor': 'middle' }, figure(t)))),
-      ticks(y0, y1, 5).map((t) => s('g', {}, s('line', { class: 'grid', x1: left, x2: width - gap, y1: y(t), y2: y(t) }), s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, figure(t)))),
+      ticks(x0, x1, 5).map((t) => s('g', {}, s('line', { class: 'grid', x1: x(t), x2: x(t), y1: gap, y2: height - bottom }), s('text', { class: 'tick', x: x(t), y: height - bottom + 15, 'text-anchor': 'middle' }, formatNumber(t)))),
+      ticks(y0, y1, 5).map((t) => s('g', {}, s('line', { class: 'grid', x1: left, x2: width - gap, y1: y(t), y2: y(t) }), s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, formatNumber(t)))),
       s('text', { class: 'tick', x: width / 2, y: height - 4, 'text-anchor': 'middle' }, names[0]),
       s('text', { class: 'tick', x: 12, y: height / 2, 'text-anchor': 'middle', transform: `rotate(-90 12 ${height / 2})` }, names[1]),
       Array.from({ length: topics.n }, (_, t) => t).filter((t) => t !== m).map((t) => ellipse(t, x, y, width, height, false)),
@@ -79,7 +79,7 @@ function planeCard(m) {
 
 function contentOfTopic(m) {
   const parts = [];
-  if (topics.images) parts.push(card('Image', `Strong colours: frequent ${page.content.unit}.`, topicGlyph(m, 210)));
+  if (topics.images) parts.push(card('Image', vectors ? 'Stronger colours mean larger values.' : `Stronger colours mean more frequent ${page.content.unit}.`, topicGlyph(m, 210)));
   if (vectors) {
     const at = m * vectors.width;
     parts.push(card('Content', null, profile(page.content.dimensions, vectors.topicMean.subarray(at, at + vectors.width),
@@ -95,9 +95,9 @@ function topicDetail(m) {
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, `Topic ${m}`), stepLinks('topics', m, topics.n), topics.names[m] && h('p', { class: 'lead' }, topics.names[m])),
     h('div', { class: 'tiles small' },
-      figureTile('of the content', percent(topics.share[m]), `${whole(topics.tokens[m])} ${page.content.unit}`),
-      Number.isFinite(stable) && figureTile('stability', percent(stable), 'similarity to its matches in other draws'),
-      Number.isFinite(coherent) && figureTile('coherence', figure(coherent, 2), 'co-occurrence of its words in groups (NPMI, −1 to 1)')),
+      tile('of the content', percent(topics.share[m]), `${formatInteger(topics.tokens[m])} ${page.content.unit}`),
+      Number.isFinite(stable) && tile('stability', percent(stable), 'similarity to its matches in other draws'),
+      Number.isFinite(coherent) && tile('coherence', formatNumber(coherent, 2), 'co-occurrence of its words in groups (NPMI, −1 to 1)')),
     columns( contentOfTopic(m),
       card('Clusters', 'Distribution of the topic over clusters. In brackets: its share of the cluster.', bars(topics.clusters[m].slice(0, 10).map(([k, part, share]) => ({
         label: clusterLink(k), value: part, colour: clusterColour(k), text: `${percent(part)} (${percent(share)})`, title: `${percent(part)} of this topic is in cluster ${k}; it makes up ${percent(share)} of the cluster`,
@@ -121,7 +121,7 @@ function topicsView(args) {
     ],
     rowHeight: topics.images ? 64 : 56,
     row: (m) => h('a', { href: address('topics', m), class: 'item' }, topicGlyph(m, 44),
-      h('span', { class: 'grow' }, h('strong', {}, `Topic ${m}`), h('span', { class: 'line' }, topics.names[m] || `${whole(topics.tokens[m])} ${page.content.unit}`)),
+      h('span', { class: 'grow' }, h('strong', {}, `Topic ${m}`), h('span', { class: 'line' }, topics.names[m] || `${formatInteger(topics.tokens[m])} ${page.content.unit}`)),
       h('span', { class: 'right' }, percent(topics.share[m]), meter(topics.share[m] / topics.share[0], `${percent(topics.share[m])} of the content`))),
     detail: topicDetail,
   });
