@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from benchmarks.machine import describe, occasion
+from benchmarks.machine import describe, describe_run
 from benchmarks.measure import ROOT
 from benchmarks.plots import draw_curves
 from benchmarks.predictions import write_page
 from benchmarks.questions import QUESTIONS
 from benchmarks.settings import Settings
-from benchmarks.tables import Result, Unavailable, markdown, picture_of
+from benchmarks.tables import Result, Unavailable, markdown, plot_path
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -32,7 +32,7 @@ def main() -> None:
     for name in names:
         with console.status(f"running {name}"):
             try:
-                result = replace(QUESTIONS[name](settings), run=occasion(_command(arguments)))
+                result = replace(QUESTIONS[name](settings), run=describe_run(_command(arguments)))
             except Unavailable as reason:
                 console.print(f"{name} was skipped: {reason}.\n", highlight=False)
                 skipped.append(name)
@@ -62,8 +62,10 @@ def write(results: dict[str, Result]) -> None:
         if all(result.machine for result in results.values()):
             machine = earlier["machine"]
         if earlier["machine"] != machine:
-            kept = {name: measured_on(earlier["machine"], result) for name, result in kept.items()}
-        results = {name: as_of(machine, result) for name, result in (kept | results).items()}
+            kept = {name: with_machine(earlier["machine"], result) for name, result in kept.items()}
+        results = {
+            name: without_machine(machine, result) for name, result in (kept | results).items()
+        }
     results = {name: results[name] for name in QUESTIONS if name in results}
     record = {
         "machine": machine,
@@ -71,20 +73,20 @@ def write(results: dict[str, Result]) -> None:
     }
     for name, result in results.items():
         if result.curves and name in updated:
-            draw_curves(result, PAGE.parent / picture_of(name))
+            draw_curves(result, PAGE.parent / plot_path(name))
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PAGE.write_text(markdown(machine, results), encoding="utf-8")
     write_page(PAGE.parent / "scaling.md", record["results"])
 
 
-def measured_on(machine: dict[str, str], result: Result) -> Result:
-    """Return the result with the given machine, unless it has one."""
+def with_machine(machine: dict[str, str], result: Result) -> Result:
+    """Return the result with a description of its machine, unless it has one."""
     return result if result.machine else replace(result, machine=machine)
 
 
-def as_of(machine: dict[str, str], result: Result) -> Result:
-    """Return the result without its machine if it is that of the page."""
+def without_machine(machine: dict[str, str], result: Result) -> Result:
+    """Return the result without the description of its machine if it equals that of the page."""
     return replace(result, machine={}) if result.machine == machine else result
 
 

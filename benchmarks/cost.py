@@ -1,7 +1,7 @@
 """Cost of a sweep by the size of the data: time of each step, memory, network traffic.
 
 The time of each step is a sum of products of sizes, whose coefficients are fitted to timed sweeps.
-Pure functions; nothing is timed in this module.
+Nothing is timed in this module.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ STEPS: dict[str, dict[str, tuple[str, ...]]] = {
         "rest": ("1", "V·M", "K·M", "C·K"),
     },
 }
-NEAR = 6e6  # bytes of a table of which half is cached: the best value for the fitted data sets
-SMALL_SHARE = 0.05  # of a sweep: steps below it may have larger relative errors
+CACHE_BYTES = 6e6  # half of a table of this size is cached: the best value for the fitted data
+SMALL_SHARE = 0.05  # of a sweep; smaller steps may have larger relative errors
 
 Costs = dict[str, dict[str, float]]  # seconds by step and term
 
@@ -64,7 +64,7 @@ class Sizes:
     def far(self) -> float:
         """Approximate share of the rows of ψ that are not cached."""
         table = 4.0 * self.words * self.topics
-        return table / (table + NEAR)
+        return table / (table + CACHE_BYTES)
 
     def product(self, term: str) -> float:
         """Return the value of a term such as ``V·K·M``."""
@@ -136,7 +136,7 @@ def n_chunks(sizes: Sizes) -> int:
     return n_chunks_for(int(sizes.groups), int(sizes.tokens))
 
 
-def wire_bytes(engine: str, sizes: Sizes, workers: int, statistics: int = 0) -> float:
+def traffic_bytes(engine: str, sizes: Sizes, workers: int, statistics: int = 0) -> float:
     """Return the bytes that all workers of a cluster send and receive per sweep.
 
     Parameters

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcsquared.posterior import ParameterDraw, Posterior
 
 FINITE, INFINITE = "mcsquared, λ finite", "mcsquared, λ = ∞"
-GLOBALS = 20  # minimum number of draws of τ and ψ that a perplexity averages over
+N_GLOBAL_DRAWS = 20  # of τ and ψ, over which a perplexity averages, at least
 ENGINES: dict[str, dict[str, Any]] = {
     FINITE: {"sampler": "blocked", "lam": Gamma(1, 0.1)},
     INFINITE: {"sampler": "blocked", "lam": math.inf},
@@ -69,7 +69,7 @@ class TimedFit:
 
         some = copy.copy(self.posterior)
         some.parameters = list(draws)
-        repeats = max(GLOBALS // len(some.parameters), 1)
+        repeats = max(N_GLOBAL_DRAWS // len(some.parameters), 1)
         return perplexity(
             some, test, "completion", given_contexts, random_state=seed, n_repeats=repeats
         )

@@ -1,15 +1,15 @@
-"""Lower limits of the time of a sweep on a GPU: bytes to be moved, instructions to be issued.
+"""Lower bounds on the time of a sweep on a GPU: bytes to be moved, instructions to be issued.
 
-Both are lower bounds for words: contexts and tables of the size of clusters × topics are neglected,
-and a sweep at a limit would do nothing else.
+They apply to words; contexts and tables of clusters × topics are neglected.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-MOVED = 4.8e12  # bytes/s: memory of an H200 (data sheet)
-ISSUED = 132 * 4 * 1.98e9  # warp instructions/s: multiprocessors, schedulers of each, clock
+BYTES_PER_SECOND = 4.8e12  # memory bandwidth of an H200 (data sheet)
+# Of warps: multiprocessors × schedulers of each × clock.
+INSTRUCTIONS_PER_SECOND = 132 * 4 * 1.98e9
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Work:
     def milliseconds(self) -> tuple[float, float, float]:
         """Return the limits by bytes moved, rows without a cache, and instructions."""
         seconds = (
-            self.bytes_moved / MOVED,
-            self.bytes_of_rows / MOVED,
-            self.instructions / ISSUED,
+            self.bytes_moved / BYTES_PER_SECOND,
+            self.bytes_of_rows / BYTES_PER_SECOND,
+            self.instructions / INSTRUCTIONS_PER_SECOND,
         )
         return (1e3 * seconds[0], 1e3 * seconds[1], 1e3 * seconds[2])

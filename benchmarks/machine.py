@@ -43,8 +43,8 @@ def describe_device() -> dict[str, str] | None:
     }
 
 
-def occasion(command: str) -> str:
-    """Return command, date and load average in one line."""
+def describe_run(command: str) -> str:
+    """Return the command, the date and the load average in one line."""
     date, load = datetime.now(UTC).date().isoformat(), os.getloadavg()[0]
     return f"`{command}`, {date}, load average {load:.1f} on {os.cpu_count()} cores"
 

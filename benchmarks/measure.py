@@ -44,12 +44,12 @@ class Timing:
         return median(self.seconds)
 
     @property
-    def least(self) -> float:
+    def fastest(self) -> float:
         """Fastest run."""
         return min(self.seconds)
 
     @property
-    def most(self) -> float:
+    def slowest(self) -> float:
         """Slowest run."""
         return max(self.seconds)
 

@@ -34,7 +34,7 @@ class Training:
 def choices(
     settings: Settings, others: Sequence[type[Contender]] = (SklearnLDA, Mallet)
 ) -> dict[str, tuple[type[Contender], Settings]]:
-    """Return peers with their settings by name: LDA with several numbers of topics, HDP, others."""
+    """Return the peers with their settings: LDA with several numbers of topics, HDP, others."""
     found = {
         f"{TomotopyLDA.name}, {n} topics": (TomotopyLDA, replace(settings, n_topics=n))
         for n in settings.peer_topics

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from benchmarks.tables import Result
 
 # Colour-blind safe palette of Okabe and Ito (2008). mcsquared has the two strongest colours.
-MCSQUARED = ("#0072B2", "#D55E00")
-OTHERS = {
+MCSQUARED_COLOURS = ("#0072B2", "#D55E00")
+PEER_COLOURS = {
     "tomotopy LDA": "#009E73",
     "tomotopy HDP": "#CC79A7",
     "scikit-learn LDA": "#E69F00",
     "MALLET LDA": "#56B4E9",
 }
-MARKS = "os^DvPX"
+MARKERS = "os^DvPX"
 SPACING = 0.045  # minimum distance of labels, as a share of the height
 
 
@@ -29,14 +29,14 @@ def draw_curves(result: Result, path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(8.5, 5.0), layout="constrained")
     ends = []
-    colours, marks = iter(MCSQUARED), iter(MARKS)
+    colours, markers = iter(MCSQUARED_COLOURS), iter(MARKERS)
     for name, curve in result.curves.items():
         seconds, values = zip(*curve, strict=True)
         if name.startswith("mcsquared"):
             colour, style = next(colours), {"linewidth": 2.6, "zorder": 3}
         else:
-            colour = OTHERS.get(name.split(",")[0], "black")
-            style = {"linewidth": 1.2, "marker": next(marks), "markersize": 4}
+            colour = PEER_COLOURS.get(name.split(",")[0], "black")
+            style = {"linewidth": 1.2, "marker": next(markers), "markersize": 4}
         axes.plot(seconds, values, color=colour, **style)
         ends.append((seconds[-1], values[-1], name, colour))
     axes.set_xscale("log")

@@ -19,15 +19,15 @@ from benchmarks.cost import (
     n_chunks,
     peak_bytes,
     predict_steps,
-    wire_bytes,
+    traffic_bytes,
 )
 from benchmarks.engines import FINITE, INFINITE
-from benchmarks.limits import MOVED
+from benchmarks.limits import BYTES_PER_SECOND
 from benchmarks.measure import ROOT
 from benchmarks.questions.scaling import FITTED, LAM, TITLE, costs_of
 from benchmarks.tables import format_cell
 
-NEEDED = {"scaling", "memory", "device", "device_large"}  # benchmarks whose results are used
+REQUIRED = {"scaling", "memory", "device", "device_large"}  # benchmarks whose results are used
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 
 PUBMED = Sizes(8.2e6, 730e6, 483e6, 141_043, 112, 208)
@@ -35,20 +35,21 @@ BILLION = Sizes(1e9, 100e9, 66e9, 200_000, 112, 208)
 CORPORA = {"PubMed": PUBMED, "a billion": BILLION}
 STATISTICS = 3  # of a year
 
-EFFICIENCY = 0.85  # of a core among others; for two cores see the benchmark "threads"
-ETHERNET = 1.25e9  # bytes/s: 10 Gbit/s
-ADDED = 1.3e-9  # seconds per cell of a worker's counts to add it in the client, measured
-DASK = 0.1  # seconds of overhead of Dask per sweep, measured
-BUS = 50e9  # bytes/s from main memory to a GPU
-BETWEEN_DEVICES = 400e9  # bytes/s
+EFFICIENCY = 0.85  # of each of several cores; for two cores see the benchmark "threads"
+NETWORK_BANDWIDTH = 1.25e9  # bytes/s: 10 Gbit/s
+SECONDS_PER_ADDED_CELL = 1.3e-9  # to add the counts of a worker in the client, measured
+DASK_SECONDS = 0.1  # overhead of Dask per sweep, measured
+BUS_BANDWIDTH = 50e9  # bytes/s from main memory to a GPU
+DEVICE_BANDWIDTH = 400e9  # bytes/s between GPUs
 DEVICE_MEMORY = 0.8 * 141e9  # bytes for the corpus
 DEVICE_BYTES = {INFINITE: ("E", 8), FINITE: ("N", 8)}  # per entry; per token, with its topic twice
 
 ROWS_READ = 9  # column of the device table
-FROM = ("NIPS", "140 M tokens, simulated")  # the costs of the device are fitted to these two
+FITTED_SETS = ("NIPS", "140 M tokens, simulated")  # to which the costs of a GPU are fitted
 
-# Two workers, MB per sweep in both directions: sizes, statistics, λ; as in docs/cluster.md.
-MEASURED_ON_WIRE = (
+# Data set, engine, sizes, statistics of contexts, and MB per sweep in both directions with two
+# workers, as in docs/cluster.md.
+MEASURED_TRAFFIC = (
     ("labelme8", INFINITE, Sizes(2_688, 1_851_574, 437_335, 200, 208, 112, 250), 0, 1.92),
     ("labelme8", FINITE, Sizes(2_688, 1_851_574, 437_335, 200, 64, 112, 250), 0, 0.85),
     ("NIPS", INFINITE, Sizes(1_740, 2_301_375, 933_295, 13_649, 320, 256, 4_623), 3, 89.06),
@@ -101,9 +102,9 @@ def seconds_on_cluster(
         "workers": shard / (1.0 if cores == 1 else EFFICIENCY * cores),
         "client": sum(steps[step] for step in in_client) / (EFFICIENCY * client)
         + steps["rest"]
-        + busy * sizes.words * columns * ADDED
-        + DASK,
-        "network": wire_bytes(engine, sizes, busy, STATISTICS) / ETHERNET,
+        + busy * sizes.words * columns * SECONDS_PER_ADDED_CELL
+        + DASK_SECONDS,
+        "network": traffic_bytes(engine, sizes, busy, STATISTICS) / NETWORK_BANDWIDTH,
     }
 
 
@@ -117,7 +118,7 @@ def measured_on_device(results: Mapping[str, Any]) -> dict[tuple[str, str], tupl
         engine = INFINITE if lam.endswith(LAM[INFINITE]) else FINITE
         slots = next(size for size in TOPIC_SLOTS if size >= topics)
         # λ = ∞: the table has the time to read a float per entry and cluster.
-        floats = 1e-3 * row[ROWS_READ] * MOVED / 4 if engine == INFINITE else 0.0
+        floats = 1e-3 * row[ROWS_READ] * BYTES_PER_SECOND / 4 if engine == INFINITE else 0.0
         sizes = Sizes(groups, 1e6 * millions, floats / clusters, 0, clusters, slots)
         found[name, engine] = (sizes, milliseconds / 1e3)
     return found
@@ -126,17 +127,19 @@ def measured_on_device(results: Mapping[str, Any]) -> dict[tuple[str, str], tupl
 def fit_device(engine: str, measured: Mapping[tuple[str, str], tuple[Sizes, float]]) -> Device:
     """Return the costs of a GPU that agree with two measurements."""
     term = "E·K" if engine == INFINITE else "N·M"
-    (few, begun), (many, ended) = (measured[name, engine] for name in FROM)
-    each = (ended - begun) / (many.product(term) - few.product(term))
-    return Device(begun - each * few.product(term), term, each)
+    (small, small_seconds), (large, large_seconds) = (
+        measured[name, engine] for name in FITTED_SETS
+    )
+    each = (large_seconds - small_seconds) / (large.product(term) - small.product(term))
+    return Device(small_seconds - each * small.product(term), term, each)
 
 
 def seconds_on_device(engine: str, device: Device, sizes: Sizes, devices: int = 1) -> float:
     """Return the wall seconds of a sweep; a corpus that does not fit is copied every sweep."""
     letter, size = DEVICE_BYTES[engine]
     moved = size * sizes.product(letter) / devices
-    copied = moved / BUS if moved > DEVICE_MEMORY else 0.0
-    exchanged = 8 * sizes.words * sizes.topics / BETWEEN_DEVICES if devices > 1 else 0.0
+    copied = moved / BUS_BANDWIDTH if moved > DEVICE_MEMORY else 0.0
+    exchanged = 8 * sizes.words * sizes.topics / DEVICE_BANDWIDTH if devices > 1 else 0.0
     return device.fixed + device.each * sizes.product(device.term) / devices + copied + exchanged
 
 
@@ -148,7 +151,7 @@ def seconds_on_device_workers(
     return seconds_on_device(engine, device, sizes, workers) + spent["client"] + spent["network"]
 
 
-def page(results: Mapping[str, Any]) -> dict[str, list[str]]:
+def page_tables(results: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the tables of the page by name, as lines of Markdown."""
     rows = results["scaling"]["rows"]
     costs = costs_of(rows)
@@ -158,7 +161,7 @@ def page(results: Mapping[str, Any]) -> dict[str, list[str]]:
         "costs": _costs(costs),
         "checks": _checks(rows),
         "memory": _memory(results["memory"]["rows"]),
-        "wire": _wire(),
+        "wire": _traffic(),
         "formulas": [
             f"- {TITLE[engine]}: {1e3 * cost.fixed:.2g} ms + {1e9 * cost.each:.3g} ns {cost.term}"
             for engine, cost in devices.items()
@@ -225,7 +228,7 @@ def _memory(rows: Sequence[Sequence[Any]]) -> list[str]:
     )
 
 
-def _wire() -> list[str]:
+def _traffic() -> list[str]:
     return _table(
         ("data set", "λ", "slots K × M", "measured, MB", "predicted", "ratio"),
         (
@@ -234,10 +237,10 @@ def _wire() -> list[str]:
                 LAM[engine],
                 f"{sizes.clusters} × {sizes.topics}",
                 measured,
-                found := wire_bytes(engine, sizes, 2, statistics) / 1e6,
+                found := traffic_bytes(engine, sizes, 2, statistics) / 1e6,
                 found / measured,
             )
-            for name, engine, sizes, statistics, measured in MEASURED_ON_WIRE
+            for name, engine, sizes, statistics, measured in MEASURED_TRAFFIC
         ),
     )
 
@@ -248,7 +251,7 @@ def _device(
     def rows() -> Iterator[Sequence[Any]]:
         for (name, engine), (sizes, seconds) in measured.items():
             found = seconds_on_device(engine, devices[engine], sizes)
-            use = "fit" if name in FROM else "check"
+            use = "fit" if name in FITTED_SETS else "check"
             yield name, use, LAM[engine], 1e3 * seconds, 1e3 * found, found / seconds
 
     return _table(("data set", "use", "λ", "measured, ms", "predicted", "ratio"), rows())
@@ -257,32 +260,34 @@ def _device(
 def _predictions(costs: Mapping[str, Costs], devices: Mapping[str, Device]) -> list[str]:
     def rows() -> Iterator[Sequence[Any]]:
         for what, cores in (("one core", 1), ("2 cores", 2), ("64 cores", 64)):
-            yield what, *_each(lambda e, s, n=cores: seconds_on_cores(costs[e], s, n))
+            yield what, *_for_all_corpora(lambda e, s, n=cores: seconds_on_cores(costs[e], s, n))
         for what, workers, cores in (
             ("16 × 64 cores, one worker per core", 1024, 1),
             ("16 × 64 cores, one worker per machine (not implemented)", 16, 64),
         ):
             yield (
                 what,
-                *_each(
+                *_for_all_corpora(
                     lambda e, s, w=workers, n=cores: sum(
                         seconds_on_cluster(e, costs[e], s, w, n).values()
                     )
                 ),
             )
         alone, many = "one H200", "8 H200 that sum counts directly (not implemented)"
-        yield alone, *_each(lambda e, s: seconds_on_device(e, devices[e], s))
+        yield alone, *_for_all_corpora(lambda e, s: seconds_on_device(e, devices[e], s))
         yield (
             "8 H200, one worker each",
-            *_each(lambda e, s: seconds_on_device_workers(e, costs[e], devices[e], s, 8)),
+            *_for_all_corpora(
+                lambda e, s: seconds_on_device_workers(e, costs[e], devices[e], s, 8)
+            ),
         )
-        yield many, *_each(lambda e, s: seconds_on_device(e, devices[e], s, 8))
+        yield many, *_for_all_corpora(lambda e, s: seconds_on_device(e, devices[e], s, 8))
 
     columns = (f"{name}, {TITLE[engine]}" for name in CORPORA for engine in (INFINITE, FINITE))
     return _table(("seconds per sweep", *columns), rows())
 
 
-def _each(seconds: Any) -> list[float]:
+def _for_all_corpora(seconds: Any) -> list[float]:
     return [seconds(engine, sizes) for sizes in CORPORA.values() for engine in (INFINITE, FINITE)]
 
 
@@ -299,21 +304,21 @@ def _cluster(costs: Mapping[str, Costs]) -> list[str]:
     )
 
 
-def refreshed(text: str, results: Mapping[str, Any]) -> str:
-    """Return the page with updated tables, each between its two marks."""
-    if not set(results) >= NEEDED:
+def update_tables(text: str, results: Mapping[str, Any]) -> str:
+    """Return the page with updated tables, each between its two markers."""
+    if not set(results) >= REQUIRED:
         return text
-    for name, lines in page(results).items():
-        mark = f"<!-- {name} -->"
-        before, _, after = text.split(mark)
-        text = f"{before}{mark}\n\n" + "\n".join(lines) + f"\n\n{mark}{after}"
+    for name, lines in page_tables(results).items():
+        marker = f"<!-- {name} -->"
+        before, _, after = text.split(marker)
+        text = f"{before}{marker}\n\n" + "\n".join(lines) + f"\n\n{marker}{after}"
     return text
 
 
 def write_page(path: Path, results: Mapping[str, Any]) -> None:
     """Update the page if it exists."""
     if path.exists():
-        path.write_text(refreshed(path.read_text(encoding="utf-8"), results), encoding="utf-8")
+        path.write_text(update_tables(path.read_text(encoding="utf-8"), results), encoding="utf-8")
 
 
 if __name__ == "__main__":

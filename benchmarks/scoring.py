@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # numbers it is within 0.1% of the value for ten times as many.
 BURN_IN, ITERATIONS = 30, 200
 MIN_ITERATIONS = 40  # if several draws share the iterations, their mean reduces the error as well
-LANES = 16
+LANES = 16  # topics per vector instruction
 
 Floats = NDArray[np.float64]
 

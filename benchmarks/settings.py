@@ -26,8 +26,8 @@ class Settings:
         The same for benchmarks of many sizes.
     fit_sweeps : int
         Sweeps of the fits whose memory is measured.
-    compile_anew : bool
-        Whether one of these fits compiles its kernels.
+    measure_compilation : bool
+        Whether to repeat one of these fits without cached kernels.
     large_sweeps, large_topics, large_clusters : int
         The fit of the UN speeches whose memory and time are measured.
     folder_groups, folder_memory, folder_sweeps, folder_topics, folder_clusters
@@ -69,7 +69,7 @@ class Settings:
     growth_sweeps: int = 7
     scaling_sweeps: int = 9
     fit_sweeps: int = 20
-    compile_anew: bool = True
+    measure_compilation: bool = True
     large_sweeps: int = 200
     large_topics: int = 150
     large_clusters: int = 50
@@ -117,7 +117,7 @@ class Settings:
             growth_sweeps=2,
             scaling_sweeps=2,
             fit_sweeps=5,
-            compile_anew=False,
+            measure_compilation=False,
             large_sweeps=12,
             folder_groups=200_000,
             folder_sweeps=4,

@@ -22,8 +22,8 @@ MEAN_COUNT = 1.5  # of a word in a document that contains it
 class Simulated:
     """Simulated documents.
 
-    ``corpus`` has the vocabulary only, to make priors. ``clusters`` are the true ones, int32
-    (n_groups,).
+    ``corpus`` contains only the vocabulary, from which priors are made. ``clusters`` are the true
+    clusters, int32 (n_groups,).
     """
 
     corpus: Corpus

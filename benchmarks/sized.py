@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
 
 TOPICS_OF_GROUP = 8
-RARE_FROM = 5  # words: the most frequent ones have similar frequencies
+ZIPF_OFFSET = 5  # added to ranks: the most frequent words have similar frequencies
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def sized_corpus(size: Size, seed: int = 0) -> Corpus:
 
 def _words(topic: NDArray[np.int64], size: Size, rng: np.random.Generator) -> NDArray[np.int32]:
     """Draw the words of all tokens, one topic at a time."""
-    frequency = 1.0 / (RARE_FROM + np.arange(size.n_words))
+    frequency = 1.0 / (ZIPF_OFFSET + np.arange(size.n_words))
     word = np.empty(len(topic), np.int32)
     by_topic = np.argsort(topic.astype(np.int16), kind="stable")
     start = np.searchsorted(topic[by_topic], np.arange(size.n_topics + 1))

@@ -122,11 +122,11 @@ def markdown(machine: Mapping[str, Any], results: Mapping[str, Result]) -> str:
     """Return the whole page: the targets, then the results one by one."""
     facts = "\n".join(f"- {name}: {value}" for name, value in machine.items())
     parts = [INTRODUCTION, facts + "\n", _summary(results)]
-    parts += [result.for_documentation(picture_of(name)) for name, result in results.items()]
+    parts += [result.for_documentation(plot_path(name)) for name, result in results.items()]
     return "\n".join(part for part in parts if part)
 
 
-def picture_of(question: str) -> str:
+def plot_path(question: str) -> str:
     """Return the path of a plot relative to the page."""
     return f"images/{question}.png"
 

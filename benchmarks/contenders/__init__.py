@@ -1,8 +1,9 @@
 """The samplers that are compared: one class each with the same interface.
 
-A class has a ``name``, takes ``(corpus, settings)`` and imports its package on construction; one
-that is not installed is skipped with the reason. A new one is added to ``ALL``. Ratios are relative
-to ``PEERS``; contenders with ``slow = True`` get fewer sweeps.
+A class has a ``name``, is created from a corpus and settings, and imports its package on
+construction; if the package is not installed, the contender is skipped and the reason is reported.
+``ALL`` lists the classes. Ratios are relative to ``PEERS``; contenders with ``slow = True`` do
+fewer sweeps.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ ALL: tuple[type[Contender], ...] = (
 PEERS = (TomotopyLDA.name, TomotopyHDP.name)
 
 
-def begin_all(
+def start_installed(
     corpus: Corpus, settings: Settings, classes: Sequence[type[Contender]] = ALL
 ) -> tuple[list[Contender], list[str]]:
-    """Return every contender that is installed, and a note on each of the others."""
-    begun, skipped = [], []
+    """Return all contenders that are installed, and a note on each of the others."""
+    started, skipped = [], []
     for contender in classes:
         try:
-            begun.append(contender(corpus, settings))
+            started.append(contender(corpus, settings))
         except ImportError as error:
             skipped.append(f"{contender.name} was skipped: {error}.")
-    return begun, skipped
+    return started, skipped

@@ -1,4 +1,4 @@
-"""The benchmarks, one module each with ``run(settings) -> Result``; new ones are added here."""
+"""The benchmarks, one module each: ``run(settings) -> Result`` answers one question."""
 
 from benchmarks.questions import (
     clusters,

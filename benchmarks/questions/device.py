@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks.corpora import corpus_for, name_of_corpus, speeches_for
-from benchmarks.limits import ISSUED, MOVED, Work
+from benchmarks.limits import BYTES_PER_SECOND, INSTRUCTIONS_PER_SECOND, Work
 from benchmarks.machine import describe_device
 from benchmarks.measure import Timing
 from benchmarks.settings import Settings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcsquared.state import Bounds, State
 
 INFINITE, FINITE = LAMS = ("λ = ∞", "λ finite")
-MINUTES = 10.0  # for all sweeps of the largest corpus, including start and end
+MAX_MINUTES = 10.0  # for all sweeps of the largest corpus, including start and end
 
 
 class Case(NamedTuple):
@@ -71,7 +71,7 @@ def run(settings: Settings) -> Result:
             rows.append(_row(case, lam, measured))
             targets.append(_target(case, lam, measured, limit))
     note = f"{n_sweeps - n_dropped} sweeps each, after {n_dropped} that are not timed."
-    return _answer("Milliseconds per whole sweep on a GPU", rows, targets, [note], machine)
+    return _result("Milliseconds per whole sweep on a GPU", rows, targets, [note], machine)
 
 
 def run_large(settings: Settings) -> Result:
@@ -89,17 +89,17 @@ def run_large(settings: Settings) -> Result:
         targets.append(_target(case, lam, measured, limit))
     whole = seconds + measured.seconds
     what = f"{case.name}, {FINITE}, {n_sweeps} sweeps, including start and end"
-    targets.append(Target(what, whole / 60, MINUTES, False, "minutes"))
+    targets.append(Target(what, whole / 60, MAX_MINUTES, False, "minutes"))
     notes = [
         f"{INFINITE}: {short} sweeps; {FINITE}: {n_sweeps}; the first sixth is not timed.",
         f"{FINITE}: {whole:.0f} s from a corpus in memory to the stored draws, including random "
         f"labels ({seconds:.0f} s on one core) and {n_sweeps} sweeps; NMI with the "
         f"simulated clusters {_agreement(case.truth, finite.state):.2f}.",
     ]
-    return _answer("A large corpus on a GPU", rows, targets, notes, machine)
+    return _result("A large corpus on a GPU", rows, targets, notes, machine)
 
 
-def _answer(
+def _result(
     title: str,
     rows: list[tuple[Cell, ...]],
     targets: list[Target],
@@ -128,12 +128,12 @@ def _answer(
             "Wall-clock time of all work of a fit per sweep, including the log joint of the trace; "
             "labels start at random. Clusters and topics are the numbers in use, up to the "
             "bounds; the year is a context if the corpus has one.",
-            f"Limits: bytes that must be moved, each once, at {MOVED / 1e12:.1f} TB/s (data sheet "
-            "of the H200); rows of ψ that are read per token (λ finite), or of mixtures per word "
-            "(λ = ∞), at the same rate and without any cache; unavoidable instructions of 32 "
-            f"threads, at {ISSUED / 1e12:.2f} million million per second (132 multiprocessors "
-            "with four schedulers each, at 1.98 GHz). `benchmarks/limits.py` counts "
-            "them. GB is the GPU memory in use.",
+            f"Limits: bytes that must be moved, each once, at {BYTES_PER_SECOND / 1e12:.1f} TB/s "
+            "(data sheet of the H200); rows of ψ that are read per token (λ finite), or of "
+            "mixtures per word (λ = ∞), at the same rate and without any cache; unavoidable "
+            f"instructions of 32 threads, at {INSTRUCTIONS_PER_SECOND / 1e12:.2f} × 10¹² per "
+            "second (132 multiprocessors with four schedulers each, at 1.98 GHz). They are computed "
+            "in `benchmarks/limits.py`. GB is the GPU memory in use.",
             *notes,
         ],
         machine=machine,
@@ -149,11 +149,11 @@ def _machine() -> dict[str, str]:
     """Describe the GPU; raise Unavailable if there is none."""
     machine = describe_device()
     if machine is None:
-        raise Unavailable(_missing())
+        raise Unavailable(_unavailable_reason())
     return machine
 
 
-def _missing() -> str:
+def _unavailable_reason() -> str:
     try:
         from mcsquared.kernels.cuda.memory import unavailable_reason
     except ImportError as error:
@@ -270,7 +270,7 @@ def _agreement(truth: np.ndarray | None, state: State) -> float:
 
 
 def _row(case: Case, lam: str, measured: Measurement) -> tuple[Cell, ...]:
-    milliseconds = 1e3 * measured.timing.median, 1e3 * measured.timing.least
+    milliseconds = 1e3 * measured.timing.median, 1e3 * measured.timing.fastest
     return (
         case.name,
         lam,

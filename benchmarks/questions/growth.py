@@ -69,18 +69,18 @@ def _scaled(what: str, whole: Corpus, settings: Settings) -> Iterator[Variant]:
 
 
 def _rows(sampler: type[Contender], settings: Settings) -> Iterator[tuple[Cell, ...]]:
-    for family in variants(settings).values():
+    for series in variants(settings).values():
         contenders: list[Contender] = []
-        for what, factor, corpus, chosen in family:
+        for what, factor, corpus, chosen in series:
             contenders.append(sampler(corpus, chosen))
             contenders[-1].name = f"{what} {factor:g}"
         timings = time_sweeps(contenders, settings)
         base = next(
             timings[contender.name, WHOLE].median
-            for contender, (_, factor, *_) in zip(contenders, family, strict=True)
+            for contender, (_, factor, *_) in zip(contenders, series, strict=True)
             if factor == 1
         )
-        for contender, (what, factor, corpus, _) in zip(contenders, family, strict=True):
+        for contender, (what, factor, corpus, _) in zip(contenders, series, strict=True):
             timing, size = timings[contender.name, WHOLE], contender.size()
             yield (
                 sampler.name,
@@ -91,6 +91,6 @@ def _rows(sampler: type[Contender], settings: Settings) -> Iterator[tuple[Cell, 
                 size["clusters"],
                 size["topics"],
                 timing.median,
-                timing.least,
+                timing.fastest,
                 timing.median / base,
             )

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from mcsquared import MC2
     from mcsquared.datasets import Letters
 
-LEVEL = 0.9
+LEVEL = 0.9  # NMI of the goal, and cosine to the true letters
 SWEEPS = 100
-FEW = 4  # with at most this many clusters, their number must be right as well
+FEW = 4  # for at most this many clusters, the goal includes their number
 
 
 def run(settings: Settings) -> Result:

@@ -76,7 +76,7 @@ def _fits(settings: Settings, chosen: dict[str, Any]) -> Reports:
         "import mcsquared.MC2": run_job("import_name", module="mcsquared", name="MC2"),
         "reading the corpus": run_job("load", **chosen),
     }
-    if not settings.compile_anew:
+    if not settings.measure_compilation:
         return {**reports, WARM: run_job("fit", **chosen)}
     with tempfile.TemporaryDirectory() as folder:
         cache = {"NUMBA_CACHE_DIR": folder}

@@ -17,7 +17,7 @@ from benchmarks.tables import Cell, Result, Target
 MOMENTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 40, 60)  # in sixtieths of the training time
 COLUMNS = (2, 4, 8, 15, 30, 60)
 THIN = {engines.FINITE: 3, engines.INFINITE: 20}  # sweeps are shorter for λ = ∞
-MOST_SWEEPS = 20_000
+MAX_SWEEPS = 20_000
 
 Curve = list[tuple[float, float]]
 
@@ -70,8 +70,8 @@ def run(settings: Settings) -> Result:
             "with θ averaged; the last column uses θ inferred by the package, at the end. If both "
             "are available the better one counts, for scikit-learn at every time.",
             "mcsquared is scored by `mcsquared.evaluation.perplexity` as a fit that ended at that "
-            f"time: over {engines.GLOBALS} draws of the second half of the fit, or with repeated "
-            "draws of the globals if there are fewer.",
+            f"time: over {engines.N_GLOBAL_DRAWS} draws of the second half of the fit, or with "
+            "repeated draws of the globals if there are fewer.",
             "Training is interleaved: the contender with the fewest CPU-seconds is next. Reading "
             "the corpus and compiling are not counted; all other work of `MC2.fit` is.",
             *notes,
@@ -89,10 +89,10 @@ def _fit(
         engines.ENGINES[name],
         until,
         contexts={},
-        n_sweeps=MOST_SWEEPS,
+        n_sweeps=MAX_SWEEPS,
         burn_in=0,
         thin=THIN[name],
-        keep_parameters=MOST_SWEEPS,
+        keep_parameters=MAX_SWEEPS,
         max_topics=settings.peer_topics[-1],
         random_state=settings.seed,
     )
@@ -122,7 +122,9 @@ def _curve_of(
             continue
         end = seconds[ended[-1]]
         second_half = [d for d in ended if seconds[d] > end / 2]
-        some = second_half[:: -max(len(second_half) // engines.GLOBALS, 1)][: engines.GLOBALS]
+        some = second_half[:: -max(len(second_half) // engines.N_GLOBAL_DRAWS, 1)][
+            : engines.N_GLOBAL_DRAWS
+        ]
         score = score_halves(fitted, test, [draws[d] for d in sorted(some)], halves, seed)
         curve.append((end, score))
     return sorted(set(curve))

@@ -35,7 +35,7 @@ def run(settings: Settings) -> Result:
         title="Start-up",
         columns=("command", "CPU-s", "fastest", "wall s", "fastest"),
         rows=[
-            (name, cpu[name].median, cpu[name].least, wall[name].median, wall[name].least)
+            (name, cpu[name].median, cpu[name].fastest, wall[name].median, wall[name].fastest)
             for name in commands
         ],
         targets=[Target(HELP, cpu[HELP].median, 0.6, False, "CPU-s")],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcsquared import MC2
     from mcsquared.corpus import Corpus
 
-FEWEST_SWEEPS = 10
+MIN_SWEEPS = 10
 TARGET = 1.7
 
 
@@ -60,7 +60,7 @@ def run(settings: Settings) -> Result:
         notes=[
             "Wall seconds of a sweep of `MC2(n_jobs=...)`, including the trace, with at most "
             f"{settings.n_topics} topics and {settings.n_clusters} clusters. Medians of "
-            f"{settings.pairs} interleaved pairs of at least {FEWEST_SWEEPS} sweeps or "
+            f"{settings.pairs} interleaved pairs of at least {MIN_SWEEPS} sweeps or "
             f"{settings.pair_seconds:g} s each, because the speed of the machine varies; both runs "
             "of a pair start from the same state and end in the same one, draw by draw. The last "
             "column is the total speed of two independent single-threaded runs at the same time "
@@ -90,11 +90,11 @@ def _runs(
         for n_jobs in (1, 2, 1, 1)
     ]
     # The first sweeps compile and depend on the start.
-    slowest = max(_seconds(model, corpus, FEWEST_SWEEPS) for model in models)
+    slowest = max(_seconds(model, corpus, MIN_SWEEPS) for model in models)
     continue_fit = partial(
         _seconds,
         corpus=corpus,
-        n_sweeps=max(math.ceil(settings.pair_seconds / slowest), FEWEST_SWEEPS),
+        n_sweeps=max(math.ceil(settings.pair_seconds / slowest), MIN_SWEEPS),
     )
     one, two, *independent = models
     runs = []

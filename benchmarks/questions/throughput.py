@@ -16,7 +16,7 @@ from benchmarks.contenders import (
     Contender,
     TomotopyHDP,
     TomotopyLDA,
-    begin_all,
+    start_installed,
 )
 from benchmarks.contenders.collapsed import TOKEN_STEP
 from benchmarks.corpora import corpus_for, name_of_corpus, speeches_for
@@ -97,7 +97,7 @@ def _time_corpus(
     name: str, corpus: Corpus, settings: Settings, classes: Sequence[type[Contender]]
 ) -> tuple[list[tuple[Cell, ...]], Speed, list[str]]:
     """Return the rows of one corpus, M tokens per CPU-second, and notes on skipped contenders."""
-    contenders, skipped = begin_all(corpus, settings, classes)
+    contenders, skipped = start_installed(corpus, settings, classes)
     timings = time_sweeps(contenders, settings)
     sizes = {contender.name: contender.size() for contender in contenders}
     speed = {key: corpus.n_tokens / timing.median / 1e6 for key, timing in timings.items()}
@@ -110,8 +110,8 @@ def _time_corpus(
             sizes[contender]["topics"],
             timing.median,
             speed[contender, step],
-            corpus.n_tokens / timing.least / 1e6,
-            corpus.n_tokens / timing.most / 1e6,
+            corpus.n_tokens / timing.fastest / 1e6,
+            corpus.n_tokens / timing.slowest / 1e6,
             *(_ratio(speed, (contender, step), peer) for peer in PEERS),
         )
         for (contender, step), timing in timings.items()

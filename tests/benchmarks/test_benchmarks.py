@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.contenders import Collapsed, begin_all
+from benchmarks.contenders import Collapsed, start_installed
 from benchmarks.contenders.collapsed import TOKEN_STEP
 from benchmarks.corpora import share_of, simulated_corpus
 from benchmarks.measure import Timing, run_job
@@ -22,8 +22,8 @@ TINY = replace(
 
 def test_every_step_of_every_contender_is_in_the_table() -> None:
     result = throughput.run(TINY)
-    begun, _ = begin_all(simulated_corpus(0.01), TINY)
-    assert {row[0] for row in result.rows} == {contender.name for contender in begun}
+    started, _ = start_installed(simulated_corpus(0.01), TINY)
+    assert {row[0] for row in result.rows} == {contender.name for contender in started}
     steps = [row[2] for row in result.rows if row[0] == Collapsed.name]
     assert {TOKEN_STEP, throughput.WHOLE} <= set(steps)
     assert all(len(row) == len(result.columns) for row in result.rows)
@@ -131,4 +131,4 @@ def test_figures_have_three_digits() -> None:
 
 def test_the_median_sweep_is_reported() -> None:
     timing = Timing([3.0, 1.0, 2.0])
-    assert (timing.least, timing.median, timing.most) == (1.0, 2.0, 3.0)
+    assert (timing.fastest, timing.median, timing.slowest) == (1.0, 2.0, 3.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import predictions
-from benchmarks.cost import STEPS, Sizes, fit_costs, n_chunks, predict, wire_bytes
+from benchmarks.cost import STEPS, Sizes, fit_costs, n_chunks, predict, traffic_bytes
 from benchmarks.engines import FINITE, INFINITE
 from benchmarks.questions import scaling
 from benchmarks.settings import Settings
@@ -106,7 +106,7 @@ def test_network_traffic_is_that_of_globals_and_sums(engine: str) -> None:
         topics,
         observations.n_categories,
     )
-    assert wire_bytes(engine, sizes, 2, statistics=3) == pytest.approx(sum(sent), rel=0.02)
+    assert traffic_bytes(engine, sizes, 2, statistics=3) == pytest.approx(sum(sent), rel=0.02)
 
 
 def test_a_sized_corpus_has_its_size() -> None:
@@ -181,13 +181,15 @@ def test_cores_share_all_steps_except_the_rest() -> None:
 def test_costs_of_a_gpu_agree_with_two_measurements_and_include_copies() -> None:
     measured = {
         (name, FINITE): (Sizes(0, tokens, 0, 0, 0, 100), seconds)
-        for name, tokens, seconds in zip(predictions.FROM, (1e6, 5e6), (0.002, 0.004), strict=True)
+        for name, tokens, seconds in zip(
+            predictions.FITTED_SETS, (1e6, 5e6), (0.002, 0.004), strict=True
+        )
     }
     device = predictions.fit_device(FINITE, measured)
     assert device.fixed == pytest.approx(0.0015)
     fits, does_not = (Sizes(0, tokens, 0, 0, 0, 100) for tokens in (1e10, 1e12))
     assert predictions.seconds_on_device(FINITE, device, fits) == pytest.approx(5.0015)
-    copying = 8 * 1e12 / predictions.BUS
+    copying = 8 * 1e12 / predictions.BUS_BANDWIDTH
     assert predictions.seconds_on_device(FINITE, device, does_not) == pytest.approx(
         500.0015 + copying
     )
@@ -196,6 +198,6 @@ def test_costs_of_a_gpu_agree_with_two_measurements_and_include_copies() -> None
 def test_the_page_has_the_committed_figures() -> None:
     results = json.loads(predictions.RESULTS.read_text(encoding="utf-8"))["results"]
     text = PAGE.read_text(encoding="utf-8")
-    assert predictions.refreshed(text, results) == text, "python -m benchmarks.predictions"
+    assert predictions.update_tables(text, results) == text, "python -m benchmarks.predictions"
     without = {name: results[name] for name in results if name != "device"}
-    assert predictions.refreshed("as it is", without) == "as it is"
+    assert predictions.update_tables("as it is", without) == "as it is"
