@@ -14,7 +14,7 @@ from typing import Any
 import mcsquared as mc2
 
 from .fits import BURN_IN, N_SWEEPS, agreement
-from .images import KEYS, Images, features, load_split, over_numbers, row_of
+from .images import KEYS, Images, features, load_split, over_cluster_numbers, row_keys
 from .running import Setting
 
 __all__ = ["KEYS", "SEEDS", "TITLE", "figures", "run"]
@@ -31,7 +31,9 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
         used = "+".join(images.contexts)
         found = _mixture(images, seed, setting).labels_
         rows.append(
-            {"set": name} | row_of("DP mixture of contexts", used) | agreement(images.truth, found)
+            {"set": name}
+            | row_keys("DP mixture of contexts", used)
+            | agreement(images.truth, found)
         )
         both = features(images.training, list(images.contexts))
         n_words = images.training.content.counts.shape[1]
@@ -39,8 +41,10 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
             ("k-means of contexts", both[:, n_words:]),
             ("k-means of words and contexts", both),
         ):
-            kind = mc2.baselines.KMeans
-            for row in over_numbers(method, kind, columns, images, seed, setting, used):
+            model_class = mc2.baselines.KMeans
+            for row in over_cluster_numbers(
+                method, model_class, columns, images, seed, setting, used
+            ):
                 rows.append({"set": name} | row)
     return rows
 

@@ -109,15 +109,15 @@ def draw_corpora(
 
 
 def _same_cluster(alpha: float, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Return whether two groups are assigned the same stick of GEM(α): bool (n_draws,)."""
+    """Return whether two groups are assigned to the same stick of GEM(α): bool (n_draws,)."""
     same = np.zeros(n_draws, dtype=bool)
-    waiting = np.arange(n_draws)
-    while waiting.size:
-        share = rng.beta(1.0, alpha, waiting.size)
-        takes = rng.random((2, waiting.size)) < share
-        same[waiting[takes.all(axis=0)]] = True
+    unassigned = np.arange(n_draws)
+    while unassigned.size:
+        share = rng.beta(1.0, alpha, unassigned.size)
+        assigned = rng.random((2, unassigned.size)) < share
+        same[unassigned[assigned.all(axis=0)]] = True
         # If only one group has this stick, the other gets a different one.
-        waiting = waiting[~takes.any(axis=0)]
+        unassigned = unassigned[~assigned.any(axis=0)]
     return same
 
 

@@ -10,7 +10,7 @@ __all__ = [
     "LABEL_OF_LAM",
     "MEASURES",
     "PALETTE",
-    "line_of",
+    "mean_and_error",
     "paper_value",
     "rows_of",
 ]
@@ -22,8 +22,8 @@ LABEL_OF_LAM = {"inf": "λ = ∞", "learnt": "λ learned"}
 MEASURES = {"purity": "purity", "nmi": "NMI", "rand_index": "Rand index", "f_score": "F-score"}
 
 
-def line_of(row: Mapping[str, Any], measure: str) -> tuple[float | None, float | None]:
-    """Return mean and standard error of a measure in a row of a summary, or None."""
+def mean_and_error(row: Mapping[str, Any], measure: str) -> tuple[float | None, float | None]:
+    """Return the mean and standard error of a measure in a row of a summary; None if missing."""
     found = row.get(measure)
     if not isinstance(found, dict):
         return None, None

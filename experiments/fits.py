@@ -48,14 +48,14 @@ def fit_mc2(
 
 
 def fit_topics(
-    kind: Any,
+    model_class: Any,
     corpus: mc2.Corpus,
     seed: int,
     setting: Setting,
     **options: Any,
 ) -> Any:
     """Return a fitted topic model without clusters: `HDP`, `NPTOT` or the like."""
-    model = kind(
+    model = model_class(
         n_sweeps=setting.sweeps(N_SWEEPS),
         burn_in=setting.sweeps(BURN_IN),
         random_state=seed,

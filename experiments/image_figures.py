@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import LABEL_OF_LAM, MEASURES, PALETTE, line_of, rows_of
+from .drawing import LABEL_OF_LAM, MEASURES, PALETTE, mean_and_error, rows_of
 
 __all__ = ["draw_measures", "draw_planes"]
 
@@ -26,10 +26,10 @@ def _measures_of(record: Mapping[str, Any], name: str) -> Any:
     bars = _bars(record, name)
     for panel, (measure, title) in zip(panels, MEASURES.items(), strict=True):
         for position, (_, rows, colour) in enumerate(bars):
-            mean, error = line_of(rows["mean"], measure)
+            mean, error = mean_and_error(rows["mean"], measure)
             panel.bar(position, mean, color=colour)
             if "min" in rows:
-                low, high = (line_of(rows[end], measure)[0] for end in ("min", "max"))
+                low, high = (mean_and_error(rows[end], measure)[0] for end in ("min", "max"))
                 error = np.array([[mean - low], [high - mean]])
             if error is not None:
                 panel.errorbar(position, mean, yerr=error, color="black", capsize=3, lw=1)

@@ -31,8 +31,8 @@ __all__ = [
     "features",
     "figures",
     "load_split",
-    "over_numbers",
-    "row_of",
+    "over_cluster_numbers",
+    "row_keys",
     "run",
     "statistics",
 ]
@@ -45,7 +45,7 @@ HELD_OUT = 0.1
 N_FEW = 60  # held-out images whose probability is estimated by particles
 N_CLUSTERS = range(10, 41, 5)
 N_LDA_TOPICS, N_LDA_SWEEPS = 50, 300
-N_DRAWN, FEWEST_IMAGES, MOST_IMAGES = 7, 20, 100
+N_PLOTTED, MIN_IMAGES, MAX_IMAGES = 7, 20, 100  # clusters of figure 6, images of each
 STATISTICS: dict[str, Callable[[Any], float]] = {
     "min": np.min,
     "max": np.max,
@@ -56,7 +56,7 @@ STATISTICS: dict[str, Callable[[Any], float]] = {
 
 @dataclass(frozen=True)
 class Images:
-    """One data set, split."""
+    """A data set, split into training and held-out images; ``truth`` are the known classes."""
 
     name: str
     contexts: Mapping[str, str]
@@ -87,7 +87,7 @@ def load_split(name: str, seed: int, setting: Setting) -> Images:
     return Images(name, entry.contexts, data.corpus[training], data.corpus[held_out], truth)
 
 
-def row_of(method: str, contexts: str = "none", lam: str = "–", clusters: str = "found") -> dict:
+def row_keys(method: str, contexts: str = "none", lam: str = "–", clusters: str = "found") -> dict:
     """Return the keys of a row."""
     return {"method": method, "contexts": contexts, "lam": lam, "clusters": clusters}
 
@@ -97,7 +97,7 @@ def _of_mc2(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, A
         for contexts in ({}, images.contexts):
             model = fit_mc2(images.training, contexts, lam, seed, setting)
             yield (
-                row_of("MC2", "+".join(contexts) or "none", lam)
+                row_keys("MC2", "+".join(contexts) or "none", lam)
                 | perplexities(model, images.held_out, N_FEW)
                 | sizes(model)
                 | agreement(images.truth, model.labels_)
@@ -109,10 +109,10 @@ def _of_topics(images: Images, seed: int, setting: Setting) -> Iterator[dict[str
     """Fit HDP alone, and cluster by the topics of HDP and of LDA."""
     baselines = mc2.baselines
     hdp = fit_topics(baselines.HDP, images.training, seed, setting, n_jobs=setting.n_jobs)
-    yield row_of("HDP", clusters="–") | perplexities(hdp, images.held_out, N_FEW) | sizes(hdp)
+    yield row_keys("HDP", clusters="–") | perplexities(hdp, images.held_out, N_FEW) | sizes(hdp)
     by_divergence = baselines.AffinityPropagation("symmetric_kl", random_state=seed)
     found = by_divergence.fit(hdp.transform(images.training)).labels_
-    yield row_of("HDP + AP") | agreement(images.truth, found)
+    yield row_keys("HDP + AP") | agreement(images.truth, found)
     lda = baselines.LDA(
         n_topics=setting.choose(N_LDA_TOPICS, 5),
         n_sweeps=setting.sweeps(N_LDA_SWEEPS),
@@ -121,21 +121,23 @@ def _of_topics(images: Images, seed: int, setting: Setting) -> Iterator[dict[str
         random_state=seed,
     ).fit(images.training)
     shares = lda.transform(images.training)
-    yield from over_numbers("LDA + k-means", baselines.KMeans, shares, images, seed, setting)
+    yield from over_cluster_numbers(
+        "LDA + k-means", baselines.KMeans, shares, images, seed, setting
+    )
 
 
 def _of_words(images: Images, seed: int, setting: Setting) -> Iterator[dict[str, Any]]:
     """Cluster by the visual words alone."""
     baselines = mc2.baselines
     found = baselines.AffinityPropagation(random_state=seed).fit(images.training).labels_
-    yield row_of("AP") | agreement(images.truth, found)
-    for name, kind in (("k-means", baselines.KMeans), ("NMF", baselines.NMF)):
-        yield from over_numbers(name, kind, images.training, images, seed, setting)
+    yield row_keys("AP") | agreement(images.truth, found)
+    for name, model_class in (("k-means", baselines.KMeans), ("NMF", baselines.NMF)):
+        yield from over_cluster_numbers(name, model_class, images.training, images, seed, setting)
 
 
-def over_numbers(
+def over_cluster_numbers(
     name: str,
-    kind: Any,
+    model_class: Any,
     rows: Any,
     images: Images,
     seed: int,
@@ -146,11 +148,11 @@ def over_numbers(
     scores = []
     numbers = setting.choose(N_CLUSTERS, (3, 4))
     for n_clusters in numbers:
-        found = kind(n_clusters=n_clusters, random_state=seed).fit(rows).labels_
+        found = model_class(n_clusters=n_clusters, random_state=seed).fit(rows).labels_
         scores.append(agreement(images.truth, found))
     for statistic, measures in statistics(scores).items():
         clusters = f"{numbers[0]} to {numbers[-1]}, {statistic}"
-        yield row_of(name, contexts, clusters=clusters) | measures
+        yield row_keys(name, contexts, clusters=clusters) | measures
 
 
 def statistics(scores: list[dict[str, float]]) -> dict[str, dict[str, float]]:
@@ -172,13 +174,13 @@ def _store_map(images: Images, labels: np.ndarray, lam: str, seed: int, setting:
     from threadpoolctl import threadpool_limits
 
     rng = np.random.default_rng(seed)
-    groups_of = np.bincount(labels)
-    enough = np.flatnonzero(groups_of >= FEWEST_IMAGES)
-    if len(enough) < N_DRAWN:
-        enough = np.arange(min(N_DRAWN, len(groups_of)))  # the largest
-    chosen = rng.permutation(enough)[:N_DRAWN]
+    cluster_sizes = np.bincount(labels)
+    enough = np.flatnonzero(cluster_sizes >= MIN_IMAGES)
+    if len(enough) < N_PLOTTED:
+        enough = np.arange(min(N_PLOTTED, len(cluster_sizes)))  # the largest
+    chosen = rng.permutation(enough)[:N_PLOTTED]
     groups = np.concatenate(
-        [rng.permutation(np.flatnonzero(labels == k))[:MOST_IMAGES] for k in chosen]
+        [rng.permutation(np.flatnonzero(labels == k))[:MAX_IMAGES] for k in chosen]
     )
     rows = features(images.training[groups], list(images.contexts))
     perplexity = min(30.0, (len(groups) - 1) / 3)
@@ -187,7 +189,7 @@ def _store_map(images: Images, labels: np.ndarray, lam: str, seed: int, setting:
     setting.keep(f"{images.name} {lam}: plane", plane)
     setting.keep(f"{images.name} {lam}: cluster", labels[groups])
     setting.keep(f"{images.name} {lam}: class", [str(name) for name in images.truth[groups]])
-    setting.keep(f"{images.name} {lam}: n_clusters", len(groups_of))
+    setting.keep(f"{images.name} {lam}: n_clusters", len(cluster_sizes))
 
 
 def features(corpus: mc2.Corpus, contexts: list[str]) -> np.ndarray:

@@ -30,7 +30,7 @@ N_CLUSTERS = 4
 N_GROUPS = (40, 100, 200, 400)
 N_WORDS = (5, 10, 20, 50, 100)
 DEVIATIONS = np.array([0.3, 0.5, 0.4, 0.6])
-CONTEXTS = {"none": 1.0, "vague": 4.0, "as in the paper": 1.0}
+CONTEXTS = {"none": 1.0, "vague": 4.0, "as in the paper": 1.0}  # factors of the deviations
 
 
 def run(seed: int, setting: Setting) -> list[dict[str, Any]]:

@@ -40,13 +40,13 @@ WORDS = ("International", "Conference", "Machine", "Learning")
 def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
     """Fit every method to both kinds of letters."""
     paper = mc2.datasets.letters(setting.choose(100, 10), random_state=seed)
-    many = (
+    identifiable = (
         mc2.datasets.identifiable_letters(n_clusters=13, n_groups_per_cluster=5, random_state=seed)
         if setting.tiny
         else mc2.datasets.identifiable_letters(random_state=seed)
     )
     rows = []
-    for name, truth, n_sweeps in ((DATA[0], paper, 800), (DATA[1], many, 2000)):
+    for name, truth, n_sweeps in ((DATA[0], paper, 800), (DATA[1], identifiable, 2000)):
         setting.keep(f"{name}: truth", truth.word_given_topic)
         for method, sampler, model in _models(name, seed, n_sweeps, setting):
             model.fit(truth.corpus)
@@ -64,7 +64,7 @@ def run(seed: int, setting: Setting) -> list[dict[str, Any]]:
 
 def _models(name: str, seed: int, n_sweeps: int, setting: Setting) -> list[tuple[str, str, Any]]:
     """Return the models: method, sampler, model."""
-    many = {
+    options = {
         "n_sweeps": setting.sweeps(n_sweeps),
         "burn_in": setting.sweeps(n_sweeps // 2),
         "n_jobs": setting.n_jobs,
@@ -72,17 +72,17 @@ def _models(name: str, seed: int, n_sweeps: int, setting: Setting) -> list[tuple
         "progress": False,
     }
     # As in the paper: its sampler, corrected, for 100 iterations from a random start.
-    few = many | {"n_sweeps": setting.sweeps(100), "burn_in": setting.sweeps(50), "thin": 1}
+    short = options | {"n_sweeps": setting.sweeps(100), "burn_in": setting.sweeps(50), "thin": 1}
     # One thread: results are not reproducible with more.
-    lda = {name: many[name] for name in ("n_sweeps", "burn_in", "random_state")} | {"n_jobs": 1}
+    lda = {name: options[name] for name in ("n_sweeps", "burn_in", "random_state")} | {"n_jobs": 1}
     models = [
-        ("MC2", "blocked", mc2.MC2(lam=inf, **many)),
-        ("MC2 without context", "blocked", mc2.MC2(lam=inf, contexts={}, **many)),
-        ("HDP", "blocked", mc2.baselines.HDP(**many)),
+        ("MC2", "blocked", mc2.MC2(lam=inf, **options)),
+        ("MC2 without context", "blocked", mc2.MC2(lam=inf, contexts={}, **options)),
+        ("HDP", "blocked", mc2.baselines.HDP(**options)),
         ("LDA", "collapsed", mc2.baselines.LDA(N_LETTERS, **lda)),
     ]
     if name == DATA[0]:
-        paper = mc2.MC2(lam=inf, sampler="collapsed", init="random", **few)
+        paper = mc2.MC2(lam=inf, sampler="collapsed", init="random", **short)
         models.insert(1, ("MC2", "collapsed, 100 sweeps", paper))
     return models
 
@@ -134,7 +134,7 @@ def _cluster_scores(model: mc2.MC2, truth: Any) -> dict[str, float]:
 
 
 def _matching_clusters(model: mc2.MC2, truth: Any) -> np.ndarray:
-    """Return for each true cluster the found cluster with most of its groups."""
+    """Return, for each true cluster, the estimated cluster with most of its groups."""
     n_clusters = len(truth.context_means)
     return np.array(
         [
@@ -162,8 +162,8 @@ def _store_clusters(model: mc2.MC2, truth: Any, setting: Setting) -> None:
     density = model.posterior_.context_given_cluster("position")
     points = density.index.to_numpy(dtype=float)
     found = _matching_clusters(model, truth)
-    standard = (points[:, None] - truth.context_means) / truth.context_sds
-    true_density = np.exp(-0.5 * standard**2) / (truth.context_sds * np.sqrt(2.0 * np.pi))
+    scaled = (points[:, None] - truth.context_means) / truth.context_sds
+    true_density = np.exp(-0.5 * scaled**2) / (truth.context_sds * np.sqrt(2.0 * np.pi))
     setting.keep("position", points)
     setting.keep("true densities", true_density.T)
     setting.keep("found densities", density.to_numpy().T[found])
@@ -227,9 +227,9 @@ def _draw_topics(title: str, letters: np.ndarray, methods: dict[str, np.ndarray]
     for row, (method, topics) in zip(axes[1:], methods.items(), strict=True):
         _label_row(row[0], method.replace(", ", "\n", 1) + f"\n{len(topics)} topics")
         matched, distance = match_letters(topics, letters)
-        for panel, topic, far in zip(row, matched, distance, strict=False):
+        for panel, topic, variation in zip(row, matched, distance, strict=False):
             if topic >= 0:
-                _plot_pixels(panel, topics[topic], "#009E73" if far < CLOSE else None)
+                _plot_pixels(panel, topics[topic], "#009E73" if variation < CLOSE else None)
         others = [topics[m] for m in range(len(topics)) if m not in set(matched)]
         for panel, topic in zip(row[n_letters:], others, strict=False):
             _plot_pixels(panel, topic)

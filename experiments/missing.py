@@ -16,7 +16,7 @@ import numpy as np
 
 import mcsquared as mc2
 
-from .drawing import COLOUR_OF_LAM, LABEL_OF_LAM, MEASURES, line_of, rows_of
+from .drawing import COLOUR_OF_LAM, LABEL_OF_LAM, MEASURES, mean_and_error, rows_of
 from .fits import LAMS, agreement, fit_mc2
 from .running import Setting
 
@@ -85,7 +85,7 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
         for panel, (measure, title) in zip(line, MEASURES.items(), strict=True):
             for lam, colour in COLOUR_OF_LAM.items():
                 rows = rows_of(record, set=name, lam=lam)
-                means, errors = zip(*(line_of(row, measure) for row in rows), strict=True)
+                means, errors = zip(*(mean_and_error(row, measure) for row in rows), strict=True)
                 panel.errorbar(
                     [row["missing"] for row in rows],
                     means,

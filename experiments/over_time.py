@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import COLOUR_OF_LAM, LABEL_OF_LAM, PALETTE, line_of, rows_of
+from .drawing import COLOUR_OF_LAM, LABEL_OF_LAM, PALETTE, mean_and_error, rows_of
 
 __all__ = ["draw_clusters", "draw_ranks", "draw_topics"]
 
@@ -118,7 +118,7 @@ def draw_ranks(record: Mapping[str, Any]) -> dict[str, Any]:
     for panel, data in zip(panels, names, strict=True):
         chosen = [row for row in rows if row["set"] == data]
         for position, row in enumerate(chosen):
-            means, errors = zip(*(line_of(row, name) for name in measures), strict=True)
+            means, errors = zip(*(mean_and_error(row, name) for name in measures), strict=True)
             panel.bar(
                 np.arange(len(measures)) + 0.25 * position,
                 means,

@@ -28,7 +28,7 @@ __all__ = [
 
 Row = dict[str, Any]
 PAPER = Path(__file__).with_name("paper_numbers.json")
-NO_MEASURE = ("seed",)
+NOT_MEASURES = ("seed",)
 
 
 def plain(value: Any) -> Any:
@@ -71,7 +71,7 @@ def _measures(rows: Sequence[Row], keys: Sequence[str]) -> Row:
     names = dict.fromkeys(name for row in rows for name in row)
     result: Row = {}
     for name in names:
-        if name in keys or name in NO_MEASURE:
+        if name in keys or name in NOT_MEASURES:
             continue
         values = [row[name] for row in rows if row.get(name) is not None]
         if values and all(_is_number(value) for value in values):

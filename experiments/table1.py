@@ -17,7 +17,7 @@ from typing import Any
 
 import mcsquared as mc2
 
-from .drawing import COLOUR_OF_LAM, LABEL_OF_LAM, line_of, paper_value
+from .drawing import COLOUR_OF_LAM, LABEL_OF_LAM, mean_and_error, paper_value
 from .fits import COLUMNS, LAMS, fit_mc2, fit_topics, perplexities, sizes
 from .running import Setting
 
@@ -86,10 +86,10 @@ def _fit(
     if method == "MC2":
         return fit_mc2(training, contexts, lam, seed, setting, max_topics=MAX_TOPICS)
     if method == "HDP":
-        kind, options = mc2.baselines.HDP, {"n_jobs": setting.n_jobs}
+        model_class, options = mc2.baselines.HDP, {"n_jobs": setting.n_jobs}
     else:
-        kind, options = mc2.baselines.NPTOT, {"time": next(iter(contexts))}
-    return fit_topics(kind, training, seed, setting, max_topics=MAX_TOPICS, **options)
+        model_class, options = mc2.baselines.NPTOT, {"time": next(iter(contexts))}
+    return fit_topics(model_class, training, seed, setting, max_topics=MAX_TOPICS, **options)
 
 
 def figures(record: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _figure(record: dict[str, Any], name: str) -> Any:
     for panel, (title, measures) in zip(panels, PANELS.items(), strict=True):
         for (position, row), measure in product(enumerate(rows), measures):
             colour = COLOUR_OF_LAM.get(row["lam"], "#555555")
-            mean, error = line_of(row, measure)
+            mean, error = mean_and_error(row, measure)
             if mean is not None:
                 panel.errorbar(mean, position, xerr=error, fmt="o", color=colour, ms=5, capsize=2)
             printed = paper_value(record, row, measure)

@@ -38,7 +38,7 @@ SEEDS = 2
 MODELS = {"nips12": (("year",), ("authors",)), "ungdc": (("year", "country"),)}
 N_SWEEPS, BURN_IN, MAX_TOPICS = 300, 100, 150
 HELD_OUT = 0.1
-FIRST = (1, 5, 10)
+RANKS = (1, 5, 10)  # numbers of predictions that are scored
 N_WORDS = 10
 N_TOPICS_DRAWN = 6
 MIN_GROUPS = 10  # of a cluster in a figure
@@ -183,7 +183,7 @@ def _store_topics(
 
 
 def _who(fitted: Fitted, context: str) -> dict[str, float]:
-    ranked = fitted.model.predict_context(fitted.held_out, context, top=max(FIRST))
+    ranked = fitted.model.predict_context(fitted.held_out, context, top=max(RANKS))
     predictions = ranked["value"].to_numpy().reshape(fitted.held_out.n_groups, -1)
     return accuracy(predictions, *_known_authors(fitted.training, fitted.held_out, context))
 
@@ -192,7 +192,7 @@ def by_frequency(training: mc2.Corpus, held_out: mc2.Corpus, context: str) -> di
     """Return the accuracy of predicting the most frequent authors for every paper."""
     known, _ = truth = _known_authors(training, held_out, context)
     order = sorted(known, key=lambda author: -known[author])
-    predictions = np.tile(np.array(order[: max(FIRST)], dtype=object), (held_out.n_groups, 1))
+    predictions = np.tile(np.array(order[: max(RANKS)], dtype=object), (held_out.n_groups, 1))
     return accuracy(predictions, *truth)
 
 
@@ -241,7 +241,7 @@ def accuracy(
         )
         for j in scored
     ]
-    found = {f"top_{n}": float(np.mean([rank < n for rank in ranks])) for n in FIRST}
+    found = {f"top_{n}": float(np.mean([rank < n for rank in ranks])) for n in RANKS}
     return found | {"n_scored": len(scored)}
 
 

@@ -17,12 +17,12 @@ __all__ = ["Unfinished"]
 
 
 class Unfinished:
-    """The outcomes so far, in a file next to the results."""
+    """The outcomes of the finished seeds, in a file next to the results."""
 
     def __init__(self, path: Path, name: str, setting: Setting) -> None:
         self.path = path
         self._outcomes: list[Outcome] = []
-        self._about = json.dumps(
+        self._header = json.dumps(
             {
                 "experiment": name,
                 "scale": setting.scale,
@@ -34,8 +34,8 @@ class Unfinished:
     def read(self, seeds: Sequence[int]) -> list[Outcome]:
         """Return the stored outcomes of these seeds, none if they are from a different run."""
         if self.path.is_file():
-            about, *lines = self.path.read_text(encoding="utf-8").splitlines() or [""]
-            if about == self._about:
+            header, *lines = self.path.read_text(encoding="utf-8").splitlines() or [""]
+            if header == self._header:
                 found = [Outcome(**json.loads(line)) for line in lines]
                 self._outcomes = [outcome for outcome in found if outcome.seed in seeds]
         return list(self._outcomes)
@@ -46,7 +46,7 @@ class Unfinished:
         lines = [json.dumps(asdict(each), ensure_ascii=False) for each in self._outcomes]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self.path.with_suffix(".new")
-        temporary.write_text("\n".join([self._about, *lines]) + "\n", encoding="utf-8")
+        temporary.write_text("\n".join([self._header, *lines]) + "\n", encoding="utf-8")
         temporary.replace(self.path)
 
     def remove(self) -> None:

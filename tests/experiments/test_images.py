@@ -64,4 +64,4 @@ def test_the_map_contains_every_chosen_image_once(record):
     for panel, lam in zip(figure.axes, ("inf", "learnt"), strict=True):
         points = sum(len(drawn.get_offsets()) for drawn in panel.collections)
         assert points == len(record["arrays"][f"labelme8 {lam}: plane"])
-        assert len(panel.collections) <= images.N_DRAWN
+        assert len(panel.collections) <= images.N_PLOTTED
