@@ -6,7 +6,7 @@ import griffe
 
 
 class DefaultsOfParameters(griffe.Extension):
-    """Set the default of each parameter; the parser of numpydoc uses that of the first name."""
+    """Set the default of each parameter; griffe's parser uses that of the first name for all."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Correct all objects with parameters."""

@@ -17,11 +17,11 @@ HEAD = """\
   the exact posterior; the remark has the same for all labels (counts per cluster, word and topic),
   and the value expected by chance. max|z| is over the probabilities of each number of clusters and
   of topics.
-- **theorem 4**: without contents a DP mixture, without contexts a nested DP mixture with shared
-  atoms, each computed in a second way.
+- **theorem 4**: without contents the model is a DP mixture, without contexts a nested DP mixture
+  with shared atoms; the sampler is compared with an independent computation of each.
 - **negative control**: the cluster step as printed in the paper, which must fail.
-- **blocked** is the blocked sampler, the others are the collapsed one. Groups share the mixture of
-  their cluster (λ = ∞), or vary around it (λ fixed, or resampled with the other concentrations);
+- **blocked** is the blocked sampler; all other rows use the collapsed one. Groups share the mixture
+  of their cluster (λ = ∞), or vary around it (λ fixed, or resampled with the other concentrations);
   the exact posterior is that of the infinite model, so the distance includes the truncation.
 - **joint test** (Geweke 2004): draws of data and labels from the prior, compared with a chain that
   alternates sweeps and new data given the labels. max|z| is over all statistics.
