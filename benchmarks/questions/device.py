@@ -132,8 +132,8 @@ def _result(
             "(data sheet of the H200); rows of ψ that are read per token (λ finite), or of "
             "mixtures per word (λ = ∞), at the same rate and without any cache; unavoidable "
             f"instructions of 32 threads, at {INSTRUCTIONS_PER_SECOND / 1e12:.2f} × 10¹² per "
-            "second (132 multiprocessors with four schedulers each, at 1.98 GHz). They are computed "
-            "in `benchmarks/limits.py`. GB is the GPU memory in use.",
+            "second (132 multiprocessors with four schedulers each, at 1.98 GHz). They are "
+            "computed in `benchmarks/limits.py`. GB is the GPU memory in use.",
             *notes,
         ],
         machine=machine,
