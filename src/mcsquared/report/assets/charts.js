@@ -63,7 +63,7 @@ function curves(points, series, { label, format = formatNumber, height = 150, st
     const high = points[to];
     const x = (v) => left + ((v - low) / (high - low || 1)) * (width - left - right);
     let largest = 1e-300;
-    for (const one of series) for (let i = from; i <= to; i += 1) largest = Math.max(largest, one.values[i]);
+    for (const curve of series) for (let i = from; i <= to; i += 1) largest = Math.max(largest, curve.values[i]);
     for (const column of columns || []) largest = Math.max(largest, Math.min(column.value, 3 * largest));
     const y = (v) => height - bottom - Math.min(1, v / largest) * (height - top - bottom);
     const xs = [];
@@ -80,21 +80,21 @@ function curves(points, series, { label, format = formatNumber, height = 150, st
         return x2 > x1 && s('rect', { class: 'observed', x: x1 + 0.5, width: Math.max(1, x2 - x1 - 1), y: y(column.value), height: base - y(column.value) });
       }),
       s('line', { class: 'axis', x1: left, x2: width - right, y1: base, y2: base }),
-      series.map((one) => {
+      series.map((curve) => {
         const ys = [];
-        for (let i = from; i <= to; i += 1) ys.push(y(one.values[i]));
+        for (let i = from; i <= to; i += 1) ys.push(y(curve.values[i]));
         if (steps) {
-          const wide = Math.max(1, ((width - left - right) / xs.length) * (one.faint ? 0.9 : 0.55));
+          const barWidth = Math.max(1, ((width - left - right) / xs.length) * (curve.faint ? 0.9 : 0.55));
           return s('g', {}, xs.map((px, i) => s('rect', {
-            x: px - wide / 2, y: ys[i], width: wide, height: Math.max(0, base - ys[i]),
-            style: { fill: one.colour, opacity: one.faint ? 0.35 : 0.85 },
+            x: px - barWidth / 2, y: ys[i], width: barWidth, height: Math.max(0, base - ys[i]),
+            style: { fill: curve.colour, opacity: curve.faint ? 0.35 : 0.85 },
           })));
         }
         const line = path(xs, ys);
         return s('g', {},
-          !one.faint && !columns && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: one.colour, opacity: 0.14 } }),
-          s('path', { d: line, style: { fill: 'none', stroke: one.colour, 'stroke-width': one.faint ? 1.25 : 2.25, 'stroke-dasharray': one.faint ? '4 3' : 'none' } }),
-          dots && !one.faint && xs.map((px, i) => s('circle', { cx: px, cy: ys[i], r: 3, style: { fill: one.colour } })));
+          !curve.faint && !columns && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: curve.colour, opacity: 0.14 } }),
+          s('path', { d: line, style: { fill: 'none', stroke: curve.colour, 'stroke-width': curve.faint ? 1.25 : 2.25, 'stroke-dasharray': curve.faint ? '4 3' : 'none' } }),
+          dots && !curve.faint && xs.map((px, i) => s('circle', { cx: px, cy: ys[i], r: 3, style: { fill: curve.colour } })));
       }));
   });
 }
@@ -178,10 +178,10 @@ function profile(names, mean, sd, allMean, allSd, colour, label) {
       chosen.map((d, i) => {
         const y = i * row + row / 2;
         const t = unit(mean[d], d);
-        const wide = sd ? sd[d] / ((allSd && allSd[d]) || 1) : 0;
+        const spread = sd ? sd[d] / ((allSd && allSd[d]) || 1) : 0;
         return s('g', {},
           s('text', { class: 'row-label', x: 0, y: y + 4 }, names[d].length > 20 ? `${names[d].slice(0, 19)}…` : names[d]),
-          sd && s('line', { x1: x(t - wide), x2: x(t + wide), y1: y, y2: y, style: { stroke: colour, 'stroke-width': 4, opacity: 0.35, 'stroke-linecap': 'round' } }),
+          sd && s('line', { x1: x(t - spread), x2: x(t + spread), y1: y, y2: y, style: { stroke: colour, 'stroke-width': 4, opacity: 0.35, 'stroke-linecap': 'round' } }),
           s('circle', { cx: x(t), cy: y, r: 5, style: { fill: colour } }),
           s('text', { class: 'tick', x: width, y: y + 4, 'text-anchor': 'end' }, formatNumber(mean[d])));
       }));

@@ -8,9 +8,9 @@ function glyph(images, means, id, size, label) {
   }
   if (!vectors || !means) return null;
   const w = Math.min(vectors.width, 8);
-  const wide = w * 5;
-  return s('svg', { class: 'glyph', width: wide, height: 18, viewBox: `0 0 ${wide} 18`, 'aria-hidden': 'true' },
-    s('line', { class: 'grid', x1: 0, x2: wide, y1: 9, y2: 9 }),
+  const width = w * 5;
+  return s('svg', { class: 'glyph', width, height: 18, viewBox: `0 0 ${width} 18`, 'aria-hidden': 'true' },
+    s('line', { class: 'grid', x1: 0, x2: width, y1: 9, y2: 9 }),
     Array.from({ length: w }, (_, d) => {
       const sd = vectors.overallSd ? vectors.overallSd[d] : 1;
       const t = Math.max(-1, Math.min(1, (means[id * vectors.width + d] - vectors.overallMean[d]) / (sd || 1)));
@@ -120,8 +120,8 @@ function clustersView(args) {
     items: Array.from({ length: clusters.n }, (_, k) => k),
     sorts: [
       ['size', 'largest first', (a, b) => clusters.size[b] - clusters.size[a]],
-      ['sure', 'most stable first', (a, b) => clusters.stability[b] - clusters.stability[a]],
-      ['unsure', 'least stable first', (a, b) => clusters.stability[a] - clusters.stability[b]],
+      ['stable', 'most stable first', (a, b) => clusters.stability[b] - clusters.stability[a]],
+      ['unstable', 'least stable first', (a, b) => clusters.stability[a] - clusters.stability[b]],
       ['name', 'by name', byName],
     ],
     rowHeight: 56,

@@ -49,10 +49,10 @@ function observedColumns(context, k) {
   const byOne = context.whole && high - low < 40;
   const n = byOne ? Math.round(high - low) + 1 : 20;
   const first = byOne ? low - 0.5 : low;
-  const wide = byOne ? 1 : (high - low) / n;
+  const binWidth = byOne ? 1 : (high - low) / n;
   const counts = new Float64Array(n);
-  for (const x of found) counts[Math.max(0, Math.min(n - 1, Math.floor((x - first) / wide)))] += 1;
-  return Array.from(counts, (count, i) => ({ from: first + i * wide, to: first + (i + 1) * wide, value: count / (found.length * wide) }));
+  for (const x of found) counts[Math.max(0, Math.min(n - 1, Math.floor((x - first) / binWidth)))] += 1;
+  return Array.from(counts, (count, i) => ({ from: first + i * binWidth, to: first + (i + 1) * binWidth, value: count / (found.length * binWidth) }));
 }
 
 // The share of a topic as a function of a number.

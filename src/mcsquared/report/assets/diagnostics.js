@@ -22,11 +22,11 @@ function histogramCard(title, [values, times], consensus) {
 
 function binned(values, times, total) {
   const low = values[0];
-  const wide = Math.ceil((values[values.length - 1] - low + 1) / 10);
+  const binWidth = Math.ceil((values[values.length - 1] - low + 1) / 10);
   const rows = [];
   values.forEach((value, i) => {
-    const b = Math.floor((value - low) / wide);
-    rows[b] = rows[b] || { label: `${low + b * wide} to ${low + (b + 1) * wide - 1}`, value: 0 };
+    const b = Math.floor((value - low) / binWidth);
+    rows[b] = rows[b] || { label: `${low + b * binWidth} to ${low + (b + 1) * binWidth - 1}`, value: 0 };
     rows[b].value += times[i] / total;
   });
   return rows.filter(Boolean);

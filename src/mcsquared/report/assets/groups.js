@@ -59,8 +59,8 @@ function groupsView(args) {
   const sorts = {
     order: null,
     name: (a, b) => groups.names[a].localeCompare(groups.names[b]),
-    unsure: (a, b) => groups.confidence[a] - groups.confidence[b],
-    sure: (a, b) => groups.confidence[b] - groups.confidence[a],
+    uncertain: (a, b) => groups.confidence[a] - groups.confidence[b],
+    certain: (a, b) => groups.confidence[b] - groups.confidence[a],
     long: (a, b) => groups.tokens[b] - groups.tokens[a],
     cluster: (a, b) => groups.cluster[a] - groups.cluster[b] || groups.confidence[b] - groups.confidence[a],
   };
@@ -79,7 +79,7 @@ function groupsView(args) {
     h('div', { class: 'split' },
       h('div', { class: 'side' },
         h('div', { class: 'toolbar' },
-          choice('Order', [['order', 'as in the data'], ['name', 'by name'], ['unsure', 'lowest confidence first'], ['sure', 'highest confidence first'], ['long', 'longest first'], ['cluster', 'by cluster']], key, (next) => { key = next; apply(); }), input), count, list.element), body));
+          choice('Order', [['order', 'as in the data'], ['name', 'by name'], ['uncertain', 'lowest confidence first'], ['certain', 'highest confidence first'], ['long', 'longest first'], ['cluster', 'by cluster']], key, (next) => { key = next; apply(); }), input), count, list.element), body));
   const update = (next) => {
     const given = next[0] === undefined ? null : Number(next[0]);
     chosen = given !== null && given >= 0 && given < groups.n ? given : null;

@@ -94,10 +94,10 @@ function mapCanvas({ onhover, onopen }) {
     else paintDots(ctx, r);
     ctx.globalAlpha = 1;
     paintLabels(ctx);
-    for (const [j, wide] of [[selected, 2.5], [hovered, 1.5]]) {
+    for (const [j, lineWidth] of [[selected, 2.5], [hovered, 1.5]]) {
       if (j < 0) continue;
       ctx.beginPath(); ctx.arc(px(map.x[j]), py(map.y[j]), r + 4, 0, 6.2832);
-      ctx.lineWidth = wide; ctx.strokeStyle = css('--ink'); ctx.stroke();
+      ctx.lineWidth = lineWidth; ctx.strokeStyle = css('--ink'); ctx.stroke();
     }
   }
 
@@ -179,23 +179,23 @@ function mapCanvas({ onhover, onopen }) {
       const large = clusters.size[k] > 0.02 * groups.n;
       if (!large && view.zoom < 2 && highlight !== k && clusters.n > 12) continue;
       ctx.font = `${large ? 600 : 500} ${large ? 13 : 12}px system-ui, -apple-system, 'Segoe UI', sans-serif`;
-      const few = width < 500;
-      const text = clusters.names[k] && !(few && view.zoom < 1.6) ? `${k} ${clusters.names[k].split(', ').slice(0, 2).join(', ')}` : String(k);
+      const narrow = width < 500;
+      const text = clusters.names[k] && !(narrow && view.zoom < 1.6) ? `${k} ${clusters.names[k].split(', ').slice(0, 2).join(', ')}` : String(k);
       const reach = r * scale * view.zoom;
-      let cut = text.length > 30 ? `${text.slice(0, 29)}…` : text;
+      let label = text.length > 30 ? `${text.slice(0, 29)}…` : text;
       // A label much wider than its disc would cover its neighbours.
-      if (reach > 26 && ctx.measureText(cut).width > 2.1 * reach) cut = cut.split(', ')[0];
-      const wide = ctx.measureText(cut).width;
-      const cx = Math.min(width - wide / 2 - 4, Math.max(wide / 2 + 4, px(x)));
+      if (reach > 26 && ctx.measureText(label).width > 2.1 * reach) label = label.split(', ')[0];
+      const labelWidth = ctx.measureText(label).width;
+      const cx = Math.min(width - labelWidth / 2 - 4, Math.max(labelWidth / 2 + 4, px(x)));
       // In the centre of a large disc, above a small one.
       const cy = Math.max(14, reach > 26 || !r ? py(y) + 4 : py(y) - reach - radius() - 5);
-      const box = [cx - wide / 2 - 3, cy - 12, cx + wide / 2 + 3, cy + 4];
+      const box = [cx - labelWidth / 2 - 3, cy - 12, cx + labelWidth / 2 + 3, cy + 4];
       if (box[0] > width || box[2] < 0 || box[1] > height || box[3] < 0) continue;
       if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
       taken.push(box);
       ctx.globalAlpha = 0.86; ctx.fillStyle = css('--card');
       ctx.beginPath(); (ctx.roundRect || ctx.rect).call(ctx, box[0] - 3, box[1] - 3, box[2] - box[0] + 6, box[3] - box[1] + 6, 6); ctx.fill();
-      ctx.globalAlpha = 1; ctx.fillStyle = css('--ink'); ctx.fillText(cut, cx, cy);
+      ctx.globalAlpha = 1; ctx.fillStyle = css('--ink'); ctx.fillText(label, cx, cy);
     }
   }
 
