@@ -141,7 +141,7 @@ def test_long_lists_render_only_visible_rows_and_react_to_arrows(browser, pages)
     assert "60 groups" in browser.text(".side")
     assert 5 < len(browser.all(".side .row")) < 45
     browser.type(".side input[type=search]", "1")
-    browser.choose(".side select", "unsure")
+    browser.choose(".side select", "uncertain")
     rows = browser.texts(".side .row .soft")
     shares = [int(text.rstrip("%")) for text in rows]
     assert shares == sorted(shares)
