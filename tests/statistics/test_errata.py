@@ -314,7 +314,7 @@ def test_line_8_v_is_drawn_with_the_customers_of_the_clusters():
     assert mean > 3 * exact
 
 
-def test_line_8_clusters_without_tokens_say_nothing_of_v():
+def test_line_8_clusters_without_tokens_do_not_affect_v():
     prior, rng = Gamma(2.0, 1.0), np.random.default_rng(9)
     exact = mean_by_quadrature(prior, [9], [3])
     mean, error = chain_of(

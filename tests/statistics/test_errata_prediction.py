@@ -69,7 +69,7 @@ def true_perplexity():
     return np.exp(-(masses * np.log(masses)).sum() / LENGTH)
 
 
-def test_line_11_the_estimator_is_a_probability_and_the_printed_score_is_none():
+def test_line_11_the_estimator_is_a_probability_but_the_printed_score_is_not():
     assert sum(map(probability, DOCUMENTS)) == pytest.approx(1.0)
     perplexity, total = expected_printed([(TOPIC_GIVEN_CLUSTER, WORD_GIVEN_TOPIC)])
     assert abs(total - 1.0) > 0.2
@@ -143,7 +143,7 @@ def test_line_12_the_mean_with_the_new_topic_is_the_predictive_of_the_model(k):
     assert np.abs(printed_means(k) - exact).max() > 0.02
 
 
-def test_line_12_several_words_want_draws_and_not_means():
+def test_line_12_several_words_require_draws_instead_of_means():
     """The chance that two words of a new cluster are alike, by draws, by means and exactly."""
     rng, n_draws = np.random.default_rng(12), 200_000
     prior = V * np.append(WEIGHTS, UNUSED)
@@ -222,12 +222,12 @@ def test_line_13_many_clusters_of_few_letters_determine_the_letters():
     assert freedom(truth.topic_given_cluster, truth.word_given_topic) < 1e-9
 
 
-def test_line_13_four_clusters_leave_the_letters_loose():
+def test_line_13_four_clusters_do_not_determine_the_letters():
     truth = letters(n_groups_per_cluster=1)
     assert freedom(truth.topic_given_cluster, truth.word_given_topic) > 10.0
 
 
-def test_line_13_from_the_truth_the_sampler_keeps_the_clusters_and_leaves_the_letters():
+def test_line_13_started_at_the_truth_the_sampler_keeps_the_clusters_but_not_the_letters():
     truth = letters()
     priors = Priors.for_corpus(truth.corpus, content=Categorical(0.5))
     observations = observe(truth.corpus, priors)
