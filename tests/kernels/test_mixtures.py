@@ -202,7 +202,7 @@ def test_clusters_are_picked_by_words_contexts_and_weights():
                 first,
                 last,
                 Groups(np.zeros(N_GROUPS + 1, np.int64), bounds, 0, 0, 0),
-                Entries.of(counts),
+                Entries.from_matrix(counts),
                 table.reshape(-1),
                 log_weights,
                 GivenContexts(contexts.dense, contexts.bags, contexts.parameters),

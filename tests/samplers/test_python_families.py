@@ -124,7 +124,9 @@ def test_what_is_drawn_next_is_weighed_by_all_the_others():
     rng = np.random.default_rng(4)
     family, labels, observed = Visits(), rng.integers(0, 4, 30), rng.random(30) < 0.8
     x = rng.poisson(5.0, 30).astype(float)
-    slots = python_families.Slots(PythonObservations.of(family, x[observed], observed), labels, 6)
+    slots = python_families.Slots(
+        PythonObservations.from_values(family, x[observed], observed), labels, 6
+    )
     for _ in range(100):
         i, new = rng.integers(30), int(rng.integers(6))
         others = observed & (np.arange(30) != i)

@@ -1,11 +1,11 @@
-"""The observations of a corpus under its families, as the arrays that samplers read."""
+"""The observations of a corpus as the arrays that samplers read, prepared for their families."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +31,16 @@ MAX_TOKENS = 2**31 - 1  # counts per topic are 32-bit
 
 @dataclass(frozen=True)
 class PythonObservations:
-    """Observations of a family without a kernel: a user-defined one.
+    """Observations of a family without a kernel, such as a user-defined one.
 
     Attributes
     ----------
     family : ConjugateFamily
     statistics : float64 (n, n_stats)
-        A row of zeros where nothing was observed.
+        A row of zeros if missing.
     observed : bool (n,)
     x : array
-        Observed values alone, in the form that the family reads.
+        The observed values only, in the form that the family requires.
     """
 
     family: ConjugateFamily
@@ -55,8 +55,8 @@ class PythonObservations:
         return PythonObservations(self.family, self.statistics[rows], observed, self.x[positions])
 
     @classmethod
-    def of(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> PythonObservations:
-        """Return observations with their statistics, which are checked."""
+    def from_values(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> Self:
+        """Compute and check the statistics of the observed values ``x``."""
         shape = (int(observed.sum()), family.n_stats)
         found = np.asarray(family.statistics(x), np.float64) if shape[0] else np.zeros(shape)
         argument = f"statistics of the family {type(family).__name__}"
@@ -73,29 +73,29 @@ class PythonObservations:
 
 @dataclass(frozen=True)
 class Observations:
-    """Content and contexts of all groups as arrays, which never change.
+    """Content and contexts of all groups as arrays, which are never modified.
 
     Attributes
     ----------
     group_start : int64 (n_groups + 1,)
         Tokens of group ``j`` are ``group_start[j]:group_start[j + 1]``.
     word : int32 (n_tokens,)
-        Words; empty for other content.
+        Word of each token; empty for vector content.
     n_words : int
-        0 for other content.
+        0 for vector content.
     values : float64 (n_tokens, width)
-        Content other than words, relative to its family's origin; (0, 0) for words.
+        Vectors relative to the origin of their family; (0, 0) for words.
     content_kind : int
-        The kernel's kind of the content; -1 for words and for a family without a kernel.
-    content_parameters : float64
+        Kernel of the content family, see `KINDS`; -1 for words and for a family without a kernel.
+    content_parameters : float64 (n_parameters,)
     python_content : PythonObservations or None
     dense, bags
-        Contexts, see `mcsquared.kernels.cpu.contexts`.
+        Contexts whose families have kernels; see `mcsquared.kernels.cpu.contexts`.
     python_contexts : list of PythonObservations
     content_family, dense_families, bag_families
-        Of the content, of ``dense`` and of ``bags``, in their order.
+        Families of the content, of ``dense`` and of ``bags``, in the same order.
     first_group, first_token : int
-        Groups and tokens of the corpus before these, where this is a shard of it.
+        Number of groups and tokens of the corpus before this shard.
     """
 
     group_start: Int64s
@@ -116,7 +116,7 @@ class Observations:
 
     @property
     def sampled(self) -> Int64s | None:
-        """The groups in memory, if not all are; None: all are."""
+        """Indices of the groups in memory, int64; None if all of them are."""
         return None
 
     @property
@@ -131,18 +131,18 @@ class Observations:
 
     @property
     def n_content_statistics(self) -> int:
-        """Float statistics per topic: 0 for words, whose counts are integers."""
+        """Number of float statistics per topic: 0 for words, whose counts are integers."""
         if self.content_kind < 0 and self.python_content is None:
             return 0
         return self.content_family.n_stats
 
-    def whole(self) -> Observations:
-        """Return all groups in memory."""
+    def in_memory(self) -> Observations:
+        """Return all groups, in memory."""
         return self
 
     @cached_property
     def groups(self) -> Groups:
-        """Layout of the tokens of groups in flat arrays."""
+        """Positions of groups and chunks in the flat arrays of tokens."""
         return Groups(
             start=self.group_start,
             chunk_start=self.layout.chunk_start,
@@ -166,14 +166,14 @@ class Observations:
             dense_families=[],
             bag_families=[],
         )
-        bare.__dict__["layout"] = self.layout  # as large as the corpus, and the same
+        bare.__dict__["layout"] = self.layout  # shared: it is large and independent of contexts
         return bare
 
     def shard(self, first_chunk: int, last_chunk: int) -> Observations:
-        """Return the groups of some chunks.
+        """Return the groups of the chunks ``first_chunk:last_chunk``.
 
-        Draws for a group do not depend on its shard: random numbers are those of the whole corpus,
-        and floats are summed by chunk.
+        Draws for a group do not depend on its shard: random numbers are indexed by position in the
+        whole corpus, and floats are summed by chunk.
         """
         chunks = self.layout.chunk_start[first_chunk : last_chunk + 1]
         groups = slice(int(chunks[0]), int(chunks[-1]))
@@ -193,7 +193,7 @@ class Observations:
     def _select(
         self, groups: slice | Integers, tokens: slice | Int64s, start: Int64s
     ) -> Observations:
-        """Return selected groups, which have these tokens."""
+        """Return selected groups, given their tokens and their offsets."""
         content, dense = self.python_content, self.dense
         return replace(
             self,
@@ -210,7 +210,7 @@ class Observations:
     def context_columns(self) -> list[tuple[ConjugateFamily, slice]]:
         """Families of contexts other than bags, and their columns in the statistics of clusters.
 
-        Those of ``dense``, then those of ``python_contexts``.
+        First those of ``dense``, then those of ``python_contexts``.
         """
         families = [*self.dense_families, *(context.family for context in self.python_contexts)]
         start = starts_of([family.n_stats for family in families]).tolist()
@@ -218,7 +218,7 @@ class Observations:
 
     @property
     def n_context_statistics(self) -> int:
-        """Float statistics per cluster: of all contexts except bags."""
+        """Number of float statistics per cluster, of all contexts except bags."""
         return self.context_columns[-1][1].stop if self.context_columns else 0
 
     @property
@@ -234,13 +234,13 @@ class Observations:
 
 
 def with_chunks(part: Observations, chunks: Int64s) -> Observations:
-    """Return a shard whose layout has the chunks of the corpus, given by their bounds in it."""
+    """Set the chunks of a shard, given by their bounds in the corpus, and return the shard."""
     part.__dict__["layout"] = Layout(part.group_start, part.word, part.n_words, chunks - chunks[0])
     return part
 
 
 def observe(corpus: Corpus, priors: Priors) -> Observations:
-    """Return a corpus under its families, with its groups in memory or on disk."""
+    """Return the observations of a corpus in memory or on disk."""
     if isinstance(corpus, SampledCorpus):
         from mcsquared.observations.disk import observe_disk
 
@@ -254,7 +254,9 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
         **_content(corpus, priors.content),
         dense=_dense(dense, corpus.n_groups),
         bags=_bags(bags, corpus.n_groups),
-        python_contexts=[PythonObservations.of(f, c.observations(), c.observed) for c, f in python],
+        python_contexts=[
+            PythonObservations.from_values(f, c.observations(), c.observed) for c, f in python
+        ],
         content_family=priors.content,
         dense_families=[family for _, family in dense],
         bag_families=[family for _, family in bags],
@@ -272,7 +274,7 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
     x = vector_observations(corpus, family)
     if family.kernel is None:
         observed = np.ones(len(x), np.bool_)
-        python_content = PythonObservations.of(family, x, observed)
+        python_content = PythonObservations.from_values(family, x, observed)
         return {"group_start": content.start, "python_content": python_content}
     return {
         "group_start": content.start,

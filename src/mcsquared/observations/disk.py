@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from mcsquared.model.priors import Priors
 
 GROUPS_PER_READ = 1_000_000
-# Measured memory of a shard during a sweep: words, labels, their order by word, and copies.
+# Measured memory of a shard during a sweep: words, labels, token order by word, and copies.
 BYTES_PER_SHARD_TOKEN, BYTES_PER_SHARD_GROUP, BYTES_PER_SHARD_CONTEXT = 60, 250, 60
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiskObservations(Observations):
-    """Observations on disk: its arrays are empty, and shards are read on demand.
+    """Observations on disk: the arrays are empty, and shards are read on demand.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class DiskObservations(Observations):
     priors : Priors
     summary : LayoutSummary
     sample : int64
-        Groups that stay in memory: chains start from them, and the posterior describes them.
+        Indices of the groups in memory: chains start from these, and the posterior describes them.
     """
 
     source: DiskCorpus
@@ -44,7 +44,7 @@ class DiskObservations(Observations):
 
     @property
     def sampled(self) -> Int64s | None:
-        """The groups in memory; None if all of them are."""
+        """Indices of the groups in memory, int64; None if all of them are."""
         return self.sample if len(self.sample) < self.n_groups else None
 
     @property
@@ -67,7 +67,7 @@ class DiskObservations(Observations):
         return layout
 
     def shard(self, first_chunk: int, last_chunk: int) -> Observations:
-        """Read the groups of some chunks."""
+        """Read the groups of the chunks ``first_chunk:last_chunk``."""
         chunks = self.summary.chunk_start[first_chunk : last_chunk + 1]
         part = replace(
             observe(self.source[int(chunks[0]) : int(chunks[-1])], self.priors),
@@ -80,8 +80,8 @@ class DiskObservations(Observations):
         """Read selected groups."""
         return observe(self.source[groups], self.priors)
 
-    def whole(self) -> Observations:
-        """Read all groups."""
+    def in_memory(self) -> Observations:
+        """Read all groups into memory."""
         return self.shard(0, len(self.summary.chunk_start) - 1)
 
     def bytes_of_chunk(self) -> int:
@@ -98,12 +98,12 @@ def bytes_of_groups(n_groups: Any, n_tokens: Any, n_contexts: int) -> Any:
 
 
 def observe_disk(source: DiskCorpus, priors: Priors, sample: Int64s) -> DiskObservations:
-    """Return the observations of a corpus on disk; ``sample`` are groups that stay in memory."""
+    """Return the observations of a corpus on disk; the groups ``sample`` stay in memory."""
     first = source[0:1]
     _check_conversions(first, priors, len(sample) < source.n_groups)
     empty = observe(first, priors).take(np.zeros(0, np.int64))
     fields = {name: getattr(empty, name) for name in Observations.__dataclass_fields__}
-    summary = LayoutSummary.of(_lengths(source), source.n_groups, source.n_tokens)
+    summary = LayoutSummary.from_lengths(_lengths(source), source.n_groups, source.n_tokens)
     return DiskObservations(**fields, source=source, priors=priors, summary=summary, sample=sample)
 
 
@@ -112,11 +112,11 @@ def _lengths(source: DiskCorpus) -> Iterator[Int64s]:
         yield source.lengths(first, min(first + GROUPS_PER_READ, source.n_groups))
 
 
-def _check_conversions(corpus: Corpus, priors: Priors, is_large: bool) -> None:
-    """Reject families that require the categories of a column before it is read."""
+def _check_conversions(corpus: Corpus, priors: Priors, is_sampled: bool) -> None:
+    """Raise `InputError` if a family needs categories that are known only from all groups."""
     for name, family in priors.contexts.items():
         column = corpus.contexts[name]
-        if is_large and family.kernel == "dirichlet" and not column.accepts(family):
+        if is_sampled and family.kernel == "dirichlet" and not column.accepts(family):
             raise InputError(
                 f"context {name!r} must hold strings, lists or categories for the family "
                 f"{family.name!r} in a corpus larger than memory, got a {column.kind}"

@@ -1,7 +1,7 @@
 """The order in which parallel samplers read groups and words: chunks, and words by group.
 
 Chunks depend on the corpus alone. Threads and workers process whole chunks, so that sums of floats
-within chunks, added in chunk order, are the same on any number of them.
+within chunks, added in chunk order, do not depend on the number of threads or workers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -18,15 +18,15 @@ from mcsquared.arrays import Int32s, Int64s, Integers
 from mcsquared.corpus.content import starts_of
 from mcsquared.kernels.cpu.tables import sort_by_word
 
-N_CHUNKS = 64  # of a corpus that is not large
-N_PARTS = 256  # for steps that sum integers: small parts, so that no thread waits long
-LARGEST_CHUNK = 2**22  # in tokens, groups at their cost
-GROUP_COST, WORD_COST = 50, 20  # of a group or a word without tokens, in tokens
-WORDS_AT_A_TIME = 8  # a chunk of words begins at a multiple of it
+N_CHUNKS = 64  # of groups; a large corpus has more
+N_PARTS = 256  # for steps that sum integers; small parts balance the load of threads
+MAX_CHUNK_COST = 2**22  # in tokens
+GROUP_COST, WORD_COST = 50, 20  # fixed cost of a group and of a word, in tokens
+WORD_STEP = 8  # chunks of words begin at multiples of this
 
 
 class Entries(NamedTuple):
-    """Non-zero counts in rows: of groups over words, or of words over groups.
+    """Non-zero counts in CSR layout: words in groups, or groups by word.
 
     ``start`` int64 (n_rows + 1,), ``column`` int32 and ``count`` int32 (n_entries,).
     """
@@ -36,7 +36,7 @@ class Entries(NamedTuple):
     count: Int32s  # type: ignore[assignment]
 
     @classmethod
-    def of(cls, matrix: sparse.csr_matrix | sparse.csc_matrix) -> Entries:
+    def from_matrix(cls, matrix: sparse.csr_matrix | sparse.csc_matrix) -> Entries:
         """Return the rows of a CSR matrix, or the columns of a CSC matrix."""
         return cls(
             matrix.indptr.astype(np.int64),
@@ -56,7 +56,7 @@ class Layout:
         Empty for content other than words.
     n_words : int
     chunks : int64 (n_chunks + 1,), optional
-        Bounds of the chunks of groups, where these are some chunks of a larger corpus.
+        Bounds of the chunks of groups, if this is a shard of a larger corpus.
     """
 
     group_start: Int64s
@@ -74,55 +74,55 @@ class Layout:
 
     @cached_property
     def order(self) -> Int64s:
-        """Groups of each chunk by their length."""
+        """Groups sorted by chunk, then by length, int64 (n_groups,)."""
         length = np.diff(self.group_start)
         chunk = np.repeat(np.arange(len(self.chunk_start) - 1), np.diff(self.chunk_start))
         return np.lexsort((length, chunk)).astype(np.int64)
 
     @cached_property
     def order_start(self) -> Int64s:
-        """Bounds of parts of `order` with about as many tokens, int64 (n_parts + 1,)."""
+        """Bounds of parts of `order` of about equal cost, int64 (n_parts + 1,)."""
         return split_evenly(np.diff(self.group_start)[self.order] + GROUP_COST, N_PARTS)
 
     @cached_property
     def longest(self) -> int:
-        """Tokens of the longest group."""
+        """Number of tokens of the longest group."""
         return int(np.diff(self.group_start).max(initial=0))
 
     @cached_property
     def lengths(self) -> tuple[Int64s, Int64s]:
-        """Distinct lengths of groups except 0, and the number of groups of each."""
+        """Distinct lengths of non-empty groups, and the number of groups of each length, int64."""
         lengths, times = np.unique(np.diff(self.group_start), return_counts=True)
         return lengths[lengths > 0], times[lengths > 0]
 
     @cached_property
     def word_start(self) -> Int64s:
-        """Tokens of the words before each, int64 (n_words + 1,)."""
+        """Bounds of the tokens of each word in `token_by_word`, int64 (n_words + 1,)."""
         return starts_of(np.bincount(self.word, minlength=self.n_words))
 
     @cached_property
     def word_chunk_start(self) -> Int64s:
-        """Bounds of chunks of words with about as many tokens, int64 (n_chunks + 1,)."""
-        return split_evenly(np.diff(self.word_start) + WORD_COST, N_PARTS, WORDS_AT_A_TIME)
+        """Bounds of chunks of words of about equal cost, int64 (n_chunks + 1,)."""
+        return split_evenly(np.diff(self.word_start) + WORD_COST, N_PARTS, WORD_STEP)
 
     @cached_property
     def row_chunk_start(self) -> Int64s:
-        """Bounds of chunks of as many words each, for steps that cost the same for every word."""
-        return split_evenly(np.ones(self.n_words, np.int64), N_CHUNKS, WORDS_AT_A_TIME)
+        """Bounds of chunks of equally many words, for steps whose cost per word is constant."""
+        return split_evenly(np.ones(self.n_words, np.int64), N_CHUNKS, WORD_STEP)
 
     @cached_property
     def words_of_group(self) -> Entries:
-        """Each group's words with their counts."""
-        return Entries.of(self._counts)
+        """The words of each group and their counts."""
+        return Entries.from_matrix(self._counts)
 
     @cached_property
     def groups_of_word(self) -> Entries:
-        """Each word's groups with their counts."""
-        return Entries.of(self._counts.tocsc())
+        """The groups of each word and its counts in them."""
+        return Entries.from_matrix(self._counts.tocsc())
 
     @cached_property
     def token_by_word(self) -> Int32s:
-        """The tokens of the first word, then those of the second, and so on."""
+        """Indices of the tokens sorted by word, int32 (n_tokens,)."""
         order = np.empty(len(self.word), np.int32)
         sort_by_word(self.word, self.word_start[:-1].copy(), order)
         return order
@@ -138,8 +138,8 @@ class Layout:
 
 
 def n_chunks_for(n_groups: int, n_tokens: int) -> int:
-    """Return the number of chunks: more if the corpus is large, so that a chunk fits."""
-    return max(N_CHUNKS, (n_tokens + GROUP_COST * n_groups) // LARGEST_CHUNK)
+    """Return the number of chunks, which grows with the corpus so that chunks stay small."""
+    return max(N_CHUNKS, (n_tokens + GROUP_COST * n_groups) // MAX_CHUNK_COST)
 
 
 @dataclass(frozen=True)
@@ -149,9 +149,9 @@ class LayoutSummary:
     Attributes
     ----------
     chunk_start, token_start : int64 (n_chunks + 1,)
-        Groups and tokens before each chunk.
-    lengths : int64, int64
-        As `Layout.lengths`.
+        Number of groups and tokens before each chunk.
+    lengths : tuple of int64 arrays
+        As in `Layout.lengths`.
     longest : int
     """
 
@@ -161,8 +161,8 @@ class LayoutSummary:
     longest: int
 
     @classmethod
-    def of(cls, blocks: Iterable[Integers], n_groups: int, n_tokens: int) -> LayoutSummary:
-        """Return the summary of a corpus from blocks of lengths; chunks are those of `Layout`."""
+    def from_lengths(cls, blocks: Iterable[Integers], n_groups: int, n_tokens: int) -> Self:
+        """Compute the summary from blocks of group lengths; chunks are those of `Layout`."""
         n_chunks = n_chunks_for(n_groups, n_tokens)
         targets = np.linspace(0, n_tokens + GROUP_COST * n_groups, n_chunks + 1)[1:-1]
         chunks: list[int] = []
@@ -191,7 +191,7 @@ class LayoutSummary:
 
 
 def split_evenly(cost: Integers, n_parts: int, step: int = 1) -> Int64s:
-    """Return bounds of parts of about equal cost, multiples of ``step`` but for the last."""
+    """Return bounds of parts of about equal cost; all but the last are multiples of ``step``."""
     total = starts_of(cost)
     targets = np.linspace(0, total[-1], n_parts + 1)
     bounds = np.searchsorted(total, targets).astype(np.int64)

@@ -127,7 +127,7 @@ class Cells(NamedTuple):
     def of_table(cls, table: Int32s) -> Cells:
         """Return the cells of a dense table (n_words, cluster slots)."""
         columns = np.arange(table.shape[1], dtype=np.int32)
-        return cls(Entries.of(sparse.csr_matrix(table)), columns)
+        return cls(Entries.from_matrix(sparse.csr_matrix(table)), columns)
 
 
 @dataclass(frozen=True)

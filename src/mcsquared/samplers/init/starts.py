@@ -115,7 +115,7 @@ def start_blocked(
     n_clusters = clusters_for(observations) if n_clusters is None else n_clusters
     n_topics = topics_for(observations) if n_topics is None else n_topics
     n_clusters, n_topics = at_most(n_clusters, bounds.clusters), at_most(n_topics, bounds.topics)
-    groups = observations.whole() if sample is None else observations.take(sample)
+    groups = observations.in_memory() if sample is None else observations.take(sample)
     clusters: NDArray[np.integer] = rng.integers(0, n_clusters, groups.n_groups)
     if init == "auto":
         clusters = cluster_whole_groups(groups, priors, clusters, seed, chain, bounds)

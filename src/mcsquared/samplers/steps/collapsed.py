@@ -56,7 +56,7 @@ def collapsed_step(sweep: Sweep) -> None:
 
 def run_collapsed_moves(sweep: Sweep) -> None:
     """Draw a topic for every token, then run the moves of the collapsed sampler once."""
-    state, observations = sweep.state, sweep.observations.whole()
+    state, observations = sweep.state, sweep.observations.in_memory()
     key = sweep.key._replace(chain=COLLAPSED_CHAIN + sweep.key.chain)
     collapsed = Sweep(state, observations, sweep.priors, sweep.bounds, key)
     add_empty_slots(collapsed)
