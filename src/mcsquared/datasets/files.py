@@ -1,4 +1,4 @@
-"""Read the files of public data sets: npz archives, text files, bags of categories."""
+"""Read the files of public data sets: npz archives and text files."""
 
 import gzip
 import os
@@ -30,8 +30,8 @@ Folder = str | PathLike[str] | None
 def find_file(folder: Folder, name: str, source: str, layout: str, gzipped: bool = False) -> Path:
     """Return the path of a data file, or raise an error that names its source and layout.
 
-    The folder is by default the one in the environment variable MCSQUARED_DATA. If ``gzipped``, a
-    file with the suffix ``.gz`` is accepted as well.
+    The default folder is that of the environment variable MCSQUARED_DATA. If ``gzipped``, a file
+    with the suffix ``.gz`` is accepted as well.
     """
     root = os.fspath(folder) if folder is not None else os.environ.get(ENVIRONMENT, "")
     hint = f"the data set is {source}; the file contains {layout} (see docs/data.md)"
@@ -49,7 +49,7 @@ def find_file(folder: Folder, name: str, source: str, layout: str, gzipped: bool
 class Archive:
     """An ``.npz`` file with the word counts of a corpus and arrays about its groups.
 
-    Nothing is unpickled, and every array is checked when it is read. Parameters are those of
+    Pickled objects are not loaded, and every array is checked. The parameters are those of
     `find_file`.
     """
 
@@ -69,7 +69,7 @@ class Archive:
         self.vocabulary = list(self.strings("vocab", self.counts.shape[1]))
 
     def array(self, name: str, length: int | None = None) -> NDArray:
-        """Return one array, which must have ``length`` rows: by default, one per group."""
+        """Return one array, which must have ``length`` rows, by default one per group."""
         array = self._array(name)
         length = self.n_groups if length is None else length
         if array.ndim == 0 or len(array) != length:
@@ -87,9 +87,9 @@ class Archive:
         return Column(name, "number", self.array(name).astype(np.float64))
 
     def bag(self, name: str, categories: str) -> Column:
-        """Return the CSR matrix with the prefix ``name_`` as a bag; columns are named by an array.
+        """Return the CSR matrix with the prefix ``name_`` as a bag.
 
-        Columns with the same name are added up.
+        ``categories`` is the array of column names; columns with the same name are summed.
         """
         matrix = self._matrix(f"{name}_")
         if matrix.shape[0] != self.n_groups:
@@ -104,7 +104,7 @@ class Archive:
         label, names = self.array("label"), self._array("class_names").astype(str).astype(object)
         outside = label.size and not 0 <= label.min() <= label.max() < names.size
         if label.dtype.kind not in "iu" or outside:
-            raise InputError(f"array 'label' of {self.name} must index class_names")
+            raise InputError(f"array 'label' of {self.name} must hold indices into class_names")
         return names[label]
 
     def corpus(self, contexts: dict[str, Any], names: Any = None) -> Corpus:
@@ -215,7 +215,7 @@ def _check_columns(path: Path, found: int, expected: int) -> None:
 def merged_bag(
     name: str, matrix: sparse.csr_matrix, names: Sequence[str] | NDArray[np.object_]
 ) -> Column:
-    """Return a bag column from counts (n_groups, n_names); columns of the same name are added up.
+    """Return a bag column from counts (n_groups, n_names); sum columns with the same name.
 
     Some files list a category twice, such as "sky" in labelme8.
     """

@@ -30,7 +30,7 @@ from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import count_matrix
 
 TOOLBOX = "NIPS volumes 0-12 of the topic modelling toolbox of Steyvers and Griffiths"
-UCI = "a bag of words of the UCI machine learning repository"
+UCI = "a bag-of-words data set of the UCI machine learning repository"
 PNAS = "the titles of PNAS, 1915-2005, as collected by S. Roweis (pnas_all.tar)"
 NUS_WIDE = "NUS-WIDE (Chua et al. 2009), its low-level features, tags, ground truth and image list"
 
@@ -75,7 +75,7 @@ def load_nips_toolbox(folder: Folder = None) -> DataSet:
 
 
 def load_uci(name: str, folder: Folder = None) -> DataSet:
-    r"""Read a bag of words of the UCI repository: nips, kos, enron, nytimes or pubmed.
+    r"""Read a bag-of-words data set of the UCI repository: nips, kos, enron, nytimes or pubmed.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def load_nus_wide(folder: Folder = None, concepts: Sequence[str] | None = None) 
 
 
 def _image_names(path: Path) -> NDArray[np.object_]:
-    """Return the paths of images, written with slashes."""
+    """Return the paths of images with forward slashes."""
     return np.array([line.replace("\\", "/") for line in read_lines(path)], dtype=object)
 
 
@@ -244,7 +244,6 @@ def _check_range(path: Path, name: str, numbers: Integers, size: int) -> None:
 
 
 def _matlab(path: Path, name: str) -> Any:
-    """Return one variable of a MATLAB file."""
     from scipy.io import loadmat
 
     try:
@@ -256,7 +255,7 @@ def _matlab(path: Path, name: str) -> Any:
 
 
 def _read_indices(path: Path, name: str) -> Int64s:
-    """Return a vector of one-based indices as zero-based ones."""
+    """Return a vector of one-based indices as zero-based indices."""
     values = np.asarray(_matlab(path, name)).ravel()
     if values.dtype.kind not in "iuf" or not np.array_equal(values, np.floor(values)):
         raise InputError(f"variable {name!r} of {path.name} must contain integers")

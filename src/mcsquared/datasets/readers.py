@@ -1,6 +1,6 @@
 """Readers of the public data sets that the experiments use; the user provides the files.
 
-Every reader takes a folder, by default the one in the environment variable MCSQUARED_DATA, and
+Every reader takes a folder, by default that of the environment variable MCSQUARED_DATA, and
 returns a `DataSet`: a corpus with its contexts, and labels that are not given to the model.
 docs/data.md lists the source of each data set and the layout of its file.
 """
@@ -20,13 +20,13 @@ from mcsquared.errors import InputError
 
 @dataclass(frozen=True)
 class DataSet:
-    """A corpus, and labels of its groups that the model does not see.
+    """A corpus, and labels of its groups that are not given to the model.
 
     Attributes
     ----------
     corpus : Corpus
     labels : dict from name to array of length n_groups
-        Classes to compare clusters with, train/test splits and the like.
+        Classes to compare clusters with, train/test splits and similar data.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def load_wiki(folder: Folder = None) -> DataSet:
 def load_reuters(folder: Folder = None) -> DataSet:
     """Read 19,043 newswires with day and places; a few of them have no words.
 
-    Labels: ``topics`` (joined by "|", empty if there are none) and ``split``.
+    Labels: ``topics`` (joined by "|", empty if there are none), ``title`` and ``split``.
 
     Examples
     --------
@@ -139,10 +139,7 @@ def load_reuters(folder: Folder = None) -> DataSet:
         "Reuters-21578, distribution 1.0 (D. D. Lewis)",
         "day, places and topics (joined by |), title, lewissplit and newid",
     )
-    contexts = {
-        "day": archive.numbers("day"),
-        "places": list(_split(archive.strings("places"))),
-    }
+    contexts = {"day": archive.numbers("day"), "places": list(_split(archive.strings("places")))}
     labels = {
         "topics": archive.strings("topics"),
         "title": archive.strings("title"),
@@ -170,7 +167,7 @@ def load_poliblog(folder: Folder = None) -> DataSet:
 
 
 def load_un(folder: Folder = None) -> DataSet:
-    """Read 10,952 speeches of the UN General Debate with year and country.
+    """Read 10,952 speeches of the UN General Debate with year and country; label ``session``.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class Assignments:
     topic_of_token : int32 (n_tokens,)
         Topics 0, 1, ... without gaps; tokens are sorted by group.
     tables_in_cluster : int32 (n_clusters, n_topics)
-        Tables of each cluster that serve each topic (q_km of the model's notation).
+        Number of tables of each cluster that serve each topic, the paper's o_km.
     """
 
     cluster_of_group: Int32s
@@ -64,15 +64,15 @@ class Simulated:
     cluster_of_group : int32 (n_groups,)
     topic_of_token : int32 (n_tokens,)
         In the order of the corpus: sorted by group, then by word; vectors of a group are in the
-        order of drawing. Topics and clusters are numbered 0, 1, ... without gaps.
+        order in which they were drawn. Topics and clusters are numbered 0, 1, ... without gaps.
     tables_in_cluster : int32 (n_clusters, n_topics)
-        Tables of each cluster that serve each topic.
+        Number of tables of each cluster that serve each topic, the paper's o_km.
     alpha, v, eta, lam : float
         The concentrations, given or drawn.
     content_family, context_families
-        The families with every field filled: the true prior.
+        The families with every field set: the true prior.
     content_parameters, context_parameters
-        The parameters of each topic, and of each cluster by context, in the layout of
+        The parameters of topics, and of clusters for each context, in the layout of
         ``family.sample_parameters``.
 
     Examples
@@ -128,9 +128,9 @@ def simulate(
     contexts : mapping from name to ConjugateFamily, optional
         Fields that are None are set to the defaults for a column without data.
     alpha, v, eta, lam : float, or an object with ``sample(rng)``
-        Concentrations, positive; ``lam=inf`` is the paper's model.
+        Positive concentrations; ``lam=inf`` is the paper's model.
     missing : float or mapping from name to float or bool array of shape (n_groups,)
-        Probability that a context is missing, independently, or which ones are.
+        Probability that a context is missing in a group, or a mask of the groups without it.
     items_per_bag : int or array-like of shape (n_groups,)
         Size of the bags of every `Bag` context; an empty bag is missing.
     random_state : int, Generator or None
@@ -204,7 +204,7 @@ def draw_assignments(
     *,
     rng: np.random.Generator,
 ) -> Assignments:
-    """Draw the clusters of groups and the topics of their tokens; infinity: no table is shared."""
+    """Draw the clusters of groups and the topics of tokens; infinity means no shared tables."""
     cluster = chinese_restaurant(tokens_per_group.size, alpha, rng)
     n_clusters = int(cluster.max(initial=-1)) + 1
     group_of_token = np.repeat(np.arange(cluster.size), tokens_per_group)
@@ -330,7 +330,7 @@ def _absent(
     n_groups: int,
     rng: np.random.Generator,
 ) -> dict[str, NDArray[np.bool_]]:
-    """Return which groups lack each context."""
+    """Return the mask of the groups in which each context is missing."""
     given = missing if isinstance(missing, Mapping) else dict.fromkeys(names, missing)
     unknown = [name for name in given if name not in names]
     if unknown:

@@ -18,7 +18,7 @@ from mcsquared.errors import InputError
 
 EXCLUDED = {"test", "tests", "idle_test", "site-packages", "dist-packages", "_bundled"}
 MIN_WORDS = 20  # per file
-# Words of a name: hyper_text, HyperText and HYPERText alike.
+# Splits hyper_text, HyperText and HYPERText into the same two words.
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Strings are matched as well, so that a # inside one does not start a comment.
 _COMMENT = re.compile(
