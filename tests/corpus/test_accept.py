@@ -44,7 +44,7 @@ def test_every_input_becomes_a_corpus(X, kind, n_tokens):
     assert list(corpus.contexts) == ["year"]
 
 
-def test_a_corpus_stays_itself_or_gets_other_contexts():
+def test_a_corpus_is_returned_unchanged_or_with_other_contexts():
     corpus = Corpus(COUNTS)
     assert as_corpus(corpus) is corpus
     assert list(as_corpus(corpus, {"year": [1, 2]}).contexts) == ["year"]
@@ -105,7 +105,7 @@ def test_what_cannot_be_a_corpus_is_refused(X, content, message):
         as_corpus(X, content=content)
 
 
-def test_groups_of_nothing_are_groups_where_the_words_are_known():
+def test_empty_groups_are_accepted_if_the_vocabulary_is_known():
     for nothing in ([None, None], [[], None], ["", None]):
         corpus = as_corpus(nothing, vocabulary=["lion", "tiger"])
         assert corpus.tokens_per_group.tolist() == [0, 0]

@@ -43,14 +43,14 @@ def test_a_layer_may_be_dense_and_holds_counts_unless_vectors_are_asked_for(cell
     assert isinstance(vectors.content, Vectors)
 
 
-def test_anything_with_the_same_attributes_will_do(cells):
+def test_any_object_with_the_same_attributes_is_accepted(cells):
     names = ("X", "obs", "obs_names", "var_names")
     look_alike = SimpleNamespace(**{name: getattr(cells, name) for name in names})
     corpus = Corpus.from_anndata(look_alike, contexts="age")
     assert corpus.fingerprint() == Corpus.from_anndata(cells, contexts="age").fingerprint()
 
 
-def test_what_does_not_fit_is_refused(cells):
+def test_invalid_arguments_are_refused(cells):
     for arguments, message in [
         ({"contexts": ["colour"]}, "contexts names the column 'colour'"),
         ({"layer": "raw"}, "layer must be one of 'scaled', 'dense', got 'raw'"),

@@ -111,7 +111,7 @@ def object_array(values):
 
 @st.composite
 def contents(draw):
-    """Anything that might be handed in as content, good and bad."""
+    """Valid and invalid content."""
     n_groups, width = draw(st.integers(0, 4)), draw(st.integers(0, 3))
     numbers = arrays.arrays(
         st.sampled_from(["i8", "u8", "i1", "?", "f8", "f2", "c16", object, "U1"]),
@@ -148,7 +148,7 @@ def contents(draw):
 
 
 def check(corpus):
-    """Every promise a corpus makes to those who use it."""
+    """Check the invariants of a corpus."""
     n_groups = len(corpus)
     assert n_groups == corpus.n_groups > 0
     assert corpus.tokens_per_group.shape == (n_groups,)
@@ -331,7 +331,7 @@ def test_any_json_values_give_a_corpus_or_an_input_error(tmp_path, values, text)
     read_or_refuse(path, text=text, contexts=None if text == "x" else ["x"])
 
 
-def whole_files():
+def valid_files():
     frame = pd.DataFrame(
         {
             "text": ["some words", "other, words", 'a "quoted" word'] * 8,
@@ -352,7 +352,7 @@ def whole_files():
     }
 
 
-WHOLE = whole_files()
+WHOLE = valid_files()
 
 
 @MANY
@@ -371,7 +371,7 @@ def test_a_damaged_file_gives_a_corpus_or_an_input_error(tmp_path, data):
 
 
 @pytest.mark.parametrize("suffix", sorted(WHOLE))
-def test_the_whole_files_are_read(tmp_path, suffix):
+def test_undamaged_files_are_read(tmp_path, suffix):
     path = tmp_path / f"whole{suffix}"
     path.write_bytes(WHOLE[suffix])
     corpus = Corpus.read(path, text="text", contexts=["x", "y"])
@@ -381,7 +381,7 @@ def test_the_whole_files_are_read(tmp_path, suffix):
 
 @MANY
 @given(st.lists(st.dates() | st.none(), min_size=1).filter(any))
-def test_dates_come_back_as_they_were(dates):
+def test_dates_are_restored(dates):
     column = Corpus(np.ones((len(dates), 1), int), {"day": dates}).contexts["day"]
     displayed = column.display(column.values).astype("M8[D]").tolist()
     assert displayed == dates
@@ -391,7 +391,7 @@ def test_dates_come_back_as_they_were(dates):
 @given(
     st.lists(st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2050, 1, 1)), min_size=1)
 )
-def test_moments_come_back_to_the_microsecond(moments):
+def test_times_are_restored_to_the_microsecond(moments):
     column = Corpus(np.ones((len(moments), 1), int), {"at": moments}).contexts["at"]
     assert column.display(column.values).astype("M8[us]").tolist() == moments
 

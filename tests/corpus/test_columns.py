@@ -19,7 +19,7 @@ EVERY = [NUMBER, DATE, BOOLEAN, CATEGORY, BAG, VECTOR]
 
 
 @pytest.mark.parametrize("column", EVERY, ids=lambda column: column.kind)
-def test_every_kind_says_what_is_observed_and_hands_out_only_that(column):
+def test_observations_are_the_observed_values_of_every_kind(column):
     np.testing.assert_array_equal(column.observed, [True, False, True])
     assert column.observations().shape[0] == 2
     assert len(column) == 3
@@ -29,7 +29,7 @@ def test_every_kind_says_what_is_observed_and_hands_out_only_that(column):
 
 
 @pytest.mark.parametrize("column", EVERY, ids=lambda column: column.kind)
-def test_the_default_family_fits_and_reads_the_observations(column):
+def test_the_default_family_accepts_the_observations(column):
     family = column.default_family()
     assert column.accepts(family)
     assert column.convert_for(family) is column
@@ -114,19 +114,19 @@ def test_a_column_can_be_declared_another_family(column, family, kind, values, c
         (VECTOR, "bag", "lists of categories"),
     ],
 )
-def test_a_family_that_cannot_take_the_column_is_refused(column, family, message):
+def test_a_family_that_does_not_accept_the_column_is_refused(column, family, message):
     with pytest.raises(InputError, match=message):
         column.convert_for(families.by_name(family))
 
 
-def test_a_family_of_the_users_own_takes_any_column():
+def test_a_user_defined_family_accepts_any_column():
     class Own:
         name = "own"
 
     assert NUMBER.convert_for(Own()) is NUMBER
 
 
-def test_alignment_recodes_and_what_is_unseen_goes():
+def test_alignment_recodes_categories_and_drops_unseen_ones():
     aligned = CATEGORY.align(["c", "b"])
     np.testing.assert_array_equal(aligned.values, [1, -1, -1])
     assert aligned.categories.tolist() == ["c", "b"]
@@ -140,7 +140,7 @@ def test_alignment_recodes_and_what_is_unseen_goes():
 
 
 @pytest.mark.parametrize("column", EVERY, ids=lambda column: column.kind)
-def test_a_column_conforms_to_itself_and_nothing_conforms_to_everything(column):
+def test_a_column_conforms_to_itself_and_an_empty_one_to_every_kind(column):
     same = column.conform(column)
     np.testing.assert_array_equal(same.observed, column.observed)
     nothing = column_from("x", [None, None, None]).conform(column)
@@ -163,7 +163,7 @@ def test_a_column_conforms_to_itself_and_nothing_conforms_to_everything(column):
         (["anything", "else"], column_from("x", [None]), [np.nan, np.nan]),
     ],
 )
-def test_new_data_take_the_kind_of_training(values, reference, found):
+def test_new_data_are_converted_to_the_kind_of_training(values, reference, found):
     column = column_from("x", values).conform(reference)
     assert column.kind == reference.kind
     values = column.values.toarray() if column.kind == "bag" else column.values
@@ -202,13 +202,13 @@ def test_dates_are_shown_as_dates_again():
     assert NUMBER.display(NUMBER.values) is NUMBER.values
 
 
-def test_times_come_back_to_the_microsecond():
+def test_times_are_restored_to_the_microsecond():
     times = np.array(["2014-06-21T12:34:56.789012", "1969-12-31T23:59:59.999999"], dtype="M8[us]")
     column = column_from("when", times)
     np.testing.assert_array_equal(column.display(column.values).astype("M8[us]"), times)
 
 
-def test_dates_outside_the_range_of_nanoseconds_come_back_too():
+def test_dates_outside_the_range_of_nanoseconds_are_restored():
     days = np.array(["0001-01-01", "9999-12-31"], dtype="M8[D]")
     column = column_from("when", days)
     np.testing.assert_array_equal(column.display(column.values).astype("M8[D]"), days)
@@ -222,7 +222,7 @@ def test_dates_outside_the_range_of_nanoseconds_come_back_too():
             r"the kind of context 'x' must be one of .*, got 'colour'",
         ),
         (("x", "number", [np.inf]), "infinite"),
-        (("x", "number", [1e151]), r"context 'x' must hold values <= 1e\+150 in size, got 1e\+151"),
+        (("x", "number", [1e151]), r"context 'x' must be <= 1e\+150 in magnitude, got 1e\+151"),
         (("x", "boolean", [0.5]), r"context 'x' \(boolean\) must hold 0 and 1 only"),
         (("x", "count", [-1.0]), "integers >= 0"),
         (("x", "category", [2], ["a", "b"]), "must be from -1 to"),
@@ -240,13 +240,13 @@ def test_dates_outside_the_range_of_nanoseconds_come_back_too():
         ),
     ],
 )
-def test_a_column_checks_what_it_is_made_of(arguments, message):
+def test_invalid_columns_are_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         Column(*arguments)
 
 
 @pytest.mark.parametrize("family", ["categorical", "bag", "bernoulli", "poisson"])
-def test_a_declared_column_without_observations_is_not_said_to_be_a_number(family):
+def test_a_declared_column_without_observations_is_not_described_as_a_number(family):
     column = Corpus(np.ones((2, 1), int), {"x": [None, None]}).contexts["x"]
     assert column.describe().endswith("(no observations: treated as numbers)")
     assert column.convert_for(family).describe().endswith("(no observations)")

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from mcsquared.corpus import Corpus, Vectors, Words
-from mcsquared.corpus.content import LARGEST_COUNT
+from mcsquared.corpus.content import MAX_COUNT
 from mcsquared.errors import InputError
 
 COUNTS = np.array([[1, 0, 2], [0, 3, 0], [0, 0, 0]])
@@ -52,7 +52,7 @@ def test_duplicates_are_summed_without_overflow_and_zeros_are_not_stored():
     assert Corpus(explicit_zero).content.counts.nnz == 1
 
 
-def test_the_users_matrix_is_left_alone():
+def test_the_given_matrix_is_not_modified():
     matrix = sparse.csr_matrix(COUNTS)
     corpus = Corpus(matrix)
     matrix.data[:] = 9
@@ -60,12 +60,12 @@ def test_the_users_matrix_is_left_alone():
 
 
 def test_the_total_of_large_counts_does_not_overflow():
-    corpus = Corpus(np.full((2, 3), LARGEST_COUNT))
-    assert corpus.n_tokens == 6 * LARGEST_COUNT
-    np.testing.assert_array_equal(corpus.tokens_per_group, [3 * LARGEST_COUNT] * 2)
+    corpus = Corpus(np.full((2, 3), MAX_COUNT))
+    assert corpus.n_tokens == 6 * MAX_COUNT
+    np.testing.assert_array_equal(corpus.tokens_per_group, [3 * MAX_COUNT] * 2)
 
 
-def test_a_dense_floating_matrix_is_one_vector_per_group_even_when_whole():
+def test_a_dense_floating_matrix_is_one_vector_per_group_even_if_its_values_are_integers():
     corpus = Corpus(COUNTS.astype(float))
     assert isinstance(corpus.content, Vectors)
     np.testing.assert_array_equal(corpus.content.start, [0, 1, 2, 3])
@@ -142,13 +142,13 @@ BAD = [
 
 
 @pytest.mark.parametrize(("content", "message"), BAD)
-def test_bad_content_is_refused_in_one_sentence(content, message):
+def test_invalid_content_is_refused_in_one_sentence(content, message):
     with pytest.raises(InputError, match=message) as caught:
         Corpus(content)
     assert "\n" not in str(caught.value)
 
 
-def test_a_broken_sparse_matrix_is_refused():
+def test_an_invalid_sparse_matrix_is_refused():
     matrix = sparse.csr_matrix(COUNTS)
     matrix.indices[0] = 77
     with pytest.raises(InputError, match="not a valid sparse matrix"):

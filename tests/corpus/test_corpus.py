@@ -94,7 +94,7 @@ def test_contexts_that_do_not_fit_are_refused(contexts, message):
         Corpus(COUNTS, contexts)
 
 
-def test_group_names_are_given_or_taken_from_an_index_or_counted():
+def test_group_names_are_given_or_taken_from_an_index_or_numbered():
     assert Corpus(COUNTS).group_names.tolist() == ["0", "1", "2", "3"]
     assert Corpus(COUNTS, group_names=[7, "b", 2.5, None]).group_names.tolist() == [
         "7",
@@ -192,7 +192,7 @@ def test_an_index_that_cannot_be_used_is_refused(corpus, rows, message):
         corpus[rows]
 
 
-def test_a_split_parts_the_groups_and_depends_on_the_seed_alone():
+def test_a_split_partitions_the_groups_and_depends_on_the_seed_alone():
     corpus = Corpus(np.arange(200)[:, None], {"number": np.arange(200)})
     train, test = corpus.split(0.25, random_state=3)
     assert (len(train), len(test)) == (150, 50)
@@ -232,7 +232,7 @@ def test_contexts_can_be_replaced(corpus):
         corpus.with_contexts({"age": [1, 2, 3]})
 
 
-def test_notes_speak_of_the_contexts_that_are_there(corpus):
+def test_notes_describe_the_present_contexts(corpus):
     odd = corpus.with_contexts({"odd": ["a", 1, None, 2]})
     assert odd.notes == ["context odd: mixes numbers and strings: treated as categories"]
     assert odd[1:].notes == odd.notes
@@ -305,7 +305,7 @@ def test_a_corpus_survives_pickling(corpus):
     assert pickle.loads(pickle.dumps(corpus)).fingerprint() == corpus.fingerprint()
 
 
-def test_many_different_strings_are_fine():
+def test_many_distinct_strings_are_accepted():
     names = [f"person {i}" for i in range(50_000)]
     corpus = Corpus(np.ones((50_000, 1), int), {"name": names})
     assert corpus.contexts["name"].n_categories == 50_000

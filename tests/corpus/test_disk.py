@@ -16,7 +16,7 @@ from tests.corpus.parquet_columns import COLUMNS, random_table
 
 @pytest.fixture(autouse=True, params=["whole", "in small pieces"])
 def _pieces(request, monkeypatch):
-    """Data of a test fit one batch and one block; the second time they do not."""
+    """Run each test with data that fit into one batch and block, and with data that do not."""
     if request.param == "in small pieces":
         monkeypatch.setattr(parquet_source, "_MIN_BATCH_BYTES", 1)
         monkeypatch.setattr(parquet_source, "_MAX_BATCH_BYTES", 700)
@@ -82,7 +82,7 @@ def test_a_context_of_every_type_is_the_one_in_memory(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_files_in_which_a_context_is_missing_decide_nothing(name, tmp_path):
+def test_files_in_which_a_context_is_missing_do_not_determine_its_kind(name, tmp_path):
     shares = (1.0, 0.3, 1.0)
     tables = [random_table(seed, 15, [name], share) for seed, share in enumerate(shares)]
     check(write(tmp_path / "folder", *tables), contexts=[name])
@@ -189,7 +189,7 @@ def test_codes_are_names_of_words(kind, tmp_path):
     check(folder, vocabulary=["2", "10", "7"])  # numbers written out are names
 
 
-def test_codes_are_places_in_a_vocabulary_of_words(tmp_path):
+def test_codes_are_indices_into_a_vocabulary(tmp_path):
     folder = write(tmp_path / "folder", {"tokens": [[1, 0, 1], [2]]}, {"tokens": [[2, 2], None]})
     groups = [["bee", "ant", "bee"], ["car"], ["car", "car"], []]
     corpus = mc2.Corpus.from_tokens(groups, vocabulary=["ant", "bee", "car", "dog"])
@@ -248,7 +248,7 @@ def test_words_come_in_every_type_of_list(kind, tmp_path):
     check(folder)
 
 
-def test_files_with_empty_groups_alone_are_fine(tmp_path):
+def test_files_with_only_empty_groups_are_accepted(tmp_path):
     tables = [{"tokens": [[], None]}, {"tokens": [["a"]]}, {"tokens": pa.nulls(2)}]
     corpus = mc2.Corpus.from_tokens([[], [], ["a"], [], []])
     with mc2.ParquetFolder(write(tmp_path / "folder", *tables)).open() as disk:

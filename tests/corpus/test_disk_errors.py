@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import mcsquared as mc2
 from mcsquared.corpus import buffers
-from mcsquared.corpus.disk import bytes_of
+from mcsquared.corpus.disk import parse_bytes
 from mcsquared.corpus.sources import parquet as parquet_source
 
 TOKENS = {"tokens": [["a", "b"], ["b"]]}
@@ -29,7 +29,7 @@ def scratch(tmp_path):
 
 @pytest.fixture
 def refuses(tmp_path, scratch):
-    """Write tables, open the folder, and return the one sentence that comes out."""
+    """Write tables, open the folder, and return the error message."""
 
     def sentence(*tables, **options):
         path = tmp_path / "data"
@@ -71,7 +71,7 @@ def vector(width, n=2):
         (
             [TOKENS],
             {"text": 3},
-            "must be the name of a column, or of one of words and one of counts, got 3",
+            "must be the name of a column, or of a column of words and one of counts, got 3",
         ),
         ([TOKENS], {"text": ("tokens",)}, "got ('tokens',)"),
         ([TOKENS], {"contexts": ["year"]}, "contexts names the column 'year', which 0.parquet"),
@@ -92,9 +92,9 @@ def vector(width, n=2):
             {},
             "'tokens', which must hold texts, lists of words or of codes, or maps",
         ),
-        ([{"tokens": vector(2)}], {}, "vectors as content are not read from a folder"),
+        ([{"tokens": vector(2)}], {}, "content of vectors cannot be read from a folder"),
         ([{"tokens": [[0.5], [1.5]]}], {}, "holds vectors (list<element: double>) in 0.parquet"),
-        ([{"tokens": [[[0.5]], [[1.5]]]}], {}, "vectors as content are not read"),
+        ([{"tokens": [[[0.5]], [[1.5]]]}], {}, "content of vectors cannot be read"),
         ([{"tokens": [[b"a"], [b"b"]]}], {}, "got list<element: binary> in 0.parquet"),
         ([{"tokens": [["a", None]]}], {}, "must hold lists of words, got a missing word"),
         (
@@ -120,7 +120,7 @@ def vector(width, n=2):
             "must hold at least one text, but all are missing",
         ),
         ([{"text": ["a", "!"]}], {}, "at least one word of two letters or more"),
-        ([{"text": ["ab", "cd"]}], {"min_df": 2}, "no word is left of 2"),
+        ([{"text": ["ab", "cd"]}], {"min_df": 2}, "none of 2 words remain"),
         (
             [{"text": ["ab", "cd"]}],
             {"min_df": -1},
@@ -188,7 +188,7 @@ def test_a_folder_that_cannot_be_used_is_refused_in_one_sentence(refuses, tables
     assert said in refuses(*tables, **options)
 
 
-def test_paths_that_are_no_folder_of_parquet_files_are_refused(tmp_path, scratch):
+def test_paths_without_parquet_files_are_refused(tmp_path, scratch):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "notes.txt").write_text("nothing")
     for path, said in (
@@ -201,7 +201,7 @@ def test_paths_that_are_no_folder_of_parquet_files_are_refused(tmp_path, scratch
         mc2.ParquetFolder(3)
 
 
-def test_hidden_and_other_files_are_left_out_and_one_file_is_a_folder(tmp_path, scratch):
+def test_hidden_and_other_files_are_skipped_and_a_single_file_is_accepted(tmp_path, scratch):
     for name in ("b.parquet", "a.pq", "_c.parquet", ".d.parquet"):
         parquet.write_table(pa.table({"tokens": [[name]]}), tmp_path / name)
     (tmp_path / "readme.txt").write_text("nothing")
@@ -213,7 +213,7 @@ def test_hidden_and_other_files_are_left_out_and_one_file_is_a_folder(tmp_path, 
         assert disk.vocabulary.tolist() == ["b.parquet"]
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path, scratch):
+def test_two_columns_with_the_same_name_are_refused(tmp_path, scratch):
     table = pa.table([pa.array([["a"]])] * 2, ["tokens", "tokens"])
     parquet.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(
@@ -248,7 +248,7 @@ def test_a_damaged_file_is_refused_by_name(damage, tmp_path, scratch):
         mc2.ParquetFolder(tmp_path, scratch=scratch).open()
 
 
-def test_without_pyarrow_the_sentence_names_it(tmp_path, monkeypatch):
+def test_without_pyarrow_the_error_names_it(tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("pyarrow")]:
         monkeypatch.setitem(sys.modules, name, None)
     for name in ("parquet", "arrow"):
@@ -269,7 +269,7 @@ def one_file(tmp_path):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 @pytest.mark.parametrize("after", [1, 5, 7])
-def test_a_full_disk_is_said_and_leaves_nothing(number, after, tmp_path, scratch, monkeypatch):
+def test_a_full_disk_is_reported_and_leaves_no_files(number, after, tmp_path, scratch, monkeypatch):
     append, calls = buffers.FileBuffer.append, []
 
     def full(self, values):
@@ -283,7 +283,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(number, after, tmp_path, scratch
         mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open()
 
 
-def test_a_write_that_the_disk_refuses_is_noticed(tmp_path):
+def test_a_failed_write_raises_an_error(tmp_path):
     if not os.path.exists("/dev/full"):
         pytest.skip("no device that is always full")
     file = buffers.FileBuffer("/dev/full", np.int32)
@@ -291,7 +291,7 @@ def test_a_write_that_the_disk_refuses_is_noticed(tmp_path):
         file.append([1, 2, 3])
 
 
-def test_another_error_of_the_disk_is_said(tmp_path, scratch, monkeypatch):
+def test_another_disk_error_is_reported(tmp_path, scratch, monkeypatch):
     def broken(self, values):
         raise OSError(errno.EIO, "no disk")
 
@@ -300,7 +300,7 @@ def test_another_error_of_the_disk_is_said(tmp_path, scratch, monkeypatch):
         mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open()
 
 
-def test_an_interrupt_leaves_nothing(tmp_path, scratch, monkeypatch):
+def test_an_interrupt_leaves_no_files(tmp_path, scratch, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -310,14 +310,14 @@ def test_an_interrupt_leaves_nothing(tmp_path, scratch, monkeypatch):
 
 
 @pytest.mark.parametrize("place", ["missing", "file"])
-def test_a_scratch_folder_that_cannot_be_made_is_refused(place, tmp_path):
+def test_a_scratch_folder_that_cannot_be_created_is_refused(place, tmp_path):
     path = one_file(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(mc2.InputError, match=f"scratch must be a writable folder, got '.*{place}'"):
         mc2.ParquetFolder(path, scratch=tmp_path / place).open()
 
 
-def test_a_closed_corpus_is_gone_with_what_others_put_there(tmp_path, scratch):
+def test_closing_a_corpus_removes_its_folder_and_all_files_in_it(tmp_path, scratch):
     disk = mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open()
     assert disk.folder.parent == scratch
     (disk.folder / "labels").write_text("of a sampler")
@@ -348,19 +348,19 @@ def test_a_forked_process_does_not_remove_the_folder(tmp_path, scratch):
 # ------------------------------------------------------------------------------ memory
 
 
-def test_a_column_with_more_names_than_memory_holds_is_refused(refuses):
+def test_a_column_with_more_labels_than_fit_into_memory_is_refused(refuses):
     names = [f"row {i}" for i in range(3000)]
     said = refuses({"tokens": [["a"]] * 3000, "id": names}, memory=1_000_000)
     assert "context 'id' has at least 3000 distinct values, which do not fit into memory" in said
 
 
-def test_more_words_than_memory_holds_are_refused(refuses):
+def test_more_words_than_fit_into_memory_are_refused(refuses):
     said = refuses({"tokens": [[f"word {i}"] for i in range(3000)]}, memory=1_000_000)
     assert "column 'tokens' has at least 3000 distinct values" in said
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("memory", "n_bytes"),
     [
         ("2GB", 2 * 10**9),
         ("500 MB", 5 * 10**8),
@@ -372,14 +372,14 @@ def test_more_words_than_memory_holds_are_refused(refuses):
         (np.int64(10**7), 10**7),
     ],
 )
-def test_memory_is_a_size(said, meant):
-    assert bytes_of(said) == meant
-    assert mc2.ParquetFolder("papers", memory=said).memory == meant
+def test_memory_is_a_size(memory, n_bytes):
+    assert parse_bytes(memory) == n_bytes
+    assert mc2.ParquetFolder("papers", memory=memory).memory == n_bytes
 
 
 @pytest.mark.parametrize(
     "memory", ["much", "", "2XB", "-2GB", "1..5GB", "1kB", 0, -1, True, None, np.nan, np.inf, 1e99]
 )
-def test_a_size_that_is_none_is_refused(memory):
+def test_an_invalid_size_is_refused(memory):
     with pytest.raises(mc2.InputError, match=r"memory must be a size of at least 1 MB.*, got"):
         mc2.ParquetFolder("papers", memory=memory)

@@ -1,4 +1,4 @@
-"""Files: CSV, TSV, JSONL and Parquet, whole ones and broken ones."""
+"""Files: CSV, TSV, JSONL and Parquet, valid and damaged."""
 
 import datetime
 import gzip
@@ -71,7 +71,7 @@ def test_every_format_gives_the_same_corpus(tmp_path, name):
     assert read(expected, group_names="title").fingerprint() == corpus.fingerprint()
 
 
-def test_columns_of_numbers_are_content_where_there_is_no_text(tmp_path):
+def test_columns_of_numbers_are_content_if_there_is_no_text(tmp_path):
     frame = pd.DataFrame({"id": ["x", "y"], "year": [1, 2], "ant": [0, 3], "bee": [1, 0]})
     for name in ("c.csv", "c.jsonl", "c.parquet"):
         path = write(frame, tmp_path / name)
@@ -113,14 +113,14 @@ def test_the_fields_of_a_csv_file_are_given_types(tmp_path, fields, kind, observ
     assert column.observed.tolist() == observed
 
 
-def test_times_with_zones_are_turned_into_utc(tmp_path):
+def test_times_with_zones_are_converted_to_utc(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("text,x\nsome words,2001-01-01T01:00:00+01:00\nmore words,2001-01-01\n")
     column = Corpus.read(path, text="text", contexts=["x"]).contexts["x"]
     assert column.values[0] == column.values[1] == 11323
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_no_trouble(tmp_path):
+def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path):
     path = tmp_path / "f.csv"
     path.write_bytes(b"\xef\xbb\xbftext,x\r\nsome words,1\r\n\r\nother words,2\r\n")
     corpus = Corpus.read(path, text="text", contexts=["x"])
@@ -210,7 +210,7 @@ def test_a_file_with_a_header_alone_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.jsonl", "p.parquet", "p.csv.gz"])
-def test_a_file_cut_in_half_is_refused(tmp_path, name):
+def test_a_truncated_file_is_refused(tmp_path, name):
     path = write(pd.concat([PAPERS] * 21, ignore_index=True), tmp_path / name)
     whole = path.read_bytes()
     cut = len(whole) // 2
@@ -244,14 +244,14 @@ def test_a_quote_that_is_never_closed_is_refused(tmp_path):
         ),
         ("p.csv", "t\0,x\na,1\n", "zero bytes"),
         ("p.jsonl", "[1, 2]\n", r"p\.jsonl must hold JSON objects, got a list in line 1"),
-        ("p.jsonl", '{"t": "a"}\n{"t": \n', "no valid JSON in line 2"),
+        ("p.jsonl", '{"t": "a"}\n{"t": \n', "invalid JSON in line 2"),
         (
             "p.jsonl",
             '{"t": "a", "t": "b"}\n',
-            r"p\.jsonl has no valid JSON in line 1 \(duplicate key\); it may be truncated",
+            r"p\.jsonl has invalid JSON in line 1 \(duplicate key\); it may be truncated",
         ),
-        ("p.jsonl", '{"t": ' + "9" * 5000 + "}\n", "no valid JSON in line 1"),
-        ("p.jsonl", "[" * 100_000 + "\n", "no valid JSON in line 1"),
+        ("p.jsonl", '{"t": ' + "9" * 5000 + "}\n", "invalid JSON in line 1"),
+        ("p.jsonl", "[" * 100_000 + "\n", "invalid JSON in line 1"),
         (
             "p.parquet",
             "PAR1 not really",
@@ -280,7 +280,7 @@ def test_a_broken_gzip_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["none.csv", "none.parquet", "no/folder.jsonl", "bad\0name.csv"])
-def test_a_file_that_is_not_there_is_refused(tmp_path, name):
+def test_a_file_that_does_not_exist_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=r"does not exist|cannot be read"):
         Corpus.read(tmp_path / name, text="t")
     with pytest.raises(InputError, match="must be a file or hold Parquet files"):

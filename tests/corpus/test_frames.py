@@ -48,7 +48,7 @@ def test_without_contexts_there_are_none_and_one_may_be_a_string():
     assert list(Corpus.from_frame(frame, text="abstract", contexts="year").contexts) == ["year"]
 
 
-def test_an_index_names_the_groups_and_does_not_disturb_the_rows():
+def test_an_index_names_the_groups_and_does_not_change_the_order_of_rows():
     frame = pd.DataFrame(PAPERS, index=[30, 10, 20])
     corpus = Corpus.from_frame(frame, text="abstract", contexts=["year"])
     assert corpus.group_names.tolist() == ["30", "10", "20"]
@@ -179,7 +179,7 @@ def test_a_text_column_with_something_else_in_it_is_refused():
         Corpus.from_frame(pd.DataFrame({"t": [None, np.nan]}), text="t")
 
 
-def test_two_columns_of_one_name_are_refused_only_where_they_are_used():
+def test_two_columns_with_the_same_name_are_refused_only_if_they_are_used():
     frame = pd.DataFrame([["some text", 1, 2]], columns=["text", "a", "a"])
     assert len(Corpus.from_frame(frame, text="text")) == 1
     with pytest.raises(

@@ -60,7 +60,7 @@ def test_numbers_become_numbers(values, expected):
     np.testing.assert_array_equal(column.values, expected)
 
 
-def test_a_column_without_observations_says_that_it_is_taken_for_a_number():
+def test_a_column_without_observations_has_a_note_that_it_is_treated_as_numbers():
     assert "no observations: treated as numbers" in column_from("x", [None]).describe()
 
 
@@ -107,7 +107,7 @@ BOOLEANS = {
 
 
 @pytest.mark.parametrize("values", BOOLEANS.values(), ids=BOOLEANS)
-def test_truth_values_become_booleans(values):
+def test_boolean_values_become_booleans(values):
     column = column_from("x", values)
     assert column.kind == "boolean"
     expected = [1, 0] if len(column) == 2 else [1, NAN, 0]
@@ -144,7 +144,7 @@ def test_strings_and_categories_become_categories(values, categories):
     assert set(labels) - {None} == set(categories)
 
 
-def test_a_mixed_column_says_that_it_is_taken_for_categories():
+def test_a_mixed_column_has_a_note_that_it_is_treated_as_categories():
     assert "mixes numbers and strings" in column_from("x", ["a", 1]).describe()
 
 
@@ -190,7 +190,7 @@ def test_two_dimensional_numbers_become_vectors(values):
     np.testing.assert_array_equal(column.values, [[1, 2], [3, 4]])
 
 
-def test_a_vector_with_a_hole_is_missing_as_a_whole():
+def test_a_vector_with_a_missing_number_is_missing():
     for values in (np.array([[1.0, NAN], [3.0, 4.0]]), [[1.0, None], [3.0, 4.0]]):
         column = column_from("x", values)
         np.testing.assert_array_equal(column.values, [[NAN, NAN], [3, 4]])

@@ -1,4 +1,4 @@
-"""Texts and tokens: defaults, limits, what is dropped and how that is said."""
+"""Texts and tokens: defaults, limits, and reports of dropped words."""
 
 import logging
 
@@ -37,7 +37,7 @@ def test_above_a_hundred_texts_a_word_in_one_text_is_dropped():
     assert "once" in Corpus.from_texts(texts, min_df=1).vocabulary
 
 
-def test_where_every_word_is_frequent_all_are_kept_and_that_is_said():
+def test_if_every_word_is_frequent_all_are_kept_with_a_note():
     corpus = Corpus.from_texts(["same words", "same words"])
     assert corpus.n_words == 2
     assert "more than half of the texts" in corpus.notes[0]
@@ -73,13 +73,13 @@ def test_a_missing_text_is_a_group_without_content():
     assert Corpus.from_texts([*TEXTS, ""]).tokens_per_group[-1] == 0
 
 
-def test_a_given_vocabulary_is_counted_alone():
+def test_only_the_words_of_a_given_vocabulary_are_counted():
     corpus = Corpus.from_texts(["cat dog emu emu", "the"], vocabulary=["the", "dog", "cat"])
     np.testing.assert_array_equal(corpus.content.counts.toarray(), [[0, 1, 1], [1, 0, 0]])
     assert (corpus.dropped_words, corpus.dropped_tokens) == (1, 2)
 
 
-def test_texts_in_any_script_are_cut():
+def test_texts_in_any_script_are_split_into_words():
     corpus = Corpus.from_texts(["Ωμέγα naïve", "語学 emoji 😀"])
     assert corpus.vocabulary.tolist() == ["emoji", "naïve", "ωμέγα", "語学"]
 
@@ -94,7 +94,7 @@ def test_texts_in_any_script_are_cut():
         (["fine", b"bytes"], {}, r"texts\[1\] must be a string, got b'bytes'"),
         ([None, None], {}, "texts must hold at least one text, but all are missing"),
         (["", "!"], {}, "texts must hold at least one word of two letters or more, got none"),
-        (["one", "two"], {"min_df": 2}, "no word is left of 2"),
+        (["one", "two"], {"min_df": 2}, "none of 2 words remain"),
         (
             ["one", "two"],
             {"min_df": "x"},
@@ -119,7 +119,7 @@ def test_texts_in_any_script_are_cut():
         (["one", "two"], {"vocabulary": []}, "0 feature"),
     ],
 )
-def test_bad_texts_are_refused(texts, arguments, message):
+def test_invalid_texts_are_refused(texts, arguments, message):
     with pytest.raises(InputError, match=message) as caught:
         Corpus.from_texts(texts, **arguments)
     assert "\n" not in str(caught.value)
@@ -134,7 +134,7 @@ def test_tokens_are_counted_in_alphabetical_order(make):
     )
 
 
-def test_tokens_may_be_whole_numbers_and_a_group_may_be_missing():
+def test_tokens_may_be_integers_and_a_group_may_be_missing():
     corpus = Corpus.from_tokens([[3, 3, np.int64(4)], None])
     assert corpus.vocabulary.tolist() == ["3", "4"]
     np.testing.assert_array_equal(corpus.tokens_per_group, [3, 0])
@@ -167,7 +167,7 @@ def test_tokens_outside_a_vocabulary_are_dropped_and_counted():
         ([[True]], r"tokens\[0\] must hold words \(strings\), got True"),
     ],
 )
-def test_bad_tokens_are_refused(tokens, message):
+def test_invalid_tokens_are_refused(tokens, message):
     with pytest.raises(InputError, match=message):
         Corpus.from_tokens(tokens)
 

@@ -1,4 +1,4 @@
-"""Groups of tokens with contexts; readers; context columns and the families they become."""
+"""Corpora: groups of tokens with contexts, in memory or on disk, and how they are read."""
 
 from mcsquared.corpus.accept import as_corpus
 from mcsquared.corpus.columns.column import Column

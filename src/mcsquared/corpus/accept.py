@@ -1,4 +1,4 @@
-"""Anything that ``fit`` and ``predict`` accept, converted to a corpus."""
+"""Convert the input of ``fit`` and ``predict`` to a corpus."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,18 +19,18 @@ from mcsquared.errors import InputError
 def as_corpus(
     X: Any, contexts: Any = None, content: str = "auto", vocabulary: Sequence[str] | None = None
 ) -> Corpus:
-    """Return a corpus made from texts, tokens, a matrix, a list of arrays or a frame of numbers.
+    """Convert texts, tokens, a matrix, a list of arrays or a frame of numbers to a corpus.
 
     Parameters
     ----------
     X : Corpus, list of str, list of lists of str, sparse or dense matrix, list of arrays, or frame
     contexts : frame or dict of columns, optional
-        With a corpus, they replace its contexts.
+        If ``X`` is a corpus, they replace its contexts.
     content : {"auto", "counts", "vectors"}
-        What a matrix holds. "auto": see Corpus.
+        What a matrix holds; "auto" is explained in `Corpus`.
     vocabulary : sequence of str, optional
-        The words of a model: texts and tokens are counted in these; a matrix must have one column
-        per word.
+        The words of a model: only these are counted in texts and tokens; a matrix must have one
+        column per word.
 
     Examples
     --------
@@ -68,14 +68,13 @@ def as_corpus(
 
 
 def _has_only_empty_groups(X: Any) -> bool:
-    """Return whether X is a list of empty groups."""
     return isinstance(X, list | tuple) and all(
         group is None or (isinstance(group, list | tuple) and not group) for group in X
     )
 
 
 def _text_or_tokens(X: Any) -> str | None:
-    """Return "texts" or "tokens" by the first entries of X; None if it holds neither."""
+    """Return "texts" or "tokens", judging by the first entries of X; None if X is neither."""
     if (
         isinstance(X, str | bytes | Mapping)
         or sparse.issparse(X)

@@ -1,4 +1,4 @@
-"""Growing arrays in memory or in files of a scratch folder, and codes of labels.
+"""Append-only arrays in memory or in files of a scratch folder, and an encoder of labels.
 
 Files are read, not mapped: the pages of a mapped file would count as memory in use.
 """
@@ -19,25 +19,25 @@ from mcsquared.arrays import Int32s, Int64s
 from mcsquared.corpus.content import check_largest, object_array
 from mcsquared.errors import InputError
 
-Run = tuple[int, int]
-BLOCK_ENTRIES = 2**19  # filled, recoded or hashed at a time
-_BYTES_PER_STRING = 200  # a string of ten letters, its code, its entries in dictionaries and lists
+Run = tuple[int, int]  # consecutive rows first:last, without ``last``
+BLOCK_ENTRIES = 2**19  # number of entries filled, recoded or hashed at once
+_BYTES_PER_STRING = 200  # ten letters, the code, and entries of dictionaries and lists
 
 
 class MemoryBudget:
-    """Bound on the number of distinct labels in memory, over all columns.
+    """Limit on the number of distinct labels in memory, over all columns.
 
     Parameters
     ----------
     memory : int, optional
-        Bytes that the process may use; half of them may go to labels. None: no limit.
+        Bytes that the process may use, half of them for labels; by default unlimited.
     """
 
     def __init__(self, memory: int | None = None) -> None:
         self._left = None if memory is None else memory // (2 * _BYTES_PER_STRING)
 
-    def take(self, n_new: int, n_labels: int) -> None:
-        """Account for new labels of a column that then has ``n_labels``."""
+    def reserve(self, n_new: int, n_labels: int) -> None:
+        """Reserve memory for ``n_new`` labels of a column that now has ``n_labels``."""
         if self._left is None:
             return
         self._left -= n_new
@@ -49,7 +49,7 @@ class MemoryBudget:
 
 
 class LabelEncoder:
-    """Labels numbered in order of appearance."""
+    """Encode labels as integers, in order of first appearance."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._code_of: defaultdict[str, int] = defaultdict()
@@ -63,17 +63,17 @@ class LabelEncoder:
         """Return the codes of labels; a new label gets the next code."""
         before = len(self._code_of)
         codes = np.fromiter(map(self._code_of.__getitem__, labels), np.int32, len(labels))
-        self._budget.take(len(self._code_of) - before, len(self._code_of))
+        self._budget.reserve(len(self._code_of) - before, len(self._code_of))
         return codes
 
     def codes_of_groups(self, groups: Iterable[Iterable[str]]) -> tuple[list[int], Int32s]:
-        """Return the number of labels of each group, and the codes of all labels."""
+        """Return the number of labels in each group, and the codes of all labels."""
         before, codes, lengths = len(self._code_of), array("i"), []
         for labels in groups:
             codes_of_group = list(map(self._code_of.__getitem__, labels))
             codes.fromlist(codes_of_group)
             lengths.append(len(codes_of_group))
-        self._budget.take(len(self._code_of) - before, len(self._code_of))
+        self._budget.reserve(len(self._code_of) - before, len(self._code_of))
         return lengths, np.array(codes, np.int32)
 
     def labels(self) -> NDArray[np.object_]:
@@ -90,7 +90,7 @@ class LabelEncoder:
 
 
 class Buffer:
-    """Numbers of one type, ``width`` in a row, appended at the end and read by runs of rows.
+    """An append-only array of rows of ``width`` numbers, read by runs of rows.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Buffer:
         self.n_rows += rows.size // self.width
 
     def fill(self, value: float, n_rows: int) -> None:
-        """Append rows of one value."""
+        """Append ``n_rows`` rows filled with ``value``."""
         step = max(BLOCK_ENTRIES // self.width, 1)
         for first in range(0, n_rows, step):
             self.append(np.full(min(step, n_rows - first) * self.width, value, self.dtype))
@@ -145,7 +145,7 @@ class Buffer:
 
 
 class FileBuffer(Buffer):
-    """A `Buffer` in a file."""
+    """A `Buffer` whose values are in a file."""
 
     def __init__(self, path: Path, dtype: Any, width: int = 1) -> None:
         super().__init__(dtype, width)
@@ -156,21 +156,21 @@ class FileBuffer(Buffer):
     def append(self, values: Any) -> None:
         """Append rows."""
         rows = np.ascontiguousarray(values, dtype=self.dtype)
-        # Opened each time: an open file keeps its space on the disk after it is removed.
+        # Opened each time: the disk space of a deleted file is freed only when it is closed.
         with open(self.path, "ab") as file:
             file.write(rows.reshape(-1).view(np.uint8).data)
         self.n_rows += rows.size // self.width
 
     def read(self, *runs: Run) -> NDArray[Any]:
         """Return the rows of runs (first, last), one after another: (n,) or (n, width)."""
-        row = self.width * self.dtype.itemsize
+        row_bytes = self.width * self.dtype.itemsize
         values = np.empty(sum(last - first for first, last in runs) * self.width, self.dtype)
         left = values.view(np.uint8).data
         try:
             with open(self.path, "rb", buffering=0) as file:
                 for first, last in runs:
-                    file.seek(first * row)
-                    size = (last - first) * row
+                    file.seek(first * row_bytes)
+                    size = (last - first) * row_bytes
                     while size:
                         n_read = file.readinto(left[:size])
                         if not n_read:
@@ -197,38 +197,38 @@ class FileBuffer(Buffer):
 
 @dataclass(frozen=True, eq=False)
 class Storage:
-    """Storage of buffers: in memory, or in files of ``folder``."""
+    """Creates buffers in memory, or in files of ``folder``."""
 
     folder: Path | None = None
     budget: MemoryBudget = field(default_factory=MemoryBudget)
 
     def buffer(self, name: str, dtype: Any, width: int = 1) -> Buffer:
-        """Return an empty buffer; ``name`` is that of its file."""
+        """Return an empty buffer; ``name`` is its file name."""
         if self.folder is None:
             return Buffer(dtype, width)
         return FileBuffer(self.folder / name, dtype, width)
 
 
 class RowsBuffer:
-    """Rows of different lengths (CSR): codes with counts, numbers, or bytes of strings.
+    """Rows of different lengths in CSR layout: codes with counts, numbers, or UTF-8 bytes.
 
     Parameters
     ----------
     storage : Storage
     name : str
         Files are ``name.start``, ``name.values`` and ``name.counts``.
-    counted : bool
-        Whether entries have counts; otherwise each of them counts one.
+    is_counted : bool
+        Whether entries have counts; otherwise each entry counts once.
     dtype : dtype-like
-        Of the entries.
+        Type of the entries.
     """
 
     def __init__(
-        self, storage: Storage, name: str, counted: bool = True, dtype: Any = np.int32
+        self, storage: Storage, name: str, is_counted: bool = True, dtype: Any = np.int32
     ) -> None:
         self.start = storage.buffer(f"{name}.start", np.int64)
         self.values = storage.buffer(f"{name}.values", dtype)
-        self.counts = storage.buffer(f"{name}.counts", np.int32) if counted else None
+        self.counts = storage.buffer(f"{name}.counts", np.int32) if is_counted else None
         self.start.append([0])
 
     @property
@@ -237,7 +237,7 @@ class RowsBuffer:
         return self.start.n_rows - 1
 
     def append(self, lengths: Any, values: Any, counts: Any = None) -> None:
-        """Append rows: the number of entries of each, and all entries."""
+        """Append rows, given the number of entries of each row and all entries."""
         self.start.append(self.values.n_rows + np.cumsum(lengths, dtype=np.int64))
         self.values.append(values)
         if self.counts is not None:
@@ -253,12 +253,12 @@ class RowsBuffer:
         run_end = np.cumsum([last + 1 - first for first, last in runs])
         run_begin = np.append(0, run_end[:-1])
         entries = list(zip(start[run_begin].tolist(), start[run_end - 1].tolist(), strict=True))
-        lengths = np.delete(np.diff(start), run_end[:-1] - 1)  # from one run to the next
+        lengths = np.delete(np.diff(start), run_end[:-1] - 1)  # drop the gaps between runs
         counts = None if self.counts is None else self.counts.read(*entries)
         return np.append(0, np.cumsum(lengths)), self.values.read(*entries), counts
 
     def matrix(self, n_columns: int, *runs: Run) -> sparse.csr_matrix:
-        """Return rows of counts, which must be sorted and without duplicates."""
+        """Return counts as a matrix; rows must be sorted and without duplicates."""
         start, codes, counts = self.read(*runs)
         matrix = sparse.csr_matrix((counts, codes, start), shape=(len(start) - 1, n_columns))
         matrix.has_sorted_indices = True
@@ -266,13 +266,13 @@ class RowsBuffer:
         return matrix
 
     def strings(self, *runs: Run) -> list[str]:
-        """Return rows of bytes as strings."""
+        """Return rows of UTF-8 bytes as strings."""
         start, content, _ = self.read(*runs)
         data, bounds = content.tobytes(), start.tolist()
         return [data[first:last].decode() for first, last in pairwise(bounds)]
 
     def blocks(self) -> Iterator[Run]:
-        """Yield (first, last) of consecutive rows whose entries make a block."""
+        """Yield (first, last) of blocks of rows with at most BLOCK_ENTRIES entries, or one row."""
         for begin in range(0, self.n_rows, BLOCK_ENTRIES):
             end = min(begin + BLOCK_ENTRIES, self.n_rows)
             start = self.start.read((begin, end + 1))
@@ -293,19 +293,19 @@ class RowsBuffer:
 def recode_rows(
     raw: RowsBuffer, new_code: Int32s, n_columns: int, final: RowsBuffer, argument: str
 ) -> Iterator[sparse.csr_matrix]:
-    """Write rows of provisional codes again: final codes in order, duplicates added up.
+    """Copy rows from ``raw`` to ``final`` with new codes, sorted and with duplicates summed.
 
-    ``new_code`` has the final code of each provisional one; -1 drops it. Yields each block that
-    was written, a csr_matrix of int64 (n_rows, n_columns), and removes ``raw`` at the end.
+    ``new_code`` maps old codes to new ones; -1 drops an entry. Yields each block that is written,
+    a csr_matrix of int64 (n_rows, n_columns), and removes ``raw`` at the end.
     """
     for first, last in raw.blocks():
         start, codes, counts = raw.read((first, last))
         codes = new_code[codes]
         counts = np.ones(len(codes), np.int64) if counts is None else counts.astype(np.int64)
-        known = codes >= 0
-        if not known.all():
-            start = np.append(0, np.cumsum(known))[start]
-            codes, counts = codes[known], counts[known]
+        kept = codes >= 0
+        if not kept.all():
+            start = np.append(0, np.cumsum(kept))[start]
+            codes, counts = codes[kept], counts[kept]
         block = sparse.csr_matrix((counts, codes, start), shape=(last - first, n_columns))
         block.sum_duplicates()
         check_largest(block.data.max(initial=0), argument)

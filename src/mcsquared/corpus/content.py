@@ -1,4 +1,4 @@
-"""The content of groups: counts of words, or vectors."""
+"""The content of groups: word counts or vectors."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from scipy import sparse
 from mcsquared.arrays import Floats, Int64s, Integers
 from mcsquared.errors import InputError, input_errors
 
-LARGEST_COUNT = 2**31 - 1
-LARGEST_VALUE = 1e150  # its square is still a finite float64, and so are sums of such squares
+MAX_COUNT = 2**31 - 1
+MAX_MAGNITUDE = 1e150  # squares of such values, and their sums, are finite in float64
 
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Counts of words per group.
+    """Word counts of each group.
 
     Parameters
     ----------
     counts : scipy.sparse.csr_matrix of int32, shape (n_groups, n_words)
-        Sorted indices, no duplicates, no explicit zeros. `words_from_counts` makes one of any
-        matrix.
+        Sorted indices, no duplicates, no explicit zeros. `words_from_counts` converts any matrix
+        of counts to this form.
     vocabulary : ndarray of object, shape (n_words,)
-        The words as unique strings.
+        The words, which are unique.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Words:
 
     @property
     def n_words(self) -> int:
-        """Number of different words."""
+        """Number of distinct words."""
         return int(self.counts.shape[1])
 
     @property
@@ -69,7 +69,7 @@ class Words:
 
     @property
     def document_frequency(self) -> Int64s:
-        """In how many groups each word occurs, int64 (n_words,)."""
+        """Number of groups that contain each word, int64 (n_words,)."""
         return np.bincount(self.counts.indices, minlength=self.n_words)
 
     def __getitem__(self, rows: Int64s) -> "Words":
@@ -78,7 +78,7 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Vectors of numbers, those of one group after another.
+    """Vectors of numbers, stored group by group.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ class Vectors:
 
 
 def starts_of(sizes: ArrayLike) -> Int64s:
-    """Return the start of consecutive rows of these sizes, and their end: int64 (n_rows + 1,)."""
+    """Return the offsets of consecutive rows of the given sizes, int64 (n_rows + 1,)."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def entries_of_rows(start: Int64s, rows: Integers) -> tuple[Int64s, Int64s]:
-    """Return the entries of selected rows, and the start of each row among them."""
+    """Return the indices of the entries of selected rows, and the offsets of these rows."""
     sizes = np.diff(start)[rows]
     begins = starts_of(sizes)
     return np.arange(begins[-1]) + np.repeat(start[rows] - begins[:-1], sizes), begins
@@ -148,7 +148,7 @@ def canonical_counts(matrix: Any, argument: str) -> sparse.csr_matrix:
     counts = _as_csr(matrix, argument)
     data = counts.data
     if data.dtype.kind == "f":
-        _check_whole(data, argument, sparse.issparse(matrix))
+        _check_integers(data, argument, sparse.issparse(matrix))
     if len(data) and data.min() < 0:
         raise InputError(
             f"{argument} must hold integer counts >= 0, got a negative count ({data.min():g})"
@@ -164,34 +164,34 @@ def canonical_counts(matrix: Any, argument: str) -> sparse.csr_matrix:
 
 
 def check_values(values: Floats, argument: str) -> None:
-    """Raise `InputError` where numbers are missing, infinite or too large to be squared."""
+    """Raise `InputError` if a number is missing, infinite or too large to be squared."""
     if np.isnan(values).any():
         raise InputError(f"{argument} must not hold NaN")
     check_magnitude(values, argument)
 
 
 def check_magnitude(values: Floats, argument: str) -> None:
-    """Raise `InputError` where numbers are infinite or too large to be squared; NaN passes."""
+    """Raise `InputError` if a number is infinite or too large to be squared; allow NaN."""
     size = np.abs(values)
     if np.isinf(size).any():
         raise InputError(f"{argument} must hold finite numbers, got an infinite value (inf)")
-    most = np.nanmax(size) if not np.isnan(size).all() else 0.0
-    if most > LARGEST_VALUE:
-        raise InputError(f"{argument} must hold values <= {LARGEST_VALUE:g} in size, got {most:g}")
+    largest = np.nanmax(size) if not np.isnan(size).all() else 0.0
+    if largest > MAX_MAGNITUDE:
+        raise InputError(f"{argument} must be <= {MAX_MAGNITUDE:g} in magnitude, got {largest:g}")
 
 
-def names_array(names: Any, size: int, argument: str, what: str) -> NDArray[np.object_]:
-    """Return ``names`` as an object array of ``size`` strings."""
+def names_array(names: Any, size: int, argument: str, item: str) -> NDArray[np.object_]:
+    """Return ``names`` as an object array of ``size`` strings, one per ``item``."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         raise InputError(f"{argument} must be a list of names, got {names!r:.60}")
     listed = [name if isinstance(name, str) else str(name) for name in names]
     if len(listed) != size:
-        raise InputError(f"{argument} must have one name per {what} ({size}), got {len(listed)}")
+        raise InputError(f"{argument} must have one name per {item} ({size}), got {len(listed)}")
     return object_array(listed)
 
 
 def object_array(items: Sequence[Any]) -> NDArray[np.object_]:
-    """Return a 1-D array of objects, also of sequences."""
+    """Return a 1-D object array of items, which may be sequences."""
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array
@@ -202,20 +202,20 @@ def _vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> NDArray[np.ob
         return names_array(range(n_words), n_words, "vocabulary", "word")
     names = names_array(vocabulary, n_words, "vocabulary", "word")
     if len(set(names)) < n_words:
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InputError(f"vocabulary must hold unique words, got {twice!r} twice")
+        duplicate = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"vocabulary must hold unique words, got {duplicate!r} twice")
     return names
 
 
 def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
-    """Return a CSR matrix of int64 or float64 without duplicates, that owns its arrays."""
+    """Return a copy as a CSR matrix of int64 or float64 without duplicates."""
     if not sparse.issparse(matrix):
         matrix = np.asarray(matrix)
     check_numeric(matrix.dtype, argument)
     if matrix.ndim != 2:
         raise InputError(f"{argument} must be a 2-D matrix of counts, got {matrix.ndim} dimensions")
     if matrix.dtype.kind == "u" and matrix.dtype.itemsize == 8:
-        # A cast to int64 would turn the largest ones negative.
+        # A cast to int64 would make the largest counts negative.
         check_largest(matrix.max() if 0 not in matrix.shape else 0, argument)
     # Duplicates are summed in a wide type: int8 counts would overflow silently.
     wide = matrix.astype(np.float64 if matrix.dtype.kind == "f" else np.int64)
@@ -227,13 +227,13 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
 
 
 def check_largest(count: float, argument: str) -> None:
-    """Raise `InputError` where a count does not fit into 32 bits."""
-    if count > LARGEST_COUNT:
-        raise InputError(f"{argument} must hold counts <= {LARGEST_COUNT}, got {count:.0f}")
+    """Raise `InputError` if a count does not fit into 32 bits."""
+    if count > MAX_COUNT:
+        raise InputError(f"{argument} must hold counts <= {MAX_COUNT}, got {count:.0f}")
 
 
 def check_shape(shape: tuple[int, ...]) -> None:
-    """Raise `InputError` where a matrix has no rows or no columns."""
+    """Raise `InputError` if a matrix has no rows or no columns."""
     if shape[0] == 0:
         raise InputError("content must have at least one group (row), got none")
     if shape[1] == 0:
@@ -243,22 +243,22 @@ def check_shape(shape: tuple[int, ...]) -> None:
 
 
 def check_numeric(dtype: np.dtype[Any], argument: str = "content") -> None:
-    """Raise `InputError` where the entries of an array are not real numbers."""
+    """Raise `InputError` if the entries of an array are not real numbers."""
     if dtype.kind == "c":
         raise InputError(f"Complex data not supported: {argument} holds complex numbers")
     if dtype.kind not in "biuf":
         raise InputError(f"{argument} must hold numbers, got type {dtype}")
 
 
-def _check_whole(data: Floats, argument: str, is_sparse: bool) -> None:
+def _check_integers(data: Floats, argument: str, is_sparse: bool) -> None:
     if np.isnan(data).any():
         raise InputError(f"{argument} must hold integer counts, got NaN")
     if np.isinf(data).any():
         raise InputError(f"{argument} must hold integer counts, got an infinite count (inf)")
-    broken = data != np.floor(data)
-    if broken.any():
+    fractional = data != np.floor(data)
+    if fractional.any():
         matrix = " in a sparse matrix" if is_sparse else ""
         raise InputError(
             f"{argument} must hold integer counts{matrix}, got a fractional count "
-            f"({data[broken][0]:g}); TF-IDF or normalised values are not counts"
+            f"({data[fractional][0]:g}); TF-IDF or normalised values are not counts"
         )

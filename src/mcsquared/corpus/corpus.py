@@ -29,14 +29,14 @@ class Corpus:
     ----------
     content : matrix, list of arrays, frame, Words or Vectors
         A sparse matrix, or a dense one of integers or booleans: counts of words, one row per group.
-        A list of arrays of shape (n_tokens, width): vectors. A dense floating matrix: one vector
+        A list of arrays of shape (n_tokens, width): vectors. A dense matrix of floats: one vector
         per group.
     contexts : frame or dict of columns, optional
-        One row per group. The type of a column decides its family; see `describe`.
+        One row per group. The family of a column is inferred from its type; see `describe`.
     group_names : sequence of str, optional
         By default the index of a pandas frame unless it is a RangeIndex, else "0", "1", ...
     vocabulary : sequence of str, optional
-        The words: names of the columns of a count matrix.
+        The words, one per column of a count matrix.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class Corpus:
     notes : list of str
         Remarks on how the data were read, one sentence each.
     dropped_words, dropped_tokens : int
-        Number of distinct words that were left out, by frequency or because a model does not know
-        them, and of their occurrences.
+        Number of distinct words that were dropped, by frequency or because they are not in a given
+        vocabulary, and of their occurrences.
 
     Examples
     --------
@@ -110,18 +110,18 @@ class Corpus:
         vocabulary: Sequence[str] | None = None,
         **vectorizer: Any,
     ) -> "Corpus":
-        """Return the corpus of texts, tokenised and counted by scikit-learn's ``CountVectorizer``.
+        """Return a corpus of texts, tokenised and counted by scikit-learn's ``CountVectorizer``.
 
         Parameters
         ----------
         texts : iterable of str
-            None and NaN are groups without content.
+            None or NaN gives a group without content.
         contexts, group_names : see Corpus
         vocabulary : sequence of str, optional
-            Count these words alone, such as those of a model.
+            Count only these words, such as those of a model.
         **vectorizer
             Arguments of ``CountVectorizer``. Defaults: lower case, words of two letters and more,
-            ``min_df=2`` above 100 texts, ``max_df=0.5``. `notes` has the number of dropped words.
+            ``min_df=2`` above 100 texts, ``max_df=0.5``. `notes` reports dropped words.
 
         Examples
         --------
@@ -142,7 +142,7 @@ class Corpus:
         group_names: Iterable[Any] | None = None,
         vocabulary: Sequence[str] | None = None,
     ) -> "Corpus":
-        """Return the corpus of tokenised groups; an empty list is a group without content.
+        """Return a corpus of tokenised groups; an empty list gives a group without content.
 
         Examples
         --------
@@ -166,7 +166,7 @@ class Corpus:
         vocabulary: Sequence[str] | None = None,
         **vectorizer: Any,
     ) -> "Corpus":
-        """Return the corpus of a data frame of pandas, polars or pyarrow, one row per group.
+        """Return a corpus from a pandas, polars or pyarrow data frame, one row per group.
 
         Parameters
         ----------
@@ -174,15 +174,15 @@ class Corpus:
         text : str, optional
             The column that holds the texts, or lists of words.
         contexts : str or list of str, optional
-            Columns that are contexts. None: no contexts.
+            Columns that are contexts; by default none.
         content : list of str, optional
-            Instead of a text: columns of numbers, counts if they are integers, else the coordinates
-            of one vector per group. Without text and content, all remaining columns.
+            Numeric columns to use instead of a text: counts if they are integers, else the
+            coordinates of one vector per group. Without ``text``, by default all remaining columns.
         bags : dict from column to separator, optional
-            Contexts whose strings hold several categories. None as separator: ";", or "," where no
-            value of the column has a ";".
+            Contexts whose strings hold several categories. The separator None stands for ";", or
+            for "," if no value of the column contains ";".
         group_names : str or sequence of str, optional
-            A column, or the names themselves.
+            The name of a column, or the names of the groups.
         vocabulary, **vectorizer : see from_texts
 
         Examples
@@ -193,7 +193,7 @@ class Corpus:
         Column('by: bag, family bag, 1 of 2 observed, 2 categories')
         """
         options = (content, bags, group_names, vocabulary, vectorizer)
-        return cls(*frames.parts_of(frames.table_of(frame), text, contexts, *options))
+        return cls(*frames.corpus_parts(frames.table_of(frame), text, contexts, *options))
 
     @classmethod
     def read(
@@ -206,15 +206,15 @@ class Corpus:
         encoding: str = "utf-8",
         **options: Any,
     ) -> "Corpus":
-        r"""Return the corpus of a CSV, TSV, JSONL or Parquet file, one row per group.
+        r"""Read a corpus from a CSV, TSV, JSONL or Parquet file, one row per group.
 
         Parameters
         ----------
         path : path
         format : {"csv", "tsv", "jsonl", "parquet"}, optional
-            By default from the suffix of the name.
+            By default inferred from the suffix of the file name.
         encoding : str
-            Of a text file.
+            Encoding of a text file.
         text, contexts, **options : see from_frame
 
         Examples
@@ -238,15 +238,15 @@ class Corpus:
         content: str = "counts",
         bags: Mapping[str, str | None] | Sequence[str] | None = None,
     ) -> "Corpus":
-        """Return the corpus of an AnnData object: cells are groups, genes are words.
+        """Return a corpus from an AnnData object: cells are groups, genes are words.
 
         Parameters
         ----------
         data : AnnData, or anything with its ``X``, ``obs``, ``var_names`` and ``obs_names``
         contexts : str or list of str, optional
-            Columns of ``obs``, or keys of ``obsm`` (then vectors).
+            Columns of ``obs``, or keys of ``obsm``, which become vectors.
         layer : str, optional
-            A layer to take in place of ``X``.
+            Layer to use instead of ``X``.
         content : {"counts", "vectors"}
         bags : see from_frame
 
@@ -258,7 +258,7 @@ class Corpus:
         >>> mc2.Corpus.from_anndata(cells, contexts="age")
         Corpus(2 groups, 6 tokens, 3 words, contexts: age)
         """
-        found, table, group_names = frames.annotated_parts(data, contexts, layer, content)
+        found, table, group_names = frames.anndata_parts(data, contexts, layer, content)
         columns = frames.context_columns(table, list(table.columns), bags, found.n_groups)
         return cls(found, columns, group_names)
 
@@ -274,12 +274,12 @@ class Corpus:
 
     @property
     def n_words(self) -> int:
-        """Number of different words; 0 where the content is vectors."""
+        """Number of distinct words; 0 for vector content."""
         return self.content.n_words
 
     @property
     def vocabulary(self) -> NDArray[np.object_] | None:
-        """The words; None where the content is vectors."""
+        """The words, object (n_words,); None for vector content."""
         return self.content.vocabulary
 
     @property
@@ -289,7 +289,7 @@ class Corpus:
 
     @property
     def document_frequency(self) -> Int64s | None:
-        """In how many groups each word occurs, int64 (n_words,); None for vectors."""
+        """Number of groups that contain each word, int64 (n_words,); None for vector content."""
         return self.content.document_frequency
 
     @property
@@ -309,24 +309,24 @@ class Corpus:
     def describe(self) -> str:
         """Return one line for the content and one per context: kind, family, observations."""
         lines = [size_line(self), *(column.describe() for column in self.contexts.values())]
-        of_columns = _column_notes(self.contexts)
-        return "\n".join([*lines, *(note for note in self.notes if note not in of_columns)])
+        column_notes = _column_notes(self.contexts)  # already in the lines of the columns
+        return "\n".join([*lines, *(note for note in self.notes if note not in column_notes)])
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 of content, contexts and names: equal for equal corpora only."""
+        """Return the SHA-256 of content, contexts and group names, in hexadecimal."""
         content = self.content
         parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
         columns = ((column, column.values) for column in self.contexts.values())
         return fingerprint(parts, self.vocabulary, columns, [self.group_names])
 
     def __getitem__(self, rows: Any) -> "Corpus":
-        """Return the corpus of some groups: a slice, a mask, or an array of indices."""
+        """Return the groups selected by a slice, a mask or an array of indices."""
         index = row_index(rows, self.n_groups)
         contexts = {name: column[index] for name, column in self.contexts.items()}
         return self._with(self.content[index], contexts, self.group_names[index])
 
     def split(self, test_size: float = 0.2, random_state: Any = None) -> tuple["Corpus", "Corpus"]:
-        """Return (train, test), groups drawn at random and kept in their order.
+        """Split the groups at random into (train, test), each in the original order.
 
         Parameters
         ----------
@@ -353,8 +353,8 @@ class Corpus:
         """
         columns = frames.contexts_from(contexts, self.n_groups)
         replaced = self._with(self.content, columns, self.group_names)
-        gone = _column_notes(self.contexts)
-        replaced.notes = [note for note in self.notes if note not in gone] + _column_notes(columns)
+        old = _column_notes(self.contexts)
+        replaced.notes = [note for note in self.notes if note not in old] + _column_notes(columns)
         return replaced
 
     def aligned_to(
@@ -363,17 +363,17 @@ class Corpus:
         contexts: Mapping[str, Column] | None = None,
         width: int | None = None,
     ) -> "Corpus":
-        """Return the corpus in the words and categories of another, that of training.
+        """Return the corpus with the vocabulary and the categories of the training data.
 
         Parameters
         ----------
         vocabulary : sequence of str, or None
-            The words of training; others are dropped and counted in `dropped_words`. None: vectors.
+            The training vocabulary; other words are dropped. None for vectors.
         contexts : dict from str to Column, optional
-            The columns of training. The result has exactly these; an unseen category is
+            The training columns. The result has exactly these; an unseen category becomes
             missing, and a context that the corpus does not have is missing in every group.
         width : int, optional
-            Width of the vectors of training.
+            Width of the training vectors.
 
         Examples
         --------
@@ -389,11 +389,11 @@ class Corpus:
         return aligned
 
     def _with(self, content: Words | Vectors, contexts: dict[str, Column], names: Any) -> "Corpus":
-        made = Corpus.__new__(Corpus)
-        made.content, made.contexts, made.group_names = content, contexts, names
-        made.notes = list(self.notes)
-        made.dropped_words, made.dropped_tokens = self.dropped_words, self.dropped_tokens
-        return made
+        result = Corpus.__new__(Corpus)
+        result.content, result.contexts, result.group_names = content, contexts, names
+        result.notes = list(self.notes)
+        result.dropped_words, result.dropped_tokens = self.dropped_words, self.dropped_tokens
+        return result
 
 
 def _column_notes(contexts: Mapping[str, Column]) -> list[str]:

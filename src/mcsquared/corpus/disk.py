@@ -1,4 +1,4 @@
-"""Folders of Parquet files, and the corpora on disk that they become."""
+"""Corpora larger than memory: folders of Parquet files, and the scratch files made from them."""
 
 import copy
 import errno
@@ -29,7 +29,7 @@ from mcsquared.corpus.sources.texts import BufferedWords
 from mcsquared.corpus.summary import fingerprint, size_line
 from mcsquared.errors import InputError, import_optional, input_errors
 
-_BLOCK_NAMES = 2**16
+_NAMES_PER_BLOCK = 2**16
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
@@ -37,26 +37,26 @@ _MIN_MEMORY = 10**6
 
 
 class DiskCorpus:
-    """A corpus in files of a scratch folder; `ParquetFolder.open` makes one.
+    """A corpus in files of a scratch folder, as returned by `ParquetFolder.open`.
 
-    Memory use depends on the number of words and categories, not on that of groups. The folder is
-    removed by `close`, at the end of a ``with`` block, and at the latest when the program ends.
+    Memory use depends on the number of words and categories, not on the number of groups. The
+    folder is removed by `close`, at the end of a ``with`` block, or when the program ends.
 
     Attributes
     ----------
     folder : Path
-        The scratch folder; everything in it is removed with it.
+        The scratch folder.
     memory : int
-        Bytes that the whole program may use.
+        Memory limit of the whole process, in bytes.
     vocabulary : ndarray of object, shape (n_words,)
     word_frequency, document_frequency : ndarray of int64, shape (n_words,)
-        How often a word occurs, and in how many groups.
+        Number of occurrences of each word, and number of groups that contain it.
     contexts : dict from str to Column
         Columns without rows: names, kinds, categories, notes.
     notes : list of str
         Remarks on how the data were read, one sentence each.
     dropped_words, dropped_tokens : int
-        Number of distinct words that were left out, and of their occurrences.
+        Number of distinct words that were dropped, and of their occurrences.
 
     Examples
     --------
@@ -108,11 +108,11 @@ class DiskCorpus:
         self.notes: list[str] = shared.notes
         self.dropped_words, self.dropped_tokens = shared.dropped_words, shared.dropped_tokens
         self._fingerprint: str | None = None
-        self._remove: Any = weakref.finalize(self, _remove, folder, os.getpid())
+        self._finalizer: Any = weakref.finalize(self, _remove_folder, folder, os.getpid())
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy in another process reads the files, but does not remove them.
-        return {**self.__dict__, "_remove": None}
+        return {**self.__dict__, "_finalizer": None}
 
     def __len__(self) -> int:
         return self.n_groups
@@ -128,11 +128,11 @@ class DiskCorpus:
 
     def close(self) -> None:
         """Remove the scratch folder; further calls have no effect."""
-        if self._remove is not None:
-            self._remove()
+        if self._finalizer is not None:
+            self._finalizer()
 
     def __getitem__(self, rows: Any) -> Corpus:
-        """Return the corpus of some groups: a slice ``first:last``, or an array of few indices."""
+        """Read the groups selected by a slice, a mask or an array of indices into memory."""
         runs = list(_runs(rows, self.n_groups))
         contexts = {name: column.read(*runs) for name, column in self._columns.items()}
         return self._empty._with(self._words.read(*runs), contexts, self._group_names(*runs))
@@ -145,7 +145,7 @@ class DiskCorpus:
     def group_name(self, index: int) -> str:
         """Return the name of one group."""
         if not 0 <= index < self.n_groups:
-            raise InputError(f"the index must be from 0 to {self.n_groups - 1}, got {index}")
+            raise InputError(f"index must be from 0 to {self.n_groups - 1}, got {index}")
         return str(self._group_names((index, index + 1))[0])
 
     def _group_names(self, *runs: Run) -> NDArray[np.object_]:
@@ -162,24 +162,24 @@ class DiskCorpus:
         """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`."""
         if self._fingerprint is None:
             columns = self._columns.values()
-            blocks = range(0, self.n_groups, _BLOCK_NAMES)
+            blocks = range(0, self.n_groups, _NAMES_PER_BLOCK)
             self._fingerprint = fingerprint(
                 [self._words.rows],
                 self.vocabulary,
                 ((column.reference, column.values) for column in columns),
-                (self._group_names((j, min(j + _BLOCK_NAMES, self.n_groups))) for j in blocks),
+                (self._group_names((j, min(j + _NAMES_PER_BLOCK, self.n_groups))) for j in blocks),
             )
         return self._fingerprint
 
 
 class SampledCorpus(Corpus):
-    """Some groups of a corpus on disk, in memory.
+    """A sample of the groups of a corpus on disk, in memory.
 
     Parameters
     ----------
     source : DiskCorpus
-    groups : int64
-        The groups in memory, in increasing order.
+    groups : int64 (n_groups,)
+        Indices of the groups in memory, in increasing order.
     """
 
     def __init__(self, source: DiskCorpus, groups: Int64s) -> None:
@@ -192,14 +192,14 @@ class SampledCorpus(Corpus):
         return self.source.word_frequency
 
 
-def _remove(folder: Path, process: int) -> None:
-    # A forked process has the object too, but does not own the folder.
+def _remove_folder(folder: Path, process: int) -> None:
+    # A forked process has a copy of the object, but does not own the folder.
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _runs(rows: Any, n_groups: int) -> Iterator[Run]:
-    """Yield (first, last) of consecutive groups."""
+    """Yield (first, last) of each run of consecutive groups."""
     if isinstance(rows, slice) and rows.step in (None, 1):
         with input_errors(f"the slice {rows} is not valid", TypeError):
             first, last, _ = rows.indices(n_groups)
@@ -214,35 +214,35 @@ def _runs(rows: Any, n_groups: int) -> Iterator[Run]:
 
 
 class ParquetFolder:
-    """A folder of Parquet files, one row per group, as a corpus larger than memory.
+    """A folder of Parquet files with one row per group: a corpus that may exceed memory.
 
-    The files are read in the order of their names; hidden ones and those that begin with "_" are
-    skipped. `MC2.fit` opens the folder itself.
+    The files are read in the order of their names; names that begin with "." or "_" are skipped.
+    `MC2.fit` opens the folder itself.
 
     Parameters
     ----------
     path : path
         The folder, or a single Parquet file.
     text : str or pair of str, optional
-        The column of the content: texts, lists of words, lists of codes (integers: indices
-        into ``vocabulary``, or else names themselves), maps from word to count; or a pair, a column
-        of lists of words and one of lists of their counts. By default the first of these that
-        exists: "tokens", "text", "words" with "counts", "counts".
+        The column of the content: texts, lists of words, lists of integer codes (indices into
+        ``vocabulary`` if given, else the words themselves), or maps from word to count; or a pair
+        of columns, with lists of words and lists of their counts. By default the first of these
+        that exists: "tokens", "text", "words" with "counts", "counts".
     contexts : "all", None, str or list of str
-        Columns that are contexts. "all": every remaining column.
+        Columns that are contexts; "all" means every remaining column.
     bags : dict from column to separator, optional
         Contexts whose strings hold several categories; see `Corpus.from_frame`.
     group_names : str, optional
-        The column of the names of groups; by default they are "0", "1", ...
+        The column of group names; by default "0", "1", ...
     vocabulary : sequence of str, optional
-        Count these words alone.
+        Count only these words.
     memory : str or number
-        Limit for the whole process during a fit, such as "2GB" or "500 MiB". The distinct words and
-        the distinct categories of the contexts must fit.
+        Memory limit of the whole process during a fit, such as "2GB" or "500 MiB". The distinct
+        words and the distinct categories of the contexts must fit.
     scratch : path, optional
-        Where `open` creates its folder, which takes about 12 bytes for each distinct word of a
-        group (twice that while it is written) and 8 for each number. By default the system's
-        folder for temporary files, which must not be in memory.
+        Folder in which `open` creates the scratch folder. It needs about 12 bytes for each distinct
+        word of a group (twice that while it is written) and 8 for each number. By default the
+        system's folder for temporary files, which must not be in memory.
     **vectorizer
         Arguments of ``CountVectorizer`` for texts; see `Corpus.from_texts`.
 
@@ -280,8 +280,8 @@ class ParquetFolder:
             self.path = Path(path)
         self.text, self.contexts, self.bags = text, contexts, bags
         self.group_names, self.vocabulary = group_names, vocabulary
-        self.words_of_codes = vocabulary  # also after `counted_in`
-        self.memory = bytes_of(memory)
+        self.words_of_codes = vocabulary  # `counted_in` does not change it
+        self.memory = parse_bytes(memory)
         self.scratch = scratch
         self.vectorizer = vectorizer
 
@@ -291,7 +291,7 @@ class ParquetFolder:
     def open(self) -> DiskCorpus:
         """Read the files once into a scratch folder and return the corpus.
 
-        The scratch folder is removed if that fails.
+        The scratch folder is removed if reading fails.
 
         Examples
         --------
@@ -313,14 +313,14 @@ class ParquetFolder:
             raise
 
     def check(self) -> Any:
-        """Check the files and their columns; only their metadata are read."""
+        """Check the metadata of the files and return the mapping of their columns."""
         import_optional("pyarrow", "pyarrow", "reading Parquet files")
         from mcsquared.corpus.sources.parquet import map_columns
 
         return map_columns(self)
 
     def counted_in(self, vocabulary: Sequence[str]) -> "ParquetFolder":
-        """Return the same folder with another vocabulary: that of a model.
+        """Return a copy that counts only the words of ``vocabulary``, such as those of a model.
 
         Examples
         --------
@@ -333,8 +333,8 @@ class ParquetFolder:
         return other
 
     def _scratch(self) -> Path:
-        where = tempfile.gettempdir() if self.scratch is None else self.scratch
-        message = f"scratch must be a writable folder, got {str(where)!r}"
+        parent = tempfile.gettempdir() if self.scratch is None else self.scratch
+        message = f"scratch must be a writable folder, got {str(parent)!r}"
         with input_errors(message, OSError, TypeError, ValueError):
             folder = tempfile.mkdtemp(prefix="mcsquared-", dir=self.scratch)
         return Path(folder)
@@ -346,8 +346,8 @@ def _disk_error(scratch: Path, error: OSError) -> InputError:
     return InputError(f"scratch: {scratch} cannot be written to ({error})")
 
 
-def bytes_of(memory: Any) -> int:
-    """Return a number of bytes: "2GB", "500 MiB", 2e9."""
+def parse_bytes(memory: Any) -> int:
+    """Return a size in bytes, from a number or a string such as "2GB" or "500 MiB"."""
     found = None
     if isinstance(memory, str):
         match = _SIZE.fullmatch(memory)

@@ -1,4 +1,4 @@
-"""Selections of groups: indices, masks, slices and test sets."""
+"""Select groups: by index, mask or slice, or at random for a test set."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -12,7 +12,7 @@ from mcsquared.errors import InputError, input_errors
 
 
 def row_index(rows: Any, n_groups: int) -> Int64s:
-    """Return the indices, int64, that a slice, a mask or an array of indices stands for."""
+    """Convert a slice, a mask or an array of indices to indices >= 0, int64."""
     if isinstance(rows, slice):
         with input_errors(f"the slice {rows} is not valid", TypeError, ValueError):
             index = np.arange(n_groups)[rows]
@@ -50,7 +50,7 @@ def _checked_index(rows: Any, n_groups: int) -> NDArray[Any]:
 
 
 def random_test_mask(test_size: Any, random_state: Any, n_groups: int) -> NDArray[np.bool_]:
-    """Return which groups are in a test set drawn at random, bool (n_groups,)."""
+    """Draw a test set; return the mask of its groups, bool (n_groups,)."""
     n_test = _n_test_groups(test_size, n_groups)
     mask = np.zeros(n_groups, dtype=bool)
     mask[_generator(random_state).permutation(n_groups)[:n_test]] = True
@@ -61,13 +61,13 @@ def _n_test_groups(test_size: Any, n_groups: int) -> int:
     if is_integer(test_size):
         n_test = int(test_size)
     elif isinstance(test_size, Real) and 0.0 < float(test_size) < 1.0:
-        # At least one group each, so that a small share of few groups still gives a test set.
+        # At least one group in each part: a small share of few groups may round to zero.
         n_test = min(max(round(float(test_size) * n_groups), 1), n_groups - 1)
     else:
         raise InputError(f"test_size must be an integer or between 0 and 1, got {test_size!r}")
     if not 0 < n_test < n_groups:
         raise InputError(
-            f"test_size must leave at least one of {n_groups} group(s) on either side, got "
+            f"test_size must leave at least one of {n_groups} group(s) in each part, got "
             f"{test_size!r}"
         )
     return n_test
@@ -83,10 +83,10 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def check_same_order(content: Any, contexts: Any) -> None:
-    """Raise `InputError` where two pandas objects have the same labels in different orders.
+    """Raise `InputError` if two pandas objects have the same index in different orders.
 
     Rows are matched by position, as in scikit-learn. The same labels in another order suggest that
-    the user expects a match by index.
+    a match by index was intended.
     """
     left: Any = getattr(content, "index", None)
     right: Any = getattr(contexts, "index", None)

@@ -25,7 +25,7 @@ N_CONTEXTS = 30
 
 
 def size_line(corpus: Corpus | DiskCorpus) -> str:
-    """Return the number of groups and the size of their content."""
+    """Return a line with the number of groups and the size of their content."""
     content = f"{corpus.n_tokens} tokens, {corpus.n_words} words"
     if corpus.vocabulary is None:
         width = corpus.content.width  # type: ignore[union-attr]
@@ -34,7 +34,7 @@ def size_line(corpus: Corpus | DiskCorpus) -> str:
 
 
 def summary_html(corpus: Corpus) -> str:
-    """Return the summary of a corpus as HTML: its size, its contexts, its notes."""
+    """Return a summary of a corpus as HTML: size, contexts and notes."""
     lines = corpus.describe().splitlines()
     empty = int((corpus.tokens_per_group == 0).sum())
     parts = [facts(lines[0])]
@@ -69,7 +69,7 @@ def _contexts(columns: list[Column]) -> Part:
 
 
 def _values(column: Column) -> str:
-    """Return the range of a column, or its categories: the first of many."""
+    """Return the range of a column, or its first categories."""
     if column.categories is None:
         return column.extent()
     names = ", ".join(map(str, column.categories[:N_CATEGORIES]))
@@ -83,10 +83,10 @@ def fingerprint(
     columns: Iterable[tuple[Column, Any]],
     names: Iterable[Iterable[str]],
 ) -> str:
-    """Return a SHA-256, in hexadecimal, of everything a model sees of a corpus.
+    """Return the SHA-256 of content, contexts and group names, in hexadecimal.
 
-    Content and values of columns are arrays, CSR matrices or buffers; a column given with its
-    values may be without rows. Names of groups come in blocks.
+    Content and values of columns are arrays, CSR matrices or buffers; values are given separately
+    because the column may have no rows. Group names are given in blocks.
     """
     digest = hashlib.sha256()
     words = None if vocabulary is None else list(vocabulary)
@@ -99,7 +99,7 @@ def fingerprint(
         is_vector = column.kind == "vector"
         _add(digest, values, column.values.shape[1] if is_vector else column.n_categories)
         _add_strings(digest, [] if column.categories is None else column.categories)
-    for number, block in enumerate(names):  # one list, in blocks
+    for number, block in enumerate(names):  # the JSON of one list
         text = json.dumps(list(block))[1:-1]
         digest.update((("[" if not number else ", ") + text).encode("ascii"))
     digest.update(b"]")
@@ -111,7 +111,7 @@ def _add_strings(digest: Any, strings: Iterable[str]) -> None:
 
 
 def _add(digest: Any, data: Any, n_columns: int | None) -> None:
-    """Add an array, a CSR matrix, or a buffer with ``n_columns``."""
+    """Add an array, a CSR matrix, or a buffer of rows with ``n_columns`` columns."""
     if not isinstance(data, RowsBuffer) and not sparse.issparse(data):
         _add_values(digest, data, data.dtype, n_columns)
         return
@@ -120,7 +120,7 @@ def _add(digest: Any, data: Any, n_columns: int | None) -> None:
     else:
         shape, parts = data.shape, (data.data, data.indices, data.indptr)
     _add_strings(digest, map(str, shape))
-    # SciPy chooses the width of its indices by size and history; the data are the same.
+    # SciPy's index type depends on the size and history of a matrix, not only on its data.
     for part, dtype in zip(parts, (np.int32, np.int64, np.int64), strict=True):
         _add_values(digest, part, np.dtype(dtype))
 
@@ -135,5 +135,5 @@ def _add_values(digest: Any, data: Any, dtype: Any, width: int | None = None) ->
     for block in blocks:
         array = block.astype(dtype)
         if dtype.kind == "f":
-            array = np.where(np.isnan(array), np.nan, array) + 0.0  # one NaN, one zero
+            array = np.where(np.isnan(array), np.nan, array) + 0.0  # canonical NaN and zero
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -1,1 +1,1 @@
-"""One column: infer its kind, build it batch by batch, convert it to what a family takes."""
+"""Context columns: infer the kind, build in batches, convert for a family."""

@@ -1,4 +1,4 @@
-"""A context built batch by batch: ``add(batch)`` ... ``finish()``, in memory or on disk."""
+"""Build a context column from batches, in memory or on disk: ``add(batch)`` ... ``finish()``."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -12,7 +12,7 @@ from scipy import sparse
 from mcsquared.arrays import Floats, Int64s, Integers
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.column import Column
-from mcsquared.corpus.columns.values import code_label, prefix_errors
+from mcsquared.corpus.columns.values import category_label, prefix_errors
 from mcsquared.corpus.content import check_magnitude, entries_of_rows
 from mcsquared.errors import InputError
 
@@ -32,30 +32,30 @@ _ROW_TYPES = {"bag": np.int32, "floats": np.float64, "unsplit": np.uint8}
 
 
 class Batch(NamedTuple):
-    """A column of consecutive groups.
+    """The values of one column for consecutive groups.
 
     Parameters
     ----------
     kind : str
-        A kind of column; or "duration"; or one that the whole column decides: "floats", lists of
-        floats; "unsplit", strings whose separator is not known yet; "missing", no values.
+        A kind of `Column`, "duration", or a provisional kind: "floats" (lists of floats), "unsplit"
+        (strings whose separator is not known yet) or "missing" (no values).
     n_rows : int
     observed : bool
-        Whether any group has a value; a batch without one does not decide the kind.
+        Whether any group has a value; otherwise the batch does not determine the kind.
     values : ndarray, optional
-        Numbers, days, vectors (NaN where missing); codes of categories (-1 where missing); all
-        entries of bags (codes), lists (numbers) and unsplit strings (UTF-8), row after row.
+        Numbers, days, vectors (NaN if missing); codes of categories (-1 if missing); or the
+        concatenated entries of bags (codes), lists (numbers) and unsplit strings (UTF-8).
     labels : list of str
-        What codes stand for. All of them occur.
+        The label of each code; every label occurs.
     lengths : int64 (n_rows,), optional
-        Entries of each row.
+        Number of entries of each row.
     counts : int64 (n_entries,), optional
-        Of the entries of a bag. None: each counts one.
+        Counts of the entries of a bag; by default 1 each.
     note : str
     n_partial : int
-        Vectors with missing numbers, which are missing as a whole.
+        Number of vectors with some missing numbers, which are treated as missing.
     is_ordered : bool
-        Whether the order of the labels is that of the categories; otherwise it is alphabetical.
+        Whether categories keep the order of the labels; otherwise they are sorted.
     """
 
     kind: str
@@ -71,22 +71,22 @@ class Batch(NamedTuple):
 
 
 def vector_batch(values: Floats, note: str = "") -> Batch:
-    """Return a batch of vectors; one with a missing number is missing as a whole."""
+    """Return a batch of vectors; one with a missing number is treated as missing."""
     missing = np.isnan(values)
-    is_broken = missing.any(axis=1)
-    n_partial = int((is_broken & ~missing.all(axis=1)).sum())
-    values[is_broken] = np.nan
-    return Batch("vector", len(values), not is_broken.all(), values, note=note, n_partial=n_partial)
+    absent = missing.any(axis=1)
+    n_partial = int((absent & ~missing.all(axis=1)).sum())
+    values[absent] = np.nan
+    return Batch("vector", len(values), not absent.all(), values, note=note, n_partial=n_partial)
 
 
 def split_batch(codes: Integers, strings: list[str], separator: str) -> Batch:
-    """Return the bags that strings such as "Ada; Bob" hold; each distinct string is split once.
+    """Split strings such as "Ada; Bob" into bags; each distinct string is split once.
 
-    ``codes`` are the indices of the groups' strings, -1 where missing.
+    ``codes`` has the index of each group's string, -1 if missing.
     """
     code_of: dict[str, int] = {}
     start, entries = [0], []
-    for text in [*strings, ""]:  # the last one is that of code -1
+    for text in [*strings, ""]:  # the last one has code -1
         entries += [code_of.setdefault(part, len(code_of)) for part in split(text, separator)]
         start.append(len(entries))
     chosen, begins = entries_of_rows(np.array(start), codes)
@@ -95,18 +95,18 @@ def split_batch(codes: Integers, strings: list[str], separator: str) -> Batch:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Return the parts of a string without surrounding blanks; empty ones are left out."""
+    """Split a string; parts are stripped, and empty ones are dropped."""
     return [part.strip() for part in text.split(separator) if part.strip()]
 
 
 @dataclass(frozen=True, eq=False)
 class BufferedColumn:
-    """A context in buffers.
+    """A context column whose values are in buffers.
 
     Parameters
     ----------
     reference : Column
-        Without rows: name, kind, categories and note.
+        A column without rows, with the name, kind, categories and note.
     values : Buffer or RowsBuffer
     """
 
@@ -114,43 +114,43 @@ class BufferedColumn:
     values: Buffer | RowsBuffer
 
     def read(self, *runs: Run) -> Column:
-        """Return the column of some groups, those of runs (first, last)."""
+        """Return the column of the groups in runs (first, last)."""
         if isinstance(self.values, RowsBuffer):
-            return self._with(self.values.matrix(self.reference.n_categories, *runs))
+            return self._with_values(self.values.matrix(self.reference.n_categories, *runs))
         values = self.values.read(*runs)
-        return self._with(
+        return self._with_values(
             values.reshape(len(values), -1) if self.reference.kind == "vector" else values
         )
 
-    def _with(self, values: Any) -> Column:
-        part = copy(self.reference)  # batches were checked when they were added
+    def _with_values(self, values: Any) -> Column:
+        part = copy(self.reference)  # not a new Column: batches are checked when they are added
         object.__setattr__(part, "values", values)
         return part
 
     def describe(self, n_groups: int) -> str:
         """Return the line that `Column.describe` returns for all groups."""
-        has_ends = self.reference.kind in ("number", "date", "boolean")
-        n_observed, ends = 0, np.array([np.nan, np.nan])
+        has_range = self.reference.kind in ("number", "date", "boolean")
+        n_observed, bounds = 0, np.array([np.nan, np.nan])
         for run in self.values.blocks():
             observed = self.read(run).observations()
             n_observed += observed.shape[0]
-            if has_ends and len(observed):
-                ends = np.array(
-                    [np.fmin(ends[0], observed.min()), np.fmax(ends[1], observed.max())]
+            if has_range and len(observed):
+                bounds = np.array(
+                    [np.fmin(bounds[0], observed.min()), np.fmax(bounds[1], observed.max())]
                 )
-        column = self._with(ends) if has_ends else self.reference
+        column = self._with_values(bounds) if has_range else self.reference
         return column._description(n_observed, n_groups)
 
 
 class ColumnBuilder:
-    """Collects the batches of one context; names of its files begin with ``stem``."""
+    """Builds a context column from batches; the names of its files start with ``stem``."""
 
     def __init__(self, name: str, storage: Storage, stem: str = "") -> None:
         self._name, self._storage, self._stem = name, storage, stem
         self._encoder = LabelEncoder(storage.budget)
         self._buffer: Buffer | RowsBuffer | None = None
         self._kind = self._source = self._note = ""
-        self._n_pending = self._n_partial = 0  # pending: groups before the first value
+        self._n_pending = self._n_partial = 0  # pending: rows before the first value
         self._unobserved: Batch | None = None
         self._is_ordered = self._is_fractional = self._has_semicolon = False
         self._widths: set[int] = set()
@@ -212,7 +212,7 @@ class ColumnBuilder:
                     self._widths.update(np.unique(batch.lengths[batch.lengths > 0]).tolist())
                 seen = values[~np.isnan(values)]
                 self._is_fractional = self._is_fractional or bool((seen != np.floor(seen)).any())
-            else:  # no other character of UTF-8 has the byte of a semicolon
+            else:  # in UTF-8, this byte occurs in no other character
                 self._has_semicolon = self._has_semicolon or bool((values == ord(";")).any())
             self._buffer.append(batch.lengths, values, batch.counts)
             return
@@ -227,7 +227,7 @@ class ColumnBuilder:
         self._buffer.append(values)
 
     def finish(self) -> BufferedColumn:
-        """Decide the kind, give categories their final order, and return the column."""
+        """Determine the kind and the order of the categories, and return the column."""
         buffer = self._buffer
         if buffer is None:
             return self._finish_unobserved()
@@ -258,7 +258,7 @@ class ColumnBuilder:
         return Column(self._name, kind, values, categories, "; ".join(filter(None, notes)))
 
     def _finish_unobserved(self) -> BufferedColumn:
-        """Return a column without values: of the kind that its type implies, or a number."""
+        """Return a column without values, of the kind that its type implies or else of numbers."""
         batch = self._unobserved
         kind = "missing" if batch is None else batch.kind
         if batch is None or kind not in ("date", "duration", "vector"):
@@ -268,7 +268,7 @@ class ColumnBuilder:
         return self.finish()
 
     def _finish_rows(self) -> BufferedColumn:
-        """Return vectors or bags: the whole column is known, and so is what its rows are."""
+        """Resolve a provisional kind: return vectors or bags."""
         is_vector = len(self._widths) == 1
         if self._is_fractional and not is_vector:
             raise InputError(
@@ -304,23 +304,23 @@ def _list_vectors(lengths: NDArray[Any], numbers: Floats, width: int) -> Batch:
 def _list_bags(lengths: NDArray[Any], numbers: Floats) -> Batch:
     known = ~np.isnan(numbers)
     distinct, codes = np.unique(numbers[known], return_inverse=True)
-    labels = [code_label(value) for value in distinct.tolist()]
+    labels = [category_label(value) for value in distinct.tolist()]
     return Batch("bag", len(lengths), bool(labels), codes, labels, kept_lengths(lengths, known))
 
 
 def kept_lengths(lengths: Int64s, kept: NDArray[np.bool_]) -> Int64s:
-    """Return the number of entries of each row that are kept."""
+    """Return the number of kept entries of each row."""
     row_of = np.repeat(np.arange(len(lengths)), lengths)[kept]
     return np.bincount(row_of, minlength=len(lengths))
 
 
 def default_separator(has_semicolon: bool) -> str:
-    """Return what separates the categories of a column of strings."""
+    """Return the default separator of categories in strings."""
     return ";" if has_semicolon else ","
 
 
 def column_of(name: str, batch: Batch) -> Column:
-    """Return a column in memory: a single batch."""
+    """Return the column of a single batch, in memory."""
     builder = ColumnBuilder(name, Storage())
     builder.add(batch)
     return builder.finish().read((0, batch.n_rows))

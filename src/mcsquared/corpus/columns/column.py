@@ -1,4 +1,4 @@
-"""One context of all groups: a column of numbers, dates, categories, bags or vectors."""
+"""A context column: numbers, dates, booleans, counts, categories, bags or vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _SCALAR_KINDS = ("number", "date", "boolean", "count")
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A context: one observation per group, or none where it is missing.
+    """A context: one observation per group, which may be missing.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ class Column:
     kind : {"number", "date", "boolean", "count", "category", "bag", "vector"}
     values : ndarray or csr_matrix
         Numbers, dates (days since 1970-01-01 UTC), booleans and counts: float64 (n_groups,),
-        NaN where missing. Categories: int32 codes (n_groups,), -1 where missing. Bags: csr_matrix
-        of int32 (n_groups, n_categories), an empty row where missing. Vectors: float64 (n_groups,
-        width), a row of NaN where missing.
+        NaN if missing. Categories: int32 codes (n_groups,), -1 if missing. Bags: csr_matrix of
+        int32 (n_groups, n_categories), an empty row if missing. Vectors: float64 (n_groups, width),
+        a row of NaN if missing.
     categories : ndarray of object, optional
         Names of the categories of a category or a bag.
     note : str, optional
-        How the column was interpreted, where that is not obvious.
+        How the column was interpreted, if that is not obvious.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Column:
                 f"the kind of context {self.name!r} must be one of {', '.join(column_kinds())}, "
                 f"got {self.kind!r}"
             )
-        set_field = object.__setattr__  # required to normalise the fields of a frozen dataclass
+        set_field = object.__setattr__  # the dataclass is frozen
         if self.kind == "bag":
             set_field(self, "values", _bag_matrix(self.name, self.values))
             n_categories = self.values.shape[1]
@@ -101,7 +101,7 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Width of an observation: dimensions, categories (at least 1), or 1 for a number."""
+        """Number of dimensions of an observation, or of categories (at least 1); 1 for a number."""
         if self.categories is not None:
             return max(self.n_categories, 1)
         return int(self.values.shape[1]) if self.kind == "vector" else 1
@@ -132,7 +132,7 @@ class Column:
         return not kinds or self.kind in kinds
 
     def convert_for(self, family: Any) -> "Column":
-        """Return the column in the form that a family requires, or raise `InputError`."""
+        """Convert the column to a kind that the family accepts, or raise `InputError`."""
         from mcsquared.corpus.columns.convert import convert
 
         return self if self.accepts(family) else convert(self, family)

@@ -1,4 +1,4 @@
-"""Convert a column: to the kind that a family takes, or to that of the training data."""
+"""Convert a column to a kind that a family accepts, or to that of the training data."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus.columns.column import Column
-from mcsquared.corpus.columns.values import code_label, days_to_dates, iso_days
+from mcsquared.corpus.columns.values import category_label, days_to_dates, iso_days
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import count_matrix
@@ -19,7 +19,7 @@ _BOOLEAN_OF_LABEL = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0,
 
 
 def convert(column: Column, family: Any) -> Column:
-    """Return the column in the form of another family, or raise `InputError`."""
+    """Convert the column to a kind that the family accepts, or raise `InputError`."""
     kind = kinds_of(family)[0]
     converted = _CONVERTERS[kind](column)
     if converted is None:
@@ -33,21 +33,21 @@ def convert(column: Column, family: Any) -> Column:
 
 
 def conform(column: Column, reference: Column) -> Column:
-    """Return the column in the kind and with the categories of ``reference``.
+    """Convert the column to the kind and the categories of ``reference``, the training column.
 
-    Values that training has not seen become missing. A column without observations fits every kind.
+    Unseen categories become missing. A column without observations conforms to every kind.
     """
     kind = reference.kind
     converted: Column | None = column
     if not column.observed.any():
-        return all_missing(column.name, reference, len(column))
+        return missing_column(column.name, reference, len(column))
     if kind == "bag" and column.kind == "category":
         converted = _as_bag(_split_like(column, reference))
     elif kind in ("category", "bag", "date") and kind != column.kind:
         converted = _CONVERTERS[kind](column)
     elif kind == "number" and column.kind in ("date", "category", "bag", "vector"):
         if not reference.observed.any():
-            return all_missing(column.name, reference, len(column))
+            return missing_column(column.name, reference, len(column))
         converted = None if column.kind == "date" else convert(column, family_for_kind(kind))
     elif kind != column.kind:
         converted = convert(column, family_for_kind(kind))
@@ -65,8 +65,8 @@ def conform(column: Column, reference: Column) -> Column:
     return converted
 
 
-def all_missing(name: str, reference: Column, n_groups: int) -> Column:
-    """Return a column like ``reference`` in which every group is missing."""
+def missing_column(name: str, reference: Column, n_groups: int) -> Column:
+    """Return a column like ``reference`` that is missing in every group."""
     values: Any
     if reference.kind == "category":
         values = np.full(n_groups, -1, np.int32)
@@ -79,7 +79,7 @@ def all_missing(name: str, reference: Column, n_groups: int) -> Column:
     return Column(name, reference.kind, values, reference.categories)
 
 
-def _names(column: Column) -> NDArray[np.object_]:
+def _labels(column: Column) -> NDArray[np.object_]:
     return np.empty(0, dtype=object) if column.categories is None else column.categories
 
 
@@ -103,7 +103,7 @@ def _as_category(column: Column) -> Column | None:
     if column.kind == "category":
         return column
     if column.kind == "bag":
-        return _single(column)
+        return _as_single_category(column)
     if column.kind == "vector":
         return None
     observed = column.observed
@@ -116,7 +116,7 @@ def _as_category(column: Column) -> Column | None:
     elif column.kind == "boolean":
         labels = [str(bool(value)) for value in distinct]
     else:
-        labels = [code_label(value) for value in distinct]
+        labels = [category_label(value) for value in distinct]
     values = np.full(len(column), -1, np.int32)
     values[observed] = codes
     return replace(
@@ -124,8 +124,8 @@ def _as_category(column: Column) -> Column | None:
     )
 
 
-def _single(column: Column) -> Column | None:
-    """Return the category of a bag in which no group holds more than one."""
+def _as_single_category(column: Column) -> Column | None:
+    """Convert a bag to a category; None if a group has more than one item."""
     per_group = np.asarray(column.values.sum(axis=1)).ravel()
     if per_group.max(initial=0) > 1:
         return None
@@ -151,7 +151,7 @@ def _as_boolean(column: Column) -> Column | None:
         values = column.values
     elif column.kind == "category":
         table = np.array(
-            [_BOOLEAN_OF_LABEL.get(name.strip().lower(), 2.0) for name in _names(column)] + [np.nan]
+            [*(_BOOLEAN_OF_LABEL.get(s.strip().lower(), 2.0) for s in _labels(column)), np.nan]
         )
         values = table[column.values]
     if values is None or not np.isin(values[column.observed], (0.0, 1.0)).all():
@@ -163,18 +163,18 @@ def _as_count(column: Column) -> Column | None:
     if column.kind not in ("number", "boolean"):
         return None
     seen = column.values[column.observed]
-    broken = seen[(seen < 0) | (seen != np.floor(seen))]
-    if len(broken):
+    invalid = seen[(seen < 0) | (seen != np.floor(seen))]
+    if len(invalid):
         form = family_for_kind("count").column_form
-        raise InputError(f"context {column.name!r} must be {form}, got {broken[0]:g}")
+        raise InputError(f"context {column.name!r} must be {form}, got {invalid[0]:g}")
     return replace(column, kind="count")
 
 
 def _as_date(column: Column) -> Column | None:
-    """Return the dates that the labels of a category spell, as a text file has them."""
+    """Convert a category whose labels are ISO dates, as in text files; None for others."""
     if column.kind != "category":
         return None
-    days = [iso_days(name) for name in _names(column)]
+    days = [iso_days(name) for name in _labels(column)]
     if any(day is None for day in days):
         return None
     return replace(
@@ -183,13 +183,13 @@ def _as_date(column: Column) -> Column | None:
 
 
 def _split_like(column: Column, reference: Column) -> Column:
-    """Return the bags of strings such as "Ada; Bob", split as in the training data."""
+    """Split strings such as "Ada; Bob" into bags, unless they are training categories."""
     from mcsquared.corpus.columns.builder import split
     from mcsquared.corpus.columns.infer import column_from
 
-    known = set(_names(reference))
+    known = set(_labels(reference))
     parts = []
-    for name in _names(column):
+    for name in _labels(column):
         separators = [mark for mark in (";", ",", "|") if mark in name and name not in known]
         parts.append(split(name, separators[0]) if separators else [name])
     return column_from(column.name, [parts[code] if code >= 0 else None for code in column.values])
@@ -209,13 +209,13 @@ _CONVERTERS = {
 def aligned_contexts(
     columns: Mapping[str, Column], references: Mapping[str, Column], n_groups: int, notes: list[str]
 ) -> dict[str, Column]:
-    """Return columns that conform to those of training; notes are appended."""
+    """Return columns that conform to the training columns; remarks are appended to ``notes``."""
     aligned = {}
     for name, reference in references.items():
         if name in columns:
             aligned[name] = conform(columns[name], reference)
         else:
-            aligned[name] = all_missing(name, reference, n_groups)
+            aligned[name] = missing_column(name, reference, n_groups)
             notes.append(f"context {name} is not in the data: missing in every group")
     return aligned
 
@@ -223,7 +223,7 @@ def aligned_contexts(
 def aligned_content(
     content: Words | Vectors, vocabulary: Any, width: int | None, notes: list[str]
 ) -> tuple[Words | Vectors, int, int]:
-    """Return content in the words of training, and the number of dropped words and tokens."""
+    """Return content in the training vocabulary, and the number of dropped words and tokens."""
     if isinstance(content, Vectors):
         if vocabulary is not None:
             raise InputError("content must hold words as in training, got vectors")
@@ -238,7 +238,7 @@ def aligned_content(
         content.vocabulary == np.asarray(vocabulary, dtype=object)
     ):
         return content, 0, 0
-    # A bag has the same storage as words, and the same rule for what is unseen.
+    # Words are stored like a bag, and unseen words are dropped like unseen categories.
     bag = Column("content", "bag", content.counts, content.vocabulary).align(vocabulary)
     words = Words(bag.values, bag.categories)  # type: ignore[arg-type]
     trained = set(words.vocabulary)  # np.isin compares strings pair by pair

@@ -1,4 +1,4 @@
-"""Convert the values of a column to a batch; infer its kind from their type."""
+"""Infer the kind of a column from the type of its values, and convert them to a batch."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -28,12 +28,12 @@ from mcsquared.corpus.columns.values import (
     DAY,
     array_days,
     as_list,
-    code_label,
+    category_label,
     date_days,
     is_missing,
     prefix_errors,
 )
-from mcsquared.corpus.content import LARGEST_COUNT
+from mcsquared.corpus.content import MAX_COUNT
 from mcsquared.errors import InputError, input_errors
 
 DURATION_NOTE = "durations are in days"
@@ -56,7 +56,7 @@ def column_from(name: str, values: Any) -> Column:
 
 
 def bag_from(name: str, values: Any, separator: str | None) -> Column:
-    """Build a bag column, splitting strings at a separator; see `default_separator` for None."""
+    """Build a bag column; split strings at a separator, by default `default_separator`."""
     if isinstance(values, Column) or sparse.issparse(values) or getattr(values, "ndim", 1) == 2:
         return column_from(name, values)
     if separator is not None and (not isinstance(separator, str) or not separator):
@@ -224,7 +224,7 @@ def _numbers(values: list[Any], kinds: list[str]) -> Floats:
 
 
 def _category(values: list[Any], order: list[Any] | None = None) -> Batch:
-    """Encode the labels that occur, in order of appearance or in the given order."""
+    """Encode the labels that occur, in order of first appearance or in the given order."""
     labels = [None if is_missing(value) else _label(value) for value in values]
     used = dict.fromkeys(label for label in labels if label is not None)
     if order is not None:
@@ -240,7 +240,7 @@ def _label(item: Any) -> str:
     if isinstance(item, Iterable) and not isinstance(item, str | bytes):
         raise InputError("must hold lists of categories, got lists inside lists")
     try:
-        return code_label(item)
+        return category_label(item)
     except UnicodeDecodeError as error:
         raise InputError(f"holds bytes that are not UTF-8: {error}") from error
 
@@ -257,21 +257,21 @@ def _lists(rows: list[Any]) -> Batch:
         numbers = np.array([np.nan if item is None else item for item in flat], np.float64)
         if not np.isnan(numbers).all():
             return Batch("floats", len(rows), True, numbers, lengths=lengths)
-    # Most items are strings.
+    # Most items are strings, and a function call for each would be slow.
     labels: list[Any] = [item if type(item) is str else _item_label(item) for item in flat]
-    number_of = None
+    entry_counts = None
     if any(counts is not None for _, counts in pairs):
         filled = (counts or [1] * len(entries) for entries, counts in pairs)
-        number_of = np.array([count for counts in filled for count in counts], np.int64)
+        entry_counts = np.array([count for counts in filled for count in counts], np.int64)
     kept = np.array([label is not None for label in labels], bool)
-    kept &= True if number_of is None else number_of > 0
+    kept &= True if entry_counts is None else entry_counts > 0
     if not kept.all():
         lengths, labels = kept_lengths(lengths, kept), list(compress(labels, kept))
-        number_of = None if number_of is None else number_of[kept]
+        entry_counts = None if entry_counts is None else entry_counts[kept]
     encoder = LabelEncoder(MemoryBudget())
     codes = encoder.codes(labels)
     known = encoder.labels().tolist()
-    return Batch("bag", len(rows), bool(known), codes, known, lengths, number_of)
+    return Batch("bag", len(rows), bool(known), codes, known, lengths, entry_counts)
 
 
 def _item_label(item: Any) -> str | None:
@@ -279,7 +279,7 @@ def _item_label(item: Any) -> str | None:
 
 
 def _entries(row: Any) -> tuple[list[Any], list[int] | None]:
-    """Return the entries of one list and their counts; None: each counts one."""
+    """Return the entries of one list and their counts; None if each entry counts once."""
     if is_missing(row):
         return [], None
     if sparse.issparse(row):
@@ -297,7 +297,7 @@ def _entries(row: Any) -> tuple[list[Any], list[int] | None]:
 
 
 def _count(count: Any) -> int:
-    whole = isinstance(count, Integral) or (hasattr(count, "is_integer") and count.is_integer())
-    if not whole or not 0 <= count <= LARGEST_COUNT:
+    is_whole = isinstance(count, Integral) or (hasattr(count, "is_integer") and count.is_integer())
+    if not is_whole or not 0 <= count <= MAX_COUNT:
         raise InputError(f"must hold bags with integer counts >= 0, got {count!r:.40}")
     return int(count)

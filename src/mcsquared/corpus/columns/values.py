@@ -1,4 +1,4 @@
-"""Values of any library: missing ones, labels, and numbers and dates as files spell them."""
+"""Scalar values of any library: missing values, labels, and numbers and dates as strings."""
 
 import datetime
 import re
@@ -14,11 +14,11 @@ from mcsquared.errors import InputError
 
 DAY = datetime.timedelta(days=1)
 _EPOCH = datetime.datetime(1970, 1, 1)
-_NANOSECOND_DAYS = 106751.0  # range of int64 nanoseconds on either side of 1970
-_MIN_DISTINCT = 20  # distinct values that are unlikely to all differ by accident
+_NANOSECOND_DAYS = 106751.0  # range of int64 nanoseconds before and after 1970
+_MIN_DISTINCT = 20  # fewer values may all be distinct by chance
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>"})
-_TRUTH = {"true": True, "false": False}
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_BOOLEANS = {"true": True, "false": False}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)", re.IGNORECASE
 )
@@ -27,7 +27,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ][0-9:.,]+ ?(Z|[+-][0-9:]+)?
 
 @contextmanager
 def prefix_errors(argument: str) -> Iterator[None]:
-    """Put the name of an argument in front of errors."""
+    """Prefix the messages of input errors with the name of an argument."""
     try:
         yield
     except InputError as error:
@@ -65,7 +65,7 @@ def _differs_from_itself(value: Any) -> bool:
         return False
 
 
-def code_label(value: Any) -> str:
+def category_label(value: Any) -> str:
     """Return the category name of a scalar; 3 and 3.0 have the same name."""
     if (
         isinstance(value, float | np.floating)
@@ -79,7 +79,7 @@ def code_label(value: Any) -> str:
 
 
 def hint(categories: Sequence[str], n_observed: int) -> str:
-    """Return advice on strings that look like lists, numbers or dates; "" where they do not.
+    """Return advice on strings that look like lists, numbers or dates; "" if they do not.
 
     Examples
     --------
@@ -94,16 +94,16 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         if 2 * sum(separator in text for text in categories) >= len(categories):
             use = "use bags= in Python, NAME:bag in mc2 fit"
             return f"strings with {separator!r} may be lists: {use}"
-    if all(_reads(float, text) for text in categories):
-        return "numbers as strings: convert them if they are numbers"
-    if all(_reads(datetime.date.fromisoformat, text) for text in categories):
-        return "dates as strings: convert them if they are dates"
+    if all(_can_convert(float, text) for text in categories):
+        return "all strings are numbers: convert the column unless they are labels"
+    if all(_can_convert(datetime.date.fromisoformat, text) for text in categories):
+        return "all strings are dates: convert the column to dates"
     if len(categories) == n_observed >= _MIN_DISTINCT:
-        return "no two groups share a value, so it has no information about clusters"
+        return "all values are distinct, which gives no information about clusters"
     return ""
 
 
-def _reads(convert: Callable[[str], object], text: str) -> bool:
+def _can_convert(convert: Callable[[str], object], text: str) -> bool:
     try:
         convert(text)
     except ValueError:
@@ -112,27 +112,27 @@ def _reads(convert: Callable[[str], object], text: str) -> bool:
 
 
 def interpret(strings: Sequence[str]) -> Any:
-    """Return the values of a column of a CSV file: numbers, booleans, dates, or the strings.
+    """Convert a column of a CSV file to numbers, booleans or dates, or return its strings.
 
     An empty field is missing. "NA", "nan", "null" and the like are missing as well, but only in a
-    column of numbers, booleans or dates: among names they may be names.
+    column of numbers, booleans or dates: among other strings they may be names.
     """
     fields = [field.strip() for field in strings]
     present = [field for field in fields if field.lower() not in _MISSING]
     if not present:
         return [None if field.lower() in _MISSING else field for field in fields]
     if all(_NUMBER.fullmatch(field) for field in present):
-        if len(present) == len(fields) and all(_WHOLE.fullmatch(field) for field in fields):
+        if len(present) == len(fields) and all(_INTEGER.fullmatch(field) for field in fields):
             return np.array([int(field) for field in fields], dtype=np.int64)
         return np.array([np.nan if field.lower() in _MISSING else float(field) for field in fields])
-    if all(field.lower() in _TRUTH for field in present):
-        return [_TRUTH.get(field.lower()) for field in fields]
+    if all(field.lower() in _BOOLEANS for field in present):
+        return [_BOOLEANS.get(field.lower()) for field in fields]
     dates = _dates(fields)
     return [field or None for field in fields] if dates is None else dates
 
 
 def interpret_dates(values: list[Any]) -> Any:
-    """Return dates if all strings spell dates (JSON has no type for them), else the list."""
+    """Convert strings to dates if all of them are dates (JSON has no type for dates)."""
     if not all(value is None or isinstance(value, str) for value in values):
         return values
     dates = _dates(["" if value is None else value.strip() for value in values])
@@ -140,8 +140,8 @@ def interpret_dates(values: list[Any]) -> Any:
 
 
 def iso_days(text: str) -> float | None:
-    """Return days since 1970 (UTC) of a date: 2014-06-21, 2014-06 or 2014-06-21T12:00Z."""
-    moment = _moment(text.strip())
+    """Convert 2014-06-21, 2014-06 or 2014-06-21T12:00Z to days since 1970; None if not a date."""
+    moment = _parse_datetime(text.strip())
     return None if moment is None else (moment - _EPOCH) / DAY
 
 
@@ -151,7 +151,7 @@ def _dates(fields: list[str]) -> Any:
     for i, field in enumerate(fields):
         if field.lower() in _MISSING:
             continue
-        moment = _moment(field)
+        moment = _parse_datetime(field)
         if moment is None:
             return None
         dates[i] = moment
@@ -159,7 +159,7 @@ def _dates(fields: list[str]) -> Any:
     return dates if found else None
 
 
-def _moment(text: str) -> datetime.datetime | None:
+def _parse_datetime(text: str) -> datetime.datetime | None:
     if not _DATE.fullmatch(text):
         return None
     try:
@@ -187,7 +187,7 @@ def days_to_dates(days: Any) -> NDArray[np.datetime64]:
 
 
 def date_days(value: Any) -> float:
-    """Return a date as days since 1970-01-01, in UTC; NaN where it is missing."""
+    """Return a date as days since 1970-01-01, in UTC; NaN if it is missing."""
     if is_missing(value):
         return np.nan
     if isinstance(value, np.datetime64):
@@ -205,7 +205,7 @@ def date_days(value: Any) -> float:
 
 
 def array_days(dates: NDArray[np.datetime64]) -> Floats:
-    """Return dates as days since 1970-01-01; NaN where they are missing."""
+    """Return dates as days since 1970-01-01; missing dates become NaN."""
     whole = dates.astype("datetime64[D]")
     # The time of day is converted separately: microseconds since 1970 overflow for distant dates.
     rest = (dates.astype("datetime64[us]") - whole.astype("datetime64[us]")) / np.timedelta64(

@@ -1,4 +1,4 @@
-"""Matrices and lists of arrays to words or vectors."""
+"""Convert matrices and lists of arrays to words or vectors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,10 +24,10 @@ from mcsquared.errors import InputError, input_errors
 def content_from(
     content: Any, kind: str = "auto", vocabulary: Sequence[str] | None = None
 ) -> Words | Vectors:
-    """Return words or vectors from a matrix, a list of arrays, or from words or vectors.
+    """Return words or vectors from a matrix or a list of arrays; check existing content.
 
-    ``kind`` "auto": a sparse matrix, or a dense one of integers or booleans, holds counts; a dense
-    one of floating numbers holds one vector per group; a list of 2-D arrays holds vectors.
+    If ``kind`` is "auto", a sparse matrix, or a dense one of integers or booleans, holds counts; a
+    dense one of floats holds one vector per group; a list of 2-D arrays holds vectors.
     """
     check_choice("content", kind, ("auto", "counts", "vectors"))
     if isinstance(content, Words | Vectors):
@@ -54,7 +54,7 @@ def content_from(
 def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
     """Return `Vectors` from one array of shape (n_tokens, width) per group.
 
-    A group without tokens is an empty array; its width need not be given.
+    A group without tokens is an empty array of any shape.
     """
     groups = [_float_array(array, f"content[{j}]") for j, array in enumerate(arrays)]
     width, first = None, 0
@@ -80,7 +80,7 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
 
 
 def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
-    """Return a 2-D numeric array, or a list of arrays where groups hold several vectors."""
+    """Return a 2-D numeric array, or a list of arrays if groups hold several vectors."""
     if isinstance(content, np.ma.MaskedArray) and np.ma.is_masked(content):
         raise InputError("content must not hold masked (missing) values")
     if isinstance(content, str):
@@ -114,7 +114,7 @@ def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
 
 
 def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
-    """Stack rows of equal length to a matrix; leave 2-D arrays unchanged."""
+    """Stack rows of equal length into a matrix; return a list that has 2-D arrays unchanged."""
     with input_errors("content must hold regular arrays", ValueError):
         arrays = [np.asarray(group) for group in groups]
     if any(array.dtype.kind in "US" for array in arrays):
@@ -138,7 +138,7 @@ def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
 
 
 def _numeric(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of numbers, also from an array of objects that are numbers."""
+    """Return a 2-D array of numbers; convert an object array of numbers."""
     if array.dtype.kind == "O":
         with input_errors("content must hold numbers", TypeError, ValueError, OverflowError):
             array = np.array(array.tolist())

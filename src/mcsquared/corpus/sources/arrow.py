@@ -1,6 +1,6 @@
-"""Arrow arrays to batches.
+"""Convert Arrow arrays to batches.
 
-Strings are dictionary-encoded by Arrow, so that Python handles each distinct one once per batch.
+Strings are dictionary-encoded by Arrow, so that Python handles each distinct string once per batch.
 """
 
 from typing import Any
@@ -14,21 +14,21 @@ from pyarrow import types
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus.columns.builder import Batch, kept_lengths, split_batch, vector_batch
 from mcsquared.corpus.columns.infer import bag_batch, batch_from
-from mcsquared.corpus.columns.values import code_label
-from mcsquared.corpus.content import LARGEST_COUNT
+from mcsquared.corpus.columns.values import category_label
+from mcsquared.corpus.content import MAX_COUNT
 from mcsquared.errors import InputError
 
 
 def content_kind(dtype: Any) -> str | None:
-    """Return what a column of this Arrow type holds as content; None if it cannot be content."""
+    """Return the kind of content that an Arrow type stands for; None if it is not supported."""
     if types.is_null(dtype):
         return "nulls"
     if is_text(dtype):
         return "texts"
     if types.is_map(dtype):
-        whole = types.is_integer(dtype.item_type) or types.is_floating(dtype.item_type)
+        is_count = types.is_integer(dtype.item_type) or types.is_floating(dtype.item_type)
         is_word = is_text(dtype.key_type) or types.is_integer(dtype.key_type)
-        return "counts" if is_word and whole else None
+        return "counts" if is_word and is_count else None
     if _is_list(dtype):
         if types.is_null(dtype.value_type):
             return "empty lists"
@@ -40,37 +40,37 @@ def content_kind(dtype: Any) -> str | None:
 
 
 def is_coded(dtype: Any) -> bool:
-    """Return whether the words of a column of content are numbers."""
+    """Return whether the words of a content column are integers."""
     if types.is_map(dtype):
         return bool(types.is_integer(dtype.key_type))
     return _is_list(dtype) and bool(types.is_integer(dtype.value_type))
 
 
 def tokens_batch(array: Any, counts: Any = None) -> Batch:
-    """Return the words of lists of strings or integers, of maps from those to counts, or of nulls.
+    """Return a batch of bags from lists of words, maps from word to count, or nulls.
 
-    ``counts`` are lists of how often each word of each list occurs.
+    Words are strings or integers. ``counts``, if given, has a list of counts per list of words.
     """
-    number_of = None
+    entry_counts = None
     if types.is_null(array.type):
         nothing = np.zeros(0, np.int64)
         return Batch("bag", len(array), False, nothing, lengths=np.zeros(len(array), np.int64))
     if types.is_map(array.type):
         lengths, words, numbers = _map_parts(array)
-        number_of = _counts(numbers)
+        entry_counts = _counts(numbers)
     else:
         lengths, words = _lengths(array), array.flatten()
     if counts is not None:
-        number_of = _paired_counts(lengths, counts)
-    codes, labels = _encoded(words)
-    if number_of is not None and not (number_of > 0).all():
-        occurs = number_of > 0
+        entry_counts = _paired_counts(lengths, counts)
+    codes, labels = _encode(words)
+    if entry_counts is not None and not (entry_counts > 0).all():
+        occurs = entry_counts > 0
         lengths = kept_lengths(lengths, occurs)
-        codes, labels = _used(codes[occurs], labels)
-        number_of = number_of[occurs]
+        codes, labels = _drop_unused(codes[occurs], labels)
+        entry_counts = entry_counts[occurs]
     if len(codes) and codes.min() < 0:
         raise InputError("must hold lists of words, got a missing word")
-    return Batch("bag", len(array), bool(labels), codes, labels, lengths, number_of)
+    return Batch("bag", len(array), bool(labels), codes, labels, lengths, entry_counts)
 
 
 def _map_parts(array: Any) -> tuple[Int64s, Any, Any]:
@@ -78,7 +78,7 @@ def _map_parts(array: Any) -> tuple[Int64s, Any, Any]:
     lengths = np.diff(offsets)
     is_null = array.is_null().to_numpy(zero_copy_only=False)
     if lengths[is_null].any():  # Arrow allows it; maps read from Parquet have none
-        raise InputError("must hold maps, got a missing one with entries")
+        raise InputError("must hold maps, got a null with entries")
     inside = slice(int(offsets[0]), int(offsets[-1]))
     return lengths, array.keys[inside], array.items[inside]
 
@@ -97,21 +97,21 @@ def _paired_counts(lengths: Int64s, counts: Any) -> Int64s:
 
 
 def _counts(numbers: Any) -> Int64s:
-    """Return counts; a missing one is zero."""
+    """Return counts as int64; nulls become zero."""
     if types.is_null(numbers.type):
         return np.zeros(len(numbers), np.int64)
     found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-    broken = found[(found != np.floor(found)) | (found < 0) | (found > LARGEST_COUNT)]
-    if len(broken):
-        raise InputError(f"must hold integer counts from 0 to {LARGEST_COUNT}, got {broken[0]}")
+    invalid = found[(found != np.floor(found)) | (found < 0) | (found > MAX_COUNT)]
+    if len(invalid):
+        raise InputError(f"must hold integer counts from 0 to {MAX_COUNT}, got {invalid[0]}")
     return found.astype(np.int64)
 
 
 def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Batch:
-    """Return a context of consecutive groups.
+    """Return a batch of a context column.
 
-    If ``is_bag``, strings hold several categories each; without a separator, the whole column
-    decides it.
+    If ``is_bag``, strings hold several categories each; without a separator they are split later,
+    when the whole column is known.
     """
     if types.is_dictionary(array.type) and not is_text(array.type):
         array = array.dictionary_decode()
@@ -120,7 +120,7 @@ def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Ba
         if is_bag and separator is None:
             lengths, content = _utf8(array, "")
             return Batch("unsplit", n_rows, bool(len(content)), content, lengths=lengths)
-        codes, labels = _encoded(array)
+        codes, labels = _encode(array)
         if is_bag:
             return split_batch(codes, labels, separator)
         return Batch("category", n_rows, bool(labels), codes, labels)
@@ -129,7 +129,7 @@ def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Ba
         return _vectors(array) if is_vector else _lists(array)
     if types.is_date32(dtype) and not is_bag:
         batch = batch_from(array.to_numpy(zero_copy_only=False))
-        # In memory, days are Python dates, which leave the kind open where all are missing.
+        # In memory, days are Python dates, whose kind is unknown if all are missing.
         return batch if batch.observed else batch._replace(kind="missing")
     if types.is_boolean(dtype) and not is_bag:
         values = _floats(array.cast(pa.uint8()))
@@ -152,7 +152,7 @@ def _lists(array: Any) -> Batch:
     if types.is_floating(items.type):
         numbers = _floats(items)
         return Batch("floats", len(array), not np.isnan(numbers).all(), numbers, lengths=lengths)
-    codes, labels = _encoded(items)
+    codes, labels = _encode(items)
     if len(codes) and codes.min() < 0:
         known = codes >= 0
         lengths, codes = kept_lengths(lengths, known), codes[known]
@@ -160,7 +160,7 @@ def _lists(array: Any) -> Batch:
 
 
 def is_text(dtype: Any) -> bool:
-    """Return whether an Arrow type is one of strings, dictionary-encoded or not."""
+    """Return whether an Arrow type is a string type, dictionary-encoded or not."""
     if types.is_dictionary(dtype):
         dtype = dtype.value_type
     is_view = getattr(types, "is_string_view", None)  # newer than the oldest supported pyarrow
@@ -192,8 +192,8 @@ def _lengths(array: Any) -> Int64s:
     return lengths
 
 
-def names_of(array: Any) -> tuple[Int64s, NDArray[np.uint8]]:
-    """Return the names of groups as UTF-8: the length of each, and all one after another."""
+def utf8_names(array: Any) -> tuple[Int64s, NDArray[np.uint8]]:
+    """Return group names as UTF-8: the length of each, and the concatenated bytes."""
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if not is_text(array.type) and not types.is_integer(array.type):
@@ -202,7 +202,7 @@ def names_of(array: Any) -> tuple[Int64s, NDArray[np.uint8]]:
 
 
 def _utf8(array: Any, missing: str) -> tuple[Int64s, NDArray[np.uint8]]:
-    """Return the length of each string, and all of them one after another."""
+    """Return the length of each string in bytes, and the concatenated bytes."""
     array = array.cast(pa.large_string()).fill_null(missing)
     lengths: Int64s = pc.binary_length(array).to_numpy().astype(np.int64)
     _, start, content = array.buffers()
@@ -212,25 +212,25 @@ def _utf8(array: Any, missing: str) -> tuple[Int64s, NDArray[np.uint8]]:
     return lengths, np.frombuffer(content, np.uint8, int(lengths.sum()), offset=int(first))
 
 
-def _encoded(array: Any) -> tuple[Int64s, list[str]]:
-    """Return the code of each value, -1 where it is missing, and the labels that occur."""
+def _encode(array: Any) -> tuple[Int64s, list[str]]:
+    """Return the code of each value, -1 if missing, and the labels that occur."""
     if not types.is_dictionary(array.type):
         array = array.dictionary_encode()
     codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     if types.is_null(array.dictionary.type):
         return np.full(len(codes), -1), []
-    codes, values = _used(codes, array.dictionary)
+    codes, values = _drop_unused(codes, array.dictionary)
     labels = values.to_pylist()
     if values.null_count:
         is_null = np.array([label is None for label in labels] + [True])
-        codes, labels = _used(np.where(is_null[codes], -1, codes), labels)
+        codes, labels = _drop_unused(np.where(is_null[codes], -1, codes), labels)
     try:
-        return codes, labels if is_text(array.type) else [code_label(label) for label in labels]
+        return codes, labels if is_text(array.type) else [category_label(label) for label in labels]
     except UnicodeDecodeError as error:
         raise InputError(f"holds bytes that are not UTF-8: {error}") from error
 
 
-def _used(codes: Int64s, labels: Any) -> tuple[Int64s, Any]:
+def _drop_unused(codes: Int64s, labels: Any) -> tuple[Int64s, Any]:
     """Return codes and labels without the labels that do not occur."""
     used = np.bincount(codes + 1, minlength=len(labels) + 1)[1:] > 0
     if used.all():

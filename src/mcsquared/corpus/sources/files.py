@@ -1,4 +1,4 @@
-"""CSV, TSV, JSONL and Parquet files to tables."""
+"""Read CSV, TSV, JSONL and Parquet files into tables."""
 
 import csv
 import gzip
@@ -34,7 +34,7 @@ def read_table(
 ) -> Table:
     """Return the columns of a file; see `Corpus.read`.
 
-    A name may end in ``.gz`` (not Parquet). A folder of Parquet files is read as one table.
+    Files other than Parquet may be gzipped. A folder of Parquet files is read as one table.
     """
     with input_errors(f"path must be the name of a file, got {path!r:.60}", TypeError):
         path = Path(path)
@@ -87,9 +87,9 @@ def _decoded(path: Path, encoding: str) -> str:
         # Spreadsheets write a byte order mark, which is not part of the first name.
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except UnicodeError as error:
-        place = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
+        position = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
         raise InputError(
-            f"{path} is not encoded in {encoding}{place}; save it as UTF-8 or pass its encoding"
+            f"{path} is not encoded in {encoding}{position}; save it as UTF-8 or pass its encoding"
         ) from error
     except LookupError as error:
         raise InputError(f"encoding must be a known encoding, got {encoding!r}") from error
@@ -101,7 +101,7 @@ def _decoded(path: Path, encoding: str) -> str:
 
 
 def _read_delimited(path: Path, text: str, delimiter: str) -> Table:
-    """Return the table of a file of fields; every row must have as many as the header."""
+    """Return the table of a delimited file; every row must have as many fields as the header."""
     with _long_fields():
         # Strict: a quote that is never closed is an error, not one long last field.
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -141,14 +141,14 @@ def _long_fields() -> Iterator[None]:
 
 
 def check_unique(path: Path, names: list[str]) -> None:
-    """Raise `InputError` where two columns of a file have the same name."""
+    """Raise `InputError` if two columns of a file have the same name."""
     for name, count in Counter(names).items():
         if count > 1:
             raise InputError(f"{path} must have unique column names, got {name!r} twice")
 
 
 def _read_json_lines(path: Path, text: str) -> Table:
-    """Return the table of one JSON object per line; an absent key is missing."""
+    """Return the table of a file of JSON objects, one per line; absent keys are missing values."""
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -157,7 +157,7 @@ def _read_json_lines(path: Path, text: str) -> Table:
             row = json.loads(line, object_pairs_hook=_unique_keys)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                f"{path} has no valid JSON in line {number} ({error}); it may be truncated"
+                f"{path} has invalid JSON in line {number} ({error}); it may be truncated"
             ) from error
         if not isinstance(row, dict):
             raise InputError(
@@ -178,7 +178,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _read_parquet(path: Path) -> Table:
     parquet = import_optional("pyarrow.parquet", "pyarrow", "reading Parquet files")
-    with whole_parquet(path):
+    with parquet_errors(path):
         frame = parquet.read_table(path)
         frame.validate(full=True)  # a damaged page may go unnoticed otherwise
     check_unique(path, frame.column_names)
@@ -187,6 +187,6 @@ def _read_parquet(path: Path) -> Table:
     return table_of(frame, path.name)
 
 
-def whole_parquet(path: Path) -> AbstractContextManager[None]:
-    """Report any error of pyarrow as a damaged file: it raises OSError, MemoryError and others."""
+def parquet_errors(path: Path) -> AbstractContextManager[None]:
+    """Raise errors of pyarrow, which may be of any type, as an `InputError` on a damaged file."""
     return input_errors(f"{path} is not a complete Parquet file", Exception)

@@ -1,4 +1,4 @@
-"""Data frames of any library: columns to contexts, content and names."""
+"""Convert data frames of any library to content, contexts and group names."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from mcsquared.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns by name.
+    """The columns of a data frame or a file, by name.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ class Table:
     source : str
         Name of the table in errors: "frame", or the name of a file.
     row_names : list, optional
-        Names of the rows, from an index.
+        Names of the rows, from the index of a data frame.
     duplicated : frozenset of str
-        Names that more than one column has; they cannot be used.
+        Names shared by several columns, which therefore cannot be selected.
     interpret : callable, optional
-        Converts the values of a column; a CSV file has strings only.
+        Converts the values of a column, such as the strings of a CSV file.
     """
 
     columns: dict[str, Any]
@@ -65,12 +65,12 @@ class Table:
         return self.columns[str(name)]
 
     def typed(self, name: Any, argument: str) -> Any:
-        """Return a column with its types."""
+        """Return a column with its values converted by ``interpret``."""
         values = self.raw(name, argument)
         return values if self.interpret is None else self.interpret(values)
 
     def check_unique(self) -> None:
-        """Raise `InputError` where two columns have the same name."""
+        """Raise `InputError` if two columns have the same name."""
         if self.duplicated:
             raise InputError(
                 f"{self.source} must have unique column names, got {min(self.duplicated)!r} twice"
@@ -84,7 +84,7 @@ def is_frame(value: Any) -> bool:
     import narwhals as nw
 
     if nw.dependencies.is_pandas_dataframe(value):
-        return True  # narwhals refuses duplicate column names; the caller reports them
+        return True  # narwhals raises on duplicate column names; the caller reports them
     native = nw.from_native(value, pass_through=True, allow_series=True)
     return isinstance(native, nw.DataFrame | nw.LazyFrame)
 
@@ -170,7 +170,7 @@ def context_columns(
 
 
 def name_list(names: Any, argument: str) -> list[str]:
-    """Return one or several names of columns as a list."""
+    """Return one or several column names as a list of distinct strings."""
     if names is None:
         return []
     if isinstance(names, str):
@@ -185,7 +185,7 @@ def name_list(names: Any, argument: str) -> list[str]:
 
 
 def bag_separators(bags: Any, names: list[str]) -> dict[str, str | None]:
-    """Return the separator of each context that is declared to be a bag; None: not given."""
+    """Return the separator of each context declared as a bag; None if it is not given."""
     if bags is None:
         return {}
     if isinstance(bags, str) or not isinstance(bags, Iterable):
@@ -197,7 +197,7 @@ def bag_separators(bags: Any, names: list[str]) -> dict[str, str | None]:
     return separators
 
 
-def parts_of(
+def corpus_parts(
     table: Table,
     text: Any,
     contexts: Any,
@@ -207,7 +207,7 @@ def parts_of(
     vocabulary: Any,
     vectorizer: dict[str, Any],
 ) -> tuple[Any, dict[str, Column], Any]:
-    """Return the content, the contexts and the names of the groups that a table holds."""
+    """Return the content, the contexts and the group names of a table."""
     if text is not None and content is not None:
         raise InputError("text and content must not both be given")
     if table.n_rows == 0:
@@ -217,15 +217,15 @@ def parts_of(
     if isinstance(group_names, str):
         names = as_list(table.raw(group_names, "group_names"))
     if text is not None:
-        return text_of(table, text, vocabulary, vectorizer), columns, names
+        return text_content(table, text, vocabulary, vectorizer), columns, names
     if vectorizer or vocabulary is not None:
         given = ", ".join([*vectorizer, *(["vocabulary"] if vocabulary is not None else [])])
         raise InputError(f"{given} must not be given without a text column")
     others = [*columns, *([group_names] if isinstance(group_names, str) else [])]
-    return numbers_of(table, content, others), columns, names
+    return numeric_content(table, content, others), columns, names
 
 
-def text_of(
+def text_content(
     table: Table, name: Any, vocabulary: Sequence[str] | None, vectorizer: dict[str, Any]
 ) -> BufferedWords:
     """Return the words of a column of texts, or of lists of words."""
@@ -245,12 +245,12 @@ def text_of(
         raise
 
 
-def numbers_of(
+def numeric_content(
     table: Table, names: Any, others: Sequence[str], kind: str = "auto"
 ) -> Words | Vectors:
-    """Return the content that columns of numbers hold: counts if they are whole, else vectors.
+    """Return the content of numeric columns: counts if all are integers, else vectors.
 
-    Without names, all columns but ``others`` are content.
+    Without names, all columns except ``others`` are content.
     """
     listed = (
         [name for name in table.columns if name not in others]
@@ -271,19 +271,19 @@ def numbers_of(
             )
         columns.append(values)
     matrix: NDArray[Any] = np.column_stack(columns) if table.n_rows else np.empty((0, len(listed)))
-    return _named(content_from(matrix, kind), listed)
+    return _name_words(content_from(matrix, kind), listed)
 
 
 def _numeric_column(name: str, values: Any) -> NDArray[Any] | None:
-    """Return integers or floats by the type of the values; None if they are not numbers."""
+    """Return integers or floats, depending on the type of the values; None if not numeric."""
     array = np.asarray(values) if not isinstance(values, list) else np.array(values, dtype=object)
     if array.dtype.kind in "biuf":
         return array
     column = column_from(name, values)
     if column.kind not in ("number", "boolean") or column.note == DURATION_NOTE:
         return None
-    whole = not np.isnan(column.values).any() and _has_integer_dtype(values)
-    return column.values.astype(np.int64) if whole else column.values
+    is_whole = not np.isnan(column.values).any() and _has_integer_dtype(values)
+    return column.values.astype(np.int64) if is_whole else column.values
 
 
 def _has_integer_dtype(values: Any) -> bool:
@@ -294,17 +294,17 @@ def _has_integer_dtype(values: Any) -> bool:
 
 
 def frame_content(frame: Any, kind: str = "auto") -> tuple[Words | Vectors, list[Any] | None]:
-    """Return the content of a frame whose columns are all numbers, and its row names."""
+    """Return the content of a frame of numeric columns, and its row names."""
     table = table_of(frame, "content")
     table.check_unique()
     if table.columns and hasattr(frame, "sparse") and _all_sparse(frame):
         content = content_from(frame.sparse.to_coo(), kind)
-        return _named(content, list(table.columns)), table.row_names
-    return numbers_of(table, None, (), kind), table.row_names
+        return _name_words(content, list(table.columns)), table.row_names
+    return numeric_content(table, None, (), kind), table.row_names
 
 
-def _named(content: Words | Vectors, columns: list[str]) -> Words | Vectors:
-    """Return content whose words, if it has some, are the names of columns."""
+def _name_words(content: Words | Vectors, columns: list[str]) -> Words | Vectors:
+    """Return content whose words, if any, are named by the columns."""
     if isinstance(content, Words):
         return Words(content.counts, np.array(columns, dtype=object))
     return content
@@ -316,12 +316,12 @@ def _all_sparse(frame: Any) -> bool:
     )
 
 
-def annotated_parts(
+def anndata_parts(
     data: Any, contexts: Sequence[str] | str | None, layer: str | None, content: str
 ) -> tuple[Words | Vectors, Table, list[str]]:
-    """Return content, a table of the contexts asked for, and the names of the groups.
+    """Return the content, a table of the selected contexts, and the group names.
 
-    Any object with the attributes of AnnData will do: anndata need not be installed.
+    ``data`` may be any object with the attributes of AnnData, which need not be installed.
     """
     lacking = [name for name in ("X", "obs", "obs_names", "var_names") if not hasattr(data, name)]
     if lacking:
@@ -354,7 +354,7 @@ def _matrix(data: Any, layer: str | None) -> Any:
         matrix, argument = layers[layer], f"layer {layer!r}"
     if matrix is None:
         raise InputError(f"{argument} must be a matrix, got None")
-    if hasattr(matrix, "to_memory"):  # a matrix on disk
+    if hasattr(matrix, "to_memory"):  # backed by a file
         matrix = matrix.to_memory()
     return matrix if sparse.issparse(matrix) else np.asarray(matrix)
 

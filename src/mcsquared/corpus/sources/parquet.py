@@ -1,4 +1,4 @@
-"""Folders of Parquet files: the mapping of their columns, their rows in batches, their corpus."""
+"""Read folders of Parquet files: select columns, read rows in batches, build the corpus."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,24 +13,24 @@ from mcsquared.corpus.buffers import MemoryBudget, RowsBuffer, Storage
 from mcsquared.corpus.columns.builder import ColumnBuilder
 from mcsquared.corpus.disk import DiskCorpus, ParquetFolder
 from mcsquared.corpus.sources import arrow
-from mcsquared.corpus.sources.files import check_unique, whole_parquet
+from mcsquared.corpus.sources.files import check_unique, parquet_errors
 from mcsquared.corpus.sources.frames import Table, bag_separators, name_list
 from mcsquared.corpus.sources.texts import WordsBuilder
 from mcsquared.errors import InputError, input_errors
 
 _SUFFIXES = (".parquet", ".pq")
 _LISTS = ("lists of words", "lists of codes", "empty lists", "nulls")
-_INDEX = re.compile(r"__index_level_\d+__")  # row labels without a name, as pandas stores them
+_INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index without a name
 _MAX_BATCH_ROWS = 2**18
-_PROBE = 256  # rows from which the size of a row is estimated
+_PROBE_ROWS = 256  # rows from which the size of a row is estimated
 _READ_BUFFER = 2**20
 _MIN_BATCH_BYTES, _MAX_BATCH_BYTES = 2**22, 2**24
-_BATCHES_IN_MEMORY = 64  # a batch takes this share of the memory before it is processed
+_BATCHES_IN_MEMORY = 64  # a batch may take 1/64 of the memory limit before it is processed
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnMapping:
-    """The files of a corpus, and the columns that are read.
+    """The files of a corpus, and the role of each column.
 
     Parameters
     ----------
@@ -39,10 +39,10 @@ class ColumnMapping:
         The column of the content, or those of its words and of their counts.
     contexts : list of str
     separators : dict from str to str or None
-        Contexts whose strings are split.
+        Separators of contexts whose strings are split; None if not given.
     group_names : str or None
     kind : str
-        Of the content: "texts", "lists" or "counts".
+        Kind of the content: "texts", "lists" or "counts".
     """
 
     files: list[Path]
@@ -59,7 +59,7 @@ class ColumnMapping:
 
     @property
     def arguments(self) -> list[tuple[str, str]]:
-        """Columns, and the arguments that name them."""
+        """Pairs of a column and the argument that names it."""
         named = [(name, "text") for name in self.text]
         named += [(name, "contexts") for name in self.contexts]
         return [*named, *([(self.group_names, "group_names")] if self.group_names else [])]
@@ -78,12 +78,13 @@ def map_columns(folder: ParquetFolder) -> ColumnMapping:
         for name, argument in mapping.arguments:
             table.raw(name, argument)
         others = _remaining(schema, mapping.columns)
-        if _takes_all(folder.contexts) and others:
+        if _is_all(folder.contexts) and others:
             raise InputError(
                 f"{file.name} has the column {others[0]!r}, which {files[0].name} does not have; "
                 "name the contexts (contexts=)"
             )
-        _check_agreement(file_of_kind, _kind(mapping.text, file, schema), file, mapping.text)
+        kind = _content_kind(mapping.text, file, schema)
+        _check_same_kind(file_of_kind, kind, file, mapping.text)
     if mapping is None or not n_groups:
         raise InputError(f"{folder.path} must hold at least one group, got zero rows")
     kind = "texts" if "texts" in file_of_kind else "lists"
@@ -98,13 +99,13 @@ def _first_mapping(folder: ParquetFolder, files: list[Path], schema: Any) -> Col
         raise InputError(f"group_names must be the name of a column, got {type(names).__name__}")
     contexts = (
         _remaining(schema, [*content, names])
-        if _takes_all(folder.contexts)
+        if _is_all(folder.contexts)
         else name_list(folder.contexts, "contexts")
     )
     return ColumnMapping(files, content, contexts, bag_separators(folder.bags, contexts), names)
 
 
-def _takes_all(contexts: Any) -> bool:
+def _is_all(contexts: Any) -> bool:
     return isinstance(contexts, str) and contexts == "all"
 
 
@@ -119,7 +120,7 @@ def _content_columns(schema: Any, file: Path, text: Any) -> tuple[str, ...]:
         if isinstance(text, Sequence) and len(text) == 2 and all(isinstance(n, str) for n in text):
             return tuple(text)
         raise InputError(
-            f"text must be the name of a column, or of one of words and one of counts, got "
+            f"text must be the name of a column, or of a column of words and one of counts, got "
             f"{text!r:.60}"
         )
     names = schema.names
@@ -136,14 +137,14 @@ def _content_columns(schema: Any, file: Path, text: Any) -> tuple[str, ...]:
     )
 
 
-def _kind(text: tuple[str, ...], file: Path, schema: Any) -> str:
-    """Return what the content of one file is."""
+def _content_kind(text: tuple[str, ...], file: Path, schema: Any) -> str:
+    """Return the kind of content of one file; see `arrow.content_kind`."""
     dtype = schema.field(text[0]).type
     kind = arrow.content_kind(dtype)
     if kind is None and _is_vector(dtype):
         raise InputError(
             f"text names the column {text[0]!r}, which holds vectors ({dtype}) in {file.name}; "
-            "vectors as content are not read from a folder, use Corpus"
+            "content of vectors cannot be read from a folder; use Corpus"
         )
     if kind is None:
         raise InputError(
@@ -160,7 +161,7 @@ def _kind(text: tuple[str, ...], file: Path, schema: Any) -> str:
     return kind
 
 
-def _check_agreement(
+def _check_same_kind(
     file_of_kind: dict[str, Path], kind: str, file: Path, text: tuple[str, ...]
 ) -> None:
     file_of_kind.setdefault(kind, file)
@@ -213,7 +214,7 @@ def parquet_files(path: Path) -> list[Path]:
 def schemas(files: Sequence[Path]) -> Iterator[tuple[Path, Any, int]]:
     """Yield each file with its Arrow schema and its number of rows."""
     for path in files:
-        with whole_parquet(path), parquet.ParquetFile(path) as file:
+        with parquet_errors(path), parquet.ParquetFile(path) as file:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
         check_unique(path, schema.names)
         yield path, schema, n_rows
@@ -221,28 +222,29 @@ def schemas(files: Sequence[Path]) -> Iterator[tuple[Path, Any, int]]:
 
 def batches(path: Path, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
     """Yield the rows of a file as record batches of about ``n_bytes`` each."""
-    with whole_parquet(path):
+    with parquet_errors(path):
         file = parquet.ParquetFile(path, buffer_size=_READ_BUFFER)
     with file:
-        probe = next(_rows(file, path, columns, _PROBE), None)
+        probe = next(_read_batches(file, path, columns, _PROBE_ROWS), None)
         if probe is None:
             return
-        size = max(1, probe.nbytes // max(1, probe.num_rows))
-        for batch in _rows(file, path, columns, min(max(n_bytes // size, 1), _MAX_BATCH_ROWS)):
+        row_bytes = max(1, probe.nbytes // max(1, probe.num_rows))
+        n_rows = min(max(n_bytes // row_bytes, 1), _MAX_BATCH_ROWS)
+        for batch in _read_batches(file, path, columns, n_rows):
             yield from _parts(batch, n_bytes)
 
 
-def _rows(file: Any, path: Path, columns: Sequence[str], n_rows: int) -> Iterator[Any]:
-    groups: list[Any] = [None]
-    if any(_is_encoded_inside(file.schema_arrow.field(name).type) for name in columns):
-        # pyarrow cannot join lists whose dictionary differs between row groups.
-        groups = [[group] for group in range(file.num_row_groups)]
-    for group in groups:
+def _read_batches(file: Any, path: Path, columns: Sequence[str], n_rows: int) -> Iterator[Any]:
+    row_groups: list[Any] = [None]
+    if any(_has_nested_dictionary(file.schema_arrow.field(name).type) for name in columns):
+        # pyarrow cannot concatenate lists whose dictionaries differ between row groups.
+        row_groups = [[index] for index in range(file.num_row_groups)]
+    for indices in row_groups:
         reader = file.iter_batches(
-            n_rows, row_groups=group, columns=list(columns), use_threads=False
+            n_rows, row_groups=indices, columns=list(columns), use_threads=False
         )
         while True:
-            with whole_parquet(path):
+            with parquet_errors(path):
                 batch = next(reader, None)
                 if batch is not None:
                     batch.validate(full=True)  # a damaged page may go unnoticed otherwise
@@ -251,15 +253,15 @@ def _rows(file: Any, path: Path, columns: Sequence[str], n_rows: int) -> Iterato
             yield batch
 
 
-def _is_encoded_inside(kind: Any) -> bool:
-    return bool(types.is_nested(kind)) and any(
-        types.is_dictionary(kind.field(i).type) or _is_encoded_inside(kind.field(i).type)
-        for i in range(kind.num_fields)
+def _has_nested_dictionary(dtype: Any) -> bool:
+    return bool(types.is_nested(dtype)) and any(
+        types.is_dictionary(dtype.field(i).type) or _has_nested_dictionary(dtype.field(i).type)
+        for i in range(dtype.num_fields)
     )
 
 
 def _parts(batch: Any, n_bytes: int) -> Iterator[Any]:
-    """Yield a batch in parts if its rows are longer than those at the beginning of the file."""
+    """Split a batch whose rows are larger than those at the beginning of the file."""
     n_parts = max(1, batch.nbytes // (2 * n_bytes))
     step = max(1, -(-batch.num_rows // n_parts))
     for first in range(0, batch.num_rows, step):
@@ -283,7 +285,7 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
     }
     names = None
     if mapping.group_names is not None:
-        names = RowsBuffer(storage, "names", counted=False, dtype="uint8")
+        names = RowsBuffer(storage, "names", is_counted=False, dtype="uint8")
     n_bytes = min(max(folder.memory // _BATCHES_IN_MEMORY, _MIN_BATCH_BYTES), _MAX_BATCH_BYTES)
     for path in mapping.files:
         for batch in batches(path, mapping.columns, n_bytes):
@@ -291,7 +293,7 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
             for name, builder in contexts.items():
                 _add_context(builder, mapping, name, batch.column(name), path)
             if names is not None:
-                names.append(*arrow.names_of(batch.column(mapping.group_names)))
+                names.append(*arrow.utf8_names(batch.column(mapping.group_names)))
     columns = {name: builder.finish() for name, builder in contexts.items()}
     return DiskCorpus(scratch, folder.memory, words.finish(), columns, names)
 

@@ -1,4 +1,4 @@
-"""Words from texts and tokens: counted batch by batch, filtered and ordered at the end."""
+"""Count the words of texts and tokens in batches; filter and sort the words at the end."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -15,27 +15,27 @@ from mcsquared.checks import check_integer, is_integer
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.values import as_list, is_missing
-from mcsquared.corpus.content import LARGEST_COUNT, Words, starts_of, words_from_counts
+from mcsquared.corpus.content import MAX_COUNT, Words, starts_of, words_from_counts
 from mcsquared.errors import InputError, input_errors
 
-_MANY_TEXTS = 100  # above this, a word in a single text is more often a misprint than a word
+_MANY_TEXTS = 100  # above this, a word that occurs in a single text is often a misprint
 
 
 @dataclass(frozen=True, eq=False)
 class BufferedWords:
-    """Counts of words per group, in buffers.
+    """Word counts of each group, in buffers.
 
     Parameters
     ----------
     rows : RowsBuffer
         Words and counts of each group, sorted by word.
     lengths : Buffer
-        Tokens of each group, int32.
+        Number of tokens of each group, int32.
     vocabulary : ndarray of object, shape (n_words,)
     word_frequency, document_frequency : int64 (n_words,)
-        How often a word occurs, and in how many groups.
+        Number of occurrences of each word, and number of groups that contain it.
     dropped_words, dropped_tokens : int
-        Number of distinct words left out, and of their occurrences.
+        Number of distinct words that were dropped, and of their occurrences.
     notes : list of str
         Remarks for the user, one sentence each.
     """
@@ -50,7 +50,7 @@ class BufferedWords:
     notes: list[str]
 
     def read(self, *runs: Run) -> Words:
-        """Return the words of some groups, those of runs (first, last)."""
+        """Return the words of the groups in runs (first, last)."""
         return Words(self.rows.matrix(len(self.vocabulary), *runs), self.vocabulary)
 
 
@@ -107,7 +107,7 @@ def _group_tokens(j: int, group: Any) -> list[str]:
 
 
 class WordsBuilder:
-    """Collects the content of batches; `finish` gives every word its final code.
+    """Builds word counts from batches; `finish` assigns the final codes of words.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ class WordsBuilder:
     argument : str
         Name of the content in errors.
     vocabulary : sequence of str, optional
-        Count these words alone.
+        Count only these words.
     words_of_codes : sequence of str, optional
-        What the numbers in lists of codes stand for; by default, and where all of these are numbers
-        themselves, numbers are words.
+        Words that integer codes refer to. By default, and if all of these words are integers, the
+        codes themselves are the words.
     is_counted : bool
-        Whether entries come with counts.
+        Whether words are given with counts.
     vectorizer : dict, optional
         Arguments of ``CountVectorizer`` for texts.
     """
@@ -145,8 +145,8 @@ class WordsBuilder:
         }
         self._encoder = LabelEncoder(storage.budget)
         self._raw = RowsBuffer(storage, "raw words", is_counted)
-        self._total = np.zeros(0, np.int64)
-        self._n_texts_with: Int64s | None = None
+        self._word_frequency = np.zeros(0, np.int64)
+        self._document_frequency: Int64s | None = None
         self._n_missing = 0
 
     def add_texts(self, texts: list[str | None]) -> None:
@@ -166,8 +166,9 @@ class WordsBuilder:
         counts.sum_duplicates()
         if self._vectorizer.get("binary"):
             counts.data.fill(1)
-        before = self._total[:0] if self._n_texts_with is None else self._n_texts_with
-        self._n_texts_with = self._added(before, counts.indices, None)
+        before = self._document_frequency
+        before = self._word_frequency[:0] if before is None else before
+        self._document_frequency = self._add_counts(before, counts.indices, None)
         self._append(np.diff(counts.indptr), counts.indices, counts.data)
 
     def _analyzer(self) -> Callable[[str], Iterable[str]]:
@@ -176,7 +177,7 @@ class WordsBuilder:
 
         vectorizer = CountVectorizer(**self._vectorizer)
         try:
-            vectorizer.fit([])  # only this checks the arguments
+            vectorizer.fit([])  # the arguments are checked only here
         except ValueError as error:
             if "empty vocabulary" not in str(error):
                 raise
@@ -187,7 +188,7 @@ class WordsBuilder:
         self._append(*self._encoder.codes_of_groups(groups), None)
 
     def add_tokens(self, batch: Batch, is_coded: bool = False, n_missing: int = 0) -> None:
-        """Append the words of consecutive groups; ``is_coded``: their labels are numbers."""
+        """Append a batch of bags of words; if ``is_coded``, their labels are integers."""
         labels = batch.labels
         if is_coded and self._words_of_codes is not None:
             labels = [_word(self._words_of_codes, int(label)) for label in labels]
@@ -195,22 +196,22 @@ class WordsBuilder:
         self._append(batch.lengths, self._encoder.codes(labels)[batch.values], batch.counts)
 
     def _append(self, lengths: Any, codes: Int32s, counts: Any) -> None:
-        self._total = self._added(self._total, codes, counts)
+        self._word_frequency = self._add_counts(self._word_frequency, codes, counts)
         self._raw.append(lengths, codes, counts)
 
-    def _added(self, total: Int64s, codes: Int32s, counts: Any) -> Int64s:
-        # Sums of integers below 2⁵³ are exact in floating numbers.
+    def _add_counts(self, total: Int64s, codes: Int32s, counts: Any) -> Int64s:
+        # Sums of integers below 2⁵³ are exact in float64.
         seen = np.bincount(codes, weights=counts, minlength=len(self._encoder)).astype(np.int64)
         seen[: len(total)] += total
         return seen
 
     def finish(self) -> BufferedWords:
-        """Filter and order the words, and return the content in its final form."""
+        """Filter and sort the words, and return the content."""
         n_groups, vocabulary = self._raw.n_rows, self._vocabulary
         if self._n_missing == n_groups and vocabulary is None:
             raise InputError(f"{self._argument} must hold at least one text, but all are missing")
         notes = []
-        if self._n_texts_with is not None and self._n_missing:
+        if self._document_frequency is not None and self._n_missing:
             notes.append(f"{self._n_missing} of {n_groups} texts are missing and have no content")
         if vocabulary is not None:
             code_of = {word: code for code, word in enumerate(vocabulary)}
@@ -218,10 +219,10 @@ class WordsBuilder:
         else:
             vocabulary, new_code = self._frequent_words(n_groups, notes)
         kept = new_code >= 0
-        total = np.zeros(len(vocabulary), np.int64)
-        total[new_code[kept]] = self._total[kept]
-        dropped_words, n_tokens = int((~kept).sum()), int(self._total.sum())
-        dropped_tokens = n_tokens - int(total.sum())
+        word_frequency = np.zeros(len(vocabulary), np.int64)
+        word_frequency[new_code[kept]] = self._word_frequency[kept]
+        dropped_words, n_tokens = int((~kept).sum()), int(self._word_frequency.sum())
+        dropped_tokens = n_tokens - int(word_frequency.sum())
         if dropped_words and self._vocabulary is not None:
             notes.append(
                 f"{dropped_words} words outside the vocabulary were dropped "
@@ -232,68 +233,68 @@ class WordsBuilder:
                 f"{dropped_words} of {len(kept)} words were dropped as too rare or too frequent "
                 f"({dropped_tokens} of {n_tokens} tokens)"
             )
-        rows, lengths, n_groups_with = self._recode(new_code, len(vocabulary))
-        dropped = (dropped_words, dropped_tokens)
-        return BufferedWords(rows, lengths, vocabulary, total, n_groups_with, *dropped, notes)
+        rows, lengths, document_frequency = self._recode(new_code, len(vocabulary))
+        counts = (word_frequency, document_frequency, dropped_words, dropped_tokens)
+        return BufferedWords(rows, lengths, vocabulary, *counts, notes)
 
     def _frequent_words(
         self, n_groups: int, notes: list[str]
     ) -> tuple[NDArray[np.object_], Int32s]:
-        """Return the words that are kept, and the final code of each provisional one."""
+        """Return the words to keep, and the final code of each provisional code."""
         names, position = self._encoder.sorted()
         if not len(names):
-            what = "word" if self._n_texts_with is None else "word of two letters or more"
+            what = "word" if self._document_frequency is None else "word of two letters or more"
             raise InputError(f"{self._argument} must hold at least one {what}, got none")
-        if self._n_texts_with is None:
+        if self._document_frequency is None:
             return names, position
-        n_texts_with, total = np.empty_like(self._n_texts_with), np.empty_like(self._total)
-        n_texts_with[position], total[position] = self._n_texts_with, self._total
-        keep = _frequent(n_texts_with, total, n_groups, self._limits, notes)
+        order = np.argsort(position)
+        frequencies = self._document_frequency[order], self._word_frequency[order]
+        keep = _frequency_mask(*frequencies, n_groups, self._limits, notes)
         new_code = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         return names[keep], new_code[position]
 
     def _recode(self, new_code: Int32s, n_words: int) -> tuple[RowsBuffer, Buffer, Int64s]:
         rows = RowsBuffer(self._storage, "words")
         lengths = self._storage.buffer("lengths", np.int32)
-        n_groups_with = np.zeros(n_words, np.int64)
+        document_frequency = np.zeros(n_words, np.int64)
         for block in recode_rows(self._raw, new_code, n_words, rows, "content"):
             n_tokens = np.asarray(block.sum(axis=1)).ravel()
-            if (most := n_tokens.max(initial=0)) > LARGEST_COUNT:
-                raise InputError(f"a group must have <= {LARGEST_COUNT} tokens, got {most}")
+            if (largest := n_tokens.max(initial=0)) > MAX_COUNT:
+                raise InputError(f"a group must have <= {MAX_COUNT} tokens, got {largest}")
             lengths.append(n_tokens)
-            n_groups_with += np.bincount(block.indices, minlength=n_words)
-        return rows, lengths, n_groups_with
+            document_frequency += np.bincount(block.indices, minlength=n_words)
+        return rows, lengths, document_frequency
 
 
-def _frequent(
-    n_texts_with: Int64s, total: Int64s, n_texts: int, limits: dict[str, Any], notes: list[str]
+def _frequency_mask(
+    document_frequency: Int64s, word_frequency: Int64s, n_texts: int, limits: Any, notes: list[str]
 ) -> NDArray[np.bool_]:
-    """Return which words ``min_df``, ``max_df`` and ``max_features`` keep; words are sorted."""
+    """Return the mask of the words that ``min_df``, ``max_df`` and ``max_features`` keep."""
     min_df, max_df = limits["min_df"], limits["max_df"]
     if min_df is None:
         min_df = 2 if n_texts > _MANY_TEXTS else 1
-    enough = n_texts_with >= _n_texts(min_df, "min_df", n_texts)
+    enough = document_frequency >= _document_limit(min_df, "min_df", n_texts)
     share = 0.5 if max_df is None else max_df
-    keep = enough & (n_texts_with <= _n_texts(share, "max_df", n_texts))
+    keep = enough & (document_frequency <= _document_limit(share, "max_df", n_texts))
     if max_df is None and not keep.any():
-        keep = enough & (n_texts_with <= n_texts)
+        keep = enough & (document_frequency <= n_texts)
         notes.append("every word is in more than half of the texts, so frequent words are kept")
     limit = limits["max_features"]
     if limit is not None:
         limit = check_integer("max_features", limit, 1)
         candidates = np.flatnonzero(keep)
-        # A stable sort: of equally frequent words the alphabetically first ones stay.
-        chosen = candidates[np.argsort(-total[candidates], kind="stable")[:limit]]
+        # Stable, so that equally frequent words are kept in alphabetical order.
+        chosen = candidates[np.argsort(-word_frequency[candidates], kind="stable")[:limit]]
         keep = np.isin(np.arange(len(keep)), chosen)
     if not keep.any():
         raise InputError(
-            f"texts: no word is left of {len(keep)} (min_df={min_df}, max_df={max_df}); "
-            "provide texts with words or wider limits"
+            f"texts: none of {len(keep)} words remain (min_df={min_df}, max_df={max_df}); "
+            "try a lower min_df or a higher max_df"
         )
     return keep
 
 
-def _n_texts(value: Any, name: str, n_texts: int) -> float:
+def _document_limit(value: Any, name: str, n_texts: int) -> float:
     if is_integer(value) and value >= 0:
         return float(value)
     if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 <= float(value) <= 1.0:
