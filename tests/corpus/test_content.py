@@ -98,7 +98,7 @@ BAD = [
     (sparse.csr_matrix([[np.inf, 1.0]]), "infinite"),
     (np.array([[np.nan, 1.0]]), "NaN"),
     (np.array([[np.inf, 1.0]]), "infinite"),
-    (np.array([[1e200, 1.0]]), "<= 1e\\+150 in size"),
+    (np.array([[1e200, 1.0]]), "<= 1e\\+150 in magnitude"),
     (np.array([[2**31, 1]]), "content must hold counts <= 2147483647, got 2147483648"),
     (np.array([[2**64 - 1, 1]], dtype=np.uint64), "must hold counts <= 2147483647"),
     (sparse.csr_matrix([[1e300, 1.0]]), "must hold counts <= 2147483647"),

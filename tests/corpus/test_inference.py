@@ -205,7 +205,7 @@ BAD = {
     "None": (None, "context 'year' must be a column of values, got NoneType"),
     "infinity": ([1.0, np.inf], "infinite"),
     "minus infinity in polars": (pl.Series([1.0, -np.inf]), "infinite"),
-    "too large": ([1e151], "<= 1e\\+150 in size"),
+    "too large": ([1e151], "<= 1e\\+150 in magnitude"),
     "an integer too large": ([10**400], "too large"),
     "an infinite vector": (np.array([[1.0, np.inf]]), "infinite"),
     "complex numbers": (
