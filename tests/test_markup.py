@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import mcsquared as mc2
-from mcsquared.markup import bars, card, facts, more, sentences, table
+from mcsquared.markup import bar, card, details, paragraph, paragraphs, table
 from tests.posterior.models import make_posterior
 
 EVIL = "<script>alert('1 & \"2\"')</script>"
@@ -50,7 +50,8 @@ def displayed(thing):
 
 def test_all_text_is_escaped():
     rows = [(EVIL, 1), (EVIL, 2)]
-    text = card(EVIL, facts(EVIL), sentences([EVIL]), table([EVIL, "n"], rows), more(EVIL))
+    texts = paragraph(EVIL), paragraphs([EVIL])
+    text = card(EVIL, *texts, table([EVIL, "n"], rows), details(EVIL))
     page = Page(text)
     assert "script" not in page.tags
     assert text.count(html.escape(EVIL)) == 7
@@ -70,9 +71,9 @@ def test_a_bar_is_as_long_as_its_share():
     def width(part):
         return float(re.search(r"width:([\d.]+)em", part)[1])
 
-    assert width(bars(0.5)) == width(bars(1.0)) / 2
-    assert width(bars(0.1, longest=0.2)) == width(bars(0.5))
-    assert Page(bars(0.125)).words == "12.5%"
+    assert width(bar(0.5)) == width(bar(1.0)) / 2
+    assert width(bar(0.1, longest=0.2)) == width(bar(0.5))
+    assert Page(bar(0.125)).words == "12.5%"
 
 
 def test_colours_are_those_of_the_notebook():
@@ -132,7 +133,7 @@ def test_a_posterior_lists_results_and_advice(vectors):
     assert f"30 groups in 3 clusters, {posterior.tokens_per_group.sum()} {kind} in 4 topics" in (
         page.words
     )
-    assert "12 draws of 2 chains, 4 with topics" in page.words
+    assert "12 draws from 2 chains, 4 with topics" in page.words
     for line in posterior.diagnostics().attrs["advice"]:
         assert line in page.words
     if not vectors:

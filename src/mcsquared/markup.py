@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-MAX_CELL_LENGTH = 80  # characters of a cell
+MAX_CELL_LENGTH = 80  # characters
 
-# Text and background keep the colours of the notebook; half-transparent lines show on both.
+# Text and background have the notebook's colours; half-transparent borders are visible on any.
 _STYLE = """
 .mc2-card{font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;max-width:60em;
 border:1px solid #8888;border-radius:6px;padding:.6em .9em;color:inherit;background:transparent}
@@ -24,59 +24,59 @@ color:inherit;vertical-align:top;white-space:normal}
 """
 
 
-class Part(str):
-    """HTML that is escaped already."""
+class Html(str):
+    """HTML whose text has already been escaped."""
 
     __slots__ = ()
 
 
-def card(title: str, *parts: Part) -> str:
-    """Return a summary: a title, given as plain text, and its parts."""
+def card(title: str, *parts: Html) -> str:
+    """Return a summary with a title, given as plain text, and its parts."""
     body = "".join(parts)
     return f'<style>{_STYLE}</style><div class="mc2-card"><h4>{_text(title)}</h4>{body}</div>'
 
 
-def facts(line: str) -> Part:
-    """Return a line of plain text."""
-    return Part(f"<p>{escape(line)}</p>")
+def paragraph(line: str) -> Html:
+    """Return a line of plain text as a paragraph."""
+    return Html(f"<p>{escape(line)}</p>")
 
 
-def sentences(lines: Iterable[str], advice: bool = False) -> Part:
-    """Return lines of plain text, one paragraph each; advice is marked by a sign."""
+def paragraphs(lines: Iterable[str], advice: bool = False) -> Html:
+    """Return lines of plain text, one paragraph each; advice has a warning sign."""
     kind = ' class="mc2-advice"' if advice else ""
-    return Part("".join(f"<p{kind}>{_text(line, 400)}</p>" for line in lines))
+    return Html("".join(f"<p{kind}>{_text(line, 400)}</p>" for line in lines))
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Part:
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Html:
     """Return a table; numbers are right-aligned, text is truncated and escaped."""
     cells = [[_cell(value) for value in row] for row in rows]
     numeric = [all(number for _, number in column) for column in zip(*cells, strict=True)]
-    kinds = [' class="mc2-n"' if number else "" for number in numeric] or [""] * len(header)
+    classes = [' class="mc2-n"' if number else "" for number in numeric] or [""] * len(header)
 
     def line(tag: str, texts: Iterable[str]) -> str:
-        filled = (f"<{tag}{k}>{text}</{tag}>" for k, text in zip(kinds, texts, strict=True))
+        filled = (f"<{tag}{c}>{text}</{tag}>" for c, text in zip(classes, texts, strict=True))
         return f"<tr>{''.join(filled)}</tr>"
 
     head = line("th", map(_text, header))
     body = "".join(line("td", (text for text, _ in row)) for row in cells)
-    return Part(f"<table><thead>{head}</thead><tbody>{body}</tbody></table>")
+    return Html(f"<table><thead>{head}</thead><tbody>{body}</tbody></table>")
 
 
-def bars(share: float, longest: float = 1.0) -> Part:
-    """Return a share as a bar, with full length for ``longest``, and its percentage."""
+def bar(share: float, longest: float = 1.0) -> Html:
+    """Return a share as a bar, of full length for a share of ``longest``, and as a percentage."""
     width = 6.0 * min(max(share / longest, 0.0), 1.0) if longest > 0 else 0.0
-    bar = f'<span class="mc2-bar" style="width:{width:.2f}em"></span>'
-    return Part(f'<span class="mc2-share">{bar} {share:.1%}</span>')
+    span = f'<span class="mc2-bar" style="width:{width:.2f}em"></span>'
+    return Html(f'<span class="mc2-share">{span} {share:.1%}</span>')
 
 
-def more(title: str, *parts: Part) -> Part:
-    """Return parts that are collapsed at first."""
-    return Part(f"<details><summary>{_text(title)}</summary>{''.join(parts)}</details>")
+def details(title: str, *parts: Html) -> Html:
+    """Return a section that is collapsed until its title is clicked."""
+    return Html(f"<details><summary>{_text(title)}</summary>{''.join(parts)}</details>")
 
 
 def _cell(value: Any) -> tuple[str, bool]:
     """Return the HTML of a cell and whether it is a number."""
-    if isinstance(value, Part):
+    if isinstance(value, Html):
         return value, False
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(value, float):

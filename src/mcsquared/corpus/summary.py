@@ -14,7 +14,7 @@ from scipy import sparse
 from mcsquared.corpus.buffers import Buffer, RowsBuffer
 from mcsquared.corpus.columns.column import Column
 from mcsquared.families.registry import family_for_kind
-from mcsquared.markup import Part, bars, card, facts, more, sentences, table
+from mcsquared.markup import Html, bar, card, details, paragraph, paragraphs, table
 
 if TYPE_CHECKING:
     from mcsquared.corpus.corpus import Corpus
@@ -37,34 +37,34 @@ def summary_html(corpus: Corpus) -> str:
     """Return a summary of a corpus as HTML: size, contexts and notes."""
     lines = corpus.describe().splitlines()
     empty = int((corpus.tokens_per_group == 0).sum())
-    parts = [facts(lines[0])]
+    parts = [paragraph(lines[0])]
     if corpus.n_groups:
         kind = "tokens" if corpus.vocabulary is not None else "vectors"
         tokens = f"{corpus.n_tokens / corpus.n_groups:.1f} {kind} per group"
-        parts.append(facts(f"{tokens}, {empty:,} groups without any" if empty else tokens))
+        parts.append(paragraph(f"{tokens}, {empty:,} groups without any" if empty else tokens))
     if corpus.contexts:
         parts.append(_contexts(list(corpus.contexts.values())))
     else:
-        parts.append(facts("no contexts"))
+        parts.append(paragraph("no contexts"))
     if corpus.notes:
-        parts.append(more(f"Notes ({len(corpus.notes)})", sentences(corpus.notes)))
+        parts.append(details(f"Notes ({len(corpus.notes)})", paragraphs(corpus.notes)))
     return card("Corpus", *parts)
 
 
-def _contexts(columns: list[Column]) -> Part:
+def _contexts(columns: list[Column]) -> Html:
     rows = [
         (
             column.name,
             column.kind,
             family_for_kind(column.kind).name,
-            bars(float(column.observed.mean()) if len(column) else 0.0),
+            bar(float(column.observed.mean()) if len(column) else 0.0),
             _values(column),
         )
         for column in columns[:N_CONTEXTS]
     ]
     rows_html = table(["context", "kind", "family", "observed", "values"], rows)
     if len(columns) > N_CONTEXTS:
-        return Part(rows_html + facts(f"and {len(columns) - N_CONTEXTS} more"))
+        return Html(rows_html + paragraph(f"and {len(columns) - N_CONTEXTS} more"))
     return rows_html
 
 

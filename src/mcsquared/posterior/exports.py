@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcsquared.errors import InputError, import_optional
-from mcsquared.markup import Part, bars, card, facts, more, sentences, table
+from mcsquared.markup import Html, bar, card, details, paragraph, paragraphs, table
 from mcsquared.posterior.diagnostics import SCALARS, chains_of
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-N_ROWS = 8  # of the tables in a summary
+N_ROWS = 8  # of each table in a summary
 N_LISTED_WORDS = 8
 
 
 def to_arviz(posterior: Posterior) -> Any:
-    """Return the label-free scalars of the kept draws, cut to the shortest chain."""
+    """Return the label-free scalars of the kept draws; chains are truncated to equal length."""
     arviz = import_optional("arviz", "mcsquared[diagnostics]", "this export")
     if posterior.trace.empty:
         raise InputError("to_arviz requires a trace, but this posterior has no trace")
@@ -61,18 +61,18 @@ def summary_html(posterior: Posterior) -> str:
 
 def model_html(posterior: Posterior, parameters: str) -> str:
     """Return the summary of a fitted model as HTML."""
-    return card("MC2", *_parts(posterior), more("Parameters", sentences([parameters])))
+    return card("MC2", *_parts(posterior), details("Parameters", paragraphs([parameters])))
 
 
-def _parts(posterior: Posterior) -> list[Part]:
-    """Return sizes, advice, topics, clusters and notes."""
-    parts = [facts(line) for line in _lines(posterior)]
+def _parts(posterior: Posterior) -> list[Html]:
+    """Return the parts of a summary: sizes, advice, topics, clusters and notes."""
+    parts = [paragraph(line) for line in _lines(posterior)]
     if not posterior.trace.empty:
-        parts.append(sentences(posterior.diagnostics().attrs["advice"], advice=True))
+        parts.append(paragraphs(posterior.diagnostics().attrs["advice"], advice=True))
     if posterior.parameters:
         parts += [_topics(posterior), _clusters(posterior)]
     if posterior.notes:
-        parts.append(more(f"Notes ({len(posterior.notes)})", sentences(posterior.notes)))
+        parts.append(details(f"Notes ({len(posterior.notes)})", paragraphs(posterior.notes)))
     return parts
 
 
@@ -85,7 +85,7 @@ def _lines(posterior: Posterior) -> list[str]:
         tokens = int(posterior.tokens_per_group.sum())
         kind = "tokens" if posterior.vocabulary is not None else "vectors"
         found += f", {tokens:,} {kind} in {plural(posterior.n_topics, 'topic')}"
-    draws = f"{plural(posterior.n_draws, 'draw')} of {plural(n_chains, 'chain')}"
+    draws = f"{plural(posterior.n_draws, 'draw')} from {plural(n_chains, 'chain')}"
     contexts = ", ".join(posterior.priors.contexts) or "none"
     return [found, f"{draws}, {len(posterior.parameters)} with topics; contexts: {contexts}"]
 
@@ -95,38 +95,38 @@ def plural(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def _topics(posterior: Posterior) -> Part:
+def _topics(posterior: Posterior) -> Html:
     frame = posterior.topics(n_words=N_LISTED_WORDS)
     content = "words" if "words" in frame else "mean"
     header = {"topic": "topic", "weight": "share of tokens", content: content}
     return _section("Topics", frame, header)
 
 
-def _clusters(posterior: Posterior) -> Part:
+def _clusters(posterior: Posterior) -> Html:
     try:
         frame = posterior.clusters()
     except InputError:
-        return Part("")  # a user-defined family has no table
+        return Html("")  # the contexts of some user-defined families have no table
     header = {"cluster": "cluster", "share": "share of groups"}
     names = [name for name in frame if name not in (*header, "n_tokens")]
     return _section("Clusters", frame, header | {name: name.replace("n_", "") for name in names})
 
 
-def _section(title: str, frame: pd.DataFrame, header: dict[str, str]) -> Part:
-    """Return the first rows of a table; ``header`` are the titles of its columns."""
+def _section(title: str, frame: pd.DataFrame, header: dict[str, str]) -> Html:
+    """Return the first rows of a table; ``header`` maps its columns to their titles."""
     count = f"{len(frame)}" if len(frame) <= N_ROWS else f"first {N_ROWS} of {len(frame)}"
     columns = [
-        [bars(value, frame[name].max()) for value in frame[name].head(N_ROWS)]
+        [bar(value, frame[name].max()) for value in frame[name].head(N_ROWS)]
         if name in ("weight", "share")
         else map(_plain_value, frame[name].head(N_ROWS))
         for name in header
     ]
     rows = zip(*columns, strict=True)
-    return more(f"{title} ({count})", table(list(header.values()), list(rows)))
+    return details(f"{title} ({count})", table(list(header.values()), list(rows)))
 
 
 def _plain_value(value: Any) -> Any:
-    """Convert NumPy scalars to Python's, and dates to ISO format."""
+    """Convert NumPy scalars to Python scalars, and dates to ISO format."""
     if hasattr(value, "isoformat"):
         return value.isoformat()[:10]
     return value.item() if hasattr(value, "item") else value
