@@ -42,7 +42,7 @@ def test_invalid_arguments_are_rejected(draws, monkeypatch):
         with pytest.raises(InputError, match=r"minimum must be in \(0, 1\], got"):
             together.to_sparse(minimum)
     monkeypatch.setattr(module, "_MAX_ENTRIES", 10)
-    with pytest.raises(InputError, match="minimum must be higher"):
+    with pytest.raises(InputError, match="minimum must be larger"):
         together.to_sparse(0.1)
 
 

@@ -23,7 +23,7 @@ from mcsquared.plots.canvas import (
 from mcsquared.posterior.contexts import context_display
 from mcsquared.posterior.exports import plural
 from mcsquared.posterior.posterior import posterior_of
-from mcsquared.posterior.tables import top_words, topic_weights
+from mcsquared.posterior.tables import token_share_of_topic, top_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def topic_words(
     n_columns = min(TOPICS_PER_ROW, len(ids))
     n_rows = -(-len(ids) // n_columns)
     ax = axes_for(ax, 2.3 * n_columns, 0.24 * n_rows * (n_words + 2))
-    weights = topic_weights(posterior)
+    weights = token_share_of_topic(posterior)
     for number, topic in enumerate(ids):
         row, column = divmod(number, n_columns)
         top = row * (n_words + 2)

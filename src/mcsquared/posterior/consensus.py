@@ -1,8 +1,9 @@
 """The consensus of the draws: the partition with the smallest expected loss.
 
-The search starts from the draws closest to all others and from greedy allocations, then moves one
-group at a time, merges clusters and dissolves single ones until there is no improvement. It is
-deterministic, and its memory is linear in groups times draws.
+The search starts from the draws closest to all others and from greedy allocations, then moves
+units, merges clusters and dissolves clusters one at a time until there is no improvement. It is
+deterministic, and its memory is linear in groups × draws. The terms *unit*, *row*, *list* and the
+function φ are defined in `mcsquared.kernels.cpu.consensus`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from mcsquared.errors import InputError
 
 Loss = Literal["vi", "binder"]
 
-# φ, the function of a count in which the losses differ.
 _PHI: dict[str, Callable[[NDArray[Any]], Floats]] = {
     "vi": lambda count: count * np.log(np.maximum(count, 1)),
     "binder": lambda count: np.square(count, dtype=np.float64),
@@ -27,23 +27,22 @@ _PHI: dict[str, Callable[[NDArray[Any]], Floats]] = {
 
 _MAX_TABLE_SIZE = 20_000_000  # units × draws: 160 MB
 
-# Bounds on the work, in list entries read (about 4 ns each); finding a list costs as much as eight
-# of them. The first two starts, the best draw and a greedy one, always run; further starts use up
-# the budget.
+# Work is measured in list entries read (about 4 ns each); finding a list costs eight entries.
+# The first two starts, the best draw and a greedy one, always run; others run within the budget.
 _BUDGET = 1_000_000_000
-_MAX_PASS = 250_000_000
+_MAX_PASS_COST = 250_000_000
 _LIST_COST = 8
 _MAX_STARTS = 24
-_ENOUGH_AGREE = 5  # starts with the same final loss
+_N_AGREEING = 5  # the search stops after this many starts with the same final loss
 _MAX_ROUNDS = 30
 _MIN_ROUNDS = 6
 _MIN_DRAWS = 25
 _MAX_DISSOLVED = 200
 
-# The number of clusters is at most four times the draws' largest number, or this if larger.
+# The bound on the number of clusters is four times the largest number of a draw, or this if larger.
 _MAX_CLUSTERS = 64
 
-# Of a sparse co-clustering matrix.
+# Sizes of a sparse co-clustering matrix.
 _ENTRIES_PER_BLOCK = 2**22
 _MAX_ENTRIES = 2**28
 
@@ -66,17 +65,17 @@ def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
     n_draws, n_groups = draws.shape
     draws = draws[evenly_spaced(n_draws, max(_MAX_TABLE_SIZE // n_groups, _MIN_DRAWS))]
     search = _Search(draws, phi)
-    # Lists are long if the draws disagree; use fewer draws then.
-    if search.pass_length > _MAX_PASS:
-        limit = int(len(draws) * _MAX_PASS / search.pass_length)
+    # If the draws disagree, lists are long: use fewer draws.
+    if search.pass_cost > _MAX_PASS_COST:
+        limit = int(len(draws) * _MAX_PASS_COST / search.pass_cost)
         search = _Search(draws[evenly_spaced(len(draws), max(limit, _MIN_DRAWS))], phi)
     return numbered_by_size(search.run()[search.unit_of_group])
 
 
 def expected_loss(labels: Int32s, draws: Int32s, loss: Loss = "vi") -> float:
-    """Return the mean loss between a partition and the draws, (n_draws, n_groups).
+    """Return the mean loss between a partition and the draws, int32 (n_draws, n_groups).
 
-    In nats for "vi", as a share of all pairs of groups for "binder".
+    The loss "vi" is in nats, "binder" is a share of all pairs of groups.
     """
     phi, total = _phi(loss), 0.0
     for draw in draws:
@@ -93,20 +92,20 @@ def contingency(
     weight: NDArray[Any] | None = None,
     n_columns: int | None = None,
 ) -> sparse.csr_matrix:
-    """Count groups, or sum their weights, by two labels: (n_rows, n_columns)."""
+    """Cross-tabulate two labels of the groups, by count or by weight: (n_rows, n_columns)."""
     values = np.ones(len(rows)) if weight is None else weight
     n_columns = int(columns.max()) + 1 if n_columns is None else n_columns
     return sparse.csr_matrix((values, (rows, columns)), (int(rows.max()) + 1, n_columns))
 
 
 def share_of_consensus(draw: Int32s, consensus: Int32s) -> Floats:
-    """Return |k and c| / |k| of a draw's clusters k and the consensus clusters c; 0 of empty k."""
+    """Return |k ∩ c| / |k| for clusters k of a draw and c of the consensus; 0 if k is empty."""
     both = contingency(draw, consensus).toarray()
     return both / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
 
 
 def numbered_by_size(labels: Int32s) -> Int32s:
-    """Renumber clusters 0, 1, ... by decreasing size; ties are ordered by first group."""
+    """Renumber clusters 0, 1, ... by decreasing size; ties are ordered by their first group."""
     _, first, inverse, counts = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
@@ -126,7 +125,7 @@ def evenly_spaced(n: int, limit: int) -> Int64s:
 
 
 class _Search:
-    """A search with its tables and the remaining budget."""
+    """Search for the partition of the units with the smallest expected loss, within a budget."""
 
     def __init__(self, draws: Int32s, phi: Callable[[NDArray[Any]], Floats]) -> None:
         from mcsquared.kernels.cpu import consensus as kernels
@@ -164,14 +163,14 @@ class _Search:
         kernels.assign(self._partition_of_draw(self.n_draws // 2), self.tables)
 
     @property
-    def pass_length(self) -> int:
-        """List entries read in one pass over all units, given the current tables."""
+    def pass_cost(self) -> int:
+        """Cost of one pass over all units, given the current tables."""
         return int(self.capacity @ (self.tables.row_length + _LIST_COST))
 
     def run(self) -> Int32s:
         """Return the best partition of the units found within the budget."""
         for number, labels in enumerate(self._starts()):
-            if (self.budget <= 0 and number >= 2) or self.agreeing >= _ENOUGH_AGREE:
+            if (self.budget <= 0 and number >= 2) or self.agreeing >= _N_AGREEING:
                 break
             if labels is not None:
                 self.kernels.assign(labels, self.tables)
@@ -180,19 +179,19 @@ class _Search:
                 self.kernels.clear(self.tables)
                 order = self.rng.permutation(self.n_units)
                 self.kernels.allocate(order, labels, self.tables, self.max_clusters)
-                self.budget -= self.pass_length
+                self.budget -= self.pass_cost
             self._descend(labels)
         self._dissolve()
         return self.best
 
     def _starts(self) -> list[Int32s | None]:
-        """Return the draws to start from, best first, alternating with greedy starts (None)."""
-        affordable = max(self.budget // (4 * self.pass_length), 8)
+        """Return the best draws as starting partitions, alternating with None for greedy starts."""
+        affordable = max(self.budget // (4 * self.pass_cost), 8)
         tried = np.unique(evenly_spaced(self.n_draws, affordable))
         losses = []
         for draw in tried:
             self.kernels.assign(self._partition_of_draw(draw), self.tables)
-            self.budget -= self.pass_length
+            self.budget -= self.pass_cost
             losses.append(self.kernels.loss(self.tables))
         starts: list[Int32s | None] = []
         for draw in tried[np.argsort(losses, kind="stable")][: _MAX_STARTS // 2]:
@@ -210,10 +209,10 @@ class _Search:
                 break
             order = self.rng.permutation(self.n_units)
             changes = self.kernels.sweep(order, labels, self.tables, self.max_clusters)
-            self.budget -= 3 * self.pass_length
+            self.budget -= 3 * self.pass_cost
             if changes == 0:
                 changes = self.kernels.merge(labels, self.tables)
-                self.budget -= self.pass_length
+                self.budget -= self.pass_cost
             if changes == 0:
                 break
         loss = self.kernels.loss(self.tables)
@@ -224,9 +223,9 @@ class _Search:
         self.agreeing += loss < self.lowest + tolerance
 
     def _dissolve(self) -> None:
-        """Dissolve the clusters of the best partition, one after another, and search from there.
+        """Dissolve the clusters of the best partition one at a time, and search from there.
 
-        Splitting a cluster may improve the loss although no move of a single unit does. The search
+        Splitting a cluster may reduce the loss although no move of a single unit does. The search
         stops after a round over all clusters without improvement.
         """
         without_gain = 0
@@ -242,7 +241,7 @@ class _Search:
                 self.kernels.assign(labels, self.tables)
                 self.kernels.remove(order, labels, self.tables)
                 self.kernels.allocate(order, labels, self.tables, self.max_clusters)
-                self.budget -= 2 * self.pass_length
+                self.budget -= 2 * self.pass_cost
                 self._descend(labels)
             if self.lowest < before:
                 without_gain = 0
@@ -292,7 +291,7 @@ class CoClustering:
         return self.between(chosen[:, None], np.arange(self.n_groups)[None, :])
 
     def to_dense(self, groups: ArrayLike) -> Floats:
-        """Return the square matrix of some groups."""
+        """Return the square matrix of some groups: float64 (len(groups), len(groups))."""
         chosen = np.atleast_1d(self._indices(groups, "groups"))
         return self.between(chosen[:, None], chosen[None, :])
 
@@ -302,7 +301,7 @@ class CoClustering:
         Parameters
         ----------
         minimum : float
-            In (0, 1]; the matrix of all pairs would be dense.
+            In (0, 1]: with all pairs, the matrix would be dense.
         """
         if not 0.0 < minimum <= 1.0:
             raise InputError(f"minimum must be in (0, 1], got {minimum!r}")
@@ -316,8 +315,8 @@ class CoClustering:
             n_entries += blocks[-1].nnz
             if n_entries > _MAX_ENTRIES:
                 raise InputError(
-                    f"minimum must be higher: more than {_MAX_ENTRIES} pairs have probability "
-                    f"{minimum} or more; alternatively use rows"
+                    f"minimum must be larger: more than {_MAX_ENTRIES} pairs have probability "
+                    f">= {minimum}; alternatively, use rows"
                 )
         return sparse.vstack(blocks, format="csr")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _GRID_POINTS = 101
-_POINTS_PER_STEP = 9  # densities are averaged around each grid point to catch narrow peaks
+_POINTS_PER_STEP = 9  # averaged around each grid point, so that narrow peaks are not missed
 _MAX_COUNTS = 1000
 
 
@@ -80,16 +80,16 @@ def _observation(column: Column, name: str, value: Any) -> Any:
     return found.observations()
 
 
-def context_table(posterior: Posterior, name: str, weights: Floats, of: str) -> pd.DataFrame:
+def context_table(posterior: Posterior, name: str, weights: Floats, axis: str) -> pd.DataFrame:
     """Return the posterior predictive distribution of a context in mixtures of clusters.
 
-    One column per mixture; ``weights`` is (n_clusters, n_columns), and ``of`` names the columns.
+    Each column is a mixture; ``weights`` is (n_clusters, n_columns), ``axis`` names the columns.
     """
     import pandas as pd
 
     column, family = context_of(posterior, name)
     statistics = context_statistics(posterior, name)
-    columns = pd.RangeIndex(weights.shape[1], name=of)
+    columns = pd.RangeIndex(weights.shape[1], name=axis)
     display = context_display(posterior, name)
     if display == "curve":
         points = _number_grid(column)
@@ -105,11 +105,11 @@ def context_table(posterior: Posterior, name: str, weights: Floats, of: str) -> 
         named = column.n_categories == len(values)
         index = column.categories if named else np.arange(len(values))
     elif display == "vector" and family.has_predictive:
-        return _moments(family, statistics, weights, of)
+        return _moments(family, statistics, weights, axis)
     else:
         raise InputError(
-            f"context {name!r} is a {column.kind} under the user-defined family {family.name!r}, "
-            "which has no table"
+            f"context {name!r} has no table: the user-defined family {family.name!r} does not "
+            f"support it for columns of kind {column.kind!r}"
         )
     return pd.DataFrame(values @ weights, pd.Index(index, name=name), columns)
 
@@ -145,7 +145,9 @@ def _densities(family: ConjugateFamily, points: Floats, statistics: Floats) -> F
     return np.divide(density, area, out=uniform, where=area > 0)
 
 
-def _moments(family: ConjugateFamily, statistics: Floats, weights: Floats, of: str) -> pd.DataFrame:
+def _moments(
+    family: ConjugateFamily, statistics: Floats, weights: Floats, axis: str
+) -> pd.DataFrame:
     """Return mean and sd of each dimension: one row per dimension, two columns per mixture."""
     import pandas as pd
 
@@ -157,5 +159,5 @@ def _moments(family: ConjugateFamily, statistics: Floats, weights: Floats, of: s
     variance = weights.T @ variances + np.einsum("cm,mcd->md", weights, np.square(centred))
     both = np.stack([mean, np.sqrt(variance)], axis=1).reshape(-1, len(dimensions)).T
     pairs = [range(weights.shape[1]), ["mean", "sd"]]
-    columns = pd.MultiIndex.from_product(pairs, names=[of, None])
+    columns = pd.MultiIndex.from_product(pairs, names=[axis, None])
     return pd.DataFrame(both, pd.RangeIndex(len(dimensions), name="dimension"), columns)

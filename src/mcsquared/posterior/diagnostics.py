@@ -1,8 +1,8 @@
-"""Convergence diagnostics of the chains' scalars: R-hat, effective sample sizes, advice.
+"""Convergence diagnostics for scalars of the chains: R-hat, effective sample sizes, advice.
 
 Rank-normalised split R-hat, bulk and tail effective sample size: Vehtari, Gelman, Simpson,
 Carpenter and Bürkner, "Rank-normalization, folding, and localization" (2021). Every chain is split
-in two halves, so that a single chain is compared with itself.
+in two halves, so that the diagnostics are defined for a single chain, too.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-MAX_RHAT = 1.1  # chains disagree above it; Vehtari et al. (2021) recommend 1.01 for final results
-MIN_SAMPLE_SIZE = 100.0  # means and intervals are imprecise below it
+MAX_RHAT = 1.1  # above it, chains disagree; Vehtari et al. (2021) recommend 1.01 for final results
+MIN_SAMPLE_SIZE = 100.0  # below it, means and intervals are imprecise
 
-_FEW_DRAWS = (
+_LOW_SAMPLE_SIZE = (
     f"effective sample size below {MIN_SAMPLE_SIZE:.0f}, so estimates are imprecise: "
     "increase n_sweeps"
 )
@@ -67,7 +67,7 @@ def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
 def _advice(
     name: str, chains: Floats, rhat: float, sample_size: float, notes: Iterable[str]
 ) -> str:
-    """Return advice on one scalar after burn-in; empty if there is no problem."""
+    """Return advice on one scalar; empty if there is no problem."""
     bound = name.replace("n_", "max_", 1) + "="
     if any(note.startswith(bound) for note in notes):
         return f"the bound {bound[:-1]} was reached: increase it unless it is intended"
@@ -95,7 +95,7 @@ def _summary(scalars: Iterable[str], advice: Iterable[str]) -> list[str]:
         if sentence:
             # Effective sample sizes differ between scalars; the remedy does not.
             low = sentence.startswith("effective sample size")
-            lines.setdefault(_FEW_DRAWS if low else sentence, []).append(name)
+            lines.setdefault(_LOW_SAMPLE_SIZE if low else sentence, []).append(name)
     return [f"{', '.join(names)}: {sentence}" for sentence, names in lines.items()]
 
 
@@ -112,7 +112,7 @@ def chains_of(trace: pd.DataFrame, name: str, kept_only: bool = False) -> Floats
 
 
 def split_rhat(chains: Floats) -> float:
-    """Return the rank-normalised split R-hat: the larger of those of location and scale."""
+    """Return the rank-normalised split R-hat: the larger of its values for location and scale."""
     if not _varies(chains):
         return float("nan")
     halves = _split(chains)
@@ -121,14 +121,14 @@ def split_rhat(chains: Floats) -> float:
 
 
 def effective_sample_size(chains: Floats) -> float:
-    """Return the bulk effective sample size, that of the mean of normal scores."""
+    """Return the bulk effective sample size, that of the mean of the normal scores."""
     if not _varies(chains):
         return float("nan")
     return _sample_size(_normal_scores(_split(chains)))
 
 
 def tail_sample_size(chains: Floats) -> float:
-    """Return the tail effective sample size, the smaller one of the 5% and 95% quantiles."""
+    """Return the tail effective sample size, the smaller of those of the 5% and 95% quantiles."""
     if not _varies(chains):
         return float("nan")
     below = [chains <= quantile for quantile in np.quantile(chains, (0.05, 0.95))]
@@ -167,8 +167,8 @@ def _rhat(chains: Floats) -> float:
 def _sample_size(chains: Floats) -> float:
     """Return the effective sample size by Geyer's initial monotone sequence.
 
-    The autocorrelation of lag t combines within- and between-chain variance:
-    1 − (W − mean autocovariance) / (total variance). Autocovariances are computed by FFT.
+    The autocorrelation at lag t combines within- and between-chain variance:
+    1 − (within − mean autocovariance at t) / total. Autocovariances are computed by FFT.
     """
     from scipy.fft import next_fast_len
 
@@ -185,13 +185,13 @@ def _sample_size(chains: Floats) -> float:
         total += chains.mean(axis=1).var(ddof=1)
     correlation = 1.0 - (within - covariance.mean(axis=0)) / total
     correlation[0] = 1.0
-    # Antithetic chains may exceed the number of draws; the bound keeps the estimate stable.
+    # The size of antithetic chains may exceed that of the sample; the bound keeps it stable.
     time = max(_autocorrelation_time(correlation), 1.0 / np.log10(chains.size))
     return float(chains.size / time)
 
 
 def _autocorrelation_time(correlation: Floats) -> float:
-    """Return −1 + 2 Σ of pairs of lags, truncated at the first negative pair, non-increasing."""
+    """Return −1 + 2 Σ over pairs of lags up to the first negative pair, made non-increasing."""
     n_pairs = max(-(-(len(correlation) - 4) // 2), 0)
     pairs = correlation[: 2 * n_pairs].reshape(n_pairs, 2).sum(axis=1)
     n_used = int(np.argmin(np.append(pairs, 0.0) > 0.0))

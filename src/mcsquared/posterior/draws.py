@@ -1,4 +1,4 @@
-"""Kept draws with their parameters, and the match of the topics of two draws."""
+"""Kept draws with their parameters, and the matching of topics between draws."""
 
 import math
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from mcsquared.model.parameters import Concentrations
 class ParameterDraw(Concentrations):
     """The counts and weights of one kept draw. Clusters 0..K-1 and topics 0..M-1 are occupied.
 
-    Counts are int32. A group opens between one table and as many as it has tokens for each of its
-    topics; without ``tables_in_cluster``, if ``lam`` is infinite, every token counts.
+    Counts are int32. If ``lam`` is finite, a group has at least one table for each of its topics,
+    and at most as many as tokens. If it is infinite, ``tables_in_cluster`` is None.
     """
 
     index: int  # row of the posterior's cluster_of_group
@@ -97,9 +97,8 @@ def content_means(
 ) -> Floats:
     """Return the mean content of each topic: float64 (n_topics, n_words or width).
 
-    For words the mean probabilities (n_mw + β) / (n_m + V β), for vectors the mean of each
-    dimension. For a family without a known mean, the statistics per token.
-
+    These are the mean probabilities (n_mw + β) / (n_m + V β) of words, or the means of vectors. For
+    a family without a known mean, they are the statistics per token.
     """
     if isinstance(statistics, np.ndarray) and len(statistics) == 0:
         return np.zeros((0, family.n_dimensions or 1))
@@ -124,7 +123,7 @@ def match_topics(
 
     similarity = topic_similarity(draw, reference, family)
     rows, columns = linear_sum_assignment(similarity, maximize=True)
-    # The assignment also pairs topics with nothing in common.
+    # The assignment also includes pairs of topics with nothing in common.
     alike = similarity[rows, columns] > 0.0
     rows, columns = rows[alike], columns[alike]
     topic = np.full(draw.n_topics, -1, np.int64)
@@ -138,8 +137,8 @@ def topic_similarity(
 ) -> Floats:
     """Return the similarity of the topics of two draws: float64 (n_topics, n_others).
 
-    For words one minus the squared Hellinger distance of the observed shares, Σ_w √(p_w q_w); for
-    vectors a Gaussian kernel of the distance of the means, in standard deviations of the means.
+    It is one minus the squared Hellinger distance of the word shares, Σ_w √(p_w q_w); for vectors,
+    a Gaussian kernel of the distance of the means, in standard deviations of the means.
     """
     if sparse.issparse(draw.content_statistics):
         product = _root_shares(draw) @ _root_shares(reference).T
@@ -154,7 +153,7 @@ def topic_similarity(
 
 
 def _root_shares(draw: ParameterDraw) -> sparse.csr_matrix:
-    """Return the square root of each word's share of its topic, sparse."""
+    """Return the square root of each word's share of a topic's tokens: (n_topics, n_words)."""
     counts = sparse.csr_matrix(draw.content_statistics, dtype=np.float64)
     totals = np.asarray(counts.sum(axis=1)).ravel()
     shares = sparse.diags(1.0 / np.maximum(totals, 1.0)) @ counts

@@ -15,12 +15,7 @@ from mcsquared.corpus import Column
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import exports, tables
-from mcsquared.posterior.consensus import (
-    CoClustering,
-    Loss,
-    consensus,
-    expected_loss,
-)
+from mcsquared.posterior.consensus import CoClustering, Loss, consensus, expected_loss
 from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw, match_topics
@@ -43,7 +38,7 @@ class Posterior:
     Parameters
     ----------
     priors : Priors
-        With all fields of the families filled.
+        Priors whose families have all fields set.
     group_names : object (n_groups,)
     vocabulary : object (n_words,), optional
         None if the content is vectors.
@@ -139,7 +134,7 @@ class Posterior:
             raise InputError(f"cluster_of_group must be in 0..{n_groups - 1}, got {found_range}")
 
     def __repr__(self) -> str:
-        # Computing the consensus takes a while, so it is included only if it is known.
+        # Computing the consensus takes time, so it is included only if it is already known.
         known = {"labels", "representative"} <= vars(self).keys()
         found = f"; {self.n_clusters} clusters, {self.n_topics} topics" if known else ""
         draws = f"{self.n_draws} draws of {self.n_groups} groups"
@@ -181,7 +176,7 @@ class Posterior:
         Parameters
         ----------
         loss : "vi" or "binder"
-            Variation of information, as for `labels`, or the number of misclassified pairs.
+            Variation of information, as for `labels`, or the number of pairs that disagree.
 
         Examples
         --------
@@ -244,12 +239,12 @@ class Posterior:
 
     @cached_property
     def _matches(self) -> list[tuple[Int64s, Floats]]:
-        public = np.empty(self.n_topics + 1, np.int64)
-        public[self.topic_order] = np.arange(self.n_topics)
-        public[-1] = -1
+        rank = np.empty(self.n_topics + 1, np.int64)
+        rank[self.topic_order] = np.arange(self.n_topics)
+        rank[-1] = -1  # of unmatched topics, whose index is -1
         reference, family = self.representative_draw, self.priors.content
         matches = (match_topics(draw, reference, family) for draw in self.parameters)
-        return [(public[topic], similarity) for topic, similarity in matches]
+        return [(rank[topic], similarity) for topic, similarity in matches]
 
     @property
     def topic_alignment(self) -> list[Int64s]:
@@ -272,8 +267,8 @@ class Posterior:
     def topic_given_cluster(self) -> pd.DataFrame:
         """Topic shares of each cluster: one row per cluster, one column per topic; rows sum to 1.
 
-        The posterior mean of τ, from which a new group of the cluster draws. If groups vary within
-        their cluster (finite lam), the shares of the cluster's tokens may differ slightly.
+        The posterior mean of τ, the mean topic shares of a new group of the cluster. If groups vary
+        within their cluster (finite lam), the shares of the cluster's tokens may differ slightly.
         """
         import pandas as pd
 
@@ -321,7 +316,7 @@ class Posterior:
         """Return one row per topic: weight, n_tokens, words, coherence, diversity, stability.
 
         Coherence (NPMI) is computed over the listed words, at most 20. Diversity is the share of a
-        topic's words that no other topic lists; ``.attrs["diversity"]`` is that of the table.
+        topic's words listed for no other topic; ``.attrs["diversity"]`` is that of all topics.
 
         Examples
         --------
@@ -358,8 +353,8 @@ class Posterior:
     def context_given_cluster(self, name: str) -> pd.DataFrame:
         """Return the distribution of a context in each cluster: values by clusters.
 
-        Densities on 101 points for numbers and dates (per unit or day), probabilities for other
-        kinds; every column integrates or sums to 1. For vectors mean and sd of each dimension.
+        Values are densities at 101 points for numbers and dates (per unit or day) and probabilities
+        for other kinds; columns integrate or sum to 1. For vectors, they are means and sds.
 
         Examples
         --------
@@ -371,7 +366,7 @@ class Posterior:
     def context_given_topic(self, name: str) -> pd.DataFrame:
         """Return the distribution of a context over the tokens of each topic: values by topics.
 
-        A mixture of the clusters' distributions, weighted by their tokens in the topic.
+        It is a mixture of the clusters' distributions, weighted by their tokens in the topic.
 
         Examples
         --------
@@ -406,7 +401,7 @@ class Posterior:
     def to_arviz(self) -> Any:
         """Return the label-free scalars of the kept draws as ``arviz.InferenceData``.
 
-        The log joint density is ``lp`` in the sample statistics. Chains are cut to the shortest.
+        The log joint is ``lp`` in the sample statistics. Chains are truncated to equal length.
 
         Examples
         --------

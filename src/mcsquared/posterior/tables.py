@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
 
-N_TOPICS_OF_CLUSTER = 3
+N_MAIN_TOPICS = 3  # of a cluster
 
 
 def top_words(posterior: Posterior, n_words: int) -> Int32s:
@@ -41,7 +41,7 @@ def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
 
     n_words = check_integer("n_words", n_words, 1)
     frame = pd.DataFrame({"topic": np.arange(posterior.n_topics)})
-    frame["weight"], frame["n_tokens"] = topic_weights(posterior), posterior.tokens_of_topic
+    frame["weight"], frame["n_tokens"] = token_share_of_topic(posterior), posterior.tokens_of_topic
     if posterior.vocabulary is None:
         means = posterior.components
         frame["mean"] = [np.array2string(mean, precision=4, separator=", ") for mean in means]
@@ -57,8 +57,8 @@ def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
     return frame
 
 
-def topic_weights(posterior: Posterior) -> Floats:
-    """Return each topic's share of all tokens."""
+def token_share_of_topic(posterior: Posterior) -> Floats:
+    """Return each topic's share of all tokens: float64 (n_topics,)."""
     return posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
 
 
@@ -83,7 +83,7 @@ def cluster_table(posterior: Posterior) -> pd.DataFrame:
 
 
 def _main_topics(shares: Floats) -> str:
-    order = np.argsort(-shares, kind="stable")[:N_TOPICS_OF_CLUSTER]
+    order = np.argsort(-shares, kind="stable")[:N_MAIN_TOPICS]
     return ", ".join(f"{topic} ({shares[topic]:.0%})" for topic in order)
 
 
@@ -102,7 +102,7 @@ def _context_summary(posterior: Posterior, name: str) -> Any:
 def membership(posterior: Posterior) -> Floats:
     """Return the strength of each group's membership in its cluster: float64 (n_groups,).
 
-    The mean over the draws of the share of the cluster's other groups that share its cluster.
+    It is the mean probability that the group shares a cluster with another group of its cluster.
     """
     labels = posterior.labels
     others = np.bincount(labels)[labels] - 1
@@ -114,9 +114,9 @@ def membership(posterior: Posterior) -> Floats:
     return np.where(others > 0, total / (np.maximum(others, 1) * posterior.n_draws), 1.0)
 
 
-def cluster_stability(posterior: Posterior, member: Floats) -> Floats:
-    """Return the mean `membership` of each cluster's groups."""
-    return np.bincount(posterior.labels, weights=member) / np.bincount(posterior.labels)
+def cluster_stability(posterior: Posterior, strength: Floats) -> Floats:
+    """Return the mean `membership` of each cluster's groups, given that of all groups."""
+    return np.bincount(posterior.labels, weights=strength) / np.bincount(posterior.labels)
 
 
 def representative_groups(
@@ -126,7 +126,7 @@ def representative_groups(
     import pandas as pd
 
     if (topic is None) == (cluster is None):
-        raise InputError("representative_groups requires either topic or cluster")
+        raise InputError("representative_groups requires either topic or cluster, not both")
     n_groups = check_integer("n_groups", n_groups, 1)
     if cluster is not None:
         _check_id("cluster", cluster, posterior.n_clusters)
@@ -154,9 +154,9 @@ def _check_id(argument: str, value: Any, n: int) -> None:
 
 
 def align_topics(values: Floats, topic: Int64s, n_topics: int) -> Floats:
-    """Move columns of a draw's topics to the posterior's topics; unmatched topics (-1) are dropped.
+    """Map columns from a draw's topics to the posterior's topics; unmatched topics are dropped.
 
-    ``topic`` is the draw's entry of `Posterior.topic_alignment`.
+    ``topic`` is the draw's entry of `Posterior.topic_alignment`, -1 for unmatched topics.
     """
     aligned = np.zeros((len(values), n_topics))
     known = topic >= 0
@@ -173,7 +173,7 @@ def aligned_shares(posterior: Posterior) -> Iterator[tuple[ParameterDraw, Floats
 def topic_given_group(posterior: Posterior, dtype: type = np.float64) -> NDArray[Any]:
     """Return the topic shares of each group's clusters, averaged over draws: (n_groups, n_topics).
 
-    Rows sum to 1 except for topics of the draws without a counterpart.
+    Rows sum to less than 1 if topics of some draws are unmatched.
     """
     total: NDArray[Any] = np.zeros((posterior.n_groups, posterior.n_topics), dtype)
     for draw, shares in aligned_shares(posterior):
@@ -183,7 +183,7 @@ def topic_given_group(posterior: Posterior, dtype: type = np.float64) -> NDArray
 
 
 def cluster_given_topic(posterior: Posterior) -> Floats:
-    """Return each cluster's share of the tokens of a topic: (n_clusters, n_topics)."""
+    """Return each cluster's share of each topic's tokens: float64 (n_clusters, n_topics)."""
     tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
     totals = tokens.sum(axis=0)
     uniform = np.full_like(tokens, 1.0 / max(posterior.n_clusters, 1))
@@ -193,7 +193,7 @@ def cluster_given_topic(posterior: Posterior) -> Floats:
 def token_weights(posterior: Posterior, draw: ParameterDraw) -> Floats:
     """Return the share of each consensus cluster's tokens in each cluster of a draw.
 
-    Groups without tokens count only in clusters without tokens.
+    In clusters without tokens, groups are counted instead. Shape (n_clusters, draw.n_clusters).
     """
     empty = posterior.tokens_of_cluster == 0
     weight = np.where(empty[posterior.labels], 1.0, posterior.tokens_per_group)
@@ -210,7 +210,7 @@ class CoDocuments(NamedTuple):
 
 
 def count_pairs(counts: sparse.csr_matrix, words: Int32s) -> CoDocuments:
-    """Count the groups that contain both of two top words of a topic.
+    """Count the groups that contain both words of each pair of top words of a topic.
 
     ``counts`` are the word counts of the groups, ``words`` the top words: int32 (n_topics, n_top).
     """

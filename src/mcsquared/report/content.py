@@ -14,8 +14,8 @@ from mcsquared.posterior.consensus import contingency
 from mcsquared.posterior.tables import (
     align_topics,
     cluster_given_topic,
+    token_share_of_topic,
     token_weights,
-    topic_weights,
 )
 from mcsquared.report.packing import pack, pack_lists, pack_shares, shorten
 
@@ -53,7 +53,7 @@ class TopicWords:
     def __init__(self, posterior: Posterior) -> None:
         self.vocabulary: NDArray[np.object_] = np.asarray(posterior.vocabulary)
         self.topics = posterior.components
-        self.overall = np.maximum(topic_weights(posterior) @ self.topics, 1e-300)
+        self.overall = np.maximum(token_share_of_topic(posterior) @ self.topics, 1e-300)
         frequency = posterior.word_frequency
         self.frequency = np.zeros_like(self.overall, np.int64) if frequency is None else frequency
         sample = self.vocabulary[np.argsort(-self.frequency, kind="stable")[:200]]
@@ -144,7 +144,7 @@ def vector_data(posterior: Posterior) -> dict[str, Any]:
     means = posterior.components
     statistics = np.asarray(posterior.representative_draw.content_statistics)
     covariance = posterior.priors.content.mean_covariance(statistics)
-    mixture = np.vstack([posterior.topic_of_tokens, topic_weights(posterior)])
+    mixture = np.vstack([posterior.topic_of_tokens, token_share_of_topic(posterior)])
     mixture_means = mixture @ means
     data: dict[str, Any] = {"width": int(means.shape[1]), "topic_sd": None}
     arrays = {"topic_mean": means}
@@ -239,7 +239,7 @@ def topic_data(
     return {
         "n": posterior.n_topics,
         "tokens": pack(posterior.tokens_of_topic),
-        "share": pack(topic_weights(posterior)),
+        "share": pack(token_share_of_topic(posterior)),
         "stability": table["stability"].round(3).tolist(),
         "coherence": None if words is None else table["coherence"].round(3).tolist(),
         "names": topic_names(posterior, words),
