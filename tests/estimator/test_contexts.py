@@ -152,11 +152,12 @@ def test_contexts_may_be_missing_or_more_at_prediction():
 def test_a_misspelt_context_is_refused_at_prediction():
     fitted = model().fit(COUNTS, contexts={"place": TYPED["place"], "year": TYPED["year"]})
     with pytest.raises(
-        InputError, match="contexts must use the names of training, got 'yaer' but no 'year'"
+        InputError, match="contexts must have the names used in training, got 'yaer' but no 'year'"
     ):
         fitted.predict(COUNTS, contexts={"place": TYPED["place"], "yaer": TYPED["year"]})
     with pytest.raises(
-        InputError, match=r"contexts must use the names of training, got 'Place' but no 'place'"
+        InputError,
+        match=r"contexts must have the names used in training, got 'Place' but no 'place'",
     ):
         fitted.predict_context(COUNTS, "year", contexts={"Place": TYPED["place"]})
     beside = {"place": TYPED["place"], "year": TYPED["year"], "years": TYPED["age"]}

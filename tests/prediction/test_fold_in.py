@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from mcsquared.corpus import Corpus
 from mcsquared.families import Gaussian
 from mcsquared.prediction import fold_in, likelihood
-from mcsquared.prediction.fold_in import Samples, estimate_log_probability, fold_in_groups
+from mcsquared.prediction.fold_in import Iterations, estimate_log_probability, fold_in_groups
 from mcsquared.prediction.likelihood import (
     log_group_given_cluster,
     log_tokens_given_topics,
@@ -46,7 +46,7 @@ def test_folded_groups_have_the_enumerated_clusters_and_topics(lam):
     parameters = small_parameters(lam)
     log_prior = priors_of(parameters, len(GROUPS))
     corpus = words_corpus(GROUPS, 4)
-    folded = fold_in_groups(corpus, parameters, log_prior, Samples(n_kept=20_000))
+    folded = fold_in_groups(corpus, parameters, log_prior, Iterations(n_kept=20_000))
     for j, exact in enumerate(enumerated(parameters, GROUPS, log_prior)):
         np.testing.assert_allclose(np.exp(folded.log_cluster[j]), exact.cluster, atol=0.015)
         np.testing.assert_allclose(folded.topics[j], exact.topics, atol=0.015)
@@ -56,7 +56,9 @@ def test_groups_that_only_move_token_by_token_come_to_the_same(monkeypatch):
     monkeypatch.setattr(fold_in, "JOINT_MOVE_TOKENS", 0)
     parameters = small_parameters(1.0)
     log_prior = priors_of(parameters, len(GROUPS))
-    folded = fold_in_groups(words_corpus(GROUPS, 4), parameters, log_prior, Samples(n_kept=40_000))
+    folded = fold_in_groups(
+        words_corpus(GROUPS, 4), parameters, log_prior, Iterations(n_kept=40_000)
+    )
     for j, exact in enumerate(enumerated(parameters, GROUPS, log_prior)):
         np.testing.assert_allclose(np.exp(folded.log_cluster[j]), exact.cluster, atol=0.015)
         np.testing.assert_allclose(folded.topics[j], exact.topics, atol=0.015)
@@ -67,7 +69,7 @@ def test_contexts_are_evidence_of_clusters_and_a_group_without_tokens_has_nothin
     log_context = np.log(np.random.default_rng(0).dirichlet(np.ones(3), len(GROUPS)))
     log_prior = priors_of(parameters, len(GROUPS), log_context)
     corpus = words_corpus(GROUPS, 4)
-    folded = fold_in_groups(corpus, parameters, log_prior, Samples(n_kept=10_000))
+    folded = fold_in_groups(corpus, parameters, log_prior, Iterations(n_kept=10_000))
     exact = enumerated(parameters, GROUPS, log_prior)
     for j, sums in enumerate(exact):
         np.testing.assert_allclose(np.exp(folded.log_cluster[j]), sums.cluster, atol=0.02)
@@ -131,7 +133,7 @@ def test_a_huge_lam_is_the_model_without_variation():
     corpus = words_corpus(groups, 4)
     log_joint = log_prior + log_group_given_cluster(corpus, parameters)
     expected = np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
-    folded = fold_in_groups(corpus, parameters, log_prior, Samples(n_kept=5000))
+    folded = fold_in_groups(corpus, parameters, log_prior, Iterations(n_kept=5000))
     np.testing.assert_allclose(np.exp(folded.log_cluster), expected, atol=0.03)
     whole = estimate_log_probability(corpus, parameters, log_prior, 2000, 2)
     np.testing.assert_allclose(whole, logsumexp(log_joint, axis=1), atol=0.03)
@@ -157,7 +159,7 @@ def test_vectors_go_the_way_of_words():
         )
         for values, prior in zip(groups, log_prior, strict=True)
     ]
-    folded = fold_in_groups(Corpus(groups), parameters, log_prior, Samples(n_kept=20_000))
+    folded = fold_in_groups(Corpus(groups), parameters, log_prior, Iterations(n_kept=20_000))
     for j, sums in enumerate(exact):
         np.testing.assert_allclose(np.exp(folded.log_cluster[j]), sums.cluster, atol=0.015)
         np.testing.assert_allclose(folded.topics[j], sums.topics, atol=0.015)
@@ -177,7 +179,7 @@ def test_a_token_far_from_everything_still_finds_its_topic_and_probability():
     far = log_psi[0] + parameters.log_topic_given_cluster[0]
     assert far.argmax() == 1  # neither the likeliest topic nor the heaviest
     log_prior = priors_of(parameters, 1)
-    folded = fold_in_groups(Corpus([values]), parameters, log_prior, Samples(n_kept=50))
+    folded = fold_in_groups(Corpus([values]), parameters, log_prior, Iterations(n_kept=50))
     near = np.exp(log_psi[1, :2]) * [
         1.2,
         1.0,
@@ -197,7 +199,9 @@ def test_rare_topics_are_weighed_in_logs():
         n_topics=2,
     )
     log_prior = np.full((1, 3), -np.log(3.0))
-    folded = fold_in_groups(words_corpus([[0] * 9], 2), parameters, log_prior, Samples(n_kept=200))
+    folded = fold_in_groups(
+        words_corpus([[0] * 9], 2), parameters, log_prior, Iterations(n_kept=200)
+    )
     # Nine tokens through one door of weight τ each: only the first pays it.
     expected = np.exp([0.0, -1.0, -2.0]) / np.exp([0.0, -1.0, -2.0]).sum()
     np.testing.assert_allclose(np.exp(folded.log_cluster[0]), expected, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Other models with the same ``fit``, ``predict`` and scores, for comparison.
+"""Other models with the interface of `MC2`, for comparison.
 
 Names are imported lazily, because several require optional packages.
 """

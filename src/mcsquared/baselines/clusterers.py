@@ -26,7 +26,7 @@ MIN_SHARE = 1e-12  # replaces a share of zero, for the logarithm
 
 
 class _Clusterer(ClusterMixin, BaseEstimator, ABC):
-    """Base class: groups as rows; subclasses cluster rows and assign new ones."""
+    """Base class of clusterers of groups, each of which is represented by a row of features."""
 
     weighting: str
     random_state: Any
@@ -37,14 +37,14 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _assign(self, rows: Any) -> Int64s:
-        """Return the labels of new rows, numbered as by `_cluster`."""
+        """Return the labels of new rows, with the numbering of `_cluster`."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the groups.
 
         Parameters
         ----------
-        X : Corpus, list of str, list of lists of str, matrix of counts, or of rows
+        X : Corpus, list of str, list of lists of str, matrix of counts or of features
             A dense matrix of floats has one row of features per group, which is used unchanged.
         y : ignored
         """
@@ -53,11 +53,11 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         if not known.any():
             raise InputError("X must have at least one word, got none")
         found = self._cluster(rows[np.flatnonzero(known)])
-        names, sizes = np.unique(found, return_counts=True)
-        self.n_clusters_ = len(names)
-        # By decreasing size; names that are not clusters have the rank of the largest.
+        used, sizes = np.unique(found, return_counts=True)
+        self.n_clusters_ = len(used)
+        # By decreasing size; labels without groups have the rank of the largest cluster.
         self._rank = np.zeros(max(int(found.max()) + 1, getattr(self, "n_clusters", 0)), np.int64)
-        self._rank[names[np.argsort(-sizes, kind="stable")]] = np.arange(len(names))
+        self._rank[used[np.argsort(-sizes, kind="stable")]] = np.arange(len(used))
         self.labels_ = np.zeros(len(known), np.int64)
         self.labels_[known] = self._rank[found]
         return self
@@ -101,7 +101,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         return sparse.csr_matrix(rows), sizes > 0
 
     def _given_rows(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return rows given as one vector per group."""
+        """Return the rows of groups that were given as one vector each."""
         content = as_corpus(X).content
         sizes = content.tokens_per_group
         if isinstance(content, Words) or (sizes > 1).any():
@@ -129,10 +129,9 @@ class KMeans(_Clusterer):
     ----------
     n_clusters : int
     weighting : {"proportions", "tfidf", "counts"}
-        Content of a group's row: each word's share of its tokens, tf-idf as in scikit-learn (rows
-        of length 1), or counts.
+        Features of a group: each word's share of its tokens, tf-idf as in scikit-learn, or counts.
     n_init : int
-        Number of starts; the best result is kept.
+        Number of initialisations; the best result is kept.
     random_state : int, RandomState or None
 
     Attributes
@@ -220,7 +219,7 @@ class NMF(_Clusterer):
 
 @dataclass(eq=False, repr=False)
 class AffinityPropagation(_Clusterer):
-    """Affinity propagation of the groups' words by scikit-learn; the number of clusters is free.
+    """Affinity propagation of the groups' words; the number of clusters is inferred.
 
     Parameters
     ----------
@@ -271,7 +270,7 @@ class AffinityPropagation(_Clusterer):
         ).fit(-self._distances(rows, rows))
         labels, centers = model.labels_, model.cluster_centers_indices_
         if len(centers) == 0 or (labels < 0).any():
-            # Not converged, with a warning from scikit-learn: one cluster.
+            # Without convergence, of which scikit-learn has warned, use one cluster.
             centers, labels = np.zeros(1, np.int64), np.zeros(rows.shape[0], np.int64)
         self.cluster_centers_ = rows[centers]
         return labels
@@ -370,7 +369,7 @@ def symmetric_kl(rows: Any, others: Any = None) -> Floats:
 def _shares(rows: Any) -> Floats:
     dense = as_dense(rows)
     if dense.ndim != 2 or not np.isfinite(dense).all() or (dense < 0.0).any():
-        raise InputError("rows must be a matrix of non-negative shares")
+        raise InputError("rows must be a matrix of finite, non-negative shares")
     total = dense.sum(axis=1, keepdims=True)
     if (total == 0.0).any():
         raise InputError("every row must have a positive sum, got a row of zeros")

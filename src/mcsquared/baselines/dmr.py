@@ -20,7 +20,7 @@ from mcsquared.errors import InputError
 class DMRDraw:
     """Topics of one stored draw, and the prior of a group's topic weights given its features.
 
-    α_jm = exp(intercept_m + Σ_f has_jf coefficients_mf) + smallest
+    α_jm = exp(intercept_m + Σ_f feature_jf coefficients_mf) + alpha_epsilon
 
     ``marginal_alpha`` is the prior of a group without known features: see `marginal_prior`.
     """
@@ -28,12 +28,12 @@ class DMRDraw:
     word_given_topic: Floats  # (n_topics, n_words)
     intercept: Floats  # (n_topics,)
     coefficients: Floats  # (n_topics, n_features)
-    smallest: float
+    alpha_epsilon: float  # smallest value of α
     marginal_alpha: Floats = field(default_factory=lambda: np.zeros(0))  # (n_topics,)
 
     def alpha(self, features: sparse.csr_matrix) -> Floats:
         """Return the prior of each group: float64 (n_groups, n_topics)."""
-        return np.exp(self.intercept + features @ self.coefficients.T) + self.smallest
+        return np.exp(self.intercept + features @ self.coefficients.T) + self.alpha_epsilon
 
 
 @dataclass(eq=False, repr=False)
@@ -42,8 +42,8 @@ class DMR(TomotopyModel):
 
     Dirichlet-multinomial regression of Mimno and McCallum (2008) as implemented by tomotopy, with
     binary features. Categories, entries of bags and booleans are features; numbers, dates, counts
-    and the coordinates of vectors are cut into bins with about equally many groups. Missing
-    contexts have no feature.
+    and the coordinates of vectors are cut into bins with about equally many groups. A missing
+    context has no feature.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class DMR(TomotopyModel):
     contexts : "auto" or list of str
         Contexts to use; "auto": all contexts of the corpus.
     n_bins : int
-        Bins of a numeric context.
+        Number of bins of a numeric context.
     alpha : float
-        Dirichlet prior of a group's topic weights, per topic, without any feature.
+        Dirichlet prior of the topic weights of a group without features, per topic.
     sigma : float
         Standard deviation of the normal prior of the coefficients.
     concentration : float
@@ -64,7 +64,7 @@ class DMR(TomotopyModel):
     Attributes
     ----------
     components_ : float64 (n_topics_, n_words)
-        Words of each topic in the last draw; rows sum to 1.
+        Word probabilities of each topic in the last draw; rows sum to 1.
     features_ : list of str
         Names of the features.
     intercept_ : float64 (n_topics_,)
@@ -134,12 +134,12 @@ class DMR(TomotopyModel):
 
 
 def marginal_prior(alpha: Floats) -> Floats:
-    """Return the Dirichlet prior that matches a mixture of others: float64 (n_topics,).
+    """Return the Dirichlet prior that has moments of the mixture of all priors: (n_topics,).
 
-    It has the mixture's mean μ and its Σ_m E[θ_m²], which determine its sum s by
+    It has the mixture's mean μ and its Σ_m E[θ_m²], which determine the sum s of its parameters by
     Σ_m E[θ_m²] = (s Σ_m μ_m² + 1) / (s + 1).
 
-    ``alpha`` is (n_groups, n_topics).
+    ``alpha`` are the priors of the groups: float64 (n_groups, n_topics).
     """
     total = alpha.sum(axis=1, keepdims=True)
     mean = (alpha / total).mean(axis=0)
@@ -150,13 +150,13 @@ def marginal_prior(alpha: Floats) -> Floats:
 
 
 def _draw_of(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
-    """Return the state of a chain; features of no group with words have coefficients of zero."""
+    """Return the state of a chain; features unknown to tomotopy have coefficients of zero."""
     model = chain.model
     found = np.asarray(model.lambda_, np.float64)[:, 0]
     coefficients = np.zeros((model.k, features.shape[1]))
     coefficients[:, [int(number) for number in model.multi_metadata_dict]] = found[:, 1:]
-    psi, smallest = chain.word_given_topic(), float(model.alpha_epsilon)
-    draw = DMRDraw(psi, found[:, 0], coefficients, smallest)
+    psi, epsilon = chain.word_given_topic(), float(model.alpha_epsilon)
+    draw = DMRDraw(psi, found[:, 0], coefficients, epsilon)
     return replace(draw, marginal_alpha=marginal_prior(draw.alpha(features)))
 
 
@@ -176,7 +176,7 @@ class ContextFeatures:
     def from_contexts(
         cls, contexts: Mapping[str, Column], names: str | Iterable[str], n_bins: int
     ) -> Self:
-        """Return the features of the contexts ``names``, "auto" being all, cut into bins."""
+        """Return the features of the contexts ``names``, or of all contexts for "auto"."""
         if isinstance(names, str) and names == "auto":
             names = list(contexts)
         if isinstance(names, str) or not isinstance(names, Iterable):

@@ -1,4 +1,4 @@
-"""Hierarchical Dirichlet process of Teh, Jordan, Beal and Blei (2006), by the sampler of MC2."""
+"""Hierarchical Dirichlet process (Teh, Jordan, Beal and Blei 2006), by the sampler of MC2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s, Int64s
-from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, one_cluster
+from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, single_cluster_parameters
 from mcsquared.chain import Schedule
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
@@ -26,7 +26,7 @@ from mcsquared.model.parameters import ETA, Concentration, V
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
 from mcsquared.posterior.draws import content_means
-from mcsquared.prediction.groups import at_content_means
+from mcsquared.prediction.groups import with_mean_content
 from mcsquared.prediction.parameters import (
     PARAMETERS,
     ModelParameters,
@@ -70,16 +70,15 @@ class HDPDraw:
         unused = split_unused_weight(self.unused_weight, self.eta, rng)
         content = draw_content(family, as_dense(self.content_statistics), len(unused), rng)
         weights = np.concatenate([self.topic_weights, unused])
-        return one_cluster(weights, content, family, self.v, draw_key(rng), self.n_topics)
+        key = draw_key(rng)
+        return single_cluster_parameters(weights, content, family, self.v, key, self.n_topics)
 
     def mean_parameters(self, family: ConjugateFamily, words: bool, seed: int) -> ModelParameters:
         """Return the parameters of the known topics with ψ at its mean."""
-        statistics, key = (
-            as_dense(self.content_statistics),
-            draw_key(stream(seed, PARAMETERS, 0, 0)),
-        )
-        parameters = one_cluster(self.topic_weights, statistics, family, self.v, key)
-        return at_content_means(parameters, statistics, words)
+        statistics, weights = as_dense(self.content_statistics), self.topic_weights
+        key = draw_key(stream(seed, PARAMETERS, 0, 0))
+        parameters = single_cluster_parameters(weights, statistics, family, self.v, key)
+        return with_mean_content(parameters, statistics, words)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -95,7 +94,7 @@ class DirichletProcessModel(TopicModel):
 
     @abstractmethod
     def _start(self, corpus: Corpus) -> Any:
-        """Set ``_priors`` and return a chain with the methods `sweep`, `row` and `draw`."""
+        """Set ``_priors`` and return a chain with the methods `sweep`, `trace_row` and `draw`."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -119,7 +118,9 @@ class DirichletProcessModel(TopicModel):
                         self.draws_.append(chain.draw())
                     n_kept += 1
                 seconds = time.perf_counter() - began
-                rows.append({"sweep": sweep, "kept": kept} | chain.row() | {"seconds": seconds})
+                rows.append(
+                    {"sweep": sweep, "kept": kept} | chain.trace_row() | {"seconds": seconds}
+                )
                 n_topics = int(rows[-1]["n_topics"])
                 progress(SimpleNamespace(chain=0, sweep=sweep, n_clusters=1, n_topics=n_topics))
         self.trace_ = pd.DataFrame(rows)
@@ -145,7 +146,7 @@ class DirichletProcessModel(TopicModel):
 
 @dataclass(eq=False, repr=False)
 class HDP(DirichletProcessModel):
-    """Topics without clusters and contexts: every group mixes them by its own weights.
+    """Hierarchical Dirichlet process: topics without clusters and contexts.
 
     The special case of `MC2` in which every group is its own cluster: Q0 ~ DP(η S) and
     Q_j ~ DP(v Q0) for group j. Contexts of a corpus are ignored.
@@ -153,17 +154,17 @@ class HDP(DirichletProcessModel):
     Parameters
     ----------
     eta : float or Gamma
-        Concentration of topics at the root. A number is fixed, a `Gamma` is a prior.
+        Concentration of topics at the root. A number fixes it; a `Gamma` is its prior.
     v : float or Gamma
-        How closely groups follow the root's weights.
+        Concentration of a group's topics around those of the root.
     content : "auto", family or family name
-        Content family of the topics; "auto": words by counts, vectors by Gaussians.
+        Family of the content of a topic. "auto": `Categorical` for words, a Gaussian for vectors.
     n_sweeps, burn_in, thin : int
-        All sweeps; discarded sweeps at the beginning; every ``thin``-th after that is kept.
+        Total number of sweeps, number of initial sweeps to discard, interval of kept sweeps.
     keep_parameters : int
-        Number of stored draws, evenly spaced, that scores average over.
+        Number of stored draws, evenly spaced; scores are averaged over them.
     max_topics : int, optional
-        A hard upper bound.
+        Upper bound on the number of topics.
     init : {"auto", "random"}
     n_jobs : int, optional
         Threads; -1 for every core. The draws do not depend on it.
@@ -173,12 +174,12 @@ class HDP(DirichletProcessModel):
     Attributes
     ----------
     components_ : float64 (n_topics_, n_words)
-        Words of each topic of the last stored draw, the largest first; rows sum to 1. For vectors
-        the topics' means.
+        Word probabilities of each topic of the last stored draw, the largest topic first; rows sum
+        to 1. For vectors, the means of the topics.
     n_topics_ : int
     draws_ : list of HDPDraw
     trace_ : DataFrame
-        A row per sweep: sweep, kept, n_topics, v, eta, seconds.
+        One row per sweep: sweep, kept, n_topics, v, eta, seconds.
 
     Examples
     --------
@@ -204,7 +205,7 @@ class HDP(DirichletProcessModel):
 
 
 class HDPChain:
-    """A chain of `HDP`: all groups in one cluster, ``priors.lam`` is the prior of v."""
+    """A chain of `HDP`: all groups are in one cluster, and ``priors.lam`` is the prior of v."""
 
     def __init__(
         self,
@@ -215,9 +216,9 @@ class HDPChain:
         max_topics: int | None = None,
         n_threads: int = 1,
     ) -> None:
-        self._model = (observations, priors, seed, CHAIN)
+        self._observations, self._n_threads = observations, n_threads
+        self._inputs = (observations, priors, seed, CHAIN)
         self._bounds = Bounds(1, max_topics)
-        self._n_threads = n_threads
         topics, rng = initial_topics(observations, priors, seed, init, max_topics)
         cluster_of_group = np.zeros(observations.n_groups, np.int64)
         self.state = blocked_state(observations, priors, cluster_of_group, topics, rng)
@@ -225,17 +226,17 @@ class HDPChain:
     def sweep(self) -> None:
         """Run one sweep."""
         with ThreadPool(self._n_threads) as threads:
-            hdp.sweep(self.state, *self._model, self._bounds, threads)
-        if hdp.is_in_turn_sweep_due(self.state, self._model[0]):
-            hdp.sweep_in_turn(self.state, *self._model, self._bounds)
+            hdp.sweep(self.state, *self._inputs, self._bounds, threads)
+        if hdp.is_in_turn_sweep_due(self.state, self._observations):
+            hdp.sweep_in_turn(self.state, *self._inputs, self._bounds)
 
-    def row(self) -> dict[str, float]:
-        """Return the current state's entries of the trace."""
+    def trace_row(self) -> dict[str, float]:
+        """Return the entries of the current state in the trace."""
         return {"n_topics": self.state.n_topics, "v": self.state.lam, "eta": self.state.eta}
 
     def draw(self) -> HDPDraw:
         """Return the topics of the current state."""
-        return HDPDraw(**topics_of_state(self.state, self._model[0]), v=self.state.lam)
+        return HDPDraw(**topics_of_state(self.state, self._observations), v=self.state.lam)
 
 
 def initial_topics(

@@ -10,11 +10,11 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from mcsquared.arrays import Floats
-from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, one_cluster
+from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, single_cluster_parameters
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError, import_optional
 from mcsquared.families import Categorical
-from mcsquared.prediction.fold_in import Samples
+from mcsquared.prediction.fold_in import Iterations
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import PARAMETERS, ModelParameters, draw_key, stream
 
@@ -28,14 +28,14 @@ def import_tomotopy() -> Any:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TomotopyModel(TopicModel):
-    """Topic model of tomotopy; topic weights of a group have a Dirichlet prior, θ_j ~ Dir(α)."""
+    """Base class of topic models by tomotopy, with a Dirichlet prior of topic weights, Dir(α)."""
 
     n_jobs: int | None = None
 
     _integers: ClassVar = {"n_topics": 1, **TopicModel._integers}
     _positive: ClassVar[tuple[str, ...]] = ("alpha", "concentration")
     _content: ClassVar = "counts"
-    _transform_samples: ClassVar = Samples(30, 50)
+    _transform_iterations: ClassVar = Iterations(30, 50)
 
     def _dirichlet_priors(
         self, corpus: Corpus, given_contexts: bool
@@ -56,9 +56,9 @@ class TomotopyModel(TopicModel):
             pairs = enumerate(zip(log_psis, alphas, strict=True))
             yield rows, [dirichlet_parameters(*pair, seed, number) for number, pair in pairs]
 
-    def _score_samples(self) -> Samples:
-        # Noise in θ biases a perplexity upwards; several draws share the iterations.
-        return Samples(30, max(200 // len(self.draws_), 40))
+    def _score_iterations(self) -> Iterations:
+        # Noise in θ biases perplexity upwards; with several draws, each has fewer iterations.
+        return Iterations(30, max(200 // len(self.draws_), 40))
 
 
 def dirichlet_parameters(
@@ -66,14 +66,14 @@ def dirichlet_parameters(
 ) -> ModelParameters:
     """Return the parameters for θ_j ~ Dir(α): one cluster, τ = α / Σα and λ = Σα."""
     key = draw_key(stream(seed, PARAMETERS, number))
-    return one_cluster(alpha, log_psi, FAMILY, float(alpha.sum()), key)
+    return single_cluster_parameters(alpha, log_psi, FAMILY, float(alpha.sum()), key)
 
 
 class TomotopyChain:
     """A tomotopy model with the tokens of a corpus; all words have the same weight.
 
-    Groups without words are left out, as tomotopy does not accept them. Nonzero entries of
-    ``features``, (n_groups, n_features), are the features of a group.
+    Groups without words are left out, because tomotopy rejects them. The nonzero entries of a row
+    of ``features``, (n_groups, n_features), are the features of a group.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class TomotopyChain:
                 model.add_doc(tokens, multi_metadata=[str(number) for number in present])
 
     def run(self, n_sweeps: int, burn_in: int, n_draws: int) -> Iterator[int]:
-        """Sweep, and yield the number of completed sweeps whenever a draw is to be stored."""
+        """Run sweeps; yield the number of completed sweeps whenever a draw is to be stored."""
         ends = np.unique(np.linspace(burn_in, n_sweeps, min(n_draws, n_sweeps - burn_in) + 1)[1:])
         done = 0
         for sweep in np.ceil(ends).astype(int).tolist():
             with warnings.catch_warnings():
-                # Several threads are not reproducible, which the documentation says.
+                # tomotopy warns that several threads are not reproducible; see `LDA`.
                 warnings.simplefilter("ignore", RuntimeWarning)
                 self.model.train(sweep - done, workers=self._n_threads)
             done = sweep
@@ -134,7 +134,7 @@ class LDADraw:
 
 @dataclass(eq=False, repr=False)
 class LDA(TomotopyModel):
-    """Latent Dirichlet allocation: every group mixes the same topics, no clusters, no contexts.
+    """Latent Dirichlet allocation: a fixed number of topics, without clusters and contexts.
 
     Fitted by the collapsed Gibbs sampler of tomotopy, which also optimises the prior of topic
     weights every ten sweeps.
@@ -147,9 +147,9 @@ class LDA(TomotopyModel):
     concentration : float
         Dirichlet prior of a topic's words, per word, as in `MC2`.
     n_sweeps, burn_in : int
-        All sweeps; sweeps before the first stored draw.
+        Total number of sweeps, and number of initial sweeps to discard.
     keep_parameters : int
-        Number of stored draws, evenly spaced after the burn-in; perplexity averages over them.
+        Number of stored draws, evenly spaced after burn-in; perplexity is averaged over them.
     n_jobs : int, optional
         Threads. With more than one, results are not reproducible.
     random_state : int, RandomState or None
@@ -157,7 +157,7 @@ class LDA(TomotopyModel):
     Attributes
     ----------
     components_ : float64 (n_topics_, n_words)
-        Words of each topic in the last draw; rows sum to 1.
+        Word probabilities of each topic in the last draw; rows sum to 1.
     alpha_ : float64 (n_topics_,)
         The fitted prior of topic weights in the last draw.
     draws_ : list of LDADraw

@@ -1,4 +1,4 @@
-"""Topics over time with any number of topics (Dubey, Hefny, Williamson and Xing 2013).
+"""Nonparametric topics over time (Dubey, Hefny, Williamson and Xing 2013).
 
     ε ~ GEM(η),   θ_j ~ DP(v, ε),   l_ji ~ θ_j,   w_ji ~ ψ_{l_ji},   t_ji ~ f_{l_ji}
 
@@ -76,31 +76,31 @@ class NPTOT(DirichletProcessModel):
     width : float
         Width of a component in standard deviations of the groups' times, if ``family`` is "auto".
     eta, v : float or Gamma
-        Concentrations of topics at the root and of groups around it.
+        Concentrations of topics at the root, and of a group's topics around those of the root.
     alpha : float or Gamma
         Concentration of the components of a topic over time.
     content : "auto", family or family name
-        Content family of the topics.
+        Family of the content of a topic.
     n_sweeps, burn_in, thin, keep_parameters, max_topics, init, random_state, progress
         As in `HDP`. Tokens are visited sequentially, on one thread.
 
     Attributes
     ----------
     components_ : float64 (n_topics_, n_words)
-        Words of each topic of the last stored draw, the largest first; rows sum to 1.
+        Word probabilities of each topic of the last stored draw, the largest topic first.
     n_topics_ : int
     draws_ : list of NPTOTDraw
     trace_ : DataFrame
-        A row per sweep: sweep, kept, n_topics, v, eta, alpha, n_components, seconds.
+        One row per sweep: sweep, kept, n_topics, v, eta, alpha, n_components, seconds.
 
     Notes
     -----
     Every word of a group repeats its time, so that a group of a thousand words contributes a
     thousand equal times to its topics. A component whose width can shrink, as under ``Gaussian()``,
-    then collapses to a single time, its density grows without bound, and topics become dates. For
-    this reason "auto" fixes the width. The width determines the influence of times relative to
+    then collapses to a single time, its density grows without bound, and topics represent dates.
+    Therefore "auto" fixes the width. The width determines the influence of times relative to
     words: scores depend on it strongly, and for a large width the model is `HDP`. Report the width
-    with a score, and select it, if at all, on other groups.
+    with a score, and do not select it on the scored groups.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def time_family(family: Any, width: float, column: Column, n_tokens: int) -> Gau
     elif isinstance(family, str) and family == "auto":
         known = column.fill_family(Gaussian())
         assert isinstance(known, Gaussian)
-        # As strong as the likelihood of all tokens.
+        # The prior is as strong as the likelihood of all tokens.
         shape = 0.5 * max(n_tokens, 2)
         square = check_positive("width", width) ** 2
         rate = shape * square * float(known.rate or 1.0)
@@ -266,9 +266,9 @@ class NPTOTDraw(HDPDraw):
     ) -> Floats:
         """Draw every topic's mixture given its components; return log f_m(t): (n_times, n_topics).
 
-        Weights ~ Dir(n_m1, ..., α), the last of which is split among new components; means and
-        precisions from their posterior. Unused topics have components from the prior only. For a
-        missing time f is 1.
+        Weights are drawn from Dir(n_m1, ..., α), and the last one is split among new components;
+        means and precisions are drawn from their posterior. Unused topics have components from the
+        prior only. For a missing time, f is 1.
         """
         result = np.zeros((len(times), n_topics))
         seen = ~np.isnan(times)
@@ -296,7 +296,7 @@ class NPTOTChain:
     parameters : float64 (4,)
         Normal-Gamma prior of a component: mean, strength, shape, rate.
     alpha : float or Gamma
-        Concentration of components in a topic, which starts with one, or its prior.
+        Concentration of the components of a topic, or its prior; every topic starts with one.
     """
 
     def __init__(
@@ -318,8 +318,8 @@ class NPTOTChain:
         timed = np.repeat(~np.isnan(time), np.diff(observations.group_start))
         component_of_token = np.where(timed, 0, -1).astype(np.int32)
         statistics = np.zeros((len(self.state.topic_weights), FIRST_COMPONENTS, 3))
-        first = initial_value(alpha)
-        self.times = make_times(time, component_of_token, first, parameters, statistics)
+        start = initial_value(alpha)
+        self.times = make_times(time, component_of_token, start, parameters, statistics)
         self._sum_times()
 
     @property
@@ -350,11 +350,11 @@ class NPTOTChain:
         self.times = self.times._replace(alpha=alpha)
 
     def _sweep_tokens(self, key: Key) -> None:
-        """Visit all tokens; add slots whenever they run out, and continue."""
+        """Resample all tokens; whenever the slots run out, add slots and continue."""
         state, observations = self.state, self._observations
         group = token = 0
         while token < observations.n_tokens:
-            # Recomputed, because rounding errors of updated sums accumulate.
+            # Sums are recomputed, because rounding errors of updates accumulate.
             self._sum_times()
             n_topics, n_components, _ = self.times.statistics.shape
             bound = -1 if self.max_topics is None else self.max_topics
@@ -387,8 +387,8 @@ class NPTOTChain:
             self.times.statistics,
         )
 
-    def row(self) -> dict[str, float]:
-        """Return the current state's entries of the trace."""
+    def trace_row(self) -> dict[str, float]:
+        """Return the entries of the current state in the trace."""
         return {
             "n_topics": self.state.n_topics,
             "v": self.state.v,

@@ -1,4 +1,4 @@
-"""Special cases of MC2 without contexts or without content (theorem 4)."""
+"""Special cases of MC2 without contexts or without content (theorem 4 of the paper)."""
 
 import math
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ class DPMixture(MC2):
     Parameters
     ----------
     contexts : "auto" or dict
-        "auto": every context of the corpus, families by type. A dict from column to family or
-        family name selects columns.
+        "auto": every column of the corpus, with a family for its type. A dict from column to family
+        or family name: only these columns.
     alpha : float or Gamma
         Concentration of the clusters.
     sampler, n_sweeps, burn_in, thin, n_chains, n_jobs, max_clusters, keep_parameters, \
@@ -116,5 +116,6 @@ def _n_rows(columns: Any) -> int:
     try:
         return int(columns.shape[0]) if hasattr(columns, "shape") else len(columns)
     except TypeError:
-        required = "X must be a corpus, a frame or a dict of columns"
-        raise InputError(f"{required}, got {columns!r:.60}") from None
+        raise InputError(
+            f"X must be a corpus, a frame or a dict of columns, got {columns!r:.60}"
+        ) from None

@@ -1,7 +1,7 @@
 """Base class of topic-model baselines: fit, topic shares of new groups, perplexity.
 
-In all of them a group mixes topics by its own weights θ_j with a common prior. This is the model of
-MC2 with one cluster, so new groups are sampled and scored by the same kernels, on the same halves.
+In all of them, a group has its own topic weights θ_j, with a common prior. This is the model of MC2
+with one cluster, so new groups are sampled and scored by the same kernels, on the same halves.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ from mcsquared.evaluation.log_likelihood import log_completion, log_left_to_righ
 from mcsquared.evaluation.perplexity import PerplexityResult, score_groups
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import rows_by_label
-from mcsquared.prediction.fold_in import SAMPLES, Samples, fold_in_groups
+from mcsquared.prediction.fold_in import ITERATIONS, Iterations, fold_in_groups
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import ModelParameters
 
@@ -33,7 +33,7 @@ Rows = slice | NDArray[np.intp]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TopicModel(TopicTransformer, ABC):
-    """Topics that every group mixes by its own weights; parameters are dataclass fields."""
+    """Base class of topic models in which every group has its own topic weights."""
 
     n_sweeps: int = 600
     burn_in: int = 100
@@ -43,7 +43,7 @@ class TopicModel(TopicTransformer, ABC):
     _integers: ClassVar = {"n_sweeps": 1, "burn_in": 0, "keep_parameters": 1}  # smallest values
     _positive: ClassVar[tuple[str, ...]] = ()
     _content: ClassVar = "auto"
-    _transform_samples: ClassVar = SAMPLES
+    _transform_iterations: ClassVar = ITERATIONS
 
     @abstractmethod
     def _fit(self, corpus: Corpus) -> Floats:
@@ -95,8 +95,9 @@ class TopicModel(TopicTransformer, ABC):
         shares = np.zeros((corpus.n_groups, self.n_topics_))
         if self.n_topics_ > 0:
             for rows, parameters in self._mean_parameters(corpus):
-                some, samples = _take(corpus, rows), self._transform_samples
-                shares[rows] = fold_in_groups(some, parameters, _no_prior(some), samples).topics
+                groups, iterations = _take(corpus, rows), self._transform_iterations
+                log_prior = _log_cluster_prior(groups)
+                shares[rows] = fold_in_groups(groups, parameters, log_prior, iterations).topics
         return shares
 
     def perplexity(
@@ -107,10 +108,10 @@ class TopicModel(TopicTransformer, ABC):
         *,
         contexts: Any = None,
     ) -> float:
-        """Return the perplexity of groups that were not in training, lower is better.
+        """Return the perplexity of held-out groups; lower is better.
 
-        Measured as in `MC2.perplexity`: the mean over stored draws and, for the same
-        ``random_state``, on the same halves of the groups.
+        It is computed as in `MC2.perplexity`, averaged over stored draws and, for the same
+        ``random_state``, with the same halves of the groups.
 
         Parameters
         ----------
@@ -162,17 +163,17 @@ class TopicModel(TopicTransformer, ABC):
         """Return the log-likelihood of each group, or of its second half given the first."""
         result = np.zeros(corpus.n_groups)
         for rows, parameters in self._parameters(corpus, given_contexts, seed):
-            some = _take(target, rows)
-            draws = ((drawn, _no_prior(some)) for drawn in parameters)
+            groups = _take(target, rows)
+            draws = ((drawn, _log_cluster_prior(groups)) for drawn in parameters)
             if first is None:
-                result[rows] = log_left_to_right(draws, some)
+                result[rows] = log_left_to_right(draws, groups)
             else:
-                samples = self._score_samples()
-                result[rows] = log_completion(draws, _take(first, rows), some, samples)
+                iterations = self._score_iterations()
+                result[rows] = log_completion(draws, _take(first, rows), groups, iterations)
         return result
 
-    def _score_samples(self) -> Samples:
-        return SAMPLES
+    def _score_iterations(self) -> Iterations:
+        return ITERATIONS
 
     def _columns(self) -> dict[str, Column]:
         """Return the training contexts that the model uses."""
@@ -199,7 +200,7 @@ class TopicModel(TopicTransformer, ABC):
             )
 
 
-def one_cluster(
+def single_cluster_parameters(
     weights: Floats,
     content_parameters: Floats,
     family: ConjugateFamily,
@@ -222,7 +223,7 @@ def one_cluster(
 
 
 def rows_by_value(values: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
-    """Return the distinct values and the rows of each."""
+    """Return the distinct values and the indices of the rows with each of them."""
     distinct, code = np.unique(values, return_inverse=True)
     return distinct, rows_by_label(code.ravel(), len(distinct))
 
@@ -231,6 +232,6 @@ def _take(corpus: Corpus, rows: Rows) -> Corpus:
     return corpus if rows is ALL_GROUPS else corpus[rows]
 
 
-def _no_prior(corpus: Corpus) -> Floats:
-    """Return the log-prior of the only cluster."""
+def _log_cluster_prior(corpus: Corpus) -> Floats:
+    """Return the log-prior of the only cluster: zeros (n_groups, 1)."""
     return np.zeros((corpus.n_groups, 1))

@@ -1,6 +1,6 @@
-"""Agreement of two clusterings of the same groups, the truth and the found one.
+"""Agreement of a found clustering with the true classes of the same groups.
 
-Labels can be of any type. All scores depend on the partitions only, not on the labels' names.
+Labels can be of any type. All scores depend on the partitions only, not on the labels.
 """
 
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def nmi(truth: ArrayLike, found: ArrayLike, average: str = "arithmetic") -> floa
     ----------
     truth, found : array-like of shape (n_groups,)
     average : "arithmetic", "geometric", "min" or "max"
-        Mean of the two entropies by which the mutual information is divided.
+        Mean of the two entropies; the mutual information is divided by it.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def pairwise_scores(truth: ArrayLike, found: ArrayLike) -> PairwiseScores:
     """Return precision, recall and F-score over pairs of groups.
 
     A pair is found if both groups are in one found cluster, and true if both are in one true
-    class. A share of 0/0, without any true or any found pair, is defined as 1.
+    class. A score of 0/0, without any true or any found pair, is defined as 1.
 
     Examples
     --------
@@ -146,12 +146,12 @@ def _labels(truth: ArrayLike, found: ArrayLike) -> tuple[Int64s, Int64s]:
         if array.ndim != 1:
             raise InputError(f"{name} must be one-dimensional, got shape {array.shape}")
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise InputError(f"{name} must not have missing labels, got NaN")
+            raise InputError(f"{name} must not contain missing labels, got NaN")
         if array.dtype.kind == "O":
             array = np.array([str(label) for label in array], dtype=str)
         coded.append(np.unique(array, return_inverse=True)[1].reshape(-1))
     if coded[0].size != coded[1].size:
-        raise InputError(f"found must have {coded[0].size} labels as truth, got {coded[1].size}")
+        raise InputError(f"found must have {coded[0].size} labels like truth, got {coded[1].size}")
     if coded[0].size == 0:
         raise InputError("truth and found must have at least one label, got none")
     return coded[0], coded[1]

@@ -15,7 +15,7 @@ def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> Int32s:
     Parameters
     ----------
     counts : sparse (n_groups, n_words)
-        Word counts of each group; only whether they are zero matters.
+        Word counts of each group; all positive counts are treated alike.
     top_words : int (n_topics, n_top)
         Indices of the words of each topic.
 
@@ -83,7 +83,7 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> Floats:
 def diversity(top_words: ArrayLike) -> float:
     """Return the share of distinct words among the top words of all topics, between 0 and 1.
 
-    1 if no two topics share a top word; 1 / n_topics if all topics have the same top words.
+    It is 1 if no two topics share a top word, and 1 / n_topics if all have the same top words.
 
     Examples
     --------

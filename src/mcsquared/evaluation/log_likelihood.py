@@ -1,7 +1,7 @@
 """Log-likelihood of held-out groups: exact for λ = ∞, by sampling for a finite λ.
 
-All functions take ``draws``, an iterable of pairs: the parameters of a draw, and the log-prior of
-the clusters of each group before any token, float64 (n_groups, n_clusters + n_new).
+``draws`` is an iterable of pairs: the parameters of a draw, and the log-prior of each group's
+cluster before any token is observed, float64 (n_groups, n_clusters + n_new).
 """
 
 from collections.abc import Iterable
@@ -16,8 +16,8 @@ from mcsquared.errors import InputError
 from mcsquared.families.numerics import as_dense
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.fold_in import (
-    SAMPLES,
-    Samples,
+    ITERATIONS,
+    Iterations,
     estimate_log_probability,
     fold_in_groups,
 )
@@ -42,7 +42,7 @@ N_MOVES = 10  # earlier tokens whose topics are resampled before the next token
 
 
 def log_exact(draws: Draws, first: Corpus | None, target: Corpus) -> Floats:
-    """Return log p(target | first half, if given) of each group for λ = ∞: float64 (n_groups,)."""
+    """Return log p(target | first), or log p(target), of each group for λ = ∞: (n_groups,)."""
     evidence = np.full(target.n_groups, -np.inf)
     joint = evidence.copy()
     for parameters, log_evidence in draws:
@@ -58,15 +58,15 @@ def log_exact(draws: Draws, first: Corpus | None, target: Corpus) -> Floats:
 
 
 def log_completion(
-    draws: Draws, first: Corpus, second: Corpus, samples: Samples = SAMPLES
+    draws: Draws, first: Corpus, second: Corpus, iterations: Iterations = ITERATIONS
 ) -> Floats:
     """Return Σ_i log p(w_ji | first half) over the second half of each group: (n_groups,).
 
-    Each token separately: the mean over draws and samples of Σ_m θ_jm ψ_m(w), then the logarithm.
+    The probability of each token is the mean over draws and samples of Σ_m θ_jm ψ_m(w).
     """
     total, n_draws = np.full(0, -np.inf), 0
     for parameters, log_prior in draws:
-        topics = fold_in_groups(first, parameters, log_prior, samples).topics
+        topics = fold_in_groups(first, parameters, log_prior, iterations).topics
         if parameters.log_topic_evidence is not None:
             topics = topics * np.exp(parameters.log_topic_evidence)
             topics /= topics.sum(axis=1, keepdims=True)
@@ -91,7 +91,7 @@ def log_completion(
 def log_left_to_right(draws: Draws, corpus: Corpus, n_particles: int = N_PARTICLES) -> Floats:
     """Return log p(w_j), or log p(w_j | contexts), of each group: float64 (n_groups,).
 
-    The mean of estimates over draws, each weighted by the likelihood of the contexts.
+    The probability is the mean of its estimates in all draws, weighted by the contexts' likelihood.
     """
     evidence = np.full(corpus.n_groups, -np.inf)
     joint = evidence.copy()
@@ -109,15 +109,15 @@ SMOOTH = 0.1  # the appendix: "a constant smooth parameter, roughly set as 0.1"
 def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed: int) -> Floats:
     """Return log Π_i (1/T) Σ_t τᵗ_{k, m} ψᵗ_{m, w_ji} of each group, float64 (n_groups,).
 
-    The appendix estimates z_j = k and l_ji = m of the test data, without saying how, and uses the
-    same k and m in every draw t. Here they are sampled once, from their conditional given the last
+    The appendix uses unspecified estimates of z_j = k and l_ji = m of the test data, and the same
+    k and m in every draw t. Here they are sampled once, from their conditional given the last
     stored draw (and the group's contexts, if given), over that draw's clusters and topics:
 
         p(z_j = k)  ∝  n_k p(x_j | k) Π_i Σ_m τ_km ψ_m,w_ji        p(l_ji = m)  ∝  τ_km ψ_m,w_ji
 
     τ and ψ are the appendix's: ψ smoothed by 0.1 for any prior, τ over existing topics only. Labels
     that do not exist in a draw have the formulas' values for counts of zero: τ = 0 for a topic,
-    τ = ε for a cluster. Labels have no meaning across draws, and neither has the mean over draws.
+    τ = ε for a cluster. Labels differ between draws, so that the mean over draws has no meaning.
     """
     if not isinstance(corpus.content, Words):
         raise InputError("content must be words for method 'printed', got vectors")

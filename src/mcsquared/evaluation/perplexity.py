@@ -37,8 +37,8 @@ from mcsquared.evaluation.log_likelihood import (
     log_left_to_right,
     log_printed,
 )
-from mcsquared.posterior import Posterior
-from mcsquared.prediction.fold_in import SAMPLES, Samples
+from mcsquared.posterior import ParameterDraw, Posterior
+from mcsquared.prediction.fold_in import ITERATIONS, Iterations
 from mcsquared.prediction.groups import align
 from mcsquared.prediction.likelihood import log_cluster_prior, log_context_given_cluster
 from mcsquared.prediction.parameters import (
@@ -62,7 +62,7 @@ class PerplexityResult:
     Parameters
     ----------
     value : float
-        exp(−log-likelihood per token); NaN without tokens to score.
+        exp(−log-likelihood per token); NaN if there are no tokens to score.
     method : {"exact", "completion", "left_to_right", "printed"}
     given_contexts : bool
         Whether the groups' contexts were used as evidence.
@@ -115,7 +115,7 @@ def perplexity(
     n_new: int = N_NEW,
     n_repeats: int = 1,
     n_particles: int = N_PARTICLES,
-    n_kept: int = SAMPLES.n_kept,
+    n_kept: int = ITERATIONS.n_kept,
 ) -> PerplexityResult:
     """Return the perplexity of held-out groups.
 
@@ -129,7 +129,7 @@ def perplexity(
     given_contexts : bool
         Whether the groups' contexts are used as evidence of their clusters.
     random_state : int or Generator, optional
-        None: the seed of the model.
+        By default, the seed of the model.
     n_new : int
         Draws of the topic weights of a new cluster, per draw of the other parameters.
     n_repeats : int
@@ -138,7 +138,7 @@ def perplexity(
     n_particles : int
         Particles per draw of the parameters, for ``left_to_right``.
     n_kept : int
-        Samples of a first half per draw of the parameters, for a finite lam.
+        Samples of a first half's topics per draw of the parameters, for a finite lam.
 
     Notes
     -----
@@ -173,12 +173,13 @@ def perplexity(
     def log_likelihood(first: Corpus | None, target: Corpus) -> Floats:
         if method == "printed":
             return log_printed(posterior, known, given_contexts, seed)
-        draws = _draws(posterior, known, given_contexts, seed, n_new, n_repeats)
+        parameters = parameters_of_draws(posterior, seed, n_new, n_repeats)
+        draws = _with_log_prior(parameters, posterior, known, given_contexts)
         if not finite:
             return log_exact(draws, first, target)
         if first is None:
             return log_left_to_right(draws, target, n_particles)
-        return log_completion(draws, first, target, Samples(n_kept=n_kept))
+        return log_completion(draws, first, target, Iterations(n_kept=n_kept))
 
     n_dropped, n_draws = int(corpus.n_tokens - known.n_tokens), len(posterior.parameters)
     return score_groups(log_likelihood, known, method, given_contexts, seed, n_dropped, n_draws)
@@ -208,15 +209,15 @@ def score_groups(
     return PerplexityResult(value, method, given_contexts, n_tokens, n_dropped, n_draws, scores)
 
 
-def _draws(
-    posterior: Posterior, corpus: Corpus, given_contexts: bool, *streams: int
+def _with_log_prior(
+    draws: Iterator[tuple[ParameterDraw, ModelParameters]],
+    posterior: Posterior,
+    corpus: Corpus,
+    given_contexts: bool,
 ) -> Iterator[tuple[ModelParameters, Floats]]:
-    """Yield the parameters of every draw with log p(z_j = k, contexts if given).
-
-    ``streams`` are the seed, the number of new clusters and of repeats of `parameters_of_draws`.
-    """
+    """Yield the parameters of every draw with log p(z_j = k), or log p(z_j = k, contexts)."""
     previous = None
-    for draw, parameters in parameters_of_draws(posterior, *streams):
+    for draw, parameters in draws:
         if draw is not previous:  # contexts do not depend on the repeat
             previous = draw
             log_context = np.zeros((corpus.n_groups, parameters.n_clusters + 1))
@@ -281,14 +282,10 @@ def _check_method(method: str, finite: bool) -> None:
     check_choice("method", method, METHODS)
     if finite and method in ("exact", "printed"):
         raise InputError(
-            f"method {method!r} requires lam=inf, got a finite lam: "
-            "'left_to_right' estimates the probability of whole groups"
+            f"method {method!r} requires lam=inf, got a finite lam: use 'left_to_right'"
         )
     if not finite and method == "left_to_right":
-        raise InputError(
-            "method 'left_to_right' requires a finite lam, got lam=inf: "
-            "'exact' is the same probability"
-        )
+        raise InputError("method 'left_to_right' requires a finite lam, got lam=inf: use 'exact'")
 
 
 def _seed(random_state: object, posterior: Posterior) -> int:

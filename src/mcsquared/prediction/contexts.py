@@ -15,8 +15,8 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.families.traits import Predictive
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.contexts import context_of
-from mcsquared.prediction.groups import align, known_and_new, log_cluster_joint
-from mcsquared.prediction.likelihood import context_statistics, row_blocks
+from mcsquared.prediction.groups import align, known_and_new_probabilities, log_cluster_joint
+from mcsquared.prediction.likelihood import column_statistics, row_blocks
 from mcsquared.prediction.parameters import parameters_of_draws
 
 if TYPE_CHECKING:
@@ -78,14 +78,14 @@ def context_distribution(
 
 
 def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, Floats]:
-    """Return the weights (n_groups, n_components) and statistics of all draws' clusters."""
+    """Return weights (n_groups, n_components) and statistics of the clusters of all draws."""
     weights, statistics = [], []
     column, family = context_of(posterior, name)
     for draw, parameters in parameters_of_draws(posterior):
         log_joint = log_cluster_joint(posterior, draw, parameters, corpus, leave_out=name)
-        weights.append(known_and_new(log_joint, parameters.n_clusters))
+        weights.append(known_and_new_probabilities(log_joint, parameters.n_clusters))
         labels = posterior.cluster_of_group[draw.index]
-        statistics.append(context_statistics(column, family, labels, parameters.n_clusters))
+        statistics.append(column_statistics(column, family, labels, parameters.n_clusters))
     return np.hstack(weights) / len(weights), np.vstack(statistics)
 
 
@@ -139,7 +139,7 @@ def _summarise(
 def mixture_summary(
     weights: Floats, components: Predictive, tail: float = 0.05
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return mean, standard deviation and the two ``tail`` quantiles of each row's mixture."""
+    """Return mean, standard deviation, lower and upper ``tail`` quantiles of each row's mixture."""
     centre = float(components.mean.mean())  # centring avoids cancellation
     deviation = components.mean - centre
     mean = weights @ deviation

@@ -1,6 +1,6 @@
-"""New groups that vary inside their cluster (finite λ), sampled with fixed model parameters.
+"""Sampling of new groups that vary within their cluster (finite λ), given model parameters.
 
-Groups are processed in batches, so that the tables of their tokens stay small. The random numbers
+Groups are processed in batches, so that the tables of their tokens are small. The random numbers
 of a group depend on the parameters' key and the group's own tokens only, so its result does not
 depend on the other groups or on the number of threads.
 """
@@ -32,38 +32,41 @@ from mcsquared.prediction.likelihood import TokenBatch, log_mixture, token_batch
 from mcsquared.prediction.parameters import ModelParameters
 
 
-class Samples(NamedTuple):
-    """Number of Gibbs iterations over a group's tokens: discarded, and averaged."""
+class Iterations(NamedTuple):
+    """Numbers of Gibbs iterations over a group's tokens: discarded, and averaged."""
 
     n_burn_in: int = 20
     n_kept: int = 20
 
 
-SAMPLES = Samples()
-JOINT_MOVE_TOKENS = 100  # groups up to this size also move all tokens at once, for any λ
-PROPOSAL_MIXTURE = np.array([0.8, 0.1, 0.1])  # cluster proposals: folded in, initial, prior
+ITERATIONS = Iterations()
+JOINT_MOVE_TOKENS = 100  # for any λ, groups up to this size have joint moves of all tokens
+PROPOSAL_MIXTURE = np.array([0.8, 0.1, 0.1])  # of clusters: folded in, initial, prior
 SINGLE_THREAD_TOKENS = 5000  # below this, starting threads costs more than it saves
 
 
 class FoldedGroups(NamedTuple):
-    """Posterior means of groups given the parameters of one draw."""
+    """Posterior means of new groups given the parameters of one draw."""
 
     log_cluster: Floats  # log p(z_j = k | j), (n_groups, n_clusters + n_new)
     topics: Floats  # E[θ_j | j], (n_groups, n_topics + n_unused); rows sum to 1
 
 
 def fold_in_groups(
-    corpus: Corpus, parameters: ModelParameters, log_prior: Floats, samples: Samples = SAMPLES
+    corpus: Corpus,
+    parameters: ModelParameters,
+    log_prior: Floats,
+    iterations: Iterations = ITERATIONS,
 ) -> FoldedGroups:
     """Sample the clusters and topics of groups given the parameters, and return their means.
 
-    ``log_prior`` is that of `log_cluster_prior`.
+    ``log_prior`` is the result of `log_cluster_prior`.
     """
     log_tau, lam = parameters.log_topic_given_cluster, parameters.lam
     log_cluster = np.empty((corpus.n_groups, len(log_tau)))
     topics = np.empty((corpus.n_groups, log_tau.shape[1]))
     for groups, sampler in _samplers(corpus, parameters, log_prior):
-        log_cluster[groups], counts = sampler.fold_in(parameters.key[0], samples)
+        log_cluster[groups], counts = sampler.fold_in(parameters.key[0], iterations)
         shared = np.exp(log_cluster[groups]) @ np.exp(log_tau)
         # This form does not overflow for a huge λ.
         scale = (1.0 / (lam + sampler.sizes))[:, None]
@@ -77,7 +80,7 @@ def estimate_log_probability(
     log_prior: Floats,
     n_particles: int,
     n_moves: int,
-    samples: Samples = SAMPLES,
+    iterations: Iterations = ITERATIONS,
 ) -> Floats:
     """Estimate log p(w_j | parameters) of every group from left to right: float64 (n_groups,).
 
@@ -87,8 +90,8 @@ def estimate_log_probability(
     result = np.empty(corpus.n_groups)
     seed = parameters.key[0]
     for groups, sampler in _samplers(corpus, parameters, log_softmax(log_prior, axis=1)):
-        # The particles' seed must differ: proposals must not depend on the particles.
-        folded, _ = sampler.fold_in(seed ^ 1, samples)
+        # Another seed, because proposals must not depend on the particles.
+        folded, _ = sampler.fold_in(seed ^ 1, iterations)
         proposals = np.stack([folded, sampler.log_start, sampler.log_prior])
         log_proposal = np.logaddexp.reduce(proposals + np.log(PROPOSAL_MIXTURE)[:, None, None])
         result[groups] = sampler.left_to_right(seed, log_proposal, n_particles, n_moves)
@@ -108,7 +111,7 @@ def _samplers(
 
 
 class _BatchSampler:
-    """One batch of groups in the form that the kernels read."""
+    """Sampler of one batch of groups, which runs the kernels in threads."""
 
     def __init__(
         self,
@@ -126,21 +129,21 @@ class _BatchSampler:
         log_token = log_mixture(relative, parameters.log_topic_given_cluster)
         logs = _pad(relative)
         self._tokens = TokenTables(_exp(logs), logs)
-        upto = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
-        self._group_start = upto[counts.indptr].astype(np.int64)
+        cumulative = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
+        self._group_start = cumulative[counts.indptr].astype(np.int64)
         self._row_of_token = np.repeat(counts.indices, counts.data).astype(np.int32)
         self.sizes = np.diff(self._group_start)
         evidence = np.asarray(counts.astype(np.float64) @ log_token)
         self.log_start = log_softmax(log_prior + self._table_share()[:, None] * evidence, axis=1)
 
     def _table_share(self) -> Floats:
-        """Return the expected tables per token, λ(ψ(λ+N) − ψ(λ)) / N: draws from the cluster."""
+        """Return the expected number of tables per token, λ (digamma(λ+N) − digamma(λ)) / N."""
         lam, sizes = self._lam, np.maximum(self.sizes, 1)
-        if lam >= 1e8:  # the difference of two digammas has no digits left
+        if lam >= 1e8:  # the difference has no significant digits left
             return np.ones(len(sizes))
         return np.minimum(lam * (digamma(lam + sizes) - digamma(lam)) / sizes, 1.0)
 
-    def fold_in(self, seed: int, samples: Samples) -> tuple[Floats, Floats]:
+    def fold_in(self, seed: int, iterations: Iterations) -> tuple[Floats, Floats]:
         """Return log p(z_j = k | j), and the mean number of tokens of each topic, padded."""
         log_cluster = np.empty_like(self.log_prior)
         topics = np.empty((len(self.log_prior), self.clusters.mass.shape[1]))
@@ -148,7 +151,7 @@ class _BatchSampler:
 
         def run(part: slice, groups: PredictedGroups) -> None:
             outputs = log_cluster[part], topics[part]
-            fold_in(groups, self._tokens, self.clusters, joint_moves[part], *samples, *outputs)
+            fold_in(groups, self._tokens, self.clusters, joint_moves[part], *iterations, *outputs)
 
         self._run_threads(run, self.log_start, seed)
         return log_cluster, topics
@@ -169,7 +172,7 @@ class _BatchSampler:
     def _run_threads(
         self, run: Callable[[slice, PredictedGroups], None], log_proposal: Floats, seed: int
     ) -> None:
-        """Run on ranges of groups with about equally many tokens, in parallel."""
+        """Call ``run`` in parallel, for ranges of groups with about equally many tokens."""
         start, n_groups = self._group_start, len(self.sizes)
 
         def run_range(first: int, last: int) -> None:
@@ -203,7 +206,7 @@ def _exp(logs: Floats) -> Floats:
 
 
 def _keys(corpus: Corpus, key: int) -> NDArray[np.uint32]:
-    """Return a number for each group that depends on its tokens only: uint32 (n_groups,)."""
+    """Return a hash of each group's tokens and ``key``: uint32 (n_groups,)."""
     content = corpus.content
     arrays: tuple[NDArray[Any], ...]
     if isinstance(content, Words):

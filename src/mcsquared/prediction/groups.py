@@ -35,11 +35,11 @@ from mcsquared.prediction.parameters import (
 def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats, Floats]:
     """Return each group's probability of every consensus cluster, and of a new cluster.
 
-    The mean over stored parameter draws of p(z_j = k | contents and contexts of j). Cluster k of a
+    The mean over stored parameter draws of p(z_j = k | content and contexts of j). Cluster k of a
     draw contributes to consensus cluster c in proportion to the share of its groups that are in c.
-    For a finite lam, groups are sampled, and the result is also a mean over samples.
-    The first array is (n_groups, n_consensus_clusters), given that the cluster is not new, and its
-    rows sum to 1; the second is (n_groups,).
+    For a finite lam, groups are sampled, and the result is also a mean over samples. The first
+    array is (n_groups, n_consensus_clusters), given that the cluster is not new, and its rows sum
+    to 1; the second is (n_groups,).
     """
     corpus = align(posterior, corpus)
     n_groups = corpus.n_groups
@@ -52,7 +52,7 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
         log_known -= logsumexp(log_joint, axis=1)
         new += np.clip(-np.expm1(log_known), 0.0, 1.0)
         known = softmax(log_joint[:, : parameters.n_clusters], axis=1)
-        # Relative to the largest so far: the row of a group that is almost surely new sums to 1.
+        # Relative to the largest so far, because it may underflow for groups that are surely new.
         scale = np.maximum(log_scale, log_known)
         total *= np.exp(log_scale - scale)[:, None]
         share = share_of_consensus(posterior.cluster_of_group[draw.index], posterior.labels)
@@ -67,8 +67,8 @@ def most_probable_cluster(posterior: Posterior, corpus: Corpus) -> Int64s:
     return cluster_probabilities(posterior, corpus)[0].argmax(axis=1)
 
 
-def known_and_new(log_joint: Floats, n_clusters: int) -> Floats:
-    """Return p(z_j = k | j), shape (n_groups, n_clusters + 1); the last is a new cluster."""
+def known_and_new_probabilities(log_joint: Floats, n_clusters: int) -> Floats:
+    """Return p(z_j = k | j), (n_groups, n_clusters + 1); the last column is a new cluster."""
     probability = softmax(log_joint, axis=1)
     new = probability[:, n_clusters:].sum(axis=1, keepdims=True)
     return np.hstack([probability[:, :n_clusters], new])
@@ -81,7 +81,7 @@ def log_cluster_joint(
     corpus: Corpus,
     leave_out: str | None = None,
 ) -> Floats:
-    """Return log p(z_j = k | j) up to a constant per group."""
+    """Return log p(z_j = k | j) up to a constant per group: (n_groups, n_clusters + n_new)."""
     log_context = log_context_given_cluster(posterior, draw, corpus, leave_out)
     log_prior = log_cluster_prior(parameters, log_context)
     if math.isinf(parameters.lam):
@@ -101,8 +101,8 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
 
     which is exact for one token with τ and ψ integrated out. For a finite λ, the posterior mean of
     the group's weights θ_j, sampled with τ and ψ at their means. Unused topics are left out. A
-    group without tokens has the topic weights of its clusters. Columns are in the public order of
-    the topics; rows sum to 1.
+    group without tokens has the topic shares of its clusters. Topics are in the order of the
+    posterior's tables; rows sum to 1.
     """
     corpus = align(posterior, corpus)
     draw = posterior.parameters[posterior.representative]
@@ -115,17 +115,17 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     if not math.isinf(draw.lam):
         new = draw_log_dirichlet(np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1)), rng)
         log_tau = np.vstack([safe_log(topic_given_cluster), new])
-        means = at_content_means(parameters, as_dense(draw.content_statistics), words)
+        means = with_mean_content(parameters, as_dense(draw.content_statistics), words)
         means = replace(means, log_topic_given_cluster=log_tau)
         log_context = log_context_given_cluster(posterior, draw, corpus)
         log_prior = log_cluster_prior(means, log_context)
         return fold_in_groups(corpus, means, log_prior).topics[:, posterior.topic_order]
 
     log_joint = log_cluster_joint(posterior, draw, parameters, corpus)
-    cluster = known_and_new(log_joint, parameters.n_clusters)
+    cluster = known_and_new_probabilities(log_joint, parameters.n_clusters)
     new = draw.topic_weights / draw.topic_weights.sum()
     topic_given_cluster = np.vstack([topic_given_cluster, new])
-    means = at_content_means(parameters, as_dense(draw.content_statistics), words)
+    means = with_mean_content(parameters, as_dense(draw.content_statistics), words)
     responsibilities = _word_responsibilities if words else _vector_responsibilities
     result = responsibilities(corpus, means, cluster, safe_log(topic_given_cluster))
     empty = corpus.content.tokens_per_group == 0
@@ -134,7 +134,7 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     return result[:, posterior.topic_order]
 
 
-def at_content_means(
+def with_mean_content(
     parameters: ModelParameters, statistics: Floats, words: bool
 ) -> ModelParameters:
     """Return the parameters of known topics with ψ at its mean, or integrated out for vectors."""
@@ -165,7 +165,7 @@ def _word_responsibilities(
 def _vector_responsibilities(
     corpus: Corpus, means: ModelParameters, cluster: Floats, log_tau: Floats
 ) -> Floats:
-    """Return the same for vectors, batch by batch."""
+    """Return the same as `_word_responsibilities` for vectors, in batches."""
     sizes = corpus.content.tokens_per_group
     result = np.zeros((corpus.n_groups, len(means.content_parameters)))
     for groups, counts, log_psi in token_batches(corpus, means):
@@ -179,7 +179,7 @@ def _vector_responsibilities(
     return result
 
 
-SIMILARITY_CUTOFF = 0.7  # of `difflib`: "yaer" and "years" are this similar to "year"
+SIMILARITY_CUTOFF = 0.7  # of `difflib`; "yaer" and "years" are similar enough to "year"
 
 
 def align(posterior: Posterior, corpus: Corpus) -> Corpus:
@@ -204,7 +204,7 @@ def check_names(posterior: Posterior, corpus: Corpus) -> None:
         similar = get_close_matches(str(name), lacking, n=1, cutoff=SIMILARITY_CUTOFF)
         if name not in known and similar:
             raise InputError(
-                f"contexts must use the names of training, got {name!r} but no {similar[0]!r}"
+                f"contexts must have the names used in training, got {name!r} but no {similar[0]!r}"
             )
 
 

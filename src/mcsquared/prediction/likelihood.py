@@ -18,8 +18,8 @@ from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.parameters import ModelParameters
 
-BATCH_SIZE = 1 << 22  # numbers in the largest array of a batch of groups: 32 MB
-BLOCK_SIZE = 1 << 21  # numbers in the largest array of a block of rows: 16 MB
+BATCH_SIZE = 1 << 22  # entries of the largest array of a batch of groups: 32 MB
+BLOCK_SIZE = 1 << 21  # entries of the largest array of a block of rows: 16 MB
 
 
 class TokenBatch(NamedTuple):
@@ -134,10 +134,10 @@ def safe_log(probability: Floats) -> Floats:
     return np.log(np.maximum(probability, np.finfo(np.float64).tiny))
 
 
-def context_statistics(
+def column_statistics(
     column: Column, family: ConjugateFamily, labels: Int32s, n_clusters: int
 ) -> Floats:
-    """Return the statistics of a training context per cluster; the last row, zeros, is new."""
+    """Return a column's statistics in each cluster, and a row of zeros for a new cluster."""
     statistics = np.zeros((n_clusters + 1, family.n_stats))
     statistics[:n_clusters] = family.statistics_by_cluster(
         column.observations(), labels[column.observed], n_clusters
@@ -151,7 +151,7 @@ def log_context_given_cluster(
     """Return the log-density of each group's contexts, shape (n_groups, n_clusters + 1).
 
     The context parameters φ are integrated out; the last column is a new cluster. A context that is
-    missing in a group, or in the whole corpus, contributes nothing.
+    missing in a group, or in the whole corpus, contributes 0.
     """
     n_clusters = draw.n_clusters
     labels = posterior.cluster_of_group[draw.index]
@@ -160,7 +160,7 @@ def log_context_given_cluster(
         if name == leave_out or name not in corpus.contexts:
             continue
         column = corpus.contexts[name]
-        statistics = context_statistics(posterior.contexts[name], family, labels, n_clusters)
+        statistics = column_statistics(posterior.contexts[name], family, labels, n_clusters)
         result[column.observed] += family.log_predictive(column.observations(), statistics)
     return result
 
@@ -168,7 +168,7 @@ def log_context_given_cluster(
 def log_cluster_prior(parameters: ModelParameters, log_context: Floats) -> Floats:
     """Return log p(z_j = k, contexts of j), shape (n_groups, n_clusters + n_new).
 
-    ``log_context`` is that of `log_context_given_cluster`, or zeros if contexts are not used.
+    ``log_context`` is the result of `log_context_given_cluster`, or zeros to ignore contexts.
     """
     weight = parameters.log_weight_of_cluster
     column = np.minimum(np.arange(len(weight)), parameters.n_clusters)

@@ -1,6 +1,6 @@
 """Model parameters of a stored draw: topic weights of every cluster, content of every topic.
 
-A stored draw holds counts and root weights. Given those, a new group depends on
+A stored draw consists of counts and root weights. Given those, a new group depends on
 
     τ_k ~ Dir(v ε + O_k),   ψ_m ~ posterior of topic m,   p(z = k) = n_k / (J + α)
 
@@ -12,7 +12,7 @@ product of means, which is smaller.
 
 For a Python family that cannot draw its parameters, ψ is integrated out token by token: each token
 has its posterior predictive density given the draw's statistics. This is exact for one token, and
-nearly exact for several tokens of a new group if the topics hold many more.
+nearly exact for several tokens of a new group if the topics have many more.
 """
 
 import math
@@ -30,7 +30,7 @@ from mcsquared.posterior import ParameterDraw, Posterior
 
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
-SMALLEST_REST = 1e-3  # an unused weight below this is no longer split
+MIN_REST = 1e-3  # an unused weight below this is no longer split
 
 PARAMETERS, HALVES, PRINTED = range(3)  # random streams, one per purpose
 
@@ -45,12 +45,12 @@ class ModelParameters:
 
     log_weight_of_cluster: Floats  # prior log-probability, (n_clusters + n_new,)
     log_topic_given_cluster: Floats  # log τ, (n_clusters + n_new, n_topics + n_unused)
-    content_parameters: Floats  # (n_topics + n_unused, ...); for words log ψ; or statistics
+    content_parameters: Floats  # (n_topics + n_unused, ...); log ψ for words
     family: ConjugateFamily  # of the content
-    n_clusters: int  # that exist in the stored draw
+    n_clusters: int  # of the stored draw, without new ones
     n_topics: int
     lam: float = math.inf
-    key: tuple[int, int] = (0, 0)  # of the random numbers of sampled groups, below 2³²
+    key: tuple[int, int] = (0, 0)  # of the random numbers for sampling groups, below 2³²
     integrated: bool = False  # ψ integrated out: content_parameters are the topics' statistics
     log_topic_evidence: Floats | None = None  # per topic, added to the log-likelihood of each word
 
@@ -84,7 +84,7 @@ def draw_parameters(
     weight[:n_clusters] = groups_in_cluster(posterior, draw) * (n_groups / posterior.n_groups)
 
     family = posterior.priors.content
-    # The order of the draws: τ, ψ, key.
+    # Random numbers are drawn in this order: τ, ψ, key.
     return ModelParameters(
         log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
         log_topic_given_cluster=draw_log_dirichlet(shape, rng),
@@ -110,7 +110,7 @@ def parameters_of_draws(
     """
     if not posterior.parameters:
         raise InputError(
-            "posterior must hold at least one parameter draw, got none: "
+            "posterior must contain at least one parameter draw, got none: "
             "fit with keep_parameters >= 1"
         )
     seed = int(posterior.seed) if seed is None else seed
@@ -123,13 +123,13 @@ def parameters_of_draws(
 def draw_content(
     family: ConjugateFamily, statistics: Floats, n_unused: int, rng: np.random.Generator
 ) -> Floats:
-    """Draw content parameters, or return the statistics if the family cannot sample."""
+    """Draw the content parameters of each topic; return the statistics if the family cannot."""
     padded = np.vstack([statistics, np.zeros((n_unused, statistics.shape[1]))])
     return family.sample_parameters(padded, rng) if family.can_sample else padded
 
 
 def draw_key(rng: np.random.Generator) -> tuple[int, int]:
-    """Draw the key of sampled groups."""
+    """Draw the key of the random numbers for sampling groups."""
     first, second = rng.integers(1 << 32, size=2).tolist()
     return first, second
 
@@ -145,14 +145,14 @@ def groups_in_cluster(posterior: Posterior, draw: ParameterDraw) -> Int64s:
 
 
 def split_unused_weight(unused_weight: float, eta: float, rng: np.random.Generator) -> Floats:
-    """Split the unused weight among new topics by stick breaking, b ~ Beta(1, η) of the rest.
+    """Split the unused weight among new topics by stick breaking with shares ~ Beta(1, η).
 
-    A single topic would assign one content to all tokens outside the known topics. The last topic
-    receives the rest, once it is below `SMALLEST_REST` or after `MAX_UNUSED` topics.
+    With a single topic, all tokens outside the known topics would have the same ψ. The last topic
+    receives the rest, once it is below `MIN_REST` or after `MAX_UNUSED` topics.
     """
     weights: list[float] = []
     rest = unused_weight
-    while rest > SMALLEST_REST and len(weights) < MAX_UNUSED - 1:
+    while rest > MIN_REST and len(weights) < MAX_UNUSED - 1:
         taken = rest * rng.beta(1.0, eta)
         weights.append(taken)
         rest -= taken
