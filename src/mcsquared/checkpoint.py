@@ -15,7 +15,7 @@ from mcsquared.errors import ModelFileError
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.storage import check_target, read_file, write_file
-from mcsquared.storage.files import INVALID, Reader, Tensors
+from mcsquared.storage.files import DATA_ERRORS, Reader, Tensors
 from mcsquared.storage.states import pack_draw, pack_state, unpack_draw, unpack_state
 
 KIND = "checkpoint"
@@ -69,7 +69,7 @@ class Checkpoint:
                 chain: unpack(chain, tensors, part, observations, priors, sampler)
                 for chain, part in chains.items()
             }
-        except INVALID as error:
+        except DATA_ERRORS as error:
             raise ModelFileError(
                 f"checkpoint {self.path} does not contain a chain of this run: {error}"
             ) from error

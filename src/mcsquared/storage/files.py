@@ -1,4 +1,4 @@
-"""Files written completely or not at all, and the format of models and checkpoints.
+"""Atomic writing of files, and the format of models and checkpoints.
 
 Models and checkpoints are safetensors files with JSON in their metadata and no pickle. The metadata
 contains four strings: ``schema`` (an integer), ``kind`` (what the file is), ``meta`` (JSON) and
@@ -30,9 +30,9 @@ from mcsquared.errors import ModelFileError
 
 SCHEMA = 1
 MAX_FLOAT = float(np.finfo(np.float64).max)
-# Errors of a file with values of the wrong type or impossible ones: JSON may contain anything, and
-# families validate their own fields.
-INVALID = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError)
+# Errors raised for values of the wrong type or range: JSON may contain anything, and families
+# validate their own fields.
+DATA_ERRORS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError)
 
 PathLike = str | os.PathLike[str]
 Tensors = dict[str, NDArray[Any]]
@@ -45,7 +45,7 @@ _TYPE_NAMES = {
 }
 
 # Parsing JSON may need twenty times its size in memory; large data belong in tensors.
-_LONGEST_META = 32 * 2**20
+_MAX_META = 32 * 2**20
 
 # Temporary files of killed processes are removed once they are this old.
 _STALE_SECONDS = 600.0
@@ -67,10 +67,10 @@ _REASONS = {
 def write_file(
     path: PathLike, kind: str, tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
 ) -> None:
-    """Write tensors and JSON to one file, completely or not at all.
+    """Atomically write tensors and JSON to one file.
 
-    ``kind`` is what the file is, such as "model"; `read_file` checks it. Raises `ModelFileError` if
-    the file cannot be written; an existing file is unchanged then.
+    ``kind`` is what the file is, such as "model"; `read_file` checks it. If the file cannot be
+    written, an existing file is unchanged, and `ModelFileError` is raised.
     """
     text = json.dumps(meta, separators=(",", ":"))
     _check_length(path, text)
@@ -80,7 +80,7 @@ def write_file(
     header = _header(kind, text, arrays)
     target = check_target(path)
     try:
-        _remove_stale_parts(target)
+        _remove_stale_files(target)
         with _replacing(target) as stream:
             _write_all(stream, header, arrays)
     except OSError as error:
@@ -88,38 +88,38 @@ def write_file(
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
-    """Write a text file, given as one string or in parts, completely or not at all."""
+    """Atomically write a text file, given one string or several parts."""
     target = check_target(path)
     try:
         with _replacing(target) as stream:
             for part in (text,) if isinstance(text, str) else text:
                 stream.write(part.encode())
     except OSError as error:
-        # The error names the temporary file, if any; the user knows the target.
+        # The message contains the target instead of the temporary file.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
     """Yield a stream to a temporary file that replaces ``target`` once it is on the disk."""
-    part = _part_of(target)
+    temporary = _temporary_path(target)
     try:
-        with open(part, "xb") as stream:
+        with open(temporary, "xb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(part, target)
+        os.replace(temporary, target)
         _flush_folder(target.parent)
     finally:
         # After success the temporary file has become the target.
         with suppress(OSError):
-            part.unlink()
+            temporary.unlink()
 
 
 def read_file(path: PathLike, kind: str) -> tuple[Tensors, dict[str, Any]]:
-    """Return the tensors and the JSON of a file that `write_file` wrote, verified.
+    """Return the tensors and the JSON of a file written by `write_file`.
 
-    Raises `ModelFileError` if it is missing, damaged, of another version or of another kind.
+    Raises `ModelFileError` if the file is missing, damaged, of another version or of another kind.
     """
     metadata, tensors = _load(path)
     if not {"schema", "kind", "meta", "sha256"} <= metadata.keys():
@@ -136,9 +136,9 @@ def read_file(path: PathLike, kind: str) -> tuple[Tensors, dict[str, Any]]:
 
 
 def check_target(path: PathLike) -> Path:
-    """Return the path that a file would be written to; raise `ModelFileError` if it cannot be.
+    """Return the path with links resolved; raise `ModelFileError` if no file can be written to it.
 
-    Called before long runs. Links are followed.
+    Called before a long run, so that the run does not fail at its end.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -157,7 +157,7 @@ def _obstacle(target: Path) -> str | None:
         return f"its folder {folder} does not exist"
     if not folder.is_dir():
         return f"{folder} is not a folder"
-    # Renaming a file to the name of a device or a pipe would replace that.
+    # Renaming a file to the name of a device or a pipe would replace it.
     if target.exists() and not target.is_file():
         return "it exists and is not an ordinary file"
     if target.exists() and not os.access(target, os.W_OK):
@@ -165,13 +165,13 @@ def _obstacle(target: Path) -> str | None:
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"its folder {folder} is read-only"
     with suppress(AttributeError, OSError, ValueError):  # not every system has a limit
-        if len(os.fsencode(_part_of(target).name)) > os.pathconf(folder, "PC_NAME_MAX"):
+        if len(os.fsencode(_temporary_path(target).name)) > os.pathconf(folder, "PC_NAME_MAX"):
             return "its name is too long"
     return None
 
 
-def _part_of(target: Path) -> Path:
-    """Return the name of the temporary file, in the folder of the target."""
+def _temporary_path(target: Path) -> Path:
+    """Return the path of a temporary file in the folder of the target."""
     return target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
 
 
@@ -179,7 +179,7 @@ def _plain(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
     """Return the tensor in C order and little-endian."""
     array = np.asarray(tensor, order="C")
     if array.dtype.name not in _TYPE_NAMES:
-        raise TypeError(f"tensor {name!r} has dtype {array.dtype}, which files do not support")
+        raise TypeError(f"tensor {name!r} has dtype {array.dtype}, which is not supported")
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
@@ -237,7 +237,7 @@ def _flush_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _remove_stale_parts(target: Path) -> None:
+def _remove_stale_files(target: Path) -> None:
     """Remove old temporary files of the same target, left by killed processes."""
     prefix, suffix = f".{target.name}.", ".part"
     with suppress(OSError):
@@ -250,7 +250,7 @@ def _remove_stale_parts(target: Path) -> None:
 
 
 def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
-    """Return metadata and tensors; the bytes may be anything."""
+    """Return the metadata and tensors of a file with any content."""
     from safetensors import safe_open
 
     try:
@@ -269,7 +269,7 @@ def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
         raise ModelFileError(f"{path} cannot be read: {_reason(error)}") from error
     except MemoryError as error:
         raise ModelFileError(f"{path} does not fit into memory") from error
-    # The errors of the reader are of many types.
+    # safetensors raises errors of many types.
     except Exception as error:
         raise ModelFileError(f"{path} is not a model file, or is truncated: {error}") from error
     unknown = [name for name, tensor in tensors.items() if tensor.dtype.name not in _TYPE_NAMES]
@@ -291,12 +291,12 @@ def _parsed(path: PathLike, text: str) -> dict[str, Any]:
 
 
 def _check_length(path: PathLike, text: str) -> None:
-    if (n := len(text)) > _LONGEST_META:
-        raise ModelFileError(f"metadata of {path} must have <= {_LONGEST_META} characters, got {n}")
+    if (n := len(text)) > _MAX_META:
+        raise ModelFileError(f"metadata of {path} must have <= {_MAX_META} characters, got {n}")
 
 
 def _reason(error: Exception) -> str:
-    """Return the error of the operating system in plain words."""
+    """Return the reason for an error of the operating system."""
     if isinstance(error, OSError):
         known = _REASONS.get(error.errno or 0)
         return known or (error.strerror or str(error)).lower()
@@ -324,7 +324,7 @@ def pack_csr(name: str, matrix: sparse.csr_matrix) -> Tensors:
 
 
 class Reader:
-    """Access to the tensors of a file, each validated when it is read."""
+    """Reader of the tensors of a file, which validates each of them."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         self._tensors = tensors

@@ -1,4 +1,4 @@
-"""Fitted models as files: posterior, parameters of the estimator, labels of groups not sampled."""
+"""Fitted models as files: the posterior, the parameters of the estimator and all labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mcsquared.posterior import Posterior
 from mcsquared.posterior.consensus import numbered_by_size
 from mcsquared.posterior.tables import CoDocuments
 from mcsquared.storage.files import (
-    INVALID,
+    DATA_ERRORS,
     PathLike,
     Reader,
     Tensors,
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 MODEL_KIND = "model"
 ALL_LABELS = "labels_of_all"
-# Parameters of one run and one machine; a loaded model has their defaults.
+# Parameters of a run or a machine; a loaded model has their defaults.
 NOT_SAVED = ("callbacks", "checkpoint", "progress", "n_jobs")
 
 _ARRAYS = ("tokens_per_group", "cluster_of_group", "chain_of_draw", "sweep_of_draw", "labels")
 _TRACE_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 _TRACE_REQUIRED = {"sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"}
-_LARGEST_TOTAL = 2**62
+_MAX_TOTAL = 2**62
 _MAX_CODOCUMENT_WORDS = 100
 
 
@@ -59,7 +59,7 @@ class SavedModel(NamedTuple):
 def save_model(
     path: PathLike, posterior: Posterior, parameters: Mapping[str, Any], labels: Integers
 ) -> None:
-    """Write a fitted model to one file, completely or not at all."""
+    """Atomically write a fitted model to one file."""
     tensors, meta = pack_posterior(posterior)
     if posterior.n_fitted > posterior.n_groups:
         tensors[ALL_LABELS] = labels.astype(np.int32)
@@ -68,7 +68,7 @@ def save_model(
 
 
 def load_model(path: PathLike, known: set[str]) -> SavedModel:
-    """Read a file that `save_model` wrote; ``known`` names the parameters of the estimator."""
+    """Read a file written by `save_model`; ``known`` are the estimator's parameter names."""
     tensors, meta = read_file(path, MODEL_KIND)
     if not {"posterior", "parameters"} <= meta.keys():
         raise ModelFileError(f"{path} has no posterior or no parameters")
@@ -108,7 +108,7 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
     for i, draw in enumerate(posterior.parameters):
         tensors |= pack_draw(f"parameters.{i}", draw)
     trace = posterior.trace
-    # One float64 array with a row per column, and the types of the columns.
+    # The types of the columns are stored in the JSON.
     tensors["trace"] = np.zeros((trace.shape[1], len(trace)))
     for row, name in zip(tensors["trace"], trace.columns, strict=True):
         row[:] = trace[name].to_numpy(dtype=np.float64)
@@ -126,12 +126,12 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
 
 
 def unpack_posterior(tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Posterior:
-    """Return the posterior behind the result of `pack_posterior`, or raise `ModelFileError`."""
+    """Return a posterior packed by `pack_posterior`; raise `ModelFileError` if it is invalid."""
     try:
         return _unpack(Reader(tensors), meta)
     except ModelFileError:
         raise
-    except INVALID as error:
+    except DATA_ERRORS as error:
         raise ModelFileError(f"the posterior is invalid: {error}") from error
 
 
@@ -139,7 +139,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     draws = reader.array("cluster_of_group", np.int32, (None, None), 0)
     n_draws, n_groups = draws.shape
     tokens = reader.array("tokens_per_group", np.int64, (n_groups,), 0, 2**53)
-    if tokens.sum(dtype=np.float64) > _LARGEST_TOTAL:
+    if tokens.sum(dtype=np.float64) > _MAX_TOTAL:
         raise ModelFileError("the sum of the array 'tokens_per_group' is too large")
     vocabulary = reader.strings("vocabulary") if "vocabulary.ends" in reader else None
     if vocabulary is not None and len(set(vocabulary)) < len(vocabulary):
@@ -159,14 +159,14 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         trace=_unpack_trace(reader, meta["trace"]),
         parameters=[
             unpack_draw(reader, f"parameters.{i}", draws, priors.content, n_words, n_tokens)
-            for i in range(_whole(meta, "n_parameters", n_draws, least=1))
+            for i in range(_integer(meta, "n_parameters", n_draws, least=1))
         ],
-        word_frequency=_frequency(reader, "word_frequency", vocabulary, _LARGEST_TOTAL),
+        word_frequency=_frequency(reader, "word_frequency", vocabulary, _MAX_TOTAL),
         document_frequency=_frequency(reader, "document_frequency", vocabulary, n_groups),
-        seed=_whole(meta, "seed", 2**64 - 1),
+        seed=_integer(meta, "seed", 2**64 - 1),
         notes=_strings(meta, "notes", list),
         source=_strings(meta, "source", dict),
-        n_fitted=_whole(meta, "n_fitted", 2**53, least=n_groups),
+        n_fitted=_integer(meta, "n_fitted", 2**53, least=n_groups),
     )
     # The consensus is expensive to compute and cheap to check.
     labels = reader.array("labels", np.int32, (n_groups,), 0, n_groups - 1)
@@ -177,7 +177,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     return posterior
 
 
-def _whole(meta: Mapping[str, Any], name: str, most: int, least: int = 0) -> int:
+def _integer(meta: Mapping[str, Any], name: str, most: int, least: int = 0) -> int:
     value = meta[name]
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ModelFileError(
@@ -196,7 +196,7 @@ def _strings(meta: Mapping[str, Any], name: str, container: type) -> Any:
 
 
 def _priors(meta: Mapping[str, Any], vocabulary: NDArray[np.object_] | None) -> Priors:
-    """Return the priors, if the family of the content agrees with the vocabulary."""
+    """Return the priors; the family of the content must agree with the vocabulary."""
     if not isinstance(meta.get("priors"), dict):
         raise ModelFileError("'priors' is missing")
     priors = Priors.from_dict(meta["priors"])
@@ -208,14 +208,14 @@ def _priors(meta: Mapping[str, Any], vocabulary: NDArray[np.object_] | None) -> 
             f"the content family must have the size of the vocabulary ({len(vocabulary)}), "
             f"got {content.n_dimensions}"
         )
-    _check_filled(content, "content")
+    _check_fields(content, "content")
     return priors
 
 
-def _check_filled(family: ConjugateFamily, what: str) -> None:
-    """Reject a family with an unset field or without a finite normaliser."""
+def _check_fields(family: ConjugateFamily, owner: str) -> None:
+    """Raise an error for a family with an unset field or without a finite normaliser."""
     if not is_finite(family, np.zeros((1, family.n_stats))):
-        raise ModelFileError(f"the family of {what} has impossible fields")
+        raise ModelFileError(f"the family of {owner} has invalid fields")
 
 
 def _pack_column(prefix: str, column: Column) -> Tensors:
@@ -233,20 +233,20 @@ def _contexts(reader: Reader, listed: Any, priors: Priors, n_groups: int) -> dic
     for i, entry in enumerate(listed):
         name, kind, note = entry["name"], entry["kind"], entry["note"]
         if not all(isinstance(part, str) for part in (name, kind, note)) or name in columns:
-            raise ModelFileError("the contexts must have a name, a kind and a note each")
+            raise ModelFileError("every context must have a unique name, a kind and a note")
         column = _column(reader, f"context.{i}", name, kind, note, n_groups)
         family = priors.contexts.get(name)
         if (
             family is None
             or not column.accepts(family)
-            # A family of a file may claim any size.
+            # The size of a family in a file may be wrong.
             or family.n_dimensions not in (None, column.width)
         ):
             raise ModelFileError(f"the family of the context {name!r} does not fit the column")
-        _check_filled(family, f"context {name!r}")
+        _check_fields(family, f"context {name!r}")
         columns[name] = column
     if columns.keys() != priors.contexts.keys():
-        raise ModelFileError("the priors have families of contexts that do not exist")
+        raise ModelFileError("the priors contain families of contexts that do not exist")
     return columns
 
 
@@ -282,7 +282,7 @@ def _codocument(reader: Reader, posterior: Posterior) -> CoDocuments | None:
     counts = reader.array("codocument.counts", np.int32, shape, 0, posterior.n_groups)
     alone = np.diagonal(counts, axis1=1, axis2=2)
     if n_top > _MAX_CODOCUMENT_WORDS or (counts > alone[:, :, None]).any():
-        raise ModelFileError("the array 'codocument.counts' is impossible")
+        raise ModelFileError("the array 'codocument.counts' is invalid")
     return CoDocuments(words, counts)
 
 
@@ -324,7 +324,7 @@ def _to_json(value: Any) -> Any:
         return int(value)
     if isinstance(value, numbers.Real):
         return "inf" if math.isinf(float(value)) else float(value)
-    return None  # e.g. a RandomState: its draw is the seed of the posterior
+    return None  # e.g. a RandomState; the posterior contains the seed drawn from it
 
 
 def _from_json(value: Any) -> Any:
@@ -335,7 +335,7 @@ def _from_json(value: Any) -> Any:
             raise ValueError(f"a parameter cannot be a {type(value).__name__}")
         return value
     if len(value) != 1:
-        raise ValueError("a prior, family or mapping must have one key")
+        raise ValueError("a prior, family or mapping must have exactly one key")
     if "gamma" in value:
         return Gamma(*value["gamma"])
     if "family" in value:

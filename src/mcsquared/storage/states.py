@@ -19,15 +19,15 @@ from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.state import SLOT_STEP, State, count
 from mcsquared.storage.files import MAX_FLOAT, Reader, Tensors, pack_csr
 
-SUM_TOLERANCE = 1e-6  # tolerance for sums of the same numbers in another order
+SUM_TOLERANCE = 1e-6  # of sums of the same numbers in another order
 _DRAW_SCALARS = ("index", "unused_weight", *NAMES)
 
 
 def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
     """Return a state as tensors and JSON.
 
-    Integer counts are recomputed from the labels where every token has one. Sums of floats are
-    stored, because a sum in another order would be rounded differently.
+    Integer counts are stored only if tokens have no labels from which to recompute them. Sums of
+    floats are always stored, because sums in another order are rounded differently.
     """
     counts = state.counts
     tensors: Tensors = {
@@ -55,27 +55,27 @@ def unpack_state(
     priors: Priors,
     sampler: str,
 ) -> State:
-    """Return the state behind the result of `pack_state`, validated.
+    """Return a state packed by `pack_state`, validated.
 
-    Raises ValueError, of which `ModelFileError` is a subclass, for anything impossible: no value of
-    a file reaches a kernel unchecked.
+    Raises ValueError, of which `ModelFileError` is a subclass, for invalid values: kernels do not
+    check them.
     """
     reader = Reader(tensors)
     concentrations = _concentrations(reader, priors)
     log_unused = reader.array("log_unused", np.float64, (1,), -MAX_FLOAT, 0.0)
     weights = _weights(reader, "topic_weights", math.exp(float(log_unused[0])))
     n_clusters, n_topics = int(meta["cluster_slots"]), len(weights)
-    lanes = SLOT_STEP if sampler == "collapsed" else N_LANES
-    _check_slots(n_clusters, lanes, observations.n_groups)
-    _check_slots(n_topics, lanes, observations.n_tokens)
+    multiple = SLOT_STEP if sampler == "collapsed" else N_LANES
+    _check_slots(n_clusters, multiple, observations.n_groups)
+    _check_slots(n_topics, multiple, observations.n_tokens)
     groups_vary = not math.isinf(concentrations["lam"])
-    by_cell = bool(sampler == "blocked" and not groups_vary and observations.n_words)
-    labels: type = np.int32 if sampler == "collapsed" else np.uint16
-    n_labels = 0 if by_cell else observations.n_tokens
+    unlabelled = bool(sampler == "blocked" and not groups_vary and observations.n_words)
+    dtype: type = np.int32 if sampler == "collapsed" else np.uint16
+    n_labels = 0 if unlabelled else observations.n_tokens
     cluster = reader.array(
         "cluster_of_group", np.int32, (observations.n_groups,), 0, n_clusters - 1
     )
-    topic = reader.array("topic_of_token", labels, (n_labels,), 0, n_topics - 1)
+    topic = reader.array("topic_of_token", dtype, (n_labels,), 0, n_topics - 1)
     state = State(
         cluster_of_group=cluster.copy(),
         topic_of_token=topic.copy(),
@@ -85,41 +85,41 @@ def unpack_state(
         sweep=int(meta["sweep"]),
         counts=count(observations, cluster, topic, n_clusters, n_topics),
     )
-    if by_cell and observations.n_tokens:
-        _take_cells(state, reader, observations)
+    if unlabelled and observations.n_tokens:
+        _set_counts(state, reader, observations)
     if groups_vary:
         tokens = sparse.csr_matrix(state.counts.topics_in_cluster)
         state.tables_in_cluster = _tables(reader, "tables_in_cluster", tokens).toarray()
     if weights[state.counts.tokens_in_topic == 0].any():
         raise ValueError("a topic without tokens has a weight")
-    _take_sums(state, reader, observations)
+    _set_float_sums(state, reader, observations)
     return state
 
 
 def _concentrations(reader: Reader, priors: Priors) -> dict[str, Any]:
-    """Return the concentrations by name, if these priors allow them."""
+    """Return the concentrations by name; the priors must allow them."""
     values = reader.array("concentrations", np.float64, (len(CONCENTRATIONS),), 0.0).tolist()
     for declared, value in zip(CONCENTRATIONS, values, strict=True):
         if not declared.allows(value, getattr(priors, declared.name)):
-            raise ValueError(f"{declared.name}={value!r} is impossible under these priors")
+            raise ValueError(f"{declared.name}={value!r} is not possible under these priors")
     return dict(zip(NAMES, values, strict=True))
 
 
-def _check_slots(n_slots: int, lanes: int, n_labels: int) -> None:
-    if not 0 < n_slots <= 1024 + 4 * n_labels or n_slots % lanes:
-        raise ValueError(f"the number of slots is impossible: {n_slots}")
+def _check_slots(n_slots: int, multiple: int, n_labelled: int) -> None:
+    if not 0 < n_slots <= 1024 + 4 * n_labelled or n_slots % multiple:
+        raise ValueError(f"the number of slots is invalid: {n_slots}")
 
 
 def _weights(reader: Reader, name: str, unused: float) -> Floats:
-    """Return the weights of topics, if they and the unused weight sum to 1."""
+    """Return the topic weights; they and the unused weight must sum to 1."""
     weights = reader.array(name, np.float64, (None,), 0.0, 1.0 + SUM_TOLERANCE)
     if abs(weights.sum() + unused - 1.0) > SUM_TOLERANCE:
         raise ModelFileError(f"the array {name!r} does not sum to 1")
     return weights
 
 
-def _take_cells(state: State, reader: Reader, observations: Observations) -> None:
-    """Set the counts of a state without topics of tokens, if they agree with the corpus."""
+def _set_counts(state: State, reader: Reader, observations: Observations) -> None:
+    """Set the counts of a state with unlabelled tokens; they must agree with the corpus."""
     n_clusters, n_topics = state.counts.topics_in_cluster.shape
     topics = reader.csr("topics_in_cluster", n_clusters, n_topics).toarray()
     words = reader.csr("words_in_topic", observations.n_words, n_topics).toarray()
@@ -138,8 +138,8 @@ def _take_cells(state: State, reader: Reader, observations: Observations) -> Non
     state.counts.words_in_topic = words
 
 
-def _take_sums(state: State, reader: Reader, observations: Observations) -> None:
-    """Set the sums of floats as they were rounded, if they agree with the labels."""
+def _set_float_sums(state: State, reader: Reader, observations: Observations) -> None:
+    """Set the sums of floats as they were rounded; they must agree with the labels."""
     counts = state.counts
     found = {}
     for name in ("context_statistics", "topic_statistics"):
@@ -164,7 +164,7 @@ def _check_sums(found: Floats, expected: Floats, family: ConjugateFamily) -> Non
 
 
 def is_finite(family: ConjugateFamily, statistics: Floats) -> bool:
-    """Return whether the family has a finite normaliser for every row of statistics."""
+    """Return whether the log-normaliser is finite for every row of statistics."""
     with np.errstate(all="ignore"):
         constants = family.log_normaliser(statistics)
     return constants.shape == (len(statistics),) and bool(np.isfinite(constants).all())
@@ -193,18 +193,18 @@ def unpack_draw(
     n_words: int | None,
     n_tokens: int,
 ) -> ParameterDraw:
-    """Return the draw behind the result of `pack_draw`, validated.
+    """Return a draw packed by `pack_draw`, validated.
 
-    It refers to one of ``draws``, the clusters of all stored draws, int32 (n_draws, n_groups).
-    ``family`` is that of the content, ``n_words`` None if it is not words, and ``n_tokens`` a bound
-    of every count.
+    ``draws`` are the clusters of the groups in all kept draws, int32 (n_draws, n_groups),
+    ``family`` is that of the content, ``n_words`` is None for vectors, and ``n_tokens`` is an upper
+    bound of every count.
     """
     scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_DRAW_SCALARS),), 0.0)
     number, unused, *values = (float(value) for value in scalars)
     if number >= len(draws) or number != int(number):
         raise ModelFileError(f"{prefix} refers to a draw that does not exist")
     if not all(c.allows(value) for c, value in zip(CONCENTRATIONS, values, strict=True)):
-        raise ModelFileError(f"{prefix} has an impossible concentration")
+        raise ModelFileError(f"{prefix} has an invalid concentration")
     weights = _weights(reader, f"{prefix}.topic_weights", unused)
     sizes = np.bincount(draws[int(number)])
     if (sizes == 0).any():
@@ -227,7 +227,7 @@ def unpack_draw(
 
 
 def _tables(reader: Reader, name: str, topics: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Return the tables of each cluster and topic, if they agree with the tokens."""
+    """Return the tables of each cluster and topic; they must agree with the tokens."""
     tables = reader.csr(name, *topics.shape)
     same = np.array_equal(tables.indptr, topics.indptr)
     if not same or not np.array_equal(tables.indices, topics.indices):
@@ -240,11 +240,11 @@ def _tables(reader: Reader, name: str, topics: sparse.csr_matrix) -> sparse.csr_
 def _statistics(
     reader: Reader, name: str, n_topics: int, family: ConjugateFamily, n_tokens: int
 ) -> Floats:
-    """Return the statistics of vector content, if the family can evaluate them."""
+    """Return the statistics of vectors, for which the family must have a finite normaliser."""
     statistics = reader.array(name, np.float64, (n_topics, family.n_stats), -MAX_FLOAT, MAX_FLOAT)
     # The first statistic of built-in families is a count, here of tokens.
     counts = statistics[:, 0] if family.kernel is not None else np.zeros(n_topics)
     counted = bool(((counts >= 0) & (counts <= n_tokens)).all())
     if not (counted and is_finite(family, statistics)):
-        raise ModelFileError(f"the array {name!r} contains impossible statistics")
+        raise ModelFileError(f"the array {name!r} contains invalid statistics")
     return statistics
