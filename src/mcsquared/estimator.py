@@ -79,32 +79,34 @@ class TopicTransformer(TransformerMixin, BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class MC2(ClusterMixin, TopicTransformer):
-    """Clusters of groups and topics of their content together, guided by the groups' contexts.
+    """Joint clustering of groups and topic modelling of their content, using the groups' contexts.
 
     With ``lam=inf`` this is the model of Nguyen, Phung, Nguyen, Venkatesh and Bui (ICML 2014), in
-    which all groups of a cluster share one mixture of topics. By default groups vary around their
-    cluster, because real groups do.
+    which all groups of a cluster have the same topic shares. By default, the topic shares of groups
+    vary around those of their cluster, as most real data require.
 
     Parameters
     ----------
     content : "auto", "counts", family or family name
-        How content arises in a topic; "auto": words by counts, vectors by Gaussians. "counts"
-        takes a dense matrix of floats with whole values as counts.
+        Family of the content of a topic. "auto": `Categorical` for words, a Gaussian for vectors.
+        "counts": a dense matrix of floats contains counts, not vectors.
     contexts : "auto" or dict
-        "auto": every column of the corpus, families by type. A dict from column to family or family
-        name uses those columns alone.
+        "auto": every column of the corpus, with a family for its type. A dict from column to family
+        or family name: only these columns.
     alpha, v, eta : float or Gamma
-        Concentrations of clusters, of topics in a cluster and of topics at the root. A number is
-        fixed, a `Gamma` is a prior under which they are resampled: (1, 1), (1, 0.1) and (1, 1).
+        Concentrations of clusters, of topics in a cluster and of topics at the root. A number fixes
+        the concentration; a `Gamma` is the prior with which it is resampled. The defaults are
+        ``Gamma(1, 1)``, ``Gamma(1, 0.1)`` and ``Gamma(1, 1)``.
     lam : float or Gamma
-        How closely groups follow their cluster: ``Gamma(1, 0.1)``; ``inf`` is the paper's model.
+        Concentration of a group's topics around those of its cluster, ``Gamma(1, 0.1)`` by default.
+        ``inf`` is the paper's model.
     sampler : {"auto", "collapsed", "blocked"}
         "auto" is "blocked", which is fast and parallel; "collapsed" is the paper's sampler with
-        corrections, for ``lam=inf``.
+        corrections and requires ``lam=inf``.
     device : {"cpu", "cuda"}
-        "cuda": words or vectors on a GPU (extra "gpu").
+        "cuda" runs the blocked sampler on a GPU and requires the extra "gpu".
     n_sweeps, burn_in, thin : int
-        All sweeps; sweeps discarded at the beginning; every ``thin``-th later one is kept.
+        Total number of sweeps, number of initial sweeps to discard, interval of kept sweeps.
     n_chains : int
     n_jobs : int, optional
         Cores, divided among chains and their threads; -1 for all. Draws do not depend on it.
@@ -112,17 +114,17 @@ class MC2(ClusterMixin, TopicTransformer):
         Hard upper bounds, reported when reached.
     init : {"auto", "random"}
     keep_parameters : int
-        Kept draws, evenly spaced over all chains, that store topics; prediction averages over
-        these.
+        Number of kept draws, evenly spaced over all chains, that store topics; predictions are
+        averaged over these.
     random_state : int, RandomState or None
     progress : {"auto", True, False}
     callbacks : sequence of callables
-        Called with a `SweepInfo` after every sweep; a result of True stops the run.
+        Called with a `SweepInfo` after every sweep; the run stops if one returns True.
         ``mc2.callbacks.StopWhenFlat()`` stops chains whose traces are flat.
     checkpoint : path, optional
-        Written regularly while fitting; a fit resumes from an existing one.
+        File to which the chains are written regularly; if it exists, fitting resumes from it.
     warm_start : bool
-        Whether another ``fit`` continues the chains of the last one.
+        Whether ``fit`` continues the chains of the previous call.
 
     Attributes
     ----------
@@ -130,11 +132,11 @@ class MC2(ClusterMixin, TopicTransformer):
         Cluster of each group: the consensus of the draws, numbered by decreasing size.
     n_clusters_, n_topics_ : int
     components_ : float64 (n_topics_, n_words)
-        Words of each topic, rows sum to 1; for vectors the topics' means.
+        Word probabilities of each topic, rows sum to 1; for vectors, the means of the topics.
     posterior_ : Posterior
     n_features_in_ : int
     feature_names_in_ : ndarray of object
-        The words, where they have names.
+        The words, if they have names.
 
     Examples
     --------
@@ -190,7 +192,7 @@ class MC2(ClusterMixin, TopicTransformer):
         X : Corpus, list of str, list of lists of str, matrix, list of arrays, or ParquetFolder
         y : ignored
         contexts : frame or dict of columns, optional
-            One row per group; a corpus has its own.
+            One row per group; replaces the contexts of a corpus.
 
         Examples
         --------
@@ -204,7 +206,7 @@ class MC2(ClusterMixin, TopicTransformer):
         return self._fit(X, contexts)
 
     def _fit(self, X: Any, contexts: Any, backend: BackendFactory | None = None) -> Self:
-        """Fit the model with its groups in a backend; by default the corpus and device decide."""
+        """Fit the model with a backend, which by default depends on the corpus and the device."""
         schedule = checked_schedule(self)
         seed = seed_from(self.random_state, self.checkpoint)
         if not isinstance(X, ParquetFolder):
@@ -228,7 +230,7 @@ class MC2(ClusterMixin, TopicTransformer):
             schedule=schedule,
             n_threads=max(1, effective_n_jobs(self.n_jobs)),
             seed=seed,
-            # Plain integers: JSON of a checkpoint has no NumPy scalars.
+            # JSON, as in checkpoints, cannot represent NumPy integers.
             bounds=Bounds(
                 *(None if n is None else int(n) for n in (self.max_clusters, self.max_topics))
             ),
@@ -250,7 +252,7 @@ class MC2(ClusterMixin, TopicTransformer):
         return self
 
     def _set_fitted(self, posterior: Posterior, labels: Int32s | None = None) -> None:
-        """Set the fitted attributes; ``labels`` may be of more groups than the posterior has."""
+        """Set the fitted attributes; ``labels`` may cover more groups than the posterior."""
         self.posterior_ = posterior
         self.labels_ = (posterior.labels if labels is None else labels).astype(np.int64)
         self.n_clusters_ = posterior.n_clusters
@@ -281,7 +283,7 @@ class MC2(ClusterMixin, TopicTransformer):
     def predict_context(
         self, X: Any, name: str, top: int | None = None, *, contexts: Any = None
     ) -> pd.DataFrame:
-        """Predict the context ``name`` of each group.
+        """Predict the context ``name`` of each group; list the ``top`` most probable categories.
 
         Examples
         --------
@@ -304,14 +306,14 @@ class MC2(ClusterMixin, TopicTransformer):
         Parameters
         ----------
         method : {"completion", "exact", "left_to_right", "printed"}
-            "exact" is for ``lam=inf``, "left_to_right" for a finite one. See
-            `mcsquared.evaluation.perplexity`, which also returns it group by group.
+            "exact" requires ``lam=inf``, "left_to_right" a finite ``lam``. See
+            `mcsquared.evaluation.perplexity`, which also returns log-likelihoods by group.
         given_contexts : bool
             Whether to use the contexts of the groups.
 
         Examples
         --------
-        >>> 1 < model.perplexity(new, "completion") < 35  # uniform over 35 pixels: 35
+        >>> 1 < model.perplexity(new, "completion") < 35  # 35 for uniform words
         True
         """
         from mcsquared.evaluation.perplexity import perplexity
@@ -320,20 +322,20 @@ class MC2(ClusterMixin, TopicTransformer):
         return float(perplexity(posterior, corpus, method, given_contexts))
 
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
-        """Return the mean log-likelihood per token: "exact", or "left_to_right" for a finite λ."""
+        """Return the mean log-likelihood per token, "exact", or "left_to_right" for a finite λ."""
         check_is_fitted(self)
         paper = self.posterior_.priors.lam == math.inf
         method = "exact" if paper else "left_to_right"
         return -math.log(self.perplexity(X, method, contexts=contexts))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, completely or not at all."""
+        """Atomically write the fitted model to one file."""
         check_is_fitted(self)
         save_model(path, self.posterior_, self.get_params(deep=False), self.labels_)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MC2:
-        """Read a model that `save` wrote; raise `ModelFileError` for an invalid file."""
+        """Load a model written by `save`; raise `ModelFileError` if the file is invalid."""
         saved = load_model(path, set(cls().get_params(deep=False)))
         model = cls(**saved.parameters)
         model._set_fitted(saved.posterior, saved.labels)
@@ -349,7 +351,7 @@ class MC2(ClusterMixin, TopicTransformer):
         return np.concatenate([predict(*self._prepare(batch, None)) for batch in batches])
 
     def _prepare(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
-        """Return the posterior, and ``X`` as a corpus with the vocabulary of training."""
+        """Return the posterior, and ``X`` as a corpus with the training vocabulary."""
         check_is_fitted(self)
         words: Any = self.posterior_.vocabulary
         corpus = as_corpus(X, contexts, content=self._content_kind(), vocabulary=words)
