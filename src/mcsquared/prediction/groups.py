@@ -52,7 +52,7 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
         log_known -= logsumexp(log_joint, axis=1)
         new += np.clip(-np.expm1(log_known), 0.0, 1.0)
         known = softmax(log_joint[:, : parameters.n_clusters], axis=1)
-        # Relative to the largest so far, because it may underflow for groups that are surely new.
+        # Relative to the largest so far: p(known) of a group that is almost surely new underflows.
         scale = np.maximum(log_scale, log_known)
         total *= np.exp(log_scale - scale)[:, None]
         share = share_of_consensus(posterior.cluster_of_group[draw.index], posterior.labels)
@@ -95,13 +95,13 @@ MIN_PROBABILITY = 1e-9  # cluster probabilities below this are ignored
 def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     """Return each group's share of every topic of the representative draw: (n_groups, n_topics).
 
-    For λ = ∞, the sum over clusters of p(z_j = k | j) times the mean over the group's tokens of
+    For λ = ∞, it is the sum over clusters of p(z_j = k | j) times the mean over tokens of
 
         p(l = m | z_j = k, w)  ∝  (c_km + v ε_m) p(w | tokens of m)
 
-    which is exact for one token with τ and ψ integrated out. For a finite λ, the posterior mean of
-    the group's weights θ_j, sampled with τ and ψ at their means. Unused topics are left out. A
-    group without tokens has the topic shares of its clusters. Topics are in the order of the
+    which is exact for one token with τ and ψ integrated out. For a finite λ, it is the posterior
+    mean of the group's weights θ_j, sampled with τ and ψ at their means. Unused topics are omitted.
+    A group without tokens has the topic shares of its clusters. Topics are in the order of the
     posterior's tables; rows sum to 1.
     """
     corpus = align(posterior, corpus)
