@@ -9,8 +9,9 @@ from scipy import sparse, stats
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.log_likelihood import log_exact
-from mcsquared.evaluation.perplexity import _draws, perplexity, split_halves
+from mcsquared.evaluation.perplexity import _with_log_prior, perplexity, split_halves
 from mcsquared.families import Gaussian
+from mcsquared.prediction.parameters import parameters_of_draws
 from tests.prediction.models import (
     Counts,
     make_posterior,
@@ -150,7 +151,8 @@ def test_completion_and_exact_obey_the_chain_rule():
     second = split_halves(test, np.random.default_rng(0))[1]
 
     def score(given, target):
-        return log_exact(_draws(posterior, test, False, 4, 20, 1), given, target)
+        draws = parameters_of_draws(posterior, seed=4, n_new=20)
+        return log_exact(_with_log_prior(draws, posterior, test, False), given, target)
 
     parts = score(None, first) + score(first, second)
     np.testing.assert_allclose(whole.log_likelihood, parts, rtol=1e-10)
@@ -292,7 +294,7 @@ def test_nothing_to_score_has_no_perplexity():
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"method": "left_to_right"}, "'exact' is"),
+        ({"method": "left_to_right"}, "use 'exact'"),
         ({"n_particles": 0}, "n_particles must be an integer >= 1, got 0"),
         ({"n_kept": 0}, "n_kept must be an integer >= 1, got 0"),
         ({"method": "wrong"}, "method must be one of 'exact', .*, got 'wrong'"),
