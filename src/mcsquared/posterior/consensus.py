@@ -140,7 +140,7 @@ class _Search:
         row_of_unit = (units + offset).astype(np.int32)
         self.n_units, self.n_draws = units.shape
         self.capacity = np.bincount(row_of_unit.ravel())
-        self.tables = kernels.Tables(
+        self.tables = kernels.ContingencyTables(
             row_of_unit=row_of_unit,
             weight=weight.astype(np.int64),
             row_start=np.concatenate([[0], np.cumsum(self.capacity)]).astype(np.int64),

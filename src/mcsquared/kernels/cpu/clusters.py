@@ -1,12 +1,12 @@
-"""Clusters of groups in the collapsed sampler, one group after another.
+"""Clusters of groups in the collapsed sampler, resampled one group at a time.
 
     log p(z_j = k | ·)  =  log n_k [old] or log α [new]
         + Σ_contexts log p(x_j | contexts of k)
         + ln Γ(v + c_k) − ln Γ(v + c_k + N_j)
         + Σ_m [ ln Γ(v ε_m + c_km + t_jm) − ln Γ(v ε_m + c_km) ]
 
-where group j is removed from all counts and t_jm are its tokens per topic. In the first ratio of Γ
-the paper's appendix sums ε over the active topics only; here the whole prior has the weight v.
+where group j is removed from all counts and t_jm is its number of tokens in topic m. In the first
+ratio of Γ the paper's appendix sums ε over the active topics only; here ε_new is included.
 """
 
 import math
@@ -22,11 +22,11 @@ from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
 from mcsquared.kernels.rng import Step, uniform_of
 
 CLUSTERS = int(Step.CLUSTERS)
-FEW = 8  # tokens whose factors are cheaper to multiply than two logarithms of Γ
+MAX_PRODUCT_TOKENS = 8  # up to here, multiplying factors is faster than two log-gammas
 
 
 class ClusterCounts(NamedTuple):
-    """Groups, tokens and topics of each cluster slot."""
+    """Numbers of groups, tokens and tokens per topic in each cluster slot."""
 
     groups: np.ndarray  # int32 (cluster slots,): n_k
     tokens: np.ndarray  # int64 (cluster slots,): c_k
@@ -35,16 +35,16 @@ class ClusterCounts(NamedTuple):
 
 
 class ClusterPriors(NamedTuple):
-    """Parameters of the prior of clusters and of their topics."""
+    """Parameters of the priors of the clusters and of their topics."""
 
     alpha: float
     v: float
-    max_clusters: int  # bound on occupied clusters; negative for none
+    max_clusters: int  # maximum number of occupied clusters; negative for no limit
     topic_weights: np.ndarray  # float64 (topic slots,): ε_m
 
 
 class GroupTopics(NamedTuple):
-    """Tokens per topic of the group being resampled, and a list of its topics."""
+    """Token counts of the group being resampled, by topic, and a list of its topics."""
 
     tokens: np.ndarray  # int64 (topic slots,): t_jm
     topics: np.ndarray  # int64 (topic slots,)
@@ -52,7 +52,7 @@ class GroupTopics(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def count_topics(first, last, topic_of_token, group):
-    """Count the topics of tokens ``first:last``; return the number of different topics."""
+    """Count the topics of tokens ``first:last`` in ``group``; return the number of topics."""
     n_topics = np.int64(0)
     for i in range(first, last):
         m = topic_of_token[i]
@@ -74,13 +74,13 @@ def move(j, k, sign, n_tokens, n_topics, group, counts, dense, bags, contexts):
         counts.log_gammas[k, m] = math.nan
     move_contexts(j, k, sign, dense, bags, contexts)
     if counts.groups[k] == 0:
-        contexts.statistics[k] = 0.0  # exactly, without the rounding errors of removals
+        contexts.statistics[k] = 0.0  # discards the rounding errors of removals
     prepare_cluster(k, dense, contexts)
 
 
 @njit(cache=True, error_model="numpy")
 def list_choices(groups, max_clusters, choices):
-    """Fill ``choices`` with the occupied slots, then an empty one; return both numbers."""
+    """List occupied slots and, if allowed, an empty one; return n_occupied and n_choices."""
     n_occupied = 0
     for k in range(groups.size):
         if groups[k] > 0:
@@ -96,8 +96,8 @@ def list_choices(groups, max_clusters, choices):
 def log_topics(k, n_topics, group, prior, counts):
     """Return Σ_m [ln Γ(v ε_m + c_km + t_jm) − ln Γ(v ε_m + c_km)] over the group's topics.
 
-    Γ(a+t) / Γ(a) = a (a+1) ... (a+t-1): for few tokens the factors of many topics are multiplied
-    before one logarithm is taken.
+    Γ(a+t) / Γ(a) = a (a+1) ... (a+t-1). If t is small, the factors of several topics are multiplied
+    before a logarithm is taken.
     """
     value = 0.0
     product = 1.0
@@ -105,9 +105,9 @@ def log_topics(k, n_topics, group, prior, counts):
         m = group.topics[d]
         n = group.tokens[m]
         a = prior[m] + counts.topics[k, m]
-        if a > 1e8:  # a product may overflow, and a difference of log-gammas loses its digits
+        if a > 1e8:  # products could overflow, differences of log-gammas lose digits
             value += log_rising(a, n)
-        elif n > FEW:
+        elif n > MAX_PRODUCT_TOKENS:
             if math.isnan(counts.log_gammas[k, m]):
                 counts.log_gammas[k, m] = log_gamma(a)
             value += log_gamma(a + n) - counts.log_gammas[k, m]
@@ -143,12 +143,12 @@ def resample_clusters(
     cluster_of_group : int32 (n_groups,)
     dense, bags, contexts : Dense, Bags, ContextCounts
     extra : float64 (cluster slots,) or (0,)
-        Log-densities of the contexts of Python families, for a call with one group.
+        Log-densities of the contexts of Python families; only if there is a single group.
 
     Returns
     -------
     int
-        The group at which cluster slots ran out, or ``last``.
+        The first group not resampled because no cluster slot was free, or ``last``.
     """
     alpha, v, max_clusters, topic_weights = priors
     prior = v * topic_weights

@@ -1,11 +1,11 @@
-"""Topics of tokens in the collapsed sampler, one token after another.
+"""Topics of tokens in the collapsed sampler, resampled one token at a time.
 
     p(l_ji = m | ·)  ∝  (c_km + v ε_m) p(w_ji | other tokens of topic m) f_m(t_j)    an active topic
     p(l_ji = new)    ∝  v ε_new p(w_ji) p(t_j)
 
 For words, p(w | topic m) = (n_mw + β) / (n_m + V β). f_m and p(t) are densities over time (see
-`mcsquared.kernels.cpu.times`) and 1 without times. Topics occupy slots. An empty slot has weight 0
-and is never drawn, so the loop over words' topics runs over all slots, eight at a time.
+`mcsquared.kernels.cpu.times`), or 1 if there are no times. Topics occupy slots. An empty slot has
+weight 0 and is never drawn, so for words the loop visits all slots, eight at a time.
 """
 
 import math
@@ -27,14 +27,14 @@ from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.cpu.times import begin_group, join_component, leave_component, start_times
 from mcsquared.kernels.rng import Step, uniform_of
 
-UNROLLED = 8  # slots whose sums run side by side
-AHEAD = 4  # tokens: a word's row is prefetched about as long as main memory takes
-COUNTS_PER_LINE = 16  # 32-bit counts in 64 bytes of cache
+UNROLLED = 8  # number of independent sums
+LOOKAHEAD = 4  # tokens between the prefetch of a word's row and its use: about the memory latency
+COUNTS_PER_LINE = 16  # 32-bit counts in a cache line of 64 bytes
 TOPICS, BIRTHS = int(Step.TOPICS), int(Step.BIRTHS)
 
 
 class TopicState(NamedTuple):
-    """Topics of all tokens, with counts and weights that are updated in place."""
+    """Topics of all tokens, with their counts and weights; updated in place."""
 
     group_start: np.ndarray  # int64 (n_groups + 1,)
     cluster_of_group: np.ndarray  # int32 (n_groups,)
@@ -45,14 +45,14 @@ class TopicState(NamedTuple):
     log_unused: np.ndarray  # float64 (1,): log ε_new
     v: float
     eta: float
-    max_topics: int  # bound on active topics; negative for none
+    max_topics: int  # maximum number of active topics; negative for no limit
 
 
 class VectorContent(NamedTuple):
     """Tokens of a family with few statistics, and the statistics of every topic slot."""
 
     kind: int  # one of `mcsquared.kernels.cpu.predictive.KINDS`
-    parameters: np.ndarray  # float64: of the prior
+    parameters: np.ndarray  # float64 (n_parameters,): those of the prior
     values: np.ndarray  # float64 (n_tokens, width), relative to the family's origin
     statistics: np.ndarray  # float64 (topic slots, n_stats)
     prepared: np.ndarray  # float64 (topic slots, prepared numbers)
@@ -60,7 +60,7 @@ class VectorContent(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def free_slot(occupied):
-    """Return the lowest empty slot, or -1."""
+    """Return the first empty slot, or -1 if there is none."""
     for m in range(occupied.size):
         if occupied[m] == 0:
             return m
@@ -69,7 +69,7 @@ def free_slot(occupied):
 
 @njit(cache=True, error_model="numpy")
 def used_slots(occupied):
-    """Return a multiple of `UNROLLED` that covers every occupied slot."""
+    """Return the number of slots up to the last occupied one, as a multiple of `UNROLLED`."""
     top = occupied.size
     while top > 0 and occupied[top - 1] == 0:
         top -= 1
@@ -78,9 +78,9 @@ def used_slots(occupied):
 
 @njit(cache=True, error_model="numpy")
 def compute_weights(counts, share, beta, n_slots, product, lanes):
-    """Fill ``product`` with every topic's weight and ``lanes`` with the sums of eight lanes.
+    """Fill ``product`` with the weight of every topic and ``lanes`` with their sums in eight lanes.
 
-    Lane i sums the slots i, i + 8, i + 16, ...: the compiler can keep all lanes in one vector
+    Lane i sums the slots i, i + 8, i + 16, ..., so that the compiler can keep all lanes in a vector
     register without changing the order of any sum.
     """
     for m in range(n_slots):
@@ -101,9 +101,9 @@ def compute_weights(counts, share, beta, n_slots, product, lanes):
 
 @njit(cache=True, error_model="numpy")
 def update_weight(m, counts, share, beta, product, lanes):
-    """Update ``product`` and ``lanes`` after a change of slot ``m`` only.
+    """Update ``product`` and ``lanes`` after a change of slot ``m``.
 
-    Rounding errors accumulate only over the repeats of one word in one group.
+    Rounding errors accumulate only over the repetitions of a word in a group.
     """
     weight = (counts[m] + beta) * share[m]
     lanes[m % UNROLLED] += weight - product[m]
@@ -112,9 +112,9 @@ def update_weight(m, counts, share, beta, product, lanes):
 
 @njit(cache=True, error_model="numpy")
 def pick_slot(product, n_slots, lanes, threshold):
-    """Return the slot where the running sum, lane after lane, passes ``threshold``.
+    """Return the slot where the running sum, lane by lane, exceeds ``threshold``.
 
-    Branch-free: a mispredicted branch would cost more than the sums.
+    Without branches: a misprediction would cost more than the sums.
     """
     s0, s1, s2, s3 = lanes[0], lanes[1], lanes[2], lanes[3]
     s4, s5, s6 = lanes[4], lanes[5], lanes[6]
@@ -136,7 +136,7 @@ def pick_slot(product, n_slots, lanes, threshold):
         running += product[m]
         steps += running <= threshold
     chosen = lane + UNROLLED * steps
-    if chosen >= n_slots:  # past the end of the lane by rounding: take the last non-empty slot
+    if chosen >= n_slots:  # beyond the end of the lane by rounding: take the last occupied slot
         chosen = n_slots - 1
         while product[chosen] == 0.0:
             chosen -= 1
@@ -163,7 +163,7 @@ def close_topic(m, unused, topic_weights, log_unused):
 
 @njit(cache=True, error_model="numpy")
 def open_topic(m, i, unused, eta, topic_weights, log_unused, key):
-    """Assign a fraction b ~ Beta(1, η) of the unused weight to a topic; return the remainder."""
+    """Assign a fraction b ~ Beta(1, η) of the unused weight to a new topic; return the rest."""
     log_rest = math.log(uniform_of(key, BIRTHS, i, 0)) / eta  # log(1 − b)
     topic_weights[m] = -math.expm1(log_rest) * unused
     log_unused[0] += log_rest
@@ -174,23 +174,22 @@ def open_topic(m, i, unused, eta, topic_weights, log_unused, key):
 def resample_word_topics(
     first_group, first_token, state, word, words_in_topic, beta, key, times=None
 ):
-    """Draw the topic of every word from ``first_token`` on and update the counts.
+    """Draw the topic of every token from ``first_token`` on, and update the counts.
 
     Parameters
     ----------
     first_group, first_token : int
-        The first group and token to visit: 0 and 0, or where an earlier call ran out of slots.
+        The first group and token to visit: 0 and 0, or what an earlier call returned.
     word : int32 (n_tokens,)
     words_in_topic : int32 (n_words, topic slots)
-        A word's row is contiguous.
     beta : float
     times : Times, optional
-        Times of the groups and components of the topics; compiled away where there are none.
+        Times of the groups and components of the topics. Without them, their code is not compiled.
 
     Returns
     -------
     tuple of int
-        The group and token at which slots ran out, or (n_groups, n_tokens).
+        The group and token at which no slot was free, or (n_groups, n_tokens).
     """
     group_start, cluster_of_group, topic_of_token, topics_in_cluster = state[:4]
     tokens_in_topic, topic_weights, log_unused, v, eta, max_topics = state[4:]
@@ -214,9 +213,9 @@ def resample_word_topics(
         for i in range(max(first_token, group_start[j]), group_start[j + 1]):
             if n_active == capacity or full:
                 return j, i
-            if i + AHEAD < word.size and word[i + AHEAD] != word[i + AHEAD - 1]:
+            if i + LOOKAHEAD < word.size and word[i + LOOKAHEAD] != word[i + LOOKAHEAD - 1]:
                 for b in range(0, n_slots, COUNTS_PER_LINE):
-                    prefetch(words_in_topic, np.int64(word[i + AHEAD]) * capacity + b)
+                    prefetch(words_in_topic, np.int64(word[i + LOOKAHEAD]) * capacity + b)
             counts = words_in_topic[word[i]]
             m = topic_of_token[i]
             counts[m] -= 1
@@ -231,7 +230,7 @@ def resample_word_topics(
             else:
                 share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
 
-            # Repeats of a word in a group are adjacent and change at most two topics.
+            # Repetitions of a word in a group are adjacent; each changes at most two topics.
             if word[i] != weighted_word:
                 compute_weights(counts, share, beta, n_slots, product, lanes)
                 weighted_word = word[i]
@@ -266,7 +265,7 @@ def resample_word_topics(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def rebuild_topics(topic_of_token, content):
-    """Recompute the statistics of every topic, token by token, and prepare every slot."""
+    """Recompute the statistics of every topic, token by token, and prepare all slots."""
     kind, parameters, values, statistics, prepared = content
     statistics[:] = 0.0
     add_observations(kind, values, topic_of_token, statistics)
@@ -278,7 +277,7 @@ def rebuild_topics(topic_of_token, content):
 def resample_vector_topics(first_group, first_token, state, content, key):
     """Draw the topic of every token from ``first_token`` on; update counts and statistics.
 
-    ``content`` is a `VectorContent`; otherwise as `resample_word_topics`.
+    ``content`` is a `VectorContent`; for the others see `resample_word_topics`.
     """
     group_start, cluster_of_group, topic_of_token, topics_in_cluster = state[:4]
     tokens_in_topic, topic_weights, log_unused, v, eta, max_topics = state[4:]
@@ -298,7 +297,7 @@ def resample_vector_topics(first_group, first_token, state, content, key):
             add_observation(kind, statistics[m], x, LEAVE)
             if tokens_in_topic[m] == 0:
                 close_topic(m, math.exp(log_unused[0]), topic_weights, log_unused)
-                statistics[m] = 0.0  # exactly, without the rounding errors of removals
+                statistics[m] = 0.0  # discards the rounding errors of removals
                 n_active -= 1
             prepare(kind, parameters, statistics[m], prepared[m])
 

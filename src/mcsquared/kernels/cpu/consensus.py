@@ -1,16 +1,17 @@
-"""Search for the partition nearest to many draws, in memory linear in groups × draws.
+"""Search for the partition that minimises the expected loss, in O(groups × draws) memory.
 
-Both losses have one form. With n_a the size of a cluster of the partition, n_ab the groups it
-shares with cluster b of draw t, and T draws, the expected loss of a partition is, up to a constant,
+Both losses have the same form. Let n_a be the size of cluster a of the partition, and n_ab the
+number of groups it shares with cluster b of draw t, of T draws. Up to a constant, the loss is
 
     Σ_a φ(n_a)  −  (2/T) Σ_t Σ_ab φ(n_ab)
 
 with φ(n) = n log n for the variation of information and φ(n) = n² for Binder's loss.
 
-A *unit* is a set of groups that are together in every draw. No optimal partition splits one: the
-loss is concave in the number of its groups in one of two clusters. Every cluster of every draw is a
-*row*, with a list of the clusters of the partition that it shares groups with. Lists have the
-capacity of the row's units, so that no array has units × units elements.
+A *unit* is a maximal set of groups that are in the same cluster in every draw. There is an optimal
+partition that splits no unit, because the loss is concave in the number of groups moved from one
+cluster to another. Each cluster of each draw is a *row*: a list of the clusters of the partition
+that share groups with it. A list can hold as many clusters as the row has units, so that no array
+has units × units elements.
 """
 
 from typing import NamedTuple
@@ -19,24 +20,24 @@ import numpy as np
 from numba import njit
 
 
-class Tables(NamedTuple):
-    """Draws and the current partition, updated in place."""
+class ContingencyTables(NamedTuple):
+    """Counts n_a and n_ab of the current partition, as sparse rows; updated in place."""
 
     row_of_unit: np.ndarray  # int32 (n_units, n_draws): row of each unit in each draw
-    weight: np.ndarray  # int64 (n_units,): groups of each unit
-    row_start: np.ndarray  # int64 (n_rows + 1,): first entry of the list of each row
-    row_length: np.ndarray  # int32 (n_rows,): entries in use
-    row_cluster: np.ndarray  # int32 (n_units × n_draws,): clusters in each list
-    row_count: np.ndarray  # int32 (n_units × n_draws,): groups that they share with the row
-    size: np.ndarray  # int64 (n_units,): groups in each cluster
-    phi: np.ndarray  # float64 (n_groups + 1,): φ of each count
+    weight: np.ndarray  # int64 (n_units,): number of groups in each unit
+    row_start: np.ndarray  # int64 (n_rows + 1,): first entry of each row
+    row_length: np.ndarray  # int32 (n_rows,): number of entries in use
+    row_cluster: np.ndarray  # int32 (n_units × n_draws,): cluster of each entry
+    row_count: np.ndarray  # int32 (n_units × n_draws,): number of groups shared with the row
+    size: np.ndarray  # int64 (n_units,): number of groups in each cluster
+    phi: np.ndarray  # float64 (n_groups + 1,): φ(n) of n = 0, 1, ...
     gain: np.ndarray  # float64 (n_units,): scratch, 0 between calls
     seen: np.ndarray  # int32 (n_units,): scratch
 
 
 @njit(cache=True, nogil=True)
 def _add_unit(unit, cluster, tables):
-    """Add a unit to a cluster and to the list of each of its rows."""
+    """Add a unit to a cluster, and to the entry of that cluster in each of the unit's rows."""
     weight = tables.weight[unit]
     tables.size[cluster] += weight
     for row in tables.row_of_unit[unit]:
@@ -53,7 +54,7 @@ def _add_unit(unit, cluster, tables):
 
 @njit(cache=True, nogil=True)
 def _remove_unit(unit, cluster, tables):
-    """Remove a unit from a cluster; empty entries are removed from their lists."""
+    """Remove a unit from a cluster; entries that become empty are removed from their rows."""
     weight = tables.weight[unit]
     tables.size[cluster] -= weight
     for row in tables.row_of_unit[unit]:
@@ -69,11 +70,11 @@ def _remove_unit(unit, cluster, tables):
 
 
 @njit(cache=True, nogil=True)
-def _best(unit, current, tables):
+def _cheapest_cluster(unit, current, tables):
     """Return the cheapest cluster for an unassigned unit, its cost, and the cost of ``current``.
 
-    Costs are relative to a new cluster. A cluster that shares no row with the unit is never cheaper
-    than that, so only those in the unit's rows are candidates; -1 if there are none.
+    Costs are relative to a new cluster. A cluster that shares no row with the unit is never
+    cheaper, so only clusters in the unit's rows are considered; -1 if there are none.
     """
     phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
     weight = tables.weight[unit]
@@ -83,7 +84,7 @@ def _best(unit, current, tables):
         start = tables.row_start[row]
         for index in range(start, start + tables.row_length[row]):
             cluster = tables.row_cluster[index]
-            if gain[cluster] == 0.0:  # additions are always positive
+            if gain[cluster] == 0.0:  # not yet seen: all gains are positive
                 seen[n_seen] = cluster
                 n_seen += 1
             count = tables.row_count[index]
@@ -95,14 +96,14 @@ def _best(unit, current, tables):
         gain[cluster] = 0.0
         if cluster == current:
             now = cost
-        # Ties go to the lower number, so that the order of a list does not matter.
+        # Ties go to the lower number, so that the order of entries does not matter.
         if cost < lowest or (cost == lowest and cluster < best):
             best, lowest = cluster, cost
     return best, lowest, now
 
 
 @njit(cache=True, nogil=True)
-def _free(tables, start):
+def _first_empty(tables, start):
     """Return the first empty cluster from ``start`` on."""
     while tables.size[start] > 0:
         start += 1
@@ -138,18 +139,18 @@ def allocate(order, labels, tables, max_clusters):
     Parameters
     ----------
     order : int64 (n,)
-        Units in the order of visits.
+        Units in the order in which they are visited.
     labels : int32 (n_units,)
         Output: the clusters of these units.
     max_clusters : int
-        At this number a unit n_merges an existing cluster, or cluster 0, instead of a new one.
+        Once it is reached, a unit joins an existing cluster, or cluster 0, and never a new one.
     """
     n_clusters = np.count_nonzero(tables.size)
     free = 0
     for unit in order:
-        best, lowest, _ = _best(unit, -1, tables)
+        best, lowest, _ = _cheapest_cluster(unit, -1, tables)
         if lowest >= 0.0 and n_clusters < max_clusters:
-            best = free = _free(tables, free)
+            best = free = _first_empty(tables, free)
             n_clusters += 1
         labels[unit] = max(best, 0)
         _add_unit(unit, labels[unit], tables)
@@ -157,9 +158,9 @@ def allocate(order, labels, tables, max_clusters):
 
 @njit(cache=True, nogil=True)
 def sweep(order, labels, tables, max_clusters):
-    """Move each unit once to its cheapest cluster, perhaps a new one; return the number of moves.
+    """Move each unit to its cheapest cluster, perhaps a new one; return the number of moves.
 
-    ``labels`` int32 (n_units,) are updated; otherwise as `allocate`.
+    ``labels`` int32 (n_units,) are updated; for the others see `allocate`.
     """
     n_clusters = np.count_nonzero(tables.size)
     free = 0
@@ -170,14 +171,14 @@ def sweep(order, labels, tables, max_clusters):
         if tables.size[old] == 0:
             n_clusters -= 1
             free = min(free, old)
-        best, lowest, now = _best(unit, old, tables)
+        best, lowest, now = _cheapest_cluster(unit, old, tables)
         if lowest >= 0.0 and n_clusters < max_clusters:
             best, lowest = -1, 0.0
-        # Only a clear gain moves a unit, so that rounding errors cannot cause cycles.
+        # A unit moves only if the gain is clear, so that rounding errors cannot cause cycles.
         if lowest < now - 1e-9 * (1.0 + abs(now)):
             moves += 1
             if best < 0:
-                best = free = _free(tables, free)
+                best = free = _first_empty(tables, free)
         else:
             best = old
         n_clusters += tables.size[best] == 0
@@ -187,7 +188,7 @@ def sweep(order, labels, tables, max_clusters):
 
 
 @njit(cache=True, nogil=True)
-def _partner(cluster, units, visited, tables):
+def _best_merge(cluster, units, visited, tables):
     """Return the best cluster to merge with ``cluster``, or -1 if no merge reduces the loss."""
     phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
     n_draws = tables.row_of_unit.shape[1]
@@ -224,8 +225,8 @@ def _partner(cluster, units, visited, tables):
 def merge(labels, tables):
     """Merge each cluster with another if that reduces the loss; return the number of merges.
 
-    Single moves cannot merge two large clusters, because the loss rises first. ``labels`` int32
-    (n_units,) are updated.
+    Moves of single units cannot merge two large clusters, because the loss would increase first.
+    ``labels`` int32 (n_units,) are updated.
     """
     by_cluster = np.argsort(labels, kind="mergesort")
     start = np.searchsorted(labels[by_cluster], np.arange(labels.size + 1))
@@ -233,11 +234,11 @@ def merge(labels, tables):
     grown = np.zeros(labels.size, np.bool_)
     n_merges = 0
     for cluster in range(labels.size):
-        # A cluster that has grown in this pass has more units than are listed.
+        # The list of units is outdated for a cluster that has grown in this pass.
         if tables.size[cluster] == 0 or grown[cluster]:
             continue
         units = by_cluster[start[cluster] : start[cluster + 1]]
-        best = _partner(cluster, units, visited, tables)
+        best = _best_merge(cluster, units, visited, tables)
         if best >= 0:
             n_merges += 1
             grown[best] = True

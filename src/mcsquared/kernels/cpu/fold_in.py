@@ -1,11 +1,11 @@
-"""Clusters and topics of new groups for finite λ, the globals fixed.
+"""Clusters and topics of new groups for finite λ, given the globals.
 
-Given π, τ, ψ and λ, groups are independent. In a group
+Given π, τ, ψ and λ, groups are independent. For each group
 
-    p(l_ji = m | z_j = k, ·)  ∝  (n_jm + λ τ_km) ψ_m(w_ji),             n_jm without token i
+    p(l_ji = m | z_j = k, ·)  ∝  (n_jm + λ τ_km) ψ_m(w_ji),             n_jm excludes token i
     p(z_j = k | ·)            ∝  π_k F(x_j | k) Π_m Γ(λτ_km + n_jm) / Γ(λτ_km)
 
-Random numbers depend on the key of a group, so its result does not depend on other groups.
+Random numbers are selected by the key of a group, so its result does not depend on other groups.
 """
 
 import math
@@ -25,13 +25,13 @@ from mcsquared.kernels.cpu.group_state import (
 from mcsquared.kernels.cpu.special import add_log
 from mcsquared.kernels.rng import BLOCK, fill_uniforms, uniform, uniform_of
 
-# Every step of an iteration has its own number, so that no two draws share one.
+# Every step of an iteration has its own counter, so that no two draws share a random number.
 START, TOPICS, CLUSTER, PROPOSAL, FILLING, ACCEPTANCE = range(6)
 
 
 @njit(cache=True, error_model="numpy")
 def add_probabilities(log_cluster, log_total):
-    """Add normalised exp(log_cluster) to exp(log_total), all in logs."""
+    """Add the normalised exp(log_cluster) to exp(log_total), in logarithms."""
     norm = log_sum(log_cluster, log_cluster.size)
     for k in range(log_cluster.size):
         value = log_cluster[k] - norm
@@ -41,7 +41,7 @@ def add_probabilities(log_cluster, log_total):
 
 @njit(cache=True, error_model="numpy")
 def fill_numbers(numbers, n, key, step):
-    """Write the first ``n`` random numbers of a step; ``key`` is (seed, key, iteration)."""
+    """Write the first ``n`` random numbers of a step; ``key`` is (seed, group key, iteration)."""
     fill_uniforms(numbers, (n + BLOCK - 1) // BLOCK, key, step, 0)
 
 
@@ -50,7 +50,7 @@ def fill_sequentially(state, k, clusters, tokens, rows, draw, numbers, key):
     """Add the tokens one after another; return Σ_i log Σ_m (n_m + λτ_m) ψ_m(w_i).
 
     n_m counts the tokens before i. If ``draw``, topics are drawn from p(l_i = m | tokens before i,
-    w_i); otherwise tokens keep their topics.
+    w_i); otherwise they are those of ``state``.
     """
     if draw:
         fill_numbers(numbers, rows.size, key, FILLING)
@@ -79,7 +79,7 @@ def fill_sequentially(state, k, clusters, tokens, rows, draw, numbers, key):
 def resample_topics(state, k, clusters, tokens, rows, numbers, key, shares):
     """Draw every token's topic in turn; add p(l_i = m | ·) to ``shares`` unless it is empty.
 
-    The probabilities have the same mean as the topics drawn from them, and less variance.
+    Averages of these probabilities have less variance than averages of the drawn topics.
     """
     fill_numbers(numbers, rows.size, key, TOPICS)
     topic, counts, weights, logs, sums = state
@@ -110,8 +110,8 @@ def move_jointly(
 ):
     """Propose a cluster and all topics jointly; return the cluster after acceptance or rejection.
 
-    The cluster is drawn from ``log_proposal``, topics are drawn sequentially. Target over proposal
-    is p(z) / proposal(z) times the product of the normalising sums of the topics.
+    The cluster is drawn from ``log_proposal``, the topics sequentially. The ratio of target to
+    proposal is p(z) / proposal(z) times the product of the normalising sums of the topics.
     """
     other = draw_cluster(log_proposal, scratch, uniform_of(key, PROPOSAL, 0, 0))
     proposed = log_prior[other] - log_proposal[other]
@@ -128,29 +128,29 @@ def move_jointly(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluster, topics):
-    """Sample the clusters and topics of groups and average both.
+    """Sample the clusters and topics of groups, and average both.
 
     Parameters
     ----------
     groups : PredictedGroups
-        ``log_proposal`` is the distribution of the first cluster and of joint proposals.
+        ``log_proposal`` is the distribution of the initial cluster and of joint proposals.
     joint_moves : bool (n_groups,)
         Whether to propose the cluster and all topics of a group jointly as well. Needed if λ is
-        large compared with the number of tokens: topics then follow the cluster and the cluster
-        follows the topics, so that separate moves hardly mix.
+        large compared with the number of tokens: the cluster and the topics then almost determine
+        each other, so that separate updates mix slowly.
     n_burn_in, n_kept : int
         Iterations, each over all tokens of a group.
     log_cluster : float64 (n_groups, n_clusters)
         Output: log of the mean of p(z_j = k | topics of the tokens).
     topics : float64 (n_groups, n_slots)
-        Output: the mean number of tokens of each topic.
+        Output: mean number of tokens of each topic.
     """
     group_start, row_of_token, log_prior, log_proposal, key_of_group, seed = groups
     n_clusters, n_slots = clusters.mass.shape
     longest = np.diff(group_start).max() if group_start.size > 1 else 0
     state, spare = empty_state(longest, n_slots), empty_state(longest, n_slots)
     numbers = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
-    used, nothing = np.empty(n_slots, np.int64), np.empty(0)
+    used, no_shares = np.empty(n_slots, np.int64), np.empty(0)
     scratch, log_joint = np.empty(n_clusters), np.empty(n_clusters)
     for j in range(group_start.size - 1):
         rows = row_of_token[group_start[j] : group_start[j + 1]]
@@ -169,7 +169,7 @@ def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluste
                 k = move_jointly(
                     state, spare, k, clusters, tokens, rows, *priors, scratch, numbers, sweep_key
                 )
-            shares = topics[j] if is_kept else nothing
+            shares = topics[j] if is_kept else no_shares
             resample_topics(state, k, clusters, tokens, rows, numbers, sweep_key, shares)
             weigh_clusters(state, log_prior[j], clusters, used, log_joint)
             if is_kept:

@@ -1,7 +1,7 @@
 """Topics of the tokens of one group given its cluster, for prediction with finite λ.
 
 Given the cluster k, the topics follow a Chinese restaurant process with the weights λτ_k:
-p(l = m | other tokens, w) ∝ (n_m + λτ_km) ψ_m(w). Rows over topics are padded with zeros to a
+p(l = m | other tokens, w) ∝ (n_m + λτ_km) ψ_m(w). Rows of topics are padded with zeros to a
 multiple of 16.
 """
 
@@ -15,22 +15,22 @@ from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
 from mcsquared.kernels.cpu.thresholds import pick_product, sum_products
 
-MIN_TABLE_ENTRY = 1e-150  # smaller numbers become 0: their products would be denormal, and slow
-MIN_PRECISE_SUM = 1e-125  # sums below this are not precise, and computed in logarithms
-MANY = 9  # from this many tokens of a topic, log-gammas cost less than products
+MIN_TABLE_ENTRY = 1e-150  # smaller numbers become 0: their products would be subnormal, hence slow
+MIN_PRECISE_SUM = 1e-125  # smaller sums are imprecise and are recomputed in logarithms
+MIN_LOG_GAMMA_TOKENS = 9  # from here on, log-gammas are faster than products
 
 
 class TokenTables(NamedTuple):
-    """Likelihood of tokens in each topic; equal tokens share a row."""
+    """Likelihood of tokens in each topic. Equal tokens share a row."""
 
-    likelihood: np.ndarray  # float64 (n_rows, n_slots): ψ_m(w), relative to the largest of its row
+    likelihood: np.ndarray  # float64 (n_rows, n_slots): ψ_m(w), divided by the row's maximum
     log_likelihood: np.ndarray  # float64 (n_rows, n_slots)
 
 
 class ClusterTables(NamedTuple):
     """Topic weights of each cluster, float64 (n_clusters, n_slots).
 
-    Weights of rare topics are often far below the smallest float, hence the logarithms.
+    The weights of rare topics often underflow, hence the logarithms.
     """
 
     mass: np.ndarray  # λτ
@@ -39,21 +39,21 @@ class ClusterTables(NamedTuple):
 
 
 class PredictedGroups(NamedTuple):
-    """Groups whose clusters and topics are sampled."""
+    """New groups whose clusters and topics are to be sampled."""
 
     start: np.ndarray  # int64 (n_groups + 1,): tokens of group j are start[j]:start[j + 1]
     row_of_token: np.ndarray  # int32 (n_tokens,): row of `TokenTables`
     log_prior: np.ndarray  # float64 (n_groups, n_clusters): log π_k + log F(x_j | k) + constant
     log_proposal: np.ndarray  # float64 (n_groups, n_clusters): normalised
-    key: np.ndarray  # uint32 (n_groups,): random numbers depend on it and not on the group's index
+    key: np.ndarray  # uint32 (n_groups,): selects the random numbers, instead of the group's index
     seed: int
 
 
 class GroupState(NamedTuple):
     """Topics of one group's tokens, their counts and weights, and scratch rows.
 
-    Weights are never updated by ± 1, which would lose a small λτ_m. Loops over tokens unpack the
-    arrays first: reading an attribute costs as much as a small sum.
+    Weights are recomputed rather than changed by ± 1, which would lose a small λτ_m. Loops over
+    tokens unpack the arrays first, because reading an attribute costs as much as a small sum.
     """
 
     topic: np.ndarray  # int32 (n_tokens or more,)
@@ -65,7 +65,7 @@ class GroupState(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def empty_state(n_tokens, n_slots):
-    """Return the state of a group of up to ``n_tokens`` tokens."""
+    """Return an empty state for groups of up to ``n_tokens`` tokens."""
     counts, weights, logs = np.zeros(n_slots), np.zeros(n_slots), np.zeros(n_slots)
     sums = np.zeros(n_slots + N_LANES)
     return GroupState(np.zeros(n_tokens, np.int32), counts, weights, logs, sums)
@@ -73,14 +73,14 @@ def empty_state(n_tokens, n_slots):
 
 @njit(cache=True, error_model="numpy")
 def change_cluster(state, k, clusters):
-    """Make the weights those of cluster ``k``."""
+    """Set the weights to those of cluster ``k``."""
     for m in range(state.weights.size):
         state.weights[m] = state.counts[m] + clusters.mass[k, m]
 
 
 @njit(cache=True, error_model="numpy")
 def heaviest(weights, row):
-    """Return where weights × row is largest."""
+    """Return the topic with the largest weights × row."""
     best = 0
     for m in range(1, row.size):
         if weights[m] * row[m] > weights[best] * row[best]:
@@ -92,7 +92,7 @@ def heaviest(weights, row):
 def draw_product(weights, row, sums, u):
     """Return a topic drawn in proportion to weights × row, and the sum of the products.
 
-    A sum that is not a precise float is 0, and the topic is then meaningless.
+    If the sum is too small to be precise, 0 is returned for it and the topic is meaningless.
     """
     total = sum_products(weights, row, row.size, sums)
     m = pick_product(sums, u * total)
@@ -103,7 +103,7 @@ def draw_product(weights, row, sums, u):
 
 @njit(cache=True, error_model="numpy")
 def draw_in_logs(counts, weights, log_mass, log_row, logs, u):
-    """Draw a topic for a token so improbable that no (n_m + λτ_m) ψ_m is a float.
+    """Draw a topic for a token so improbable that every (n_m + λτ_m) ψ_m underflows.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def draw_in_logs(counts, weights, log_mass, log_row, logs, u):
 
 @njit(cache=True, error_model="numpy")
 def log_sum(values, n):
-    """Return log Σ exp(values) of the first ``n``."""
+    """Return log Σ exp(values[:n])."""
     largest = -math.inf
     for i in range(n):
         largest = max(largest, values[i])
@@ -133,11 +133,11 @@ def log_sum(values, n):
 
 
 @njit(cache=True, error_model="numpy")
-def log_arrangement(counts, used, n_used, mass, log_mass, log_gamma_after):
+def log_topics(counts, used, n_used, mass, log_mass, log_gamma_after):
     """Return Σ_m ln Γ(λτ_m + n_m) − ln Γ(λτ_m) over the topics that have tokens.
 
-    The first token of a topic contributes λτ_m, given as a logarithm; the others contribute
-    (λτ_m + 1) ... (λτ_m + n_m − 1).
+    The first token of a topic contributes the factor λτ_m, passed as a logarithm because it may
+    underflow; the others contribute (λτ_m + 1) ... (λτ_m + n_m − 1).
     """
     value, product = 0.0, 1.0
     for i in range(n_used):
@@ -146,7 +146,7 @@ def log_arrangement(counts, used, n_used, mass, log_mass, log_gamma_after):
         value += log_mass[m]
         if a > 1e4:  # the difference of two log-gammas would have few correct digits
             value += log_rising(a + 1.0, int(n) - 1)
-        elif n < MANY:
+        elif n < MIN_LOG_GAMMA_TOKENS:
             factor = 1.0
             for step in range(1, int(n)):
                 factor *= a + step
@@ -166,7 +166,7 @@ def weigh_clusters(state, log_prior, clusters, used, log_cluster):
             n_used += 1
     mass, log_mass, log_gamma_after = clusters
     for k in range(log_prior.size):
-        log_cluster[k] = log_prior[k] + log_arrangement(
+        log_cluster[k] = log_prior[k] + log_topics(
             state.counts, used, n_used, mass[k], log_mass[k], log_gamma_after[k]
         )
 

@@ -1,20 +1,20 @@
-"""The probability of whole groups for finite λ, the globals fixed.
+"""Estimates of the probability of whole groups for finite λ, given the globals.
 
     p(w_j)  =  Σ_k π_k p(w_j | z_j = k)
 
-A few clusters are chosen, those that matter most for the group. In each, tokens are added one after
-another in a random order (Wallach, Murray, Salakhutdinov and Mimno, "Evaluation methods for topic
-models", 2009). A particle is a set of topics of the tokens so far, given which the next token has
-the probability
+A few clusters are drawn from a proposal. In each, tokens are added one after another in a random
+order (Wallach, Murray, Salakhutdinov and Mimno, "Evaluation methods for topic models", 2009). A
+particle is an assignment of topics to the tokens added so far. Given it, the next token has the
+probability
 
     p(w_n | l_<n, k)  =  Σ_m (n_m + λτ_km) ψ_m(w_n) / (n − 1 + λ).
 
-Before the next one, topics of earlier tokens are resampled, as in Buntine, "Estimating likelihoods
-for topic models" (2009), by moves that leave p(l_<n | w_<n, k) invariant. The product over tokens
-of the mean over independent particles would be biased: here they are weighted and resampled, which
-makes it an unbiased estimate of p(w_j | k) for any number of particles and of moves (Del Moral,
-"Feynman-Kac formulae", 2004). Clusters are weighted by the inverse of the probability with which
-they were chosen, so that the estimate of p(w_j) is unbiased as well.
+Before the next token, topics of earlier tokens are resampled by moves that leave p(l_<n | w_<n, k)
+invariant, as in Buntine, "Estimating likelihoods for topic models" (2009). With independent
+particles, the product over tokens of the mean over particles would be biased. Here particles are
+weighted and resampled, which makes the estimate of p(w_j | k) unbiased for any number of particles
+and moves (Del Moral, "Feynman-Kac formulae", 2004). The weight of a cluster is its share of the
+particles divided by the expected share, so that the estimate of p(w_j) is unbiased as well.
 """
 
 import math
@@ -26,13 +26,13 @@ from mcsquared.kernels.cpu.group_state import draw_in_logs, draw_product, log_su
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.rng import uniform
 
-# Every step has its own number, so that no two draws share one.
+# Every step has its own counter, so that no two draws share a random number.
 ORDER, ALLOCATION, TOPICS, RESAMPLING, MOVES = range(5)
 
 
 @njit(cache=True, error_model="numpy")
 def shuffle(rows, order, seed, key):
-    """Write the rows to ``order`` in a random order."""
+    """Write a random permutation of ``rows`` to ``order``."""
     for i in range(rows.size):
         other = int(uniform(seed, key, 0, ORDER, i, 0) * (i + 1))
         order[i] = order[other]
@@ -41,7 +41,7 @@ def shuffle(rows, order, seed, key):
 
 @njit(cache=True, error_model="numpy")
 def allocate(log_probability, n, n_copies, u, copies):
-    """Allocate copies by probabilities: each has its expected number, rounded up or down."""
+    """Allocate copies systematically: each number is its expectation, rounded up or down."""
     total, taken, largest = 0.0, 0, 0
     for i in range(n):
         total += math.exp(log_probability[i])
@@ -50,24 +50,24 @@ def allocate(log_probability, n, n_copies, u, copies):
         taken = upto
         if log_probability[i] > log_probability[largest]:
             largest = i
-    copies[largest] += n_copies - taken  # the remainder, by rounding
+    copies[largest] += n_copies - taken  # what rounding has left over
 
 
 @njit(cache=True, error_model="numpy")
-def resample_topics(topic, counts, weights, rows, cursor, n_added, n_moves, k, tables, scratch, at):
-    """Draw the topics of some tokens of one particle again, one after another."""
+def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, tables, work, key):
+    """Resample the topics of ``n_moves`` tokens of a particle, cyclically from ``first`` on."""
     clusters, tokens = tables
     mass = clusters.mass[k]
     for move in range(n_moves):
-        i = (cursor + move) % n_added
+        i = (first + move) % n_added
         m = topic[i]
         counts[m] -= 1.0
         weights[m] = counts[m] + mass[m]
-        u = uniform(at[0], at[1], at[2], MOVES, at[3], move)
-        m, total = draw_product(weights, tokens.likelihood[rows[i]], scratch[1], u)
+        u = uniform(key[0], key[1], key[2], MOVES, key[3], move)
+        m, total = draw_product(weights, tokens.likelihood[rows[i]], work[1], u)
         if total == 0.0:
             log_mass, log_row = clusters.log_mass[k], tokens.log_likelihood[rows[i]]
-            m, _ = draw_in_logs(counts, weights, log_mass, log_row, scratch[0], u)
+            m, _ = draw_in_logs(counts, weights, log_mass, log_row, work[0], u)
         topic[i] = m
         counts[m] += 1.0
         weights[m] = counts[m] + mass[m]
@@ -75,11 +75,11 @@ def resample_topics(topic, counts, weights, rows, cursor, n_added, n_moves, k, t
 
 @njit(cache=True, error_model="numpy")
 def resample(log_weight, n, particles, n_added, copies, u):
-    """Copy particles of large weight over those of small weight, once they are too uneven."""
+    """Resample the particles in proportion to their weights, if these are too unequal."""
     squares = 0.0
     for r in range(n):
         squares += math.exp(2.0 * log_weight[r])
-    if squares * n < 2.0:  # the effective number is more than half of the particles
+    if squares * n < 2.0:  # the effective sample size exceeds n / 2
         return
     topic, counts, weights = particles
     allocate(log_weight, n, n, u, copies)
@@ -97,24 +97,24 @@ def resample(log_weight, n, particles, n_added, copies, u):
 
 
 @njit(cache=True, error_model="numpy")
-def log_given_cluster(rows, k, n, n_moves, lam, tables, particles, log_weight, copies, scratch, at):
-    """Estimate log p(w_j | z_j = k) with ``n`` particles; ``at`` is the seed and the key."""
+def log_given_cluster(rows, k, n, n_moves, lam, tables, particles, log_weight, copies, work, key):
+    """Estimate log p(w_j | z_j = k) with ``n`` particles; ``key`` is (seed, group key)."""
     clusters, tokens = tables
     topic, counts, weights = particles
     counts[:n] = 0.0
     weights[:n] = clusters.mass[k]
     log_weight[:n] = -math.log(n)
-    log_total, cursor, first = 0.0, 0, k * log_weight.size  # each cluster has its own numbers
+    log_total, cursor, first = 0.0, 0, k * log_weight.size  # no two clusters share random numbers
     for i in range(rows.size):
         likelihood, log_row = tokens.likelihood[rows[i]], tokens.log_likelihood[rows[i]]
         for r in range(n):
-            u = uniform(at[0], at[1], i, TOPICS, first + r, 0)
-            m, total = draw_product(weights[r], likelihood, scratch[1], u)
+            u = uniform(key[0], key[1], i, TOPICS, first + r, 0)
+            m, total = draw_product(weights[r], likelihood, work[1], u)
             if total > 0.0:
                 log_weight[r] += math.log(total / (lam + i))
             else:
                 log_mass = clusters.log_mass[k]
-                m, log_token = draw_in_logs(counts[r], weights[r], log_mass, log_row, scratch[0], u)
+                m, log_token = draw_in_logs(counts[r], weights[r], log_mass, log_row, work[0], u)
                 log_weight[r] += log_token - math.log(lam + i)
             topic[r, i] = m
             counts[r, m] += 1.0
@@ -124,13 +124,13 @@ def log_given_cluster(rows, k, n, n_moves, lam, tables, particles, log_weight, c
         log_weight[:n] -= step
         if step == -math.inf or i + 1 == rows.size:
             break
-        u = uniform(at[0], at[1], i, RESAMPLING, first, 0)
+        u = uniform(key[0], key[1], i, RESAMPLING, first, 0)
         resample(log_weight, n, particles, i + 1, copies, u)
         moves = min(n_moves, i + 1)
         for r in range(n):
             resample_topics(
-                topic[r], counts[r], weights[r], rows, cursor, i + 1, moves, k, tables, scratch,
-                (at[0], at[1], i, first + r),
+                topic[r], counts[r], weights[r], rows, cursor, i + 1, moves, k, tables, work,
+                (key[0], key[1], i, first + r),
             )  # fmt: skip
         cursor = (cursor + moves) % (i + 1)
     return log_total
@@ -143,15 +143,15 @@ def left_to_right(groups, tokens, clusters, lam, n_particles, n_moves, log_proba
     Parameters
     ----------
     groups : PredictedGroups
-        ``log_prior`` is normalised. Particles are allocated to clusters by ``log_proposal``: the
-        closer to p(z_j = k | w_j), the better; not zero where the prior is not.
+        ``log_prior`` is normalised. Particles are allocated to clusters by ``log_proposal``, which
+        should be close to log p(z_j = k | w_j) and must be finite where the prior is.
     lam : float
     n_particles : int
-        In all clusters together.
+        Total over all clusters.
     n_moves : int
-        Earlier tokens whose topics are resampled before each token, in turn.
+        Number of earlier tokens, in turn, whose topics are resampled before a token is added.
     log_probability : float64 (n_groups,)
-        Output, relative to the largest likelihood of each token, like the tables.
+        Output; like the tables, relative to the largest likelihood of each token.
     """
     group_start, row_of_token, log_prior, log_proposal, key_of_group, seed = groups
     n_clusters, n_slots = clusters.mass.shape
@@ -161,7 +161,7 @@ def left_to_right(groups, tokens, clusters, lam, n_particles, n_moves, log_proba
         np.empty((n_particles, n_slots)),
         np.empty((n_particles, n_slots)),
     )
-    scratch = (np.empty(n_slots), np.empty(n_slots + N_LANES))
+    work = (np.empty(n_slots), np.empty(n_slots + N_LANES))
     log_weight, copies = np.empty(n_particles), np.empty(n_particles, np.int64)
     order = np.empty(longest, np.int32)
     shares, terms = np.empty(n_clusters, np.int64), np.empty(n_clusters)
@@ -180,7 +180,7 @@ def left_to_right(groups, tokens, clusters, lam, n_particles, n_moves, log_proba
                 weight = math.log(shares[k] / n_particles) - log_proposal[j, k]
                 terms[n_terms] = log_prior[j, k] + weight + log_given_cluster(
                     rows, k, shares[k], n_moves, lam, (clusters, tokens), particles, log_weight,
-                    copies, scratch, (seed, key),
+                    copies, work, (seed, key),
                 )  # fmt: skip
                 n_terms += 1
         log_probability[j] = log_sum(terms, n_terms)

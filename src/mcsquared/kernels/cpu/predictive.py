@@ -1,7 +1,7 @@
-"""Predictive densities of the families with few statistics, parameters integrated out.
+"""Predictive densities of the families with few statistics, with parameters integrated out.
 
-A *row* of statistics belongs to a cluster or a topic. It is prepared once after each change, and
-then used for the densities of many observations. Layouts follow `mcsquared.families`:
+A *row* of statistics belongs to a cluster or a topic. After each change, a prepared row is computed
+from it, which speeds up the densities of many observations. Layouts follow `mcsquared.families`:
 
 =====================  ====================  ===============================  ==================
 kind                   statistics            parameters                       prepared
@@ -21,7 +21,7 @@ from numba import njit
 
 from mcsquared.kernels.cpu.special import HALF_LOG_TWO_PI, log_gamma
 
-# Typed: functions that take a literal are compiled once more for it.
+# Typed, because numba would compile functions again for a literal.
 JOIN, LEAVE = np.int64(1), np.int64(-1)
 GAUSSIAN, MULTIVARIATE_GAUSSIAN, BERNOULLI, POISSON = 0, 1, 2, 3
 KINDS = {
@@ -33,7 +33,7 @@ KINDS = {
 
 
 def prepared_size(kind: int, parameters: np.ndarray) -> int:
-    """Return the length of a prepared row."""
+    """Return the length of a prepared row; the last elements may be unused."""
     if kind == MULTIVARIATE_GAUSSIAN:
         d = int(parameters[0])
         return 3 + 2 * d + d * d
@@ -42,7 +42,7 @@ def prepared_size(kind: int, parameters: np.ndarray) -> int:
 
 @njit(cache=True, error_model="numpy")
 def add_observation(kind, stats, x, sign):
-    """Add (sign 1) or remove (sign -1) one observation."""
+    """Add an observation to a row of statistics (sign JOIN) or remove it (sign LEAVE)."""
     stats[0] += sign
     if kind == GAUSSIAN:
         stats[1] += sign * x[0]
@@ -59,14 +59,14 @@ def add_observation(kind, stats, x, sign):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_observations(kind, values, row_of_value, stats):
-    """Add every observation to its row in their order."""
+    """Add every observation to its row, in order."""
     for i in range(values.shape[0]):
         add_observation(kind, stats[row_of_value[i]], values[i], 1)
 
 
 @njit(cache=True, error_model="numpy")
 def prepare(kind, parameters, stats, prepared):
-    """Write the row that `log_predictive` reads."""
+    """Write the prepared row that `log_predictive` requires."""
     if kind == GAUSSIAN:
         prepare_gaussian(parameters, stats, prepared)
     elif kind == MULTIVARIATE_GAUSSIAN:
@@ -86,7 +86,7 @@ def prepare(kind, parameters, stats, prepared):
 
 @njit(cache=True, error_model="numpy")
 def prepare_gaussian(parameters, stats, prepared):
-    """Student-t of a Normal-Gamma: mean, constant, power and factor of the squared distance."""
+    """Write a Student-t predictive: mean, constant, power, factor of the squared distance."""
     mean0, strength0, shape0, rate0 = parameters[0], parameters[1], parameters[2], parameters[3]
     n = stats[0]
     strength = strength0 + n
@@ -111,7 +111,7 @@ def prepare_gaussian(parameters, stats, prepared):
 
 @njit(cache=True, error_model="numpy")
 def prepare_multivariate_gaussian(parameters, stats, prepared):
-    """Multivariate t of a Normal-inverse-Wishart: constants, mean, Cholesky factor of the scale."""
+    """Write a multivariate-t predictive: constants, mean, Cholesky factor of the scale."""
     d = int(parameters[0])
     strength0, degrees0 = parameters[1], parameters[2]
     mean0, scale0 = parameters[3 : 3 + d], parameters[3 + d :]
@@ -140,7 +140,7 @@ def prepare_multivariate_gaussian(parameters, stats, prepared):
 
 @njit(cache=True, error_model="numpy")
 def cholesky(matrix, d):
-    """Replace the lower triangle by its Cholesky factor and return the log-determinant."""
+    """Replace a flat matrix (d × d,) by its Cholesky factor; return the log-determinant."""
     log_determinant = 0.0
     for a in range(d):
         for b in range(a + 1):
@@ -148,7 +148,7 @@ def cholesky(matrix, d):
             for c in range(b):
                 value -= matrix[a * d + c] * matrix[b * d + c]
             if a == b:
-                # A pivot is below 0 by rounding only: the prior's scale is positive definite.
+                # Only rounding can make a pivot negative: the prior's scale is positive definite.
                 pivot = math.sqrt(max(value, 1e-300))
                 matrix[a * d + a] = pivot
                 log_determinant += 2.0 * math.log(pivot)

@@ -1,14 +1,14 @@
 """Times of topics in npTOT: a Dirichlet process mixture of Gaussians for each topic.
 
-Topic and component of a token are drawn together, the topic with its components summed out first.
-A topic's density at the time t of a group is
+Topic and component of a token are drawn jointly: first the topic, with its components summed out.
+The density of a topic at the time t of a group is
 
     f_m(t)  =  [ Σ_c n_mc p(t | times of c) + α p(t) ] / (Σ_c n_mc + α)
 
-and then p(s_ji = c | m) ∝ n_mc p(t_j | times of c) for a component, α p(t_j) for a new one. p is
-the Student-t of a Normal-Gamma prior. All tokens of a group have the same time, so the densities of
-all components at that time are stored, and a token that moves changes two of them. A group without
-a time has f = 1, and its tokens have no component.
+Then the component is drawn from p(s_ji = c | m) ∝ n_mc p(t_j | times of c), or α p(t_j) for a new
+one. p is the Student-t of a Normal-Gamma prior. All tokens of a group have the same time, so the
+densities of all components at that time are stored; a token that moves changes two of them. A group
+without a time has f = 1, and its tokens have no component.
 """
 
 import math
@@ -21,22 +21,22 @@ from mcsquared.kernels.cpu.predictive import prepare_gaussian
 
 
 class Times(NamedTuple):
-    """Times of groups and the components of every topic; one without tokens is an empty slot."""
+    """Times of groups and the components of every topic. A slot without tokens is empty."""
 
     time: np.ndarray  # float64 (n_groups,): NaN where it is missing
-    component_of_token: np.ndarray  # int32 (n_tokens,): −1 without a time
+    component_of_token: np.ndarray  # int32 (n_tokens,): −1 if the time is missing
     alpha: float
     parameters: np.ndarray  # float64 (4,): Normal-Gamma mean, strength, shape, rate
     statistics: np.ndarray  # float64 (topic slots, component slots, 3): n, Σt, Σt²
-    prepared: np.ndarray  # float64 (topic slots, component slots, 4): of each Student-t
-    prior: np.ndarray  # float64 (4,): the Student-t of a component without tokens
-    density: np.ndarray  # float64 (topic slots, component slots): at the time of the group
-    density_time: np.ndarray  # float64 (1,): that time
-    factor: np.ndarray  # float64 (topic slots,): f_m at that time
+    prepared: np.ndarray  # float64 (topic slots, component slots, 4): see `prepare_gaussian`
+    prior: np.ndarray  # float64 (4,): the prepared row of a component without tokens
+    density: np.ndarray  # float64 (topic slots, component slots): at ``density_time``
+    density_time: np.ndarray  # float64 (1,): time of the last group that has one
+    factor: np.ndarray  # float64 (topic slots,): f_m of the current group
 
 
 def make_times(time, component_of_token, alpha, parameters, statistics) -> Times:
-    """Return times with scratch arrays for one call of a kernel."""
+    """Return `Times` with scratch arrays for one call of a kernel."""
     n_topics, n_components, _ = statistics.shape
     return Times(
         time,
@@ -54,7 +54,7 @@ def make_times(time, component_of_token, alpha, parameters, statistics) -> Times
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_times(group_start, time, topic_of_token, component_of_token, statistics):
-    """Sum n, t and t² over the tokens of every component in their order."""
+    """Sum 1, t and t² over the tokens of every component, in order."""
     statistics[:] = 0.0
     for j in range(group_start.size - 1):
         for i in range(group_start[j], group_start[j + 1]):
@@ -68,14 +68,14 @@ def sum_times(group_start, time, topic_of_token, component_of_token, statistics)
 
 @njit(cache=True, error_model="numpy")
 def density_at(prepared, t):
-    """Return the density of a prepared Student-t."""
+    """Return the density of a Student-t at ``t``, given its prepared row."""
     distance = t - prepared[0]
     return math.exp(prepared[1] - prepared[2] * math.log1p(prepared[3] * distance * distance))
 
 
 @njit(cache=True, error_model="numpy")
 def start_times(times):
-    """Prepare every occupied component; return whether some topic has no empty slot left."""
+    """Prepare every occupied component; return whether some topic has no empty slot."""
     prepare_gaussian(times.parameters, np.zeros(3), times.prior)
     times.density_time[0] = math.nan
     full = False
@@ -98,7 +98,7 @@ def is_full(statistics):
 
 @njit(cache=True, error_model="numpy")
 def begin_group(j, times):
-    """Update the densities to the time of group ``j``; return that of a new component."""
+    """Compute all densities at the time of group ``j``; return that of a new component."""
     t = times.time[j]
     if math.isnan(t):
         times.factor[:] = 1.0
@@ -128,12 +128,12 @@ def mixture_at(m, new_density, times):
 
 @njit(cache=True, error_model="numpy")
 def change_component(m, c, t, sign, new_density, times):
-    """Add (sign 1) or remove (sign -1) a token at time ``t``, that of the current group."""
+    """Add (sign 1) or remove (sign -1) a token at ``t``, the time of the current group."""
     row, prepared = times.statistics[m, c], times.prepared[m, c]
     row[0] += sign
     row[1] += sign * t
     row[2] += sign * t * t
-    if row[0] < 0.5:  # an empty component has no residue of the subtraction
+    if row[0] < 0.5:  # empty: discards the rounding errors of removals
         row[:] = 0.0
         times.density[m, c] = 0.0
     else:
@@ -152,7 +152,7 @@ def leave_component(i, j, m, new_density, times):
 
 @njit(cache=True, error_model="numpy")
 def join_component(i, j, m, new_density, u, times):
-    """Draw the component of a token of topic ``m``; return whether no slot for another is left."""
+    """Draw the component of a token of topic ``m``; return whether this took the last slot."""
     t = times.time[j]
     if math.isnan(t):
         return False
@@ -165,12 +165,12 @@ def join_component(i, j, m, new_density, u, times):
 
 @njit(cache=True, error_model="numpy")
 def pick_component(m, new_density, u, times):
-    """Return a component drawn for a token of topic ``m``; an empty slot is a new component."""
+    """Draw a component of topic ``m``; an empty slot is a new component."""
     statistics, density = times.statistics[m], times.density[m]
     total = times.alpha * new_density
     for c in range(density.size):
         total += statistics[c, 0] * density[c]
-    # The new one comes first: what rounding leaves at the end goes to the last that has tokens.
+    # The new component comes first, so that rounding at the end favours an occupied component.
     threshold = u * total - times.alpha * new_density
     chosen = -1
     if threshold >= 0.0:
