@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit, prange
 
-from mcsquared.kernels.rng import random_words, unit_float32
+from mcsquared.kernels.rng import random_uint32s, unit_float32
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
@@ -55,7 +55,7 @@ def _fill(start, clusters, shares, n_words, seed, word, count):
     for j in prange(start.size - 1):
         of_cluster = shares[clusters[j]]
         for e in range(start[j], start[j + 1]):
-            numbers = random_words((seed, 0, 0), 0, e, 0)
+            numbers = random_uint32s((seed, 0, 0), 0, e, 0)
             topic = min(np.searchsorted(of_cluster, unit_float32(numbers[0])), n_topics - 1)
             # Ranks follow Zipf's law; topics differ in their frequent words.
             rank = np.int64(math.exp(unit_float32(numbers[1]) * math.log(n_words)) - 1.0)

@@ -81,8 +81,8 @@ def test_a_parameter_that_cannot_be_is_named_before_anything_is_done(parameters,
 
 def test_without_a_gpu_one_sentence_says_so(monkeypatch):
     memory = pytest.importorskip("mcsquared.kernels.cuda.memory")
-    monkeypatch.setattr(memory, "unavailable_reason", lambda: "CUDA finds none")
-    with pytest.raises(InputError, match="device 'cuda' requires a GPU: CUDA finds none"):
+    monkeypatch.setattr(memory, "unavailable_reason", lambda: "no CUDA device was found")
+    with pytest.raises(InputError, match="device 'cuda' requires a GPU: no CUDA device was found"):
         model(device="cuda").fit(COUNTS)
 
 

@@ -8,11 +8,11 @@ from numba import njit
 from scipy import sparse, stats
 
 from mcsquared.kernels.cpu.cells import (
-    AT_ONCE,
-    FEW,
+    MANY_TOKENS,
     MANY_TOPICS,
-    blocks_at_once,
-    count_topics,
+    MAX_BLOCKS_PER_PASS,
+    blocks_per_pass,
+    count_edges,
     draw_cells,
     upper_edges,
 )
@@ -74,8 +74,8 @@ def test_a_topic_without_share_at_the_end_of_its_lane_is_never_met(n):
 
 
 @njit
-def count_all(numbers, total, n, edges, at_once, reached):
-    count_topics(numbers, 3, numbers.size, total, n, edges, at_once, reached)
+def count_all(numbers, total, n, edges, per_pass, reached):
+    count_edges(numbers, 3, numbers.size, total, n, edges, per_pass, reached)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -83,14 +83,14 @@ def test_numbers_are_counted_by_the_edges_they_reach(n):
     rng = np.random.default_rng(n)
     left, right = some_weights(n, 0.3, rng)
     edges, total = edges_of(left, right)
-    at_once = blocks_at_once(n)
-    assert len(at_once) <= AT_ONCE
-    size = n + (1 + len(at_once)) * N_LANES
+    per_pass = blocks_per_pass(n)
+    assert len(per_pass) <= MAX_BLOCKS_PER_PASS
+    size = n + (1 + len(per_pass)) * N_LANES
     behind, reached = np.zeros(size, F), np.full(size, np.nan, F)
     behind[:n] = edges.reshape(-1)
     on_edges = (edges[edges < total] / total).clip(2.0**-32, 1 - 2.0**-24)
     numbers = np.concatenate([rng.random(1_000), on_edges, [2.0**-32, 1 - 2.0**-24]]).astype(F)
-    count_all(numbers, total, n, behind, at_once, reached)
+    count_all(numbers, total, n, behind, per_pass, reached)
     thresholds = numbers[3:] * total
     expected = (edges.reshape(-1)[:, None] <= thresholds).sum(axis=1)
     np.testing.assert_array_equal(reached[N_LANES : N_LANES + n], expected)
@@ -124,7 +124,7 @@ class Cells:
                 first,
                 last,
                 n_slots,
-                blocks_at_once(n_slots),
+                blocks_per_pass(n_slots),
                 entries,
                 self.layout.word_start,
                 self.clusters,
@@ -172,7 +172,7 @@ def test_any_split_of_the_words_gives_the_same_counts(n_slots):
 
 
 @pytest.mark.parametrize("n_slots", [16, 112, MANY])
-@pytest.mark.parametrize("n_tokens", [1, FEW - 1, 6000])
+@pytest.mark.parametrize("n_tokens", [1, MANY_TOKENS - 1, 6000])
 def test_topics_of_a_cell_have_their_chances(n_slots, n_tokens):
     """Cells of few and of many tokens, which are searched where there are very many topics."""
     cells = Cells(np.full((1, 6000 // n_tokens), n_tokens), n_slots)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from mcsquared.kernels.cpu.fast_math import LOWEST, cos_of_turns, exp32, exponentials, log32
+from mcsquared.kernels.cpu.fast_math import MIN_EXPONENT, cos_of_turns, exp32, exponentials, log32
 
 F = np.float32
 
@@ -90,10 +90,10 @@ def test_exponentials_of_doubles_are_those_of_the_c_library(size):
     np.testing.assert_allclose(exponentials_of(x), np.exp(x), rtol=4e-16)
 
 
-@given(x=st.floats(LOWEST, 0, exclude_min=True), largest=st.floats(-1e6, 1e6))
+@given(x=st.floats(MIN_EXPONENT, 0, exclude_min=True), largest=st.floats(-1e6, 1e6))
 def test_exponentials_are_relative_to_the_largest(x, largest):
     row = np.array([largest + x, largest])
-    expected = np.exp(row[0] - largest) if row[0] - largest > LOWEST else 0.0
+    expected = np.exp(row[0] - largest) if row[0] - largest > MIN_EXPONENT else 0.0
     np.testing.assert_allclose(exponentials_of(row, largest), [expected, 1.0], rtol=4e-16)
 
 
@@ -102,7 +102,7 @@ def test_the_exponential_of_zero_is_exact():
 
 
 def test_exponentials_far_below_the_largest_and_of_nan_are_zero():
-    found = exponentials_of([LOWEST, -1e300, -np.inf, np.nan, np.nextafter(LOWEST, 0)])
+    found = exponentials_of([MIN_EXPONENT, -1e300, -np.inf, np.nan, np.nextafter(MIN_EXPONENT, 0)])
     np.testing.assert_array_equal(found[:4], 0.0)
     assert found[4] > 0
 

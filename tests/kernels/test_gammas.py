@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from mcsquared.kernels.cpu.gammas import (
-    ROWS,
+    ROWS_PER_PASS,
     add_columns,
     draw_gamma_rows,
     draw_log_shares,
@@ -92,7 +92,7 @@ def test_fewer_rows_are_the_first_of_more(shape, n_rows):
 def test_any_split_of_the_rows_gives_the_same_table(shape):
     counts = some_counts(45, 48)
     expected = draw(counts, shape)
-    for bounds in ([0, 8, 45], [0, 16, 24, 40, 45], [*range(0, 45, ROWS), 45]):
+    for bounds in ([0, 8, 45], [0, 16, 24, 40, 45], [*range(0, 45, ROWS_PER_PASS), 45]):
         np.testing.assert_array_equal(draw(counts, shape, bounds=bounds), expected)
 
 

@@ -16,19 +16,19 @@ from mcsquared.kernels.cpu.lanes import (
     count_reached,
     element,
     fill,
-    fill_rows,
+    fill_row,
     increment,
     lane,
-    larger,
     load,
-    moved_up,
+    load_row,
+    maximum,
+    monotone_prefix_sums,
     multiply,
-    nonzero,
+    nonzero_mask,
     prefix_sums,
-    rising_sums,
-    rows_of,
+    shift_up,
     store,
-    store_rows,
+    store_row,
     subtract,
     trailing_zeros,
     weighted_sums,
@@ -87,7 +87,7 @@ def test_lanes_at_most_a_value_are_counted():
 
 @njit
 def bits(counts, offset):
-    return nonzero(counts, offset)
+    return nonzero_mask(counts, offset)
 
 
 @njit
@@ -122,7 +122,7 @@ def test_one_is_added_to_a_whole_number():
 
 @njit
 def copy_changed(array, offset, blocks, position, amount, out):
-    store_rows(out, 1, add_at(rows_of(array, offset, blocks), position, amount))
+    store_row(out, 1, add_at(load_row(array, offset, blocks), position, amount))
 
 
 @pytest.mark.parametrize("n_blocks", [1, 3])
@@ -140,7 +140,9 @@ def test_a_long_row_is_changed_at_one_position(n_blocks):
 
 @njit
 def weigh_row(counts, base, base_at, factor, factor_at, sums, blocks, out):
-    store(out, 0, weighted_sums(rows_of(counts, 0, blocks), base, base_at, factor, factor_at, sums))
+    store(
+        out, 0, weighted_sums(load_row(counts, 0, blocks), base, base_at, factor, factor_at, sums)
+    )
 
 
 @njit
@@ -167,8 +169,8 @@ def test_a_row_is_weighed_by_running_sums_of_its_lanes(n_blocks):
 @njit
 def more_arithmetic(a, b, out):
     store(out, 0, subtract(load(a, 0), load(b, 0)))
-    store(out, 16, larger(load(a, 0), load(b, 0)))
-    store(out, 32, moved_up(load(a, 0), F(7.5)))
+    store(out, 16, maximum(load(a, 0), load(b, 0)))
+    store(out, 32, shift_up(load(a, 0), F(7.5)))
 
 
 def test_lanes_subtract_compare_and_move():
@@ -181,10 +183,10 @@ def test_lanes_subtract_compare_and_move():
 
 @njit
 def sum_rising(a, out):
-    store(out, 0, rising_sums(load(a, 0)))
+    store(out, 0, monotone_prefix_sums(load(a, 0)))
 
 
-def test_rising_sums_never_fall():
+def test_monotone_prefix_sums_never_decrease():
     """Sums of the common kind do, one time in a few hundred of these."""
     rng, out = np.random.default_rng(0), np.zeros(16, F)
     for _ in range(2_000):
@@ -197,10 +199,10 @@ def test_rising_sums_never_fall():
 
 @njit
 def count_edges(edges, values, blocks, out):
-    row, counts = rows_of(edges, 0, blocks), fill_rows(F(2.0), blocks)
+    row, counts = load_row(edges, 0, blocks), fill_row(F(2.0), blocks)
     for i in range(values.size):
         counts = count_reached(counts, row, element(values, i))
-    store_rows(out, 0, counts)
+    store_row(out, 0, counts)
 
 
 @pytest.mark.parametrize("n_blocks", [1, 3])

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from mcsquared.families import ConjugateFamily
-from mcsquared.kernels.cpu.cells import FEW, MANY_TOPICS
+from mcsquared.kernels.cpu.cells import MANY_TOKENS, MANY_TOPICS
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.samplers.steps.concentrations import (
@@ -223,7 +223,7 @@ def draw_topics_of_cells(
     for w in range(data.n_words):
         block, position = before // BLOCK + w, 0
         for k in range(n_slots):
-            by_lanes = psi.shape[1] <= MANY_TOPICS or tokens[k, w] < FEW
+            by_lanes = psi.shape[1] <= MANY_TOPICS or tokens[k, w] < MANY_TOKENS
             for _ in range(tokens[k, w]):
                 u = numbers.in_block(Step.TOPICS, block, position)
                 m = choose(tau[k] * psi[w], u, by_lanes=by_lanes)

@@ -1,1 +1,1 @@
-"""Compiled kernels: functions of arrays. Only this package uses a compiler."""
+"""Compiled kernels: functions of arrays. Numba is used in this package only."""

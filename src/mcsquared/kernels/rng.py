@@ -1,7 +1,7 @@
 """Random numbers as a function of (seed, chain, sweep, step, index, attempt): Philox4x32-10.
 
-Chains have no generator state. A draw depends only on these numbers, so the same seed gives the
-same draws on any number of threads, in one run or resumed. Counter-based generators are due to
+There is no generator state. A draw depends on these numbers only, so the same seed gives the same
+draws on any number of threads, and in a resumed run. Counter-based generators are due to
 Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 from numpy.random.bit_generator import ISeedSequence
 
-BLOCK = 64  # numbers per block of `fill_uniforms`
+BLOCK = 64  # random numbers per block of `fill_uniforms`
 
 
 class Step(IntEnum):
@@ -44,7 +44,7 @@ class Step(IntEnum):
 def philox(c0, c1, c2, c3, k0, k1):
     """Return the four 32-bit words of Philox4x32-10 for a counter and a key.
 
-    Computed in uint64, so that compilers vectorise loops of calls.
+    Computed in uint64, so that the compiler can vectorise a loop of calls.
     """
     low = uint64(0xFFFFFFFF)
     c0, c1, c2, c3 = uint64(c0), uint64(c1), uint64(c2), uint64(c3)
@@ -65,8 +65,8 @@ def philox(c0, c1, c2, c3, k0, k1):
 def unit_float64(a, b):
     """Return a float64 in (0, 1) from two 32-bit words.
 
-    The ends are excluded because 0 has no logarithm and 1 would exceed a cumulative sum. 52 bits
-    are used: with 53, adding one half would round the largest number to 1.
+    The endpoints are excluded: log 0 is infinite, and 1 would select no interval of a cumulative
+    sum. With 53 bits instead of 52, adding one half would round the largest number to 1.
     """
     bits = (uint64(a) << uint64(20)) ^ (uint64(b) >> uint64(12))
     return (float(bits) + 0.5) * (1.0 / 4503599627370496.0)
@@ -74,10 +74,10 @@ def unit_float64(a, b):
 
 @njit(cache=True)
 def uniform(seed, chain, sweep, step, index, attempt):
-    """Return the number in (0, 1) for a chain, sweep, step, index and attempt.
+    """Return the uniform variate in (0, 1) for a seed, chain, sweep, step, index and attempt.
 
     Counters are distinct for ``index`` and ``attempt`` below 2⁴⁰: the low 16 bits of the attempt
-    are stored next to the step, the others above the 8 high bits of the index.
+    are stored next to the step, the others above bits 32 to 39 of the index.
     """
     index, attempt = uint64(index), uint64(attempt)
     low = uint32(index)
@@ -95,9 +95,9 @@ def uniform_of(key, step, index, attempt):
 
 @njit(cache=True, inline="always")
 def unit_float32(word):
-    """Return a float32 in (0, 1) from a 32-bit word; 31 bits keep small numbers precise.
+    """Return a float32 in (0, 1) from a 32-bit word.
 
-    The minimum prevents rounding up to 1, which would exceed a cumulative sum.
+    31 bits keep small numbers precise. The minimum prevents rounding up to 1.
     """
     number = (float32(int32(word >> uint64(1))) + float32(0.5)) * float32(2.0**-31)
     return min(number, float32(1.0 - 2.0**-24))
@@ -105,12 +105,12 @@ def unit_float32(word):
 
 @njit(cache=True, inline="always")
 def counter_word(step, attempt):
-    """Return the last word of the counter, made of step and attempt."""
+    """Return the last word of the counter, which combines step and attempt."""
     return (uint64(step) << uint64(16)) | uint64(attempt)
 
 
 @njit(cache=True, inline="always")
-def random_words(key, step, index, attempt):
+def random_uint32s(key, step, index, attempt):
     """Return four random 32-bit words; ``attempt`` must be below 2¹⁶."""
     low, high = uint64(index) & uint64(0xFFFFFFFF), uint64(index) >> uint64(32)
     return philox(low, high, key[2], counter_word(step, attempt), key[0], key[1])
@@ -118,15 +118,15 @@ def random_words(key, step, index, attempt):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_uniforms(out, n_blocks, key, step, block):
-    """Fill float32 ``out`` with the numbers of ``n_blocks`` blocks, starting with ``block``.
+    """Fill float32 ``out`` with the uniforms of ``n_blocks`` blocks, starting with ``block``.
 
-    A block is 64 numbers: the four words of sixteen counters, all first words, then all second
-    words, and so on. Its counters have indices from 16 × block and attempt 0.
+    A block has 64 numbers: the first words of sixteen counters, then their second words, and so
+    on. The indices of the counters begin at 16 × block; their attempt is 0.
     """
     for b in range(n_blocks):
         first = uint64(block + b) * uint64(16)
         for i in range(16):
-            words = random_words(key, step, first + uint64(i), 0)
+            words = random_uint32s(key, step, first + uint64(i), 0)
             at = b * BLOCK + i
             out[at] = unit_float32(words[0])
             out[at + 16] = unit_float32(words[1])
@@ -136,9 +136,9 @@ def fill_uniforms(out, n_blocks, key, step, block):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_uniforms_at(indices, n, first, key, step, attempt, out):
-    """Fill float32 ``out`` (3, n) with three numbers for each index in ``first + indices``."""
+    """Fill float32 ``out`` (3, n) with three uniforms for each index in ``first + indices``."""
     for i in range(n):
-        words = random_words(key, step, first + indices[i], attempt)
+        words = random_uint32s(key, step, first + indices[i], attempt)
         out[0, i] = unit_float32(words[0])
         out[1, i] = unit_float32(words[1])
         out[2, i] = unit_float32(words[2])
@@ -147,7 +147,7 @@ def fill_uniforms_at(indices, n, first, key, step, attempt, out):
 def generator(seed: int, chain: int, sweep: int, step: int) -> np.random.Generator:
     """Return a NumPy generator for a step that draws few numbers.
 
-    The same (seed, chain, sweep, step) always gives the same generator, so its state is not stored.
+    It depends on the arguments only, so its state need not be stored in a checkpoint.
     """
     counter = np.array([0, 0, sweep, step], np.uint64)
     bits = np.random.Philox(_PhiloxKey(seed, chain), counter=counter)  # type: ignore[arg-type]
@@ -157,8 +157,7 @@ def generator(seed: int, chain: int, sweep: int, step: int) -> np.random.Generat
 class _PhiloxKey(ISeedSequence):
     """The key of a Philox generator, passed as a seed sequence.
 
-    ``Philox(key=...)`` first collects entropy for a seed, which takes longer than all draws of a
-    step.
+    ``Philox(key=...)`` first gathers entropy for a seed, which is slower than all draws of a step.
     """
 
     def __init__(self, *words):

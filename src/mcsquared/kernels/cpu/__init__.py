@@ -1,5 +1,5 @@
-"""Kernels for the processor, in numba. Each names the equation it implements.
+"""CPU kernels, compiled by numba. Each docstring gives the equation that the kernel implements.
 
-Arguments that always have the same type are not listed in each docstring: ``groups`` is a `Groups`,
-``contexts`` a `GivenContexts`, ``key`` the tuple (seed, chain, sweep), and so on.
+Arguments that have the same type everywhere are not documented in each kernel: ``groups`` is a
+`Groups`, ``contexts`` a `GivenContexts`, ``key`` the tuple (seed, chain, sweep).
 """

@@ -4,10 +4,10 @@ Tokens of the same cluster and word are exchangeable, so the C_kw topics of a ce
 draws from p(m) ∝ τ_km ψ_mw, and no topic is stored per token. Cells are visited word by word, so
 that the word's row of topics stays in the first-level cache.
 
-Only the number of tokens of each topic matters. Every random number is compared with the upper
-edges of all topics' intervals, sixteen in one instruction, and registers count how often each edge
-was reached: no table lookups, no dependent counts. With very many topics, cells with enough tokens
-use a search in block sums instead.
+Only the number of tokens of each topic matters. Each random number is compared with the upper edges
+of the intervals of all topics, sixteen per instruction. Registers count how many numbers reached
+each edge, without table lookups or dependent updates. If there are very many topics, cells with
+enough tokens search block sums instead.
 """
 
 import numpy as np
@@ -19,17 +19,17 @@ from mcsquared.kernels.cpu.lanes import (
     add_counts,
     count_reached,
     element,
-    fill_rows,
+    fill_row,
     increment,
     lane,
-    larger,
     load,
-    moved_up,
-    nonzero,
-    rising_sums,
-    rows_of,
+    load_row,
+    maximum,
+    monotone_prefix_sums,
+    nonzero_mask,
+    shift_up,
     store,
-    store_rows,
+    store_row,
     subtract,
     trailing_zeros,
 )
@@ -44,49 +44,50 @@ from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, uniform_of
 
 F = np.float32
 TOPICS = int(Step.TOPICS)
-MANY_TOPICS, FEW = 240, 8  # a search is faster above this many topics, from this many tokens
-AT_ONCE = 7  # blocks whose counts stay in registers, even if registers have eight floats
-NUMBERS = 32 * BLOCK
+# A search is faster for more than MANY_TOPICS topics and at least MANY_TOKENS tokens.
+MANY_TOPICS, MANY_TOKENS = 240, 8
+MAX_BLOCKS_PER_PASS = 7  # their counts fit in the registers even if these have eight floats
+N_NUMBERS = 32 * BLOCK  # random numbers generated at a time
 
 
-def blocks_at_once(n_topics: int) -> tuple[int, ...]:
-    """Return a tuple whose length is the number of blocks of topics to count in one pass."""
+def blocks_per_pass(n_topics: int) -> tuple[int, ...]:
+    """Return a tuple whose length is the number of blocks of topics to count per pass."""
     n_blocks = n_topics // N_LANES
-    n_passes = -(-n_blocks // AT_ONCE)
+    n_passes = -(-n_blocks // MAX_BLOCKS_PER_PASS)
     return (0,) * -(-n_blocks // n_passes)
 
 
 @njit(cache=True, inline="always")
 def upper_edges(left, left_at, right, right_at, n, end, edges):
-    """Write the upper edges of the intervals left × right of n topics; return their sum.
+    """Write the upper edges of the intervals left × right of n topics; return the total length.
 
-    Intervals are ordered by lane; edges of lane i are at i, i + 16, .... Rounding never makes an
-    edge smaller than the one before. ``end`` is 0 except for infinity in its last lane, so that no
-    number lies beyond all edges.
+    Intervals are ordered by lane; the edges of lane i are at i, i + 16, .... Edges never
+    decrease, despite rounding. ``end`` is 0 except for infinity in its last lane, so that no number
+    lies beyond the last edge.
     """
     total = sum_lanes(left, left_at, right, right_at, n, edges)
-    by_lane = rising_sums(total)
-    before = moved_up(by_lane, F(0.0))
+    by_lane = monotone_prefix_sums(total)
+    before = shift_up(by_lane, F(0.0))
     for m in range(0, n - N_LANES, N_LANES):
-        behind = subtract(total, load(edges, m))
-        store(edges, m, larger(subtract(by_lane, behind), before))
+        after = subtract(total, load(edges, m))
+        store(edges, m, maximum(subtract(by_lane, after), before))
     store(edges, n - N_LANES, add(by_lane, load(end, 0)))
     return lane(by_lane, N_LANES - 1)
 
 
 @njit(cache=True, inline="always")
-def count_topics(numbers, first, last, total, n, edges, at_once, reached):
+def count_edges(numbers, first, last, total, n, edges, per_pass, reached):
     """Count how many of ``numbers[first:last] * total`` reach each of the n edges.
 
-    The count of edge m is written to 16 + m, that of the edge before it to m.
+    ``reached[16 + m]`` is the count of edge m, and ``reached[m]`` that of the edge before it.
     """
-    for begin in range(0, n, len(at_once) * N_LANES):
-        row, counts = rows_of(edges, begin, at_once), fill_rows(F(0.0), at_once)
+    for begin in range(0, n, len(per_pass) * N_LANES):
+        row, counts = load_row(edges, begin, per_pass), fill_row(F(0.0), per_pass)
         for i in range(first, last):
             counts = count_reached(counts, row, element(numbers, i) * total)
-        store_rows(reached, N_LANES + begin, counts)
-    # The edge before the first block of a lane is in the last block of the lane below.
-    store(reached, 0, moved_up(load(reached, n), F(last - first)))
+        store_row(reached, N_LANES + begin, counts)
+    # The edge before the first block of a lane is in the last block of the previous lane.
+    store(reached, 0, shift_up(load(reached, n), F(last - first)))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -94,7 +95,7 @@ def draw_cells(
     first_word,
     last_word,
     n,
-    at_once,
+    per_pass,
     entries,
     word_start,
     cluster_of_group,
@@ -110,16 +111,16 @@ def draw_cells(
     ----------
     n : int
         Number of topic slots.
-    at_once : tuple
-        From `blocks_at_once`; its length is a compile-time constant.
+    per_pass : tuple
+        From `blocks_per_pass`; its length is a compile-time constant.
     entries : Entries
-        Groups of each word with their counts.
+        Groups of each word, with their counts.
     word_start : int64 (n_words + 1,)
-        First token of each word, in the order of words.
+        First token of each word, if tokens are sorted by word.
     shares : float32 (cluster slots × topic slots,)
-        τ_km divided by the sum of the topic's variates.
+        τ_km divided by the sum of the variates of topic m.
     weights : float32 (n_words × topic slots,)
-        Gamma variates of the topics' words.
+        Gamma variates of the words of each topic.
     topics_in_cluster : int32 (cluster slots × topic slots,)
         Counts are added to it.
     words_in_topic : int32 (n_words × topic slots,)
@@ -128,55 +129,55 @@ def draw_cells(
     entry_start, group_of_entry, count_of_entry = entries
     n_clusters = topics_in_cluster.size // n
     tokens_of_cell = np.zeros(n_clusters, np.int32)
-    # The last pass may read blocks after the last.
-    size = n + (1 + len(at_once)) * N_LANES
+    # Padded, because the last pass may read beyond the last block.
+    size = n + (1 + len(per_pass)) * N_LANES
     edges, reached = np.zeros(size, np.float32), np.zeros(size, np.float32)
     end = np.zeros(N_LANES, np.float32)
     end[N_LANES - 1] = np.inf
     by_block = np.full(2 * n + 3 * N_LANES, np.inf, np.float32)
-    numbers = np.empty(NUMBERS, np.float32)
+    numbers = np.empty(N_NUMBERS, np.float32)
     for w in range(first_word, last_word):
         words_in_topic[w * n : (w + 1) * n] = 0
         for e in range(entry_start[w], entry_start[w + 1]):
             k = cluster_of_group[np.uint32(group_of_entry[e])]
             tokens_of_cell[np.uint32(k)] += count_of_entry[e]
-        # Every word begins a block of its own, so that no two words share a number.
+        # Every word starts a new block, so that no two words share a random number.
         block = word_start[w] // BLOCK + w
-        used = NUMBERS
-        left = word_start[w + 1] - word_start[w]
+        used = N_NUMBERS
+        n_left = word_start[w + 1] - word_start[w]
         for first in range(0, n_clusters, N_LANES):
-            occupied = nonzero(tokens_of_cell, first)
+            occupied = nonzero_mask(tokens_of_cell, first)
             while occupied != 0:
                 k = first + trailing_zeros(occupied)
                 occupied &= occupied - 1
                 n_tokens = np.int64(tokens_of_cell[k])
                 tokens_of_cell[k] = 0
-                is_searched = n > MANY_TOPICS and n_tokens >= FEW
+                is_searched = n > MANY_TOPICS and n_tokens >= MANY_TOKENS
                 if is_searched:
                     total = block_sums(shares, k * n, weights, w * n, n, by_block)
                 else:
                     total = upper_edges(shares, k * n, weights, w * n, n, end, edges)
                 while n_tokens > 0:
-                    if used == NUMBERS:
-                        n_blocks = min(NUMBERS, left + BLOCK - 1) // BLOCK
+                    if used == N_NUMBERS:
+                        n_blocks = min(N_NUMBERS, n_left + BLOCK - 1) // BLOCK
                         fill_uniforms(numbers, n_blocks, key, TOPICS, block)
                         block += n_blocks
                         used = 0
-                    take = min(n_tokens, NUMBERS - used)
+                    take = min(n_tokens, N_NUMBERS - used)
                     if is_searched:
                         for i in range(used, used + take):
                             m = topic_in_block(by_block, n, numbers[i] * total)
                             increment(words_in_topic, w * n + m)
                             increment(topics_in_cluster, k * n + m)
                     else:
-                        count_topics(numbers, used, used + take, total, n, edges, at_once, reached)
+                        count_edges(numbers, used, used + take, total, n, edges, per_pass, reached)
                         for m in range(0, n, N_LANES):
                             found = subtract(load(reached, m), load(reached, m + N_LANES))
                             add_counts(words_in_topic, w * n + m, found)
                             add_counts(topics_in_cluster, k * n + m, found)
                     used += take
                     n_tokens -= take
-                    left -= take
+                    n_left -= take
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -191,9 +192,9 @@ def draw_topics_by_word(
     step,
     topic_of_token,
 ):
-    """Draw the first topic of every token given its word alone: p(m) ∝ weights[w, m].
+    """Draw the initial topic of every token given its word only: p(m) ∝ weights[w, m].
 
-    ``weights`` is float32 (n_words × n,), ``topic_of_token`` int32 (n_tokens,).
+    ``weights`` is float32 (n_words × n,), and ``topic_of_token`` int32 (n_tokens,).
     """
     sums = np.zeros(n + 3 * N_LANES, np.float32)
     ones = np.ones(n, np.float32)
@@ -218,10 +219,10 @@ def draw_first_topics(
     first_token,
     topic_of_token,
 ):
-    """Draw l_ji ∝ τ_km ψ_mw with k = z_j for every token of some groups.
+    """Draw l_ji with p(m) ∝ τ_km ψ_mw, where k = z_j, for every token of some groups.
 
-    ``shares`` and ``variates`` have the values of ``shares`` and ``weights`` in `draw_cells`.
-    ``first_token`` tokens of the corpus precede the first of these arrays.
+    ``shares`` (cluster slots, topic slots) and ``variates`` (n_words, topic slots) are ``shares``
+    and ``weights`` of `draw_cells`. ``first_token`` tokens of the corpus precede these arrays.
     """
     n_topics = shares.shape[1]
     sums = np.empty(n_topics, np.float32)
@@ -234,6 +235,6 @@ def draw_first_topics(
                 sums[m] = total
             u = np.float32(uniform_of(key, step, first_token + i, 0))
             drawn = min(np.searchsorted(sums, u * total, side="right"), n_topics - 1)
-            while drawn > 0 and share[drawn] == 0.0:  # a slot without weight, by rounding
+            while drawn > 0 and share[drawn] == 0.0:  # a slot of weight 0, by rounding
                 drawn -= 1
             topic_of_token[i] = drawn

@@ -1,10 +1,10 @@
-"""Contexts of groups: any number of them, of any family with a kernel, any of them missing.
+"""Contexts of groups: any number of them, of any family with a kernel; any value may be missing.
 
-Contexts with few statistics (`Dense`) lie side by side in one array; contexts that count categories
-(`Bags`) lie one after the other in one list of (category, count) entries. The collapsed sampler
-keeps the parameters integrated out; the blocked sampler draws them. Dense families are exponential:
-log F(x | φ_k) = T(x) · natural_k + log h(x), and the base measure h is the same for all clusters.
-Bags have a table of log-probabilities, one row per category.
+Contexts with few statistics (`Dense`) are columns of one array; contexts that count categories
+(`Bags`) are concatenated in one list of (category, count) entries. The collapsed sampler integrates
+out the parameters; the blocked sampler draws them. Dense families are exponential families: log
+F(x | φ_k) = T(x) · natural_k + log h(x), and the base measure h is the same for all clusters. Bags
+have a table of log-probabilities with one row per category.
 """
 
 import math
@@ -22,9 +22,9 @@ CLUSTERS = int(Step.CLUSTERS)
 
 
 class Dense(NamedTuple):
-    """Contexts with few statistics. ``*_start`` bound the columns of each context."""
+    """Contexts with few statistics. ``*_start`` are the bounds of each context's columns."""
 
-    kind: np.ndarray  # int64 (n,)
+    kind: np.ndarray  # int64 (n,): values of `mcsquared.kernels.cpu.predictive.KINDS`
     parameters: np.ndarray  # float64, flat
     parameter_start: np.ndarray  # int64 (n + 1,)
     values: np.ndarray  # float64 (n_groups, columns)
@@ -35,9 +35,9 @@ class Dense(NamedTuple):
 
 
 class Bags(NamedTuple):
-    """Contexts that count categories; those of all contexts are numbered consecutively."""
+    """Contexts that count categories. Categories of all contexts are numbered consecutively."""
 
-    start: np.ndarray  # int64 (n, n_groups + 1): entries of a context's group
+    start: np.ndarray  # int64 (n, n_groups + 1): bounds of the entries of each group
     category: np.ndarray  # int32 (entries,)
     count: np.ndarray  # type: ignore[assignment]  # int32 (entries,)
     concentration: np.ndarray  # float64 (n,)
@@ -45,7 +45,7 @@ class Bags(NamedTuple):
 
 
 class ContextCounts(NamedTuple):
-    """Contexts of the groups of each cluster slot, and the rows prepared from them."""
+    """Statistics of the contexts in each cluster slot, and rows prepared from them."""
 
     statistics: np.ndarray  # float64 (cluster slots, dense statistics)
     prepared: np.ndarray  # float64 (cluster slots, prepared numbers)
@@ -71,7 +71,7 @@ class GivenContexts(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def prepare_cluster(k, dense, counts):
-    """Prepare the dense contexts of cluster ``k`` after its statistics changed."""
+    """Prepare the dense contexts of cluster ``k`` after a change of its statistics."""
     for c in range(dense.kind.size):
         prepare(
             dense.kind[c],
@@ -83,7 +83,7 @@ def prepare_cluster(k, dense, counts):
 
 @njit(cache=True, error_model="numpy")
 def add_dense(j, sign, dense, statistics):
-    """Add (sign 1) or remove (sign -1) the dense contexts of group ``j``."""
+    """Add (JOIN) or remove (LEAVE) the dense contexts of group ``j``."""
     for c in range(dense.kind.size):
         if dense.observed[j, c]:
             add_observation(
@@ -96,7 +96,7 @@ def add_dense(j, sign, dense, statistics):
 
 @njit(cache=True, error_model="numpy")
 def move_contexts(j, k, sign, dense, bags, counts):
-    """Add group ``j``'s contexts to cluster ``k`` (sign 1) or remove them (sign -1)."""
+    """Add the contexts of group ``j`` to cluster ``k`` (JOIN) or remove them (LEAVE)."""
     add_dense(j, sign, dense, counts.statistics[k])
     for c in range(bags.concentration.size):
         for e in range(bags.start[c, j], bags.start[c, j + 1]):
@@ -106,7 +106,7 @@ def move_contexts(j, k, sign, dense, bags, counts):
 
 @njit(cache=True, error_model="numpy")
 def log_contexts(j, k, dense, bags, counts):
-    """Return Σ log p(x_j | contexts of cluster k) over the contexts that group ``j`` has."""
+    """Return Σ log p(x_j | contexts of cluster k) over the observed contexts."""
     value = 0.0
     for c in range(dense.kind.size):
         if dense.observed[j, c]:
@@ -133,10 +133,10 @@ def log_contexts(j, k, dense, bags, counts):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def rebuild_contexts(cluster_of_group, occupied, dense, bags, counts):
-    """Sum the contexts of every cluster from scratch, group by group, and prepare every slot.
+    """Recompute the statistics of every cluster, group by group, and prepare all slots.
 
-    Float statistics lose digits when observations are added and removed. The order of the sums is
-    fixed, so that they do not depend on earlier sweeps.
+    Float statistics lose digits when observations are added and removed. The order of summation is
+    fixed, so that the sums do not depend on earlier sweeps.
     """
     counts.statistics[:] = 0.0
     counts.categories[:] = 0
@@ -149,9 +149,9 @@ def rebuild_contexts(cluster_of_group, occupied, dense, bags, counts):
 
 @njit(cache=True, error_model="numpy")
 def add_context_scores(j, dense, bags, parameters, statistics, scores):
-    """Add Σ log F(x_j | φ_k) over the contexts that group ``j`` has to ``scores`` (clusters,).
+    """Add Σ log F(x_j | φ_k) over the observed contexts, without log h, to float64 ``scores``.
 
-    ``statistics`` is scratch, as long as one row of dense statistics.
+    ``scores`` has one element per cluster slot; ``statistics`` is scratch for the dense statistics.
     """
     n_clusters = scores.size
     for c in range(dense.kind.size):
@@ -176,12 +176,11 @@ def add_context_scores(j, dense, bags, parameters, statistics, scores):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_clusters_by_scores(
-    first_group, last_group, content_scores, log_weights, contexts, key, index, cluster_of_group
+    first_group, last_group, content_scores, log_weights, contexts, key, offset, cluster_of_group
 ):
-    """Draw z_j of groups given the scores of their content: float64 (groups, cluster slots).
+    """Draw z_j given ``content_scores`` float64 (last_group − first_group, cluster slots).
 
-    ``contexts`` is a `GivenContexts`. ``index`` groups of the corpus precede the first of these
-    arrays: random numbers are those of the whole corpus.
+    ``offset`` groups of the corpus precede these arrays: random numbers are those of the corpus.
     """
     n_clusters = log_weights.size
     dense, bags, parameters = contexts
@@ -190,15 +189,15 @@ def draw_clusters_by_scores(
         for k in range(n_clusters):
             scores[k] = log_weights[k] + content_scores[j - first_group, k]
         add_context_scores(j, dense, bags, parameters, statistics, scores)
-        cluster_of_group[j] = pick(scores, n_clusters, uniform_of(key, CLUSTERS, index + j, 0))
+        cluster_of_group[j] = pick(scores, n_clusters, uniform_of(key, CLUSTERS, offset + j, 0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def sum_exponentials(first_chunk, last_chunk, rows, table, largest, total):
     """Sum exp(table) over chunks of ``rows`` rows, column by column.
 
-    Chunk ``c`` is ``table[c * rows : (c + 1) * rows]``, the last one shorter; its sums are
-    ``total[c] * exp(largest[c])``, both float64 (n_chunks, n_columns).
+    Chunk ``c`` is ``table[c * rows : (c + 1) * rows]``; the last may be shorter. Its sums are
+    ``total[c] * exp(largest[c])``, where both arrays are float64 (n_chunks, n_columns).
     """
     n_columns = table.shape[1]
     for chunk in range(first_chunk, last_chunk):
@@ -228,15 +227,15 @@ def sum_contexts(
     categories,
     totals,
 ):
-    """Count the groups of some chunks and sum their contexts by cluster.
+    """Count the groups of some chunks, and sum their contexts, by cluster.
 
     Parameters
     ----------
     groups_in_cluster : int32 (cluster slots,)
-        Added to, like ``categories`` int32 (categories, cluster slots) and ``totals`` int64
-        (cluster slots, bags): integers add up in any order.
+        Counts are added to it, to ``categories`` int32 (categories, cluster slots) and to
+        ``totals`` int64 (cluster slots, bags). Sums of integers do not depend on the order.
     statistics : float64 (n_chunks, cluster slots, dense statistics)
-        One sum per chunk, so that the total is the same for any number of threads.
+        Output: a sum per chunk, so that the total does not depend on the number of threads.
     """
     for chunk in range(first_chunk, last_chunk):
         sums = statistics[chunk]

@@ -1,8 +1,7 @@
-"""Logarithms, exponentials and cosines in a form that compilers turn into vectors.
+"""Logarithms, exponentials and cosines in a form that the compiler can vectorise.
 
-Polynomials on a reduced range, accurate to about 2 units in the last place. The C library's
-functions are called for one number at a time, which would be most of the cost of a token. Arguments
-are normal numbers.
+They are polynomials on a reduced range, accurate to about 2 units in the last place. Calls of the C
+library, one number at a time, would be most of the cost of a token.
 """
 
 import numpy as np
@@ -12,11 +11,11 @@ from numba import float32, int32, njit, types
 from mcsquared.kernels.cpu.lanes import instruction
 
 F = np.float32
-LOWEST = -700.0  # an exponential that is this far below the largest of its row counts as 0
+MIN_EXPONENT = -700.0  # exp(x) is replaced by 0 below this x
 LOG2_E = 1.4426950408889634
-# Log 2 in two parts, the first of which multiplies whole numbers without rounding.
+# Log 2 in two parts; the product of the first with a small integer is exact.
 LOG_2, LOG_2_REST = 0.693145751953125, 1.4286068203094173e-06
-# 1.5 × 2⁵²: added to a small number, it rounds it and leaves the integer in the lowest bits.
+# 1.5 × 2⁵²: adding it to a small number rounds that to an integer, stored in the lowest bits.
 ROUND_TO_INTEGER = 6755399441055744.0
 
 
@@ -54,9 +53,9 @@ def log32(x):
 
 @njit(inline="always", fastmath={"contract"}, cache=True)
 def exp32(x):
-    """Return exp x, at most 1.6e38; below −87 it stays at the smallest normal float."""
+    """Return exp x; x is clipped to [−87, 88], so that the result is a normal float."""
     x = max(min(x, F(88.0)), F(-87.0))
-    whole = int32(int32(x * F(1.44269504) + F(256.5)) - int32(256))  # rounded, by truncation
+    whole = int32(int32(x * F(1.44269504) + F(256.5)) - int32(256))  # rounds by truncation
     n = float32(whole)
     r = x - n * F(0.693359375) + n * F(2.12194440e-4)
     p = F(1.9875691e-4)
@@ -70,7 +69,7 @@ def exp32(x):
 
 @njit(inline="always", fastmath={"contract"}, cache=True)
 def cos_of_turns(turns):
-    """Return cos(2π turns) to 2e-7 for turns in (0, 1), from the sine of the nearest quarter."""
+    """Return cos(2π turns) to 2e-7 for turns in (0, 1), by the sine of an angle within ±π/2."""
     x = (F(0.25) - abs(turns - F(0.5))) * F(6.2831853)
     square = x * x
     p = F(-2.3889859e-08)
@@ -85,7 +84,7 @@ def cos_of_turns(turns):
 def exp64(x):
     """Return exp x for x from −708 to 0.
 
-    With x = n log 2 + r, n an integer and r small: the series of exp r, to degree 13, times 2ⁿ.
+    With x = n log 2 + r, where n is an integer: 2ⁿ times the series of exp r to degree 13.
     """
     rounded = x * LOG2_E + ROUND_TO_INTEGER
     n = rounded - ROUND_TO_INTEGER
@@ -108,12 +107,12 @@ def exp64(x):
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def exponentials(row, largest, out):
-    """Write exp(row − largest) of a row of float64 that are at most ``largest``.
+    """Write exp(row − largest) to ``out``; no element of the float64 ``row`` exceeds ``largest``.
 
-    The result is 0 where the difference is below `LOWEST` or NaN.
+    The result is 0 where the difference is NaN or at most `MIN_EXPONENT`.
     """
     for m in range(row.size):
         x = row[m] - largest
-        is_inside = x > LOWEST
-        value = exp64(x if is_inside else LOWEST)
+        is_inside = x > MIN_EXPONENT
+        value = exp64(x if is_inside else MIN_EXPONENT)
         out[m] = value if is_inside else 0.0

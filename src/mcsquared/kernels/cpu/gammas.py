@@ -1,10 +1,10 @@
-"""Gamma variates: whole tables as float32, or single variates in logs.
+"""Gamma variates: whole tables as float32, or logarithms of single variates.
 
 Shapes below 1 use the rejection method of Ahrens and Dieter (1974), others that of Marsaglia and
 Tsang (2000). Nearly all cells of a table have a count of 0 and share one small shape. A first pass
-proposes the most likely kind of candidate for all cells, with a fast test that never accepts
-wrongly. Cells that fail it are listed and tested in full with the same numbers, as are cells with
-positive counts. Rejected cells are tried again, sixteen at a time, until none is left.
+proposes the most likely kind of candidate for all cells, with a fast and conservative acceptance
+test. Cells that fail it are listed and given the exact test with the same random numbers. Cells
+with positive counts have their own list. Rejected cells are retried until none is left.
 """
 
 import math
@@ -13,27 +13,27 @@ import numpy as np
 from numba import float32, int32, njit
 
 from mcsquared.kernels.cpu.fast_math import cos_of_turns, exp32, log32
-from mcsquared.kernels.cpu.lanes import N_LANES, nonzero, trailing_zeros
+from mcsquared.kernels.cpu.lanes import N_LANES, nonzero_mask, trailing_zeros
 from mcsquared.kernels.rng import (
     BLOCK,
     fill_uniforms,
     fill_uniforms_at,
-    random_words,
+    random_uint32s,
     uniform,
     unit_float32,
 )
 
 F = np.float32
-CELLS = BLOCK // 2  # cells that take their first two numbers from one block
-ACCEPTANCE_MARGIN = F(1e-6)  # above the rounding error of a test in floats
-NOTHING = F(1e-20)  # smaller variates become 0: their products would be denormal, and slow
-ROWS = 8  # rows of the table at a time: their scratch arrays stay in the first-level cache
-MIN_SHAPE = 1e-290  # a smaller one could draw −∞ for a whole row of shares
+CELLS_PER_BLOCK = BLOCK // 2  # cells whose first two random numbers are in one block
+ACCEPTANCE_MARGIN = F(1e-6)  # exceeds the rounding error of the fast test
+MIN_VARIATE = F(1e-20)  # smaller variates become 0: their products would be subnormal, hence slow
+ROWS_PER_PASS = 8  # few enough that their scratch arrays stay in the first-level cache
+MIN_SHAPE = 1e-290  # with smaller shapes a whole row of log-variates could be −∞
 
 
 @njit(cache=True, inline="always", fastmath={"contract"})
 def try_small(u, accept, shape):
-    """Return a candidate for Gamma(shape < 1) and its log, and whether it is accepted."""
+    """Return a candidate for Gamma(shape < 1), its log, and whether it is accepted."""
     bound = F(1.0) + shape * F(1.0 / math.e)
     p = bound * u
     log_low = log32(p) / shape
@@ -44,7 +44,7 @@ def try_small(u, accept, shape):
     limit = exp32(-low) if is_low else exp32((shape - F(1.0)) * log_high)
     value = low if is_low else high
     return (
-        (value if value > NOTHING else F(0.0)),
+        (value if value > MIN_VARIATE else F(0.0)),
         (log_low if is_low else log_high),
         accept <= limit,
     )
@@ -52,7 +52,7 @@ def try_small(u, accept, shape):
 
 @njit(cache=True, inline="always", fastmath={"contract"})
 def try_large(u, turns, accept, shape):
-    """Return a candidate for Gamma(shape ≥ 1) and its log, and whether it is accepted."""
+    """Return a candidate for Gamma(shape ≥ 1), its log, and whether it is accepted."""
     d = shape - F(1.0 / 3.0)
     normal = np.sqrt(F(-2.0) * log32(u)) * cos_of_turns(turns)
     root = F(1.0) + normal / np.sqrt(F(9.0) * d)
@@ -65,45 +65,45 @@ def try_large(u, turns, accept, shape):
 
 @njit(cache=True, inline="always", fastmath={"contract"})
 def try_low(u, accept, shape):
-    """Fast variant of `try_small`; return False where acceptance is not certain.
+    """Try a candidate as `try_small` does, but accept it only if that is certain.
 
-    Low candidates, a share 1 − shape / (e + shape), are accepted if ``accept`` is at most exp(−x),
-    for which the first terms of the series are a lower bound.
+    A fraction e / (e + shape) of the candidates is at most 1. Such an x is accepted if ``accept``
+    ≤ exp(−x), for which the first terms of the series are a lower bound.
     """
     p = (F(1.0) + shape * F(1.0 / math.e)) * u
     log_x = log32(p) / shape
     x = exp32(log_x)
     bound = F(1.0) - x * (F(1.0) - x * (F(0.5) - x * F(1.0 / 6.0)))
     accepted = (p <= F(1.0)) & (accept <= bound - ACCEPTANCE_MARGIN)
-    return (x if x > NOTHING else F(0.0)), log_x, accepted
+    return (x if x > MIN_VARIATE else F(0.0)), log_x, accepted
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_all_low(out, first, n, shape, numbers, in_logs, unsure):
-    """Propose a candidate for n cells from ``first``; ``unsure`` marks those not yet accepted."""
-    for block in range((n + CELLS - 1) // CELLS):
-        begin, at = block * CELLS, block * BLOCK
-        # Slices, because an index that may be negative prevents vectorisation.
-        u, accept = numbers[at : at + CELLS], numbers[at + CELLS : at + BLOCK]
-        drawn, doubt = out[first + begin : first + n], unsure[begin:]
-        for i in range(min(CELLS, n - begin)):
+def try_all_low(out, first, n, shape, numbers, in_logs, pending):
+    """Apply `try_low` to n cells from ``first`` on; mark those not accepted in ``pending``."""
+    for block in range((n + CELLS_PER_BLOCK - 1) // CELLS_PER_BLOCK):
+        begin, at = block * CELLS_PER_BLOCK, block * BLOCK
+        # Slices, because an index that could be negative prevents vectorisation.
+        u, accept = numbers[at : at + CELLS_PER_BLOCK], numbers[at + CELLS_PER_BLOCK : at + BLOCK]
+        drawn, is_pending = out[first + begin : first + n], pending[begin:]
+        for i in range(min(CELLS_PER_BLOCK, n - begin)):
             value, log_value, accepted = try_low(u[i], accept[i], shape)
             drawn[i] = log_value if in_logs else value
-            doubt[i] = int32(0) if accepted else int32(1)
+            is_pending[i] = int32(0) if accepted else int32(1)
 
 
 @njit(cache=True, error_model="numpy")
-def take_numbers(cells, n, numbers, taken):
-    """Copy the first two numbers of the listed cells from the output of `fill_uniforms`."""
+def gather_numbers(cells, n, numbers, taken):
+    """Copy the first two random numbers of some cells from the output of `fill_uniforms`."""
     for i in range(n):
-        at = cells[i] // CELLS * BLOCK + cells[i] % CELLS
+        at = cells[i] // CELLS_PER_BLOCK * BLOCK + cells[i] % CELLS_PER_BLOCK
         taken[0, i] = numbers[at]
-        taken[1, i] = numbers[at + CELLS]
+        taken[1, i] = numbers[at + CELLS_PER_BLOCK]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def try_list_small(numbers, n, shape, in_logs, values, accepted):
-    """Try Gamma(shape < 1) with each column of numbers."""
+    """Apply `try_small` to each column of float32 ``numbers`` (3, n); the third row is not used."""
     for i in range(n):
         value, log_value, ok = try_small(numbers[0, i], numbers[1, i], shape)
         values[i] = log_value if in_logs else value
@@ -112,7 +112,7 @@ def try_list_small(numbers, n, shape, in_logs, values, accepted):
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def try_list_large(numbers, n, shapes, in_logs, values, accepted):
-    """Try Gamma(shape ≥ 1) with each column of numbers."""
+    """Apply `try_large` to each column of float32 ``numbers`` (3, n)."""
     for i in range(n):
         value, log_value, ok = try_large(numbers[0, i], numbers[1, i], numbers[2, i], shapes[i])
         values[i] = log_value if in_logs else value
@@ -120,11 +120,11 @@ def try_list_large(numbers, n, shapes, in_logs, values, accepted):
 
 
 @njit(cache=True, error_model="numpy")
-def finish(out, first, number, cells, shapes, n, small, step, key, in_logs, scratch):
-    """Try the listed cells, each with its own shape, until all are accepted.
+def retry(out, first, number, cells, shapes, n, small, step, key, in_logs, scratch):
+    """Try the first n of ``cells``, each with its own shape, until all are accepted.
 
-    A cell is at ``out[first + cell]`` and has the random numbers of ``number + cell``. If ``small``
-    is true, all shapes are equal and below 1, and ``scratch`` has the numbers of attempt 0.
+    ``number + cell`` is the index of the random numbers of ``out[first + cell]``. If ``small``, all
+    shapes are equal and below 1, and ``scratch`` holds the random numbers of attempt 0.
     """
     numbers, values, accepted = scratch
     attempt = 0
@@ -150,73 +150,73 @@ def finish(out, first, number, cells, shapes, n, small, step, key, in_logs, scra
 def draw_gamma_rows(
     first_row, last_row, n_columns, counts, shape, step, key, in_logs, out, first_number=0
 ):
-    """Draw out[r, c] ~ Gamma(shape + counts[r, c]) for the rows, or their logarithms.
+    """Draw out[r, c] ~ Gamma(shape + counts[r, c]), or the logarithm of it, for some rows.
 
-    Cells with positive counts draw with ``step + 1``, the others with ``step``.
-    Variates below 1e-20 are 0 unless ``in_logs``.
+    The random numbers of cells with positive counts are those of ``step + 1``, the others those of
+    ``step``. Variates below `MIN_VARIATE` become 0 unless ``in_logs``.
 
     Parameters
     ----------
     first_row : int
-        A multiple of `ROWS`.
+        A multiple of `ROWS_PER_PASS`.
     n_columns : int
         A multiple of 16.
     counts : int32 (n_rows × n_columns,)
-        Row after row, like ``out``.
+        In C order, like ``out``.
     shape : float
         Above 0.
     out : float32 (n_rows × n_columns,)
     first_number : int
-        Rows whose random numbers precede those of row 0, a multiple of `ROWS`: tables drawn by the
-        same step share no numbers.
+        Number of rows whose random numbers precede those of row 0, a multiple of `ROWS_PER_PASS`:
+        tables drawn in the same step must not share random numbers.
     """
-    n_most = ROWS * n_columns + N_LANES
-    filled, listed = np.zeros(n_most, np.int64), np.zeros(n_most, np.int64)
-    shapes, same = np.ones(n_most, np.float32), np.full(n_most, shape, np.float32)
-    unsure = np.ones(n_most, np.int32)
-    numbers = np.empty(2 * n_most + BLOCK, np.float32)
+    capacity = ROWS_PER_PASS * n_columns + N_LANES
+    large_cells, small_cells = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
+    shapes, equal_shapes = np.ones(capacity, np.float32), np.full(capacity, shape, np.float32)
+    pending = np.ones(capacity, np.int32)
+    numbers = np.empty(2 * capacity + BLOCK, np.float32)
     scratch = (
-        np.empty((3, n_most), np.float32),
-        np.empty(n_most, np.float32),
-        np.empty(n_most, np.int32),
+        np.empty((3, capacity), np.float32),
+        np.empty(capacity, np.float32),
+        np.empty(capacity, np.int32),
     )
     small = shape < 1.0
-    for row in range(first_row, last_row, ROWS):
+    for row in range(first_row, last_row, ROWS_PER_PASS):
         first, number = row * n_columns, (first_number + row) * n_columns
-        n = (min(last_row, row + ROWS) - row) * n_columns
+        n = (min(last_row, row + ROWS_PER_PASS) - row) * n_columns
         if small:
-            n_blocks = (n + CELLS - 1) // CELLS
-            fill_uniforms(numbers, n_blocks, key, step, number // CELLS)
-            try_all_low(out, first, n, float32(shape), numbers, in_logs, unsure)
-        n_filled = n_listed = 0
+            n_blocks = (n + CELLS_PER_BLOCK - 1) // CELLS_PER_BLOCK
+            fill_uniforms(numbers, n_blocks, key, step, number // CELLS_PER_BLOCK)
+            try_all_low(out, first, n, float32(shape), numbers, in_logs, pending)
+        n_large = n_small = 0
         for block in range(0, n, N_LANES):
-            full = nonzero(counts, first + block)
-            again = nonzero(unsure, block) & ~full
-            while again != 0:
-                cell = block + trailing_zeros(again)
-                again &= again - 1
+            positive = nonzero_mask(counts, first + block)
+            retried = nonzero_mask(pending, block) & ~positive
+            while retried != 0:
+                cell = block + trailing_zeros(retried)
+                retried &= retried - 1
                 if small:
-                    listed[n_listed] = cell
-                    n_listed += 1
+                    small_cells[n_small] = cell
+                    n_small += 1
                 else:
-                    filled[n_filled] = cell
-                    shapes[n_filled] = float32(shape)
-                    n_filled += 1
-            while full != 0:
-                cell = block + trailing_zeros(full)
-                full &= full - 1
-                filled[n_filled] = cell
-                shapes[n_filled] = float32(shape + counts[first + cell])
-                n_filled += 1
+                    large_cells[n_large] = cell
+                    shapes[n_large] = float32(shape)
+                    n_large += 1
+            while positive != 0:
+                cell = block + trailing_zeros(positive)
+                positive &= positive - 1
+                large_cells[n_large] = cell
+                shapes[n_large] = float32(shape + counts[first + cell])
+                n_large += 1
         at = (first, number)
-        take_numbers(listed, n_listed, numbers, scratch[0])
-        finish(out, *at, listed, same, n_listed, True, step, key, in_logs, scratch)
-        finish(out, *at, filled, shapes, n_filled, False, step + 1, key, in_logs, scratch)
+        gather_numbers(small_cells, n_small, numbers, scratch[0])
+        retry(out, *at, small_cells, equal_shapes, n_small, True, step, key, in_logs, scratch)
+        retry(out, *at, large_cells, shapes, n_large, False, step + 1, key, in_logs, scratch)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_columns(first_chunk, last_chunk, chunk_start, table, sums):
-    """Write the sums of each chunk's rows of a float32 table: float64 (n_chunks, n_columns)."""
+    """Sum each chunk of rows of float32 ``table`` into float64 ``sums`` (n_chunks, n_columns)."""
     for chunk in range(first_chunk, last_chunk):
         for c in range(table.shape[1]):
             sums[chunk, c] = 0.0
@@ -227,7 +227,7 @@ def add_columns(first_chunk, last_chunk, chunk_start, table, sums):
 
 @njit(cache=True, error_model="numpy")
 def log_gamma_draw(shape, seed, chain, sweep, step, index):
-    """Return the log of a Gamma(shape) variate, which does not underflow for small shapes."""
+    """Return the log of a Gamma(shape) variate; it does not underflow if the shape is small."""
     attempt = 0
     while True:
         u = uniform(seed, chain, sweep, step, index, 3 * attempt)
@@ -244,7 +244,7 @@ def log_gamma_draw(shape, seed, chain, sweep, step, index):
 
 @njit(cache=True, error_model="numpy")
 def log_try_small(u, accept, shape):
-    """Do what `try_small` does, in logs and doubles."""
+    """Return the log of a candidate of `try_small`, in doubles, and whether it is accepted."""
     bound = 1.0 + shape / math.e
     p = bound * u
     if p <= 1.0:
@@ -256,7 +256,7 @@ def log_try_small(u, accept, shape):
 
 @njit(cache=True, error_model="numpy")
 def log_try_large(u, turns, accept, shape):
-    """Do what `try_large` does, in logs and doubles."""
+    """Return the log of a candidate of `try_large`, in doubles, and whether it is accepted."""
     d = shape - 1.0 / 3.0
     normal = math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * turns)
     root = 1.0 + normal / math.sqrt(9.0 * d)
@@ -269,14 +269,14 @@ def log_try_large(u, turns, accept, shape):
 
 @njit(cache=True, error_model="numpy")
 def log_gamma_of_cell(cell, count, shape, step, key):
-    """Return the log of what `draw_gamma_rows` draws for a cell, from the same numbers.
+    """Return the log of the variate of `draw_gamma_rows` for a cell, from the same random numbers.
 
-    For columns whose variates are all so small that floats do not hold their proportions.
+    Used for columns in which all variates underflow, so that their proportions are lost.
     """
     if count > 0 or shape >= 1.0:
         attempt = 0
         while True:
-            words = random_words(key, step + 1, cell, attempt)
+            words = random_uint32s(key, step + 1, cell, attempt)
             value, accepted = log_try_large(
                 float(unit_float32(words[0])),
                 float(unit_float32(words[1])),
@@ -287,12 +287,12 @@ def log_gamma_of_cell(cell, count, shape, step, key):
                 return value
             attempt += 1
     numbers = np.empty(BLOCK, np.float32)
-    fill_uniforms(numbers, 1, key, step, cell // CELLS)
-    i = cell % CELLS
-    value, accepted = log_try_small(float(numbers[i]), float(numbers[i + CELLS]), shape)
+    fill_uniforms(numbers, 1, key, step, cell // CELLS_PER_BLOCK)
+    i = cell % CELLS_PER_BLOCK
+    value, accepted = log_try_small(float(numbers[i]), float(numbers[i + CELLS_PER_BLOCK]), shape)
     attempt = 1
     while not accepted:
-        words = random_words(key, step, cell, attempt)
+        words = random_uint32s(key, step, cell, attempt)
         value, accepted = log_try_small(
             float(unit_float32(words[0])), float(unit_float32(words[1])), shape
         )
@@ -307,7 +307,7 @@ def draw_log_shares(first, last, prior, counts, key, step, out):
     Parameters
     ----------
     prior : float64 (topic slots,)
-        A slot without weight and without counts has no share: −∞.
+        Where both it and the count are 0, the result is −∞.
     counts : int32 (cluster slots, topic slots)
     out : float64 (cluster slots, topic slots)
     """
@@ -318,7 +318,7 @@ def draw_log_shares(first, last, prior, counts, key, step, out):
             shape = prior[m] + counts[k, m]
             value = -math.inf
             if shape > 0.0:
-                # 2²⁰ topics at most: the index of a cell must not change when slots are added
+                # At most 2²⁰ topics: the index of a cell must not depend on the number of slots.
                 index = (np.int64(k) << 20) + m
                 shape = max(shape, MIN_SHAPE)
                 value = log_gamma_draw(shape, key[0], key[1], key[2], step, index)

@@ -1,4 +1,4 @@
-"""Layout of the tokens of groups in flat arrays, and the random numbers of a group's tokens."""
+"""Layout of groups and their tokens in flat arrays, and the random numbers of the tokens."""
 
 from typing import NamedTuple
 
@@ -9,18 +9,18 @@ from mcsquared.kernels.rng import BLOCK, fill_uniforms
 
 
 class Groups(NamedTuple):
-    """The groups of a corpus, or of a shard of it. Random numbers are those of the whole corpus."""
+    """Groups of a corpus or a shard. A shard uses the random numbers of the whole corpus."""
 
     start: np.ndarray  # int64 (n_groups + 1,): tokens of group j are start[j]:start[j + 1]
-    chunk_start: np.ndarray  # int64 (n_chunks + 1,): groups of each chunk
-    longest: int  # tokens of the longest group
-    first_group: int  # groups of the corpus before these
-    first_token: int  # tokens of the corpus before these
+    chunk_start: np.ndarray  # int64 (n_chunks + 1,): bounds of the groups of each chunk
+    longest: int  # number of tokens of the longest group
+    first_group: int  # number of groups of the corpus before these
+    first_token: int  # number of tokens of the corpus before these
 
 
 @njit(cache=True, error_model="numpy")
 def empty_numbers(groups):
-    """Return an array for the random numbers of the tokens of any group."""
+    """Return an uninitialised array for the random numbers of the longest group."""
     return np.empty((groups.longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
 
 
@@ -29,6 +29,6 @@ def fill_group_numbers(j, groups, key, step, numbers):
     """Write a random number for every token of group ``j``."""
     first, last = groups.start[j], groups.start[j + 1]
     n_blocks = (last - first + BLOCK - 1) // BLOCK
-    # Every group begins a block of its own, so that no two groups share a number.
+    # Every group starts a new block, so that no two groups share a random number.
     block = (groups.first_token + first) // BLOCK + groups.first_group + j
     fill_uniforms(numbers, n_blocks, key, step, block)

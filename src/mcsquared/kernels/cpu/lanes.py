@@ -1,7 +1,7 @@
-"""Vectors of sixteen floats that stay in a register, for the innermost loops.
+"""SIMD vectors of sixteen floats, for the innermost loops.
 
-A vector is a numba type backed by one LLVM vector; longer rows are tuples of vectors. Each function
-compiles to a few instructions of the widest kind that the processor supports. Offsets into flat
+A vector is a numba type backed by an LLVM vector; a row is a tuple of vectors. Each function
+compiles to a few of the widest SIMD instructions that the processor supports. Offsets into flat
 arrays are not checked and must not be negative.
 """
 
@@ -17,13 +17,13 @@ from numba.extending import intrinsic, register_model
 from numpy.typing import NDArray
 
 N_LANES = 16
-CACHE_LINE = 64  # bytes: those of sixteen floats
+CACHE_LINE = 64  # bytes, the size of sixteen floats
 
 
 def aligned(*shape: int) -> NDArray[np.float32]:
-    """Return an uninitialised float32 array that begins at a cache line.
+    """Return an uninitialised float32 array that is aligned to cache lines.
 
-    NumPy's own arrays do not, and every sixteen floats of their rows lie in two lines.
+    In an unaligned array, every vector of sixteen floats would span two cache lines.
     """
     size = 4 * math.prod(shape)
     buffer = np.empty(size + CACHE_LINE, np.uint8)
@@ -33,11 +33,11 @@ def aligned(*shape: int) -> NDArray[np.float32]:
 
 INT32, INT64 = ir.IntType(32), ir.IntType(64)
 FLOATS, INTS = ir.VectorType(ir.FloatType(), N_LANES), ir.VectorType(INT32, N_LANES)
-FUSED = ("contract",)  # a product and a sum may become one instruction, rounded once
+FUSED = ("contract",)  # allows a fused multiply-add, which rounds once
 
 
 class VectorType(types.Type):
-    """The compiler's type of sixteen floats."""
+    """The numba type of a vector of sixteen float32."""
 
     def __init__(self) -> None:
         super().__init__(name="float32x16")
@@ -45,21 +45,21 @@ class VectorType(types.Type):
 
 @register_model(VectorType)
 class VectorModel(PrimitiveModel):
-    """Sixteen floats are one LLVM vector."""
+    """The data model of `VectorType`: one LLVM vector."""
 
     def __init__(self, manager, frontend_type):
         super().__init__(manager, frontend_type, FLOATS)
 
 
 VECTOR = VectorType()
-ARRAY, ANY = object(), object()  # an argument of any type; an array is passed as its address
+ARRAY, ANY = object(), object()  # arguments of any type; arrays are passed by address
 
 
 def instruction(result, *arguments):
-    """Return a decorator that makes an intrinsic of ``function(builder, *values)``.
+    """Return a decorator that turns ``function(builder, *values)`` into a numba intrinsic.
 
-    ``arguments`` are the types of the values. ``result`` is a type, or a function of the types of
-    the values in a call.
+    ``arguments`` are the types of the values. ``result`` is the type returned, or a function that
+    computes it from the types of the values in a call.
     """
 
     def decorate(function):
@@ -104,20 +104,20 @@ def _broadcast(builder, value):
 
 
 def _block(k):
-    """Return the offset of the k-th vector of a row."""
+    """Return the offset of vector k of a row."""
     return ir.Constant(INT64, k * N_LANES)
 
 
 def _map_row(function, row, builder):
-    """Return a tuple of vectors: ``function(k, vector)`` of each."""
+    """Return the row of ``function(k, vector)`` for each vector k of a row."""
     result = row
     for k in range(row.type.count):
         result = builder.insert_value(result, function(k, builder.extract_value(row, k)), k)
     return result
 
 
-def prefix_sums_of(builder, value):
-    """Return the sums of the lanes of an LLVM vector up to and including each."""
+def build_prefix_sums(builder, value):
+    """Build the inclusive prefix sums of the lanes of an LLVM vector."""
     zeros = ir.Constant(value.type, [0.0] * N_LANES)
     for step in (1, 2, 4, 8):
         moved = [i if i < step else N_LANES + i - step for i in range(N_LANES)]
@@ -127,7 +127,7 @@ def prefix_sums_of(builder, value):
 
 
 def _lane_by_lane(operation):
-    """Return an intrinsic that applies an operation of LLVM to two vectors."""
+    """Return an intrinsic that applies an LLVM operation to two vectors, lane by lane."""
     return instruction(VECTOR, VECTOR, VECTOR)(
         lambda builder, left, right: getattr(builder, operation)(left, right)
     )
@@ -138,33 +138,33 @@ load = instruction(VECTOR, ARRAY, types.int64)(
 )
 store = instruction(types.void, ARRAY, types.int64, VECTOR)(_store)
 fill = instruction(VECTOR, types.float32)(_broadcast)
-prefix_sums = instruction(VECTOR, VECTOR)(prefix_sums_of)
+prefix_sums = instruction(VECTOR, VECTOR)(build_prefix_sums)
 add, subtract, multiply = map(_lane_by_lane, ("fadd", "fsub", "fmul"))
 
 
 @instruction(lambda array, offset: array.dtype, ARRAY, types.int64)
 def element(builder, array, offset):
-    """Return ``array[offset]`` without the test for a negative offset, which costs as much."""
+    """Return ``array[offset]`` without the test for a negative offset, as costly as the load."""
     return builder.load(builder.gep(array, [offset]))
 
 
 @instruction(types.void, ARRAY, types.int64)
 def increment(builder, array, offset):
-    """Add 1 to an int32 of a flat array."""
+    """Add 1 to ``array[offset]``, an int32."""
     address = builder.gep(array, [offset])
     builder.store(builder.add(builder.load(address), ir.Constant(INT32, 1)), address)
 
 
 @instruction(types.void, ARRAY, types.int64, VECTOR)
 def add_counts(builder, array, offset, vector):
-    """Add lanes that are whole numbers to the int32 ``array[offset:offset + 16]``."""
+    """Add the lanes, which are integers, to the int32 ``array[offset:offset + 16]``."""
     counts = builder.fptosi(vector, INTS)
     _store(builder, array, offset, builder.add(_load(builder, array, offset, INTS), counts))
 
 
 @instruction(types.int64, ARRAY, types.int64)
-def nonzero(builder, array, offset):
-    """Return a bit for each of the int32 ``array[offset:offset + 16]``, 1 where it is not 0."""
+def nonzero_mask(builder, array, offset):
+    """Return a bit mask of the nonzero elements of the int32 ``array[offset:offset + 16]``."""
     zeros = ir.Constant(INTS, [0] * N_LANES)
     differs = builder.icmp_signed("!=", _load(builder, array, offset, INTS), zeros)
     return builder.zext(builder.bitcast(differs, ir.IntType(N_LANES)), INT64)
@@ -177,30 +177,30 @@ def trailing_zeros(builder, bits):
 
 
 @instruction(VECTOR, VECTOR, VECTOR)
-def larger(builder, left, right):
-    """Return the larger of both, lane by lane."""
+def maximum(builder, left, right):
+    """Return the maximum of two vectors, lane by lane."""
     return builder.select(builder.fcmp_ordered(">", left, right), left, right)
 
 
 @instruction(VECTOR, VECTOR, VECTOR, VECTOR)
 def add_product(builder, total, left, right):
-    """Return total + left × right."""
+    """Return total + left × right, lane by lane."""
     return builder.fadd(total, builder.fmul(left, right, flags=FUSED), flags=FUSED)
 
 
 @instruction(types.float32, VECTOR, types.int64)
-def lane(builder, vector, number):
-    """Return one lane."""
-    return builder.extract_element(vector, builder.trunc(number, INT32))
+def lane(builder, vector, index):
+    """Return lane ``index`` of a vector."""
+    return builder.extract_element(vector, builder.trunc(index, INT32))
 
 
 @instruction(VECTOR, VECTOR)
-def rising_sums(builder, vector):
-    """Return prefix sums of lanes ≥ 0 that never fall from one lane to the next by rounding.
+def monotone_prefix_sums(builder, vector):
+    """Return prefix sums of lanes ≥ 0 that do not decrease by rounding.
 
-    Where `prefix_sums` adds in each step what is 1, 2, 4, 8 lanes below, this adds the last sum of
-    the 1, 2, 4, 8 lanes below to all sums above (Sklansky, 1960): adding one number to several
-    keeps their order. A lane of 0 has the sum of the one below.
+    In each step, the last sum of a half-block of 1, 2, 4, 8 lanes is added to all sums of the next
+    half-block (Sklansky, 1960). Adding one number to several preserves their order. A lane of 0 has
+    the same sum as the lane before it.
     """
     zeros = ir.Constant(FLOATS, [0.0] * N_LANES)
     for step in (1, 2, 4, 8):
@@ -212,8 +212,8 @@ def rising_sums(builder, vector):
 
 
 @instruction(VECTOR, VECTOR, types.float32)
-def moved_up(builder, vector, first):
-    """Return every lane in the position of the next one, and ``first`` in the first."""
+def shift_up(builder, vector, first):
+    """Return a vector with each lane moved to the next position and ``first`` in lane 0."""
     positions = ir.Constant(INTS, [0, *range(N_LANES - 1)])
     moved = builder.shuffle_vector(vector, vector, positions)
     return builder.insert_element(moved, first, ir.Constant(INT32, 0))
@@ -221,14 +221,14 @@ def moved_up(builder, vector, first):
 
 @instruction(types.int64, VECTOR, types.float32)
 def count_at_most(builder, vector, value):
-    """Return how many lanes are at most ``value``."""
+    """Return the number of lanes that are at most ``value``."""
     small = builder.fcmp_ordered("<=", vector, _broadcast(builder, value))
     return builder.zext(builder.ctpop(builder.bitcast(small, ir.IntType(N_LANES))), INT64)
 
 
 @instruction(lambda value, blocks: types.UniTuple(VECTOR, blocks.count), types.float32, ANY)
-def fill_rows(builder, value, blocks):
-    """Return a tuple of as many vectors as ``blocks`` is long, ``value`` everywhere."""
+def fill_row(builder, value, blocks):
+    """Return a row of ``len(blocks)`` vectors, filled with ``value``."""
     row = [_broadcast(builder, value)] * blocks.type.count
     return cgutils.pack_array(builder, row, FLOATS)
 
@@ -236,16 +236,16 @@ def fill_rows(builder, value, blocks):
 @instruction(
     lambda array, offset, blocks: types.UniTuple(VECTOR, blocks.count), ARRAY, types.int64, ANY
 )
-def rows_of(builder, array, offset, blocks):
-    """Return a tuple of as many vectors as ``blocks`` is long, from ``array[offset:]`` on."""
+def load_row(builder, array, offset, blocks):
+    """Return a row of ``len(blocks)`` vectors, read from ``array[offset:]``."""
     start = builder.gep(array, [offset])
     row = [_load(builder, start, _block(k)) for k in range(blocks.type.count)]
     return cgutils.pack_array(builder, row, FLOATS)
 
 
 @instruction(types.void, ARRAY, types.int64, ANY)
-def store_rows(builder, array, offset, row):
-    """Write a tuple of vectors to ``array`` from ``offset`` on."""
+def store_row(builder, array, offset, row):
+    """Write a row to ``array[offset:]``."""
     start = builder.gep(array, [offset])
     for k in range(row.type.count):
         _store(builder, start, _block(k), builder.extract_value(row, k))
@@ -253,7 +253,7 @@ def store_rows(builder, array, offset, row):
 
 @instruction(lambda row, position, amount: row, ANY, types.int64, types.float32)
 def add_at(builder, row, position, amount):
-    """Return a tuple of vectors with ``amount`` added to the element at ``position``."""
+    """Return a row with ``amount`` added to the element at ``position``."""
     where = _broadcast(builder, builder.trunc(position, INT32))
     change = _broadcast(builder, amount)
 
@@ -267,7 +267,7 @@ def add_at(builder, row, position, amount):
 
 @instruction(lambda counts, edges, value: counts, ANY, ANY, types.float32)
 def count_reached(builder, counts, edges, value):
-    """Return a tuple of vectors, ``counts``, with 1 added where ``edges`` are at most ``value``."""
+    """Return the row ``counts`` with 1 added where ``edges``, another row, is at most ``value``."""
     values, one = _broadcast(builder, value), ir.Constant(FLOATS, [1.0] * N_LANES)
 
     def count_in(k, vector):
@@ -281,8 +281,7 @@ def count_reached(builder, counts, edges, value):
 def weighted_sums(builder, row, base, base_offset, factor, factor_offset, sums):
     """Write running sums of (row + base) × factor, lane by lane, and return the last of them.
 
-    ``row`` is a tuple of vectors; ``base`` and ``factor`` are read, and ``sums`` is written, one
-    vector after another.
+    ``base`` and ``factor`` are read from their offsets on; ``sums`` is written from its start.
     """
     base, factor = builder.gep(base, [base_offset]), builder.gep(factor, [factor_offset])
     total = None
@@ -295,9 +294,9 @@ def weighted_sums(builder, row, base, base_offset, factor, factor_offset, sums):
 
 
 @instruction(types.int64, ARRAY, types.int64, types.float32, ANY)
-def block_in_lane(builder, sums, number, value, blocks):
-    """Return the number of blocks of ``sums`` whose lane ``number`` is at most ``value``."""
-    start = builder.gep(sums, [number])
+def block_in_lane(builder, sums, index, value, blocks):
+    """Return the number of blocks of ``sums`` whose lane ``index`` is at most ``value``."""
+    start = builder.gep(sums, [index])
     position = ir.Constant(INT64, 0)
     for k in range(blocks.type.count):
         passed = builder.fcmp_ordered("<=", builder.load(builder.gep(start, [_block(k)])), value)
@@ -307,13 +306,13 @@ def block_in_lane(builder, sums, number, value, blocks):
 
 @instruction(types.void, ARRAY, types.int64)
 def prefetch(builder, array, offset):
-    """Load the cache line of ``array[offset]`` ahead of its use; results do not change."""
+    """Load the cache line of ``array[offset]`` ahead of its use."""
     pointer = ir.IntType(8).as_pointer()
     function = cgutils.get_or_insert_function(
         builder.module,
         ir.FunctionType(ir.VoidType(), [pointer, INT32, INT32, INT32]),
         "llvm.prefetch.p0",
     )
-    # For writing, into every cache, data.
+    # Prefetch data (not instructions) for writing, into all levels of cache.
     options = [ir.Constant(INT32, option) for option in (1, 3, 1)]
     builder.call(function, [builder.bitcast(builder.gep(array, [offset]), pointer), *options])

@@ -1,8 +1,8 @@
 """Clusters of groups of words when all groups of a cluster share one mixture (λ = ∞).
 
-Topics are summed out. With P = τψ, log p(z_j = k) = log π_k + contexts + Σ_w n_jw log P_kw: one
-sparse row times a dense table, in registers. The table is log P minus its mean over the clusters,
-because only differences between clusters matter and smaller numbers have smaller rounding errors.
+Topics are summed out. With P = τψ, log p(z_j = k) = log π_k + contexts + Σ_w n_jw log P_kw, the
+product of a sparse row and a dense table. The table is log P minus its mean over the clusters: only
+differences between clusters matter, and smaller numbers have smaller rounding errors.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ from mcsquared.kernels.rng import Step, uniform_of
 
 F = np.float32
 CLUSTERS = int(Step.CLUSTERS)
-LOG_OFFSET = F(1e-37)  # added to every sum: the logarithm of 0 stays finite
-BETWEEN_SUMS = 128  # products added as floats before their sum is added as a double
+LOG_OFFSET = F(1e-37)  # added to every sum, so that its logarithm is finite
+TERMS_PER_PARTIAL_SUM = 128  # added in float32 before their sum is added in float64
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -27,12 +27,12 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
     Parameters
     ----------
     weights : float32 (n_words × topic slots,)
-        Gamma variates of the topics' words, not yet divided by their sums.
+        Gamma variates of the words of each topic, not yet divided by their sums.
     shares : float32 (topic slots × cluster slots,)
-        τ_km divided by the sum of the topic's variates.
+        τ_km divided by the sum of the variates of topic m.
     table : float32 (n_words, cluster slots)
     means : float32 (n_words,)
-        What was subtracted.
+        Output: the means that were subtracted.
     """
     n_topics, n_clusters = weights.size // means.size, table.shape[1]
     sums = np.empty(4 * n_clusters, np.float32)
@@ -44,7 +44,7 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
             for k in range(n_clusters):
                 logs[k] = log32(logs[k] + LOG_OFFSET)
             total = F(0.0)
-            for k in range(n_clusters):  # a loop of its own: sums in order are not vectorised
+            for k in range(n_clusters):  # a separate loop, because a sum in order is not vectorised
                 total += logs[k]
             mean = total / float32(n_clusters)
             means[w + r] = mean
@@ -54,7 +54,7 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def tabulate_mixtures(first_word, last_word, weights, shares, table):
-    """Tabulate Σ_m weights[w, m] shares[m, k]: float32 (n_words, cluster slots).
+    """Write Σ_m weights[w, m] shares[m, k] to float32 ``table`` (n_words, cluster slots).
 
     ``weights`` and ``shares`` are flat, as in `tabulate_log_mixtures`.
     """
@@ -70,7 +70,7 @@ def tabulate_mixtures(first_word, last_word, weights, shares, table):
 
 @njit(cache=True, error_model="numpy")
 def multiply_four(w, n, weights, shares, n_topics, n_clusters, sums):
-    """Write the products of four words' rows; the last is repeated where there are fewer."""
+    """Multiply the rows of n words by ``shares``; if n < 4, the last row is repeated."""
     row0 = w * n_topics
     row1, row2, row3 = (
         row0 + min(1, n - 1) * n_topics,
@@ -95,19 +95,19 @@ def multiply_four(w, n, weights, shares, n_topics, n_clusters, sums):
 def add_word_scores(first, last, word, count, table, part, scores):
     """Add Σ count · table[word] over the entries ``first:last`` to float64 ``scores``.
 
-    ``part`` is float32 scratch, as long as ``scores``.
+    ``part`` is float32 scratch of the same size.
     """
     n_clusters = scores.size
-    for begin in range(first, last, BETWEEN_SUMS):
-        end = min(last, begin + BETWEEN_SUMS)
+    for begin in range(first, last, TERMS_PER_PARTIAL_SUM):
+        end = min(last, begin + TERMS_PER_PARTIAL_SUM)
         k = 0
         while k + 2 * N_LANES <= n_clusters:
             sum0, sum1 = fill(F(0.0)), fill(F(0.0))
             for e in range(begin, end):
                 at = np.int64(element(word, e)) * n_clusters + k
-                times = fill(float32(element(count, e)))
-                sum0 = add_product(sum0, times, load(table, at))
-                sum1 = add_product(sum1, times, load(table, at + N_LANES))
+                occurrences = fill(float32(element(count, e)))
+                sum0 = add_product(sum0, occurrences, load(table, at))
+                sum1 = add_product(sum1, occurrences, load(table, at + N_LANES))
             store(part, k, sum0)
             store(part, k + N_LANES, sum1)
             k += 2 * N_LANES
@@ -115,8 +115,8 @@ def add_word_scores(first, last, word, count, table, part, scores):
             total = fill(F(0.0))
             for e in range(begin, end):
                 at = np.int64(element(word, e)) * n_clusters + k
-                times = fill(float32(element(count, e)))
-                total = add_product(total, times, load(table, at))
+                occurrences = fill(float32(element(count, e)))
+                total = add_product(total, occurrences, load(table, at))
             store(part, k, total)
         for k in range(n_clusters):
             scores[k] += part[k]
@@ -134,16 +134,16 @@ def draw_clusters_of_words(
     key,
     cluster_of_group,
 ):
-    """Draw z_j for the groups of some chunks, topics summed out.
+    """Draw z_j for the groups of some chunks, with topics summed out.
 
     Parameters
     ----------
     entries : Entries
-        Words of each group with their counts.
+        Words of each group, with their counts.
     table : float32 (n_words × cluster slots,)
         From `tabulate_log_mixtures`.
     log_weights : float64 (cluster slots,)
-        log π_k; −∞ where a slot may not be used.
+        log π_k; −∞ in slots that must not be drawn.
     """
     n_clusters = log_weights.size
     dense, bags, parameters = contexts

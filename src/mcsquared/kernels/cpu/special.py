@@ -1,4 +1,4 @@
-"""Special functions and exact draws."""
+"""Special functions, and draws from discrete distributions."""
 
 import math
 
@@ -29,7 +29,7 @@ def stirling_series(x):
 def log_gamma(x):
     """Return ln Γ(x) for x > 0 to 1e-13, three times as fast as the C library.
 
-    Stirling's series, after Γ(x) = Γ(x+n) / (x (x+1) ... (x+n-1)) for small x.
+    Uses Stirling's series; for small x, Γ(x) = Γ(x+n) / (x (x+1) ... (x+n-1)) is applied first.
     """
     shift = 1.0
     while x < 8.0:
@@ -41,10 +41,10 @@ def log_gamma(x):
 
 @njit(cache=True, error_model="numpy")
 def log_rising(a, n):
-    """Return ln Γ(a+n) − ln Γ(a) for a > 0 and integer n ≥ 0, without cancellation.
+    """Return the log of the rising factorial, ln Γ(a+n) − ln Γ(a), for a > 0 and integer n ≥ 0.
 
-    A few factors are multiplied. Otherwise the large terms of both Stirling series are combined,
-    because the difference of two log-gammas has no correct digits if a is 1e15.
+    For small n the factors are multiplied. Otherwise the leading terms of both Stirling series are
+    combined analytically: the difference of two log-gammas has no correct digits if a is 1e15.
     """
     if n <= 8 and a < 1e30:
         product = 1.0
@@ -59,10 +59,10 @@ def log_rising(a, n):
 
 @njit(cache=True, error_model="numpy")
 def add_log(value, product, factor):
-    """Return (value, product) with ``value + log(product)`` greater by ``log(factor)``.
+    """Return (value, product) such that ``value + log(product)`` increases by ``log(factor)``.
 
     Factors are multiplied as long as the product does not overflow, because a logarithm costs as
-    much as twenty products.
+    much as twenty multiplications.
     """
     if factor < 1e-100 or factor > 1e100:
         return value + math.log(factor), product
@@ -74,7 +74,7 @@ def add_log(value, product, factor):
 
 @njit(cache=True, error_model="numpy")
 def pick(log_weights, n, u):
-    """Draw an index below ``n`` by log-weights, which are overwritten, and ``u`` in (0, 1)."""
+    """Return an index below n with probability ∝ exp(log_weights); overwrite ``log_weights``."""
     largest = -math.inf
     for i in range(n):
         if log_weights[i] > largest:
@@ -95,11 +95,11 @@ def pick(log_weights, n, u):
 
 @njit(cache=True, error_model="numpy")
 def crt(n, a, seed, chain, sweep, step, index):
-    """Draw the number of tables of ``n`` customers exactly: Σ_{i<n} Bernoulli(a / (a+i)).
+    """Draw a number of tables exactly, from CRT(n, a): Σ_{i<n} Bernoulli(a / (a+i)).
 
-    In blocks of customers 1, 2-3, 4-7, ... the probability falls at most by half. Candidates have
-    geometric gaps with the largest probability of the block and are accepted by thinning. The cost
-    grows with the number of tables and log n, not with n.
+    Within each block of customers 1, 2-3, 4-7, ... the probability falls by at most half. Gaps
+    between candidates are geometric with the largest probability of the block, and candidates are
+    thinned. The cost grows with the number of tables and log n, not with n.
     """
     if n <= 0 or a <= 0.0:
         return n if n <= 1 else 1  # the first customer always opens a table
@@ -110,7 +110,7 @@ def crt(n, a, seed, chain, sweep, step, index):
         last = min(n, 2 * first)
         chance = a / (a + first)
         log_miss = -math.log1p(a / first)  # log(1 − chance)
-        if log_miss == 0.0:  # so small that no later customer opens a table
+        if log_miss == 0.0:  # underflow: no later customer opens a table
             return tables
         i = first
         while True:

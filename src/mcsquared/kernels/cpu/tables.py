@@ -1,9 +1,9 @@
-"""Whole tables of counts: counting pairs, drawing table counts, the joint density of words."""
+"""Operations on arrays of counts: contingency counts, CRT draws, the joint density of words."""
 
 import numpy as np
 from numba import njit
 
-from mcsquared.kernels.cpu.lanes import N_LANES, nonzero, trailing_zeros
+from mcsquared.kernels.cpu.lanes import N_LANES, nonzero_mask, trailing_zeros
 from mcsquared.kernels.cpu.special import crt, log_rising
 from mcsquared.kernels.rng import Step
 
@@ -12,12 +12,12 @@ TABLES = int(Step.TABLES)
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_table_counts(customers, concentration, key, first_row=0):
-    """Draw q_km ~ CRT(c_km, a_m) for every cell.
+    """Draw numbers of tables, q_km ~ CRT(c_km, a_m), for every cell.
 
     Parameters
     ----------
     customers : int32 (n_restaurants, n_dishes)
-        Restaurants from number ``first_row`` on.
+        The counts c_km of the restaurants from ``first_row`` on.
     concentration : float64 (n_dishes,)
 
     Returns
@@ -29,7 +29,7 @@ def draw_table_counts(customers, concentration, key, first_row=0):
     for k in range(n_rows):
         for m in range(n_columns):
             if customers[k, m] > 0:
-                # 2²⁰ dishes at most: the index of a cell must not change when slots are added
+                # At most 2²⁰ dishes: the index of a cell must not depend on the number of slots.
                 index = ((first_row + k) << 20) + m
                 tables[k, m] = crt(
                     customers[k, m], concentration[m], key[0], key[1], key[2], TABLES, index
@@ -39,14 +39,14 @@ def draw_table_counts(customers, concentration, key, first_row=0):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def count_pairs(rows, columns, table):
-    """Add 1 to ``table`` at every pair; NumPy would copy both lists as 64-bit indices."""
+    """Add 1 to ``table`` at every pair; NumPy would convert both arrays to 64-bit indices."""
     for i in range(rows.size):
         table[rows[i], columns[i]] += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def count_cells(entries, cluster_of_group, cells):
-    """Add the tokens of all groups to ``cells`` (n_words, cluster slots)."""
+    """Add the tokens of all groups to ``cells``, int32 (n_words, cluster slots)."""
     for j in range(cluster_of_group.size):
         for e in range(entries.start[j], entries.start[j + 1]):
             cells[entries.column[e], cluster_of_group[j]] += entries.count[e]
@@ -56,14 +56,14 @@ def count_cells(entries, cluster_of_group, cells):
 def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, beta, known, out):
     """Write Σ_m Σ_w [ln Γ(β + n_mw) − ln Γ(β)] over the words of each chunk to ``out`` (n_chunks,).
 
-    ``known`` holds the terms of the first few n, from `log_joint_of_counts`.
+    ``known`` contains the terms of small n, from `log_rising_of_counts`.
     """
     cells, n_topics = words_in_topic.reshape(-1), words_in_topic.shape[1]
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         cell, end = chunk_start[chunk] * n_topics, chunk_start[chunk + 1] * n_topics
-        while cell + N_LANES <= end:  # nearly all cells are empty, and none of those is visited
-            occupied = nonzero(cells, cell)
+        while cell + N_LANES <= end:  # nearly all cells are empty; they are skipped
+            occupied = nonzero_mask(cells, cell)
             while occupied != 0:
                 n = cells[cell + trailing_zeros(occupied)]
                 occupied &= occupied - 1
@@ -76,7 +76,7 @@ def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, bet
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_joint_of_counts(beta, size):
+def log_rising_of_counts(beta, size):
     """Return ln Γ(β + n) − ln Γ(β) for n = 0 ... size − 1."""
     known = np.empty(size)
     for n in range(size):
@@ -85,17 +85,17 @@ def log_joint_of_counts(beta, size):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_rising_of_lengths(a, lengths, times):
-    """Return Σ times (ln Γ(a + n) − ln Γ(a)) over the lengths n."""
+def log_rising_of_lengths(a, lengths, multiplicity):
+    """Return Σ_i multiplicity[i] (ln Γ(a + n) − ln Γ(a)) with n = lengths[i]."""
     total = 0.0
     for i in range(lengths.size):
-        total += times[i] * log_rising(a, lengths[i])
+        total += multiplicity[i] * log_rising(a, lengths[i])
     return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def open_first_tables(group_start, topic_of_token, cluster_of_group, tables):
-    """Add one table for every topic of every group to ``tables`` (cluster slots, topic slots)."""
+    """Add a table per topic of each group to ``tables``, int32 (cluster slots, topic slots)."""
     seen = np.full(tables.shape[1], -1, np.int64)
     for j in range(cluster_of_group.size):
         for i in range(group_start[j], group_start[j + 1]):
@@ -107,13 +107,13 @@ def open_first_tables(group_start, topic_of_token, cluster_of_group, tables):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sparse_columns(table, columns):
-    """Return some columns of a table of counts as the rows of a sparse matrix.
+    """Return some columns of a table of counts as the rows of a CSR matrix.
 
     Returns
     -------
     start : int32 (n_columns + 1,)
     row, count : int32 (n_entries,)
-        Rows of ``table`` in their order.
+        Rows of ``table``, in increasing order, and their counts.
     """
     start = np.zeros(columns.size + 1, np.int64)
     for r in range(table.shape[0]):
@@ -134,10 +134,9 @@ def sparse_columns(table, columns):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sort_by_word(word, position, order):
-    """Fill ``order`` with the tokens of the first word, then those of the second, and so on.
+    """Write the tokens, sorted by word, to ``order``.
 
-    ``position`` int64 (n_words,) is where the tokens of each word begin, and on return where they
-    end.
+    ``position`` int64 (n_words,) is where the tokens of each word begin; on return, where they end.
     """
     for i in range(len(word)):
         order[position[word[i]]] = i

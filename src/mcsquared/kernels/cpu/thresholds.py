@@ -1,8 +1,8 @@
-"""Draw a topic by its weight: cumulative sums of the weights, and searches in them.
+"""Draw a topic in proportion to its weight: cumulative sums of the weights, and searches in them.
 
-Running sums by lane are fast to compute; prefix sums by block cost more and are faster to search.
-Rows of doubles have running sums only. Sums of different lanes are independent of each other, so
-that processors can overlap them. Their order is fixed: the same rows always have the same sums.
+Running sums by lane are fast to compute; prefix sums by block cost more but are faster to search.
+For rows of doubles there are running sums only. Sums of different lanes are independent, so that
+the processor can overlap them. The order of summation is fixed, so the sums are reproducible.
 """
 
 import numpy as np
@@ -16,6 +16,7 @@ from mcsquared.kernels.cpu.lanes import (
     INT32,
     N_LANES,
     add_product,
+    build_prefix_sums,
     count_at_most,
     fill,
     instruction,
@@ -23,7 +24,6 @@ from mcsquared.kernels.cpu.lanes import (
     load,
     multiply,
     prefix_sums,
-    prefix_sums_of,
     store,
 )
 
@@ -33,9 +33,9 @@ DOUBLES = ir.VectorType(ir.DoubleType(), N_LANES)
 
 @njit(cache=True, inline="always")
 def sum_lanes(left, left_at, right, right_at, n, sums):
-    """Write the running sums of left × right over n topics in each lane; return the last.
+    """Write the running sums of left × right over n topics in each lane; return the last vector.
 
-    Those of lane i are at i, i + 16, ...
+    The sums of lane i are at i, i + 16, ...
     """
     total = multiply(load(left, left_at), load(right, right_at))
     store(sums, 0, total)
@@ -49,7 +49,7 @@ def sum_lanes(left, left_at, right, right_at, n, sums):
 def running_sums(left, left_at, right, right_at, n, sums):
     """Write the running sums of left × right over n topics, lane by lane; return their total.
 
-    Sums of lane i are at i, i + 16, ...; a block of zeros and the sums over lanes follow them.
+    The sums of lane i are at i, i + 16, ..., followed by a block of zeros and prefix sums of lanes.
     """
     total = sum_lanes(left, left_at, right, right_at, n, sums)
     by_lane = prefix_sums(total)
@@ -62,32 +62,32 @@ def running_sums(left, left_at, right, right_at, n, sums):
 def topic_at(sums, n, threshold):
     """Return the topic whose interval contains ``threshold``: first its lane, then its block.
 
-    The topic has a positive weight if any topic has. Sums over lanes are rounded differently, so a
-    threshold at their edge can miss its lane or select one without weight.
+    The topic has a positive weight if any topic has one. Prefix sums of lanes are rounded
+    differently, so a threshold near their edge can miss its lane or select one of weight 0.
     """
-    number = min(count_at_most(load(sums, n + N_LANES), threshold), N_LANES - 1)
-    rest = max(threshold - lane(load(sums, n + N_LANES - 1 + number), 0), F(0.0))
+    lane_index = min(count_at_most(load(sums, n + N_LANES), threshold), N_LANES - 1)
+    rest = max(threshold - lane(load(sums, n + N_LANES - 1 + lane_index), 0), F(0.0))
     block = 0
     for m in range(0, n, N_LANES):
-        block += np.int64(lane(load(sums, m + number), 0) <= rest)
+        block += np.int64(lane(load(sums, m + lane_index), 0) <= rest)
     blocks = n // N_LANES
-    if block >= blocks:  # by rounding: the last topic with a share, of this lane or one next to it
+    if block >= blocks:  # by rounding: take the last topic of positive weight nearby
         last = n - N_LANES
-        while number > 0 and sums[last + number] == F(0.0):
-            number -= 1
-        while number < N_LANES - 1 and sums[last + number] == F(0.0):
-            number += 1
+        while lane_index > 0 and sums[last + lane_index] == F(0.0):
+            lane_index -= 1
+        while lane_index < N_LANES - 1 and sums[last + lane_index] == F(0.0):
+            lane_index += 1
         block = blocks - 1
-        while block > 0 and sums[(block - 1) * N_LANES + number] == sums[last + number]:
+        while block > 0 and sums[(block - 1) * N_LANES + lane_index] == sums[last + lane_index]:
             block -= 1
-    return block * N_LANES + number
+    return block * N_LANES + lane_index
 
 
 @njit(cache=True, inline="always")
 def block_sums(left, left_at, right, right_at, n, sums):
-    """Write prefix sums inside each block of sixteen, then those of the blocks; return the total.
+    """Write prefix sums within each block of sixteen, then of the blocks; return the total.
 
-    The sums of blocks begin at n + 16, after a block of zeros.
+    The prefix sums of the blocks begin at n + 16, after a block of zeros.
     """
     store(sums, n, fill(F(0.0)))
     total = F(0.0)
@@ -103,8 +103,8 @@ def block_sums(left, left_at, right, right_at, n, sums):
 def topic_in_block(sums, n, threshold):
     """Return the topic whose interval contains ``threshold``: first its block, then its lane.
 
-    Sums inside a block are rounded differently, so a threshold at the edge of an interval can
-    select the neighbouring topic, even one without weight.
+    Sums within a block are rounded differently, so a threshold near the edge of an interval can
+    select the neighbouring topic, even one of weight 0.
     """
     blocks = n // N_LANES
     block = 0
@@ -112,21 +112,21 @@ def topic_in_block(sums, n, threshold):
         block += count_at_most(load(sums, n + N_LANES + b), threshold)
     block = min(block, blocks - 1)
     rest = threshold - lane(load(sums, n + N_LANES - 1 + block), 0)
-    number = count_at_most(load(sums, block * N_LANES), rest)
-    if number >= N_LANES:  # by rounding: the last topic of the block that has a share
-        number = N_LANES - 1
+    lane_index = count_at_most(load(sums, block * N_LANES), rest)
+    if lane_index >= N_LANES:  # by rounding: take the block's last topic of positive weight
+        lane_index = N_LANES - 1
         at = block * N_LANES
-        while number > 0 and sums[at + number - 1] == sums[at + N_LANES - 1]:
-            number -= 1
-    return block * N_LANES + number
+        while lane_index > 0 and sums[at + lane_index - 1] == sums[at + N_LANES - 1]:
+            lane_index -= 1
+    return block * N_LANES + lane_index
 
 
 @instruction(types.float64, ARRAY, ARRAY, types.int64, ARRAY)
 def sum_products(builder, left, right, n, sums):
-    """Return Σ left[m] right[m] over n float64, and write what `pick_product` reads to ``sums``.
+    """Return Σ left[m] right[m] over n float64; write the sums that `pick_product` searches.
 
-    n is a multiple of 16. ``sums`` has n + 16 elements: the running sum of each lane over m = lane,
-    lane + 16, ..., then the sums of the lanes up to each.
+    n is a multiple of 16. ``sums`` has n + 16 elements: the running sums of lane i at i, i + 16,
+    ..., then the prefix sums of the lanes.
     """
 
     def address(array, offset):
@@ -140,24 +140,24 @@ def sum_products(builder, left, right, n, sums):
         running = builder.fadd(builder.load(total), product, flags=FUSED)
         builder.store(running, total)
         builder.store(running, address(sums, offset), align=8)
-    lanes = prefix_sums_of(builder, builder.load(total))
+    lanes = build_prefix_sums(builder, builder.load(total))
     builder.store(lanes, address(sums, n), align=8)
     return builder.extract_element(lanes, ir.Constant(INT32, N_LANES - 1))
 
 
 @njit(cache=True, error_model="numpy")
 def pick_product(sums, threshold):
-    """Return the element of the rows of `sum_products` where the sum passes the threshold.
+    """Return the index at which the sums of `sum_products` exceed the threshold.
 
-    Elements are ordered by lane. Return −1 if, by rounding, no sum exceeds the threshold.
+    Indices are ordered by lane. Return −1 if, by rounding, no sum exceeds the threshold.
     """
     n = sums.size - N_LANES
-    number = 0
+    lane_index = 0
     for i in range(N_LANES - 1):
-        number += sums[n + i] <= threshold
-    if number > 0:
-        threshold -= sums[n + number - 1]
+        lane_index += sums[n + i] <= threshold
+    if lane_index > 0:
+        threshold -= sums[n + lane_index - 1]
     block = 0
     for i in range(n // N_LANES):
-        block += sums[i * N_LANES + number] <= threshold
-    return block * N_LANES + number if block < n // N_LANES else -1
+        block += sums[i * N_LANES + lane_index] <= threshold
+    return block * N_LANES + lane_index if block < n // N_LANES else -1

@@ -1,8 +1,8 @@
-"""Clusters and table counts of groups that vary around their cluster (λ finite).
+"""Clusters and table counts of groups that vary within their cluster (λ finite).
 
     log p(z_j = k)  =  log π_k + contexts + Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km)
 
-given the topics of their tokens, then o_jm ~ CRT(n_jm, λτ_km) tables of each topic.
+given the topics of the tokens. The number of tables of each topic is then o_jm ~ CRT(n_jm, λτ_km).
 """
 
 import numpy as np
@@ -21,9 +21,9 @@ CLUSTERS, GROUP_TABLES = int(Step.CLUSTERS), int(Step.GROUP_TABLES)
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def tabulate_log_rising(first_topic, last_topic, base, table):
-    """Tabulate ln Γ(a + n) − ln Γ(a) with a = base[k, m]: table[m, n, k] for n up to its size.
+    """Write ln Γ(a + n) − ln Γ(a) with a = base[k, m] to ``table[m, n, k]``, float32, for all n.
 
-    A base of 0 stands for one too small for a float, and is replaced by the smallest.
+    A base of 0 has underflowed and is replaced by 1e-30.
     """
     n_clusters = base.shape[0]
     a = np.empty(n_clusters, np.float32)
@@ -37,26 +37,26 @@ def tabulate_log_rising(first_topic, last_topic, base, table):
 
 
 @njit(cache=True, error_model="numpy")
-def score_topics(topics, counts, n_topics, base, rising, most, part):
-    """Write Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) over a group's topics to ``part`` (clusters,)."""
+def score_topics(topics, counts, n_topics, base, rising, n_tabulated, part):
+    """Write Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) over a group's topics to float32 ``part``."""
     n_clusters = part.size
     for k in range(0, n_clusters, N_LANES):
         total = fill(F(0.0))
         for t in range(n_topics):
-            n = min(counts[t], most)
-            total = add(total, load(rising, (topics[t] * (most + 1) + n) * n_clusters + k))
+            n = min(counts[t], n_tabulated)
+            total = add(total, load(rising, (topics[t] * (n_tabulated + 1) + n) * n_clusters + k))
         store(part, k, total)
     for t in range(n_topics):
-        if counts[t] > most:
-            m, more = topics[t], counts[t] - most
+        if counts[t] > n_tabulated:
+            m, more = topics[t], counts[t] - n_tabulated
             for k in range(n_clusters):
                 a = max(float(base[k, m]), 1e-30)
-                part[k] += float32(log_rising(a + most, more))
+                part[k] += float32(log_rising(a + n_tabulated, more))
 
 
 @njit(cache=True, error_model="numpy")
 def add_tables(topics, counts, n_topics, base, numbers, tables):
-    """Add o_m ~ CRT(n_m, base_m) to ``tables`` (topics,): a random number for each customer."""
+    """Add o_m ~ CRT(n_m, base_m) to ``tables`` (topics,), with a random number per customer."""
     at = 0
     for t in range(n_topics):
         m = topics[t]
@@ -85,7 +85,7 @@ def resample_groups(
     tables_in_cluster,
     log_likelihood,
 ):
-    """Draw cluster and table counts of every group in some chunks, given its tokens' topics.
+    """Draw the cluster and the table counts of each group in some chunks, given its topics.
 
     Parameters
     ----------
@@ -94,11 +94,11 @@ def resample_groups(
     rising : float32 (topic slots × (n + 1) × cluster slots,)
         From `tabulate_log_rising`.
     log_weights : float64 (cluster slots,)
-        log π_k; −∞ where a slot may not be used.
+        log π_k; −∞ in slots that must not be drawn.
     topics_in_cluster, tables_in_cluster : int32 (cluster slots, topic slots)
-        Tokens c_km and tables O_km are added to them.
+        Tokens c_km and tables O_km are added to these.
     log_likelihood : float64 (n_chunks,)
-        Σ over the chunk's groups of Σ_m ln Γ(λτ + n_jm) − ln Γ(λτ), in the clusters drawn.
+        Output: Σ_j Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km), k = z_j, over the groups of each chunk.
     """
     n_clusters, n_slots = base.shape
     dense, bags, parameters = contexts
@@ -106,7 +106,7 @@ def resample_groups(
     statistics = np.empty(dense.stat_start[-1])
     count, numbers = np.zeros(n_slots, np.int64), empty_numbers(groups)
     topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
-    most = rising.size // base.size - 1
+    n_tabulated = rising.size // base.size - 1
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
@@ -119,7 +119,7 @@ def resample_groups(
                     counts[n_topics] = count[m]
                     count[m] = 0
                     n_topics += 1
-            score_topics(topics, counts, n_topics, base, rising, most, part)
+            score_topics(topics, counts, n_topics, base, rising, n_tabulated, part)
             for k in range(n_clusters):
                 scores[k] = log_weights[k] + part[k]
             add_context_scores(j, dense, bags, parameters, statistics, scores)

@@ -1,8 +1,8 @@
-"""Topics of tokens in groups that vary around their cluster (λ finite), given the globals.
+"""Topics of tokens in groups that vary within their cluster (λ finite), given the globals.
 
-A group's topic weights are integrated out, so its tokens are visited one after another,
+A group's topic weights are integrated out, so its tokens are resampled one after another:
 
-    p(l_ji = m)  ∝  (n_jm + λ τ_km) ψ_mw        n_jm without the token.
+    p(l_ji = m)  ∝  (n_jm + λ τ_km) ψ_mw        n_jm excludes token i
 
 Groups are independent of each other.
 """
@@ -18,10 +18,10 @@ from mcsquared.kernels.cpu.lanes import (
     count_at_most,
     lane,
     load,
+    load_row,
     prefix_sums,
-    rows_of,
     store,
-    store_rows,
+    store_row,
     weighted_sums,
 )
 from mcsquared.kernels.cpu.thresholds import running_sums, topic_at
@@ -41,18 +41,18 @@ def draw_token(counts, word, topic, u, base, factors, stride, sums, blocks):
     store(sums, n + N_LANES, by_lane)
     threshold = u * lane(by_lane, N_LANES - 1)
     chosen = min(count_at_most(by_lane, threshold), N_LANES - 1)
-    # A block of zeros precedes the sums over lanes, for the first lane. Sums over lanes are rounded
+    # The block before the prefix sums of lanes is 0, for the first lane. Prefix sums are rounded
     # differently, so the difference could be negative.
     rest = max(threshold - lane(load(sums, n + N_LANES - 1 + chosen), 0), F(0.0))
     block = block_in_lane(sums, chosen, rest, blocks)
-    # A threshold that rounding moves beyond the last topic leaves the topic unchanged.
+    # If rounding moves the threshold beyond the last topic, the topic does not change.
     drawn = block * N_LANES + chosen if block < len(blocks) else topic
     return add_at(counts, drawn, ONE), drawn
 
 
 @njit(cache=True, error_model="numpy")
 def begin_group(j, groups, key, base, cluster_of_group, topic_of_token, scratch):
-    """Count the topics of a group, copy its cluster's row of ``base``, and draw its numbers."""
+    """Fill ``scratch`` with the topic counts, cluster weights and random numbers of group ``j``."""
     counts, row, numbers, _ = scratch
     counts[:] = F(0.0)
     for i in range(groups.start[j], groups.start[j + 1]):
@@ -65,25 +65,25 @@ def begin_group(j, groups, key, base, cluster_of_group, topic_of_token, scratch)
 
 @njit(cache=True, error_model="numpy")
 def sweep_group(first, last, offset, word, topic_of_token, factors, blocks, scratch):
-    """Draw the topics of the tokens ``first:last`` of a group, after ``offset`` earlier ones."""
+    """Draw the topics of tokens ``first:last``; ``offset`` tokens of their group precede them."""
     n, row, numbers, sums = scratch
-    counts = rows_of(n, 0, blocks)
+    counts = load_row(n, 0, blocks)
     stride = len(blocks) * N_LANES
     for i in range(first, last):
         w, m, u = LONG(word[i]), LONG(topic_of_token[i]), numbers[offset + i - first]
         counts, drawn = draw_token(counts, w, m, u, row, factors, stride, sums, blocks)
         topic_of_token[i] = drawn
-    store_rows(n, 0, counts)
+    store_row(n, 0, counts)
 
 
 @njit(cache=True, error_model="numpy")
 def sweep_two_groups(
     first_a, first_b, length, word, topic_of_token, factors, blocks, scratch_a, scratch_b
 ):
-    """Draw the topics of ``length`` tokens of each of two groups, alternating between them."""
+    """Draw the topics of ``length`` tokens in each of two groups, alternately."""
     n_a, row_a, numbers_a, sums_a = scratch_a
     n_b, row_b, numbers_b, sums_b = scratch_b
-    counts_a, counts_b = rows_of(n_a, 0, blocks), rows_of(n_b, 0, blocks)
+    counts_a, counts_b = load_row(n_a, 0, blocks), load_row(n_b, 0, blocks)
     stride = len(blocks) * N_LANES
     for i in range(length):
         a, b = first_a + i, first_b + i
@@ -93,14 +93,14 @@ def sweep_two_groups(
         counts_b, drawn_b = draw_token(counts_b, w, m, u, row_b, factors, stride, sums_b, blocks)
         topic_of_token[a] = drawn_a
         topic_of_token[b] = drawn_b
-    store_rows(n_a, 0, counts_a)
-    store_rows(n_b, 0, counts_b)
+    store_row(n_a, 0, counts_a)
+    store_row(n_b, 0, counts_b)
 
 
 @njit(cache=True, error_model="numpy")
 def make_scratch(groups, n_slots):
-    """Return topic counts, topic weights, random numbers and sums of one group."""
-    # Padding: a single sum is read as the first of a vector of sixteen.
+    """Return arrays for the topic counts, topic weights, random numbers and sums of one group."""
+    # The sums are padded: a single sum is read as the first of a vector of sixteen.
     return (
         np.empty(n_slots, np.float32),
         np.empty(n_slots, np.float32),
@@ -126,19 +126,19 @@ def sweep_tokens(
 ):
     """Draw the topics of all tokens of the groups in parts ``first:last`` of ``order``.
 
-    The topic counts of a group stay in vector registers. Two groups alternate, because each token
-    depends on the one before it.
+    The topic counts of a group stay in vector registers. Two groups are processed alternately: each
+    token depends on the one before it, so a single group would leave the processor waiting.
 
     Parameters
     ----------
     order_start : int64 (n_parts + 1,)
     order : int64 (n_groups,)
-        Groups in an order in which neighbours have similar lengths.
+        Groups, sorted such that neighbours have similar lengths.
     word : int32 (n_tokens,)
     base : float32 (cluster slots, topic slots)
         λ τ_km.
     factors : float32 (n_words × topic slots,)
-        ψ_mw up to a common factor, row by row of words.
+        ψ_mw up to a common factor, in C order.
     blocks : tuple
         Its length is the number of blocks of sixteen topic slots, a compile-time constant.
     cluster_of_group : int32 (n_groups,)
@@ -168,9 +168,9 @@ def sweep_tokens(
 
 @njit(cache=True, error_model="numpy")
 def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topic_of_token):
-    """Draw the topics of one group's tokens.
+    """Draw the topics of tokens ``first:last``, those of one group.
 
-    ``topics`` lists the topics that have tokens, and ``position`` is the index of each in it.
+    ``topics`` lists the topics that have tokens; ``position`` is the index of each in that list.
     """
     count, topics, position, numbers, sums, all_sums = scratch
     n_slots = count.size
@@ -197,7 +197,7 @@ def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topi
             total += float32(count[m]) * factors[w * n_slots + m]
             sums[t] = total
         mass = table[w, k]
-        # The part over all topics comes first: floats are most precise near 0.
+        # The part over all topics comes first, because floats are most precise near 0.
         threshold = numbers[i - first] * (total + mass)
         drawn = old
         if threshold >= mass and total > float32(0.0):
@@ -206,7 +206,7 @@ def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topi
                 t += 1
             drawn = topics[t]
         elif mass > float32(0.0):
-            # The sum is recomputed in another order, so the relative position is used.
+            # The sum is recomputed in another order, so the threshold is rescaled.
             share = threshold / mass
             all_total = running_sums(base, k * n_slots, factors, w * n_slots, n_slots, all_sums)
             drawn = topic_at(all_sums, n_slots, min(share, float32(1.0)) * all_total)
@@ -234,17 +234,17 @@ def sweep_tokens_by_group_topics(
     cluster_of_group,
     topic_of_token,
 ):
-    """Draw the topics of all tokens of some chunks of groups; efficient for many topics.
+    """Draw the topics of all tokens of some chunks; faster than `sweep_tokens` for many topics.
 
         p(l_ji = m)  ∝  n_jm ψ_mw  +  λ τ_km ψ_mw
 
-    The first part is summed over the few topics of the group. The second part, over all topics, is
-    tabulated once per sweep; its terms are computed only for tokens drawn from it.
+    The first term is summed over the few topics of the group. The sum of the second over all topics
+    is tabulated once per sweep; single terms are computed only for tokens drawn from it.
 
     Parameters
     ----------
     n_slots : int
-        Topic slots.
+        Number of topic slots.
     base : float32 (cluster slots × topic slots,)
         λ τ_km.
     factors : float32 (n_words × topic slots,)
@@ -272,9 +272,9 @@ def sweep_tokens_by_group_topics(
 def count_words_in_topics(
     first_word, last_word, word_start, token_by_word, topic_of_token, words_in_topic
 ):
-    """Count the topics of each word's tokens; its row of ``words_in_topic`` is overwritten.
+    """Count the topics of each word's tokens in its row of ``words_in_topic``.
 
-    ``token_by_word`` lists the tokens of each word from ``word_start`` on.
+    The tokens of word w are ``token_by_word[word_start[w]:word_start[w + 1]]``.
     """
     for w in range(first_word, last_word):
         row = words_in_topic[w]

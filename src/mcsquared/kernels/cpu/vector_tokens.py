@@ -4,12 +4,12 @@ Given the drawn parameters, groups are independent:
 
     log p(group j | z_j = k)  =  Σ_i log Σ_m τ_km ψ_m(x_i)          λ = ∞, topics summed out
     p(l_ji = m | z_j = k)     ∝  τ_km ψ_m(x_i)                      λ = ∞
-    p(l_ji = m | z_j = k)     ∝  (n_jm + λ τ_km) ψ_m(x_i)           λ finite, tokens in turn
+    p(l_ji = m | z_j = k)     ∝  (n_jm + λ τ_km) ψ_m(x_i)           λ finite, one token at a time
 
-    log ψ_m(x)  =  T(x) · natural_m  (+ log h(x), the same for every topic and left out)
+    log ψ_m(x)  =  T(x) · natural_m  (log h(x) is omitted: it is the same for every topic)
 
-Likelihoods are relative to the largest of each token; sums that underflow nevertheless are computed
-in logarithms. No BLAS product decides a draw: sums run in the order of these loops.
+The likelihoods of a token are divided by the largest; sums that still underflow are computed in
+logarithms. No BLAS product decides a draw, so the order of summation is fixed.
 """
 
 import math
@@ -29,16 +29,16 @@ from mcsquared.kernels.cpu.special import add_log, pick
 from mcsquared.kernels.rng import Step, uniform_of
 
 TOPICS = int(Step.TOPICS)
-TINY = 1e-280  # smaller sums are computed in logarithms: most of their terms may have underflowed
+TINY = 1e-280  # smaller sums are computed in logarithms, since their terms may have underflowed
 
 
 class VectorTokens(NamedTuple):
-    """Tokens and either natural parameters or log-likelihoods of every topic slot."""
+    """Tokens, with the natural parameters of every topic slot or log-likelihoods in it."""
 
     kind: int  # one of `KINDS`, or -1 for a Python family
     values: np.ndarray  # float64 (n_tokens, width), relative to the family's origin
     natural: np.ndarray  # float64 (folded statistics, topic slots)
-    log_likelihood: np.ndarray  # float64 (rows, topic slots); without rows, ``natural`` is used
+    log_likelihood: np.ndarray  # float64 (rows, topic slots); ``natural`` is used if it has no rows
     first_token: int  # the token of the first row of ``log_likelihood``
     statistics: np.ndarray  # float64 (n_tokens, n_stats) of a Python family
 
@@ -50,14 +50,14 @@ def natural_tokens(kind: int, values: np.ndarray, natural: np.ndarray) -> Vector
     """
     width, n_topics = values.shape[1], len(natural)
     if kind == MULTIVARIATE_GAUSSIAN:
-        # x_a x_b is twice among the statistics; one product is enough.
+        # The statistics contain x_a x_b twice; one product is enough.
         square = natural[:, 1 + width :].reshape(n_topics, width, width)
         twice = square + np.swapaxes(square, 1, 2)
         twice[:, np.arange(width), np.arange(width)] *= 0.5
         below = twice[(slice(None), *np.tril_indices(width))]
         natural = np.concatenate([natural[:, : 1 + width], below], axis=1)
-    natural, nothing = np.ascontiguousarray(natural.T), np.zeros((0, n_topics))
-    return VectorTokens(kind, values, natural, nothing, 0, np.zeros((0, 0)))
+    natural, no_rows = np.ascontiguousarray(natural.T), np.zeros((0, n_topics))
+    return VectorTokens(kind, values, natural, no_rows, 0, np.zeros((0, 0)))
 
 
 def python_tokens(
@@ -65,8 +65,8 @@ def python_tokens(
 ) -> VectorTokens:
     """Return tokens of a Python family, which computes its own log-likelihood.
 
-    ``log_likelihood`` has a row for each token from ``first_token`` on, at least as many as the
-    call visits; ``statistics`` has one for every token. Both are in C order.
+    ``log_likelihood`` is float64 (rows, topic slots) for the tokens from ``first_token`` on that a
+    kernel visits; ``statistics`` is float64 (n_tokens, n_stats). Both are in C order.
     """
     natural = np.zeros((0, log_likelihood.shape[1]))
     return VectorTokens(-1, np.zeros((0, 0)), natural, log_likelihood, first_token, statistics)
@@ -74,12 +74,12 @@ def python_tokens(
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def weighted_sum(weights, rows, out):
-    """Write Σ_s weights[s] rows[s]; four rows with weight 0 are skipped."""
+    """Write Σ_s weights[s] rows[s] to ``out``; blocks of four rows with weight 0 are skipped."""
     n_columns = out.size
     for n in range(n_columns):
         out[n] = 0.0
     whole = weights.size - weights.size % 4
-    # rows[s, n], because making the array rows[s] costs more than its sum.
+    # Not rows[s][n]: creating the array rows[s] costs more than the sum.
     for s in range(0, whole, 4):
         a, b, c, d = weights[s], weights[s + 1], weights[s + 2], weights[s + 3]
         if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
@@ -94,7 +94,7 @@ def weighted_sum(weights, rows, out):
 
 @njit(cache=True, error_model="numpy")
 def fold_statistics(kind, x, out):
-    """Write T(x), every product of two coordinates once: 1, x, then x_a x_b for b up to a."""
+    """Write T(x) with each product of two coordinates once: 1, x, then x_a x_b for b ≤ a."""
     out[0] = 1.0
     index = 1
     for a in range(x.size):
@@ -110,7 +110,7 @@ def fold_statistics(kind, x, out):
 
 
 class Workspace(NamedTuple):
-    """Scratch rows of one call of a kernel."""
+    """Scratch rows for one call of a kernel."""
 
     statistics: np.ndarray  # float64 (folded statistics,)
     row: np.ndarray  # float64 (topic slots,): log-likelihoods of one token
@@ -146,7 +146,7 @@ def token_row(tokens, i, work):
 
 @njit(cache=True, error_model="numpy")
 def largest_of(row):
-    """Return the largest number of a row, −∞ if it is empty; four at a time."""
+    """Return the maximum of a row, or −∞ if it is empty, from four independent maxima."""
     a = b = c = d = -math.inf
     whole = row.size - row.size % 4
     for m in range(0, whole, 4):
@@ -171,7 +171,7 @@ def log_sum(log_tau, row):
     total = 0.0
     for m in range(row.size):
         x = log_tau[m] + row[m] - largest
-        if x > -50.0:  # thousands of smaller terms do not change the last digit
+        if x > -50.0:  # even thousands of smaller terms do not change the last digit
             total += math.exp(x)
     return largest + math.log(total)
 
@@ -180,7 +180,7 @@ def log_sum(log_tau, row):
 def score_vector_groups(first_group, last_group, group_start, tokens, log_tau, scores):
     """Add Σ_i log Σ_m τ_km ψ_m(x_i) to the score of every group in every cluster slot (λ = ∞).
 
-    A token that is impossible in every topic adds nothing.
+    Tokens of likelihood 0 in every topic are ignored.
 
     Parameters
     ----------
@@ -197,16 +197,16 @@ def score_vector_groups(first_group, last_group, group_start, tokens, log_tau, s
     for j in range(first_group, last_group):
         score = scores[j - first_group]
         work.products[:] = 1.0
-        height = 0.0  # Σ_i of the largest log-likelihood, the same for every cluster
+        log_scale = 0.0  # Σ_i of the largest log-likelihood, common to all clusters
         for i in range(group_start[j], group_start[j + 1]):
-            height += score_token(token_row(tokens, i, work), log_tau, tau_by_topic, work, score)
+            log_scale += score_token(token_row(tokens, i, work), log_tau, tau_by_topic, work, score)
         for k in range(score.size):
-            score[k] += height + math.log(work.products[k])
+            score[k] += log_scale + math.log(work.products[k])
 
 
 @njit(cache=True, error_model="numpy")
 def score_token(row, log_tau, tau_by_topic, work, score):
-    """Add log Σ_m τ_km exp(row[m] − largest) to each score and product; return ``largest``."""
+    """Add log Σ_m τ_km exp(row[m] − largest) to the scores by `add_log`; return ``largest``."""
     largest = largest_of(row)
     if largest == -math.inf:
         return 0.0
@@ -222,10 +222,10 @@ def score_token(row, log_tau, tau_by_topic, work, score):
 
 @njit(cache=True, error_model="numpy")
 def pick_topic(row, prior, log_tau, log_lam, work, u):
-    """Draw a topic with probabilities ∝ prior[m] exp(row[m]).
+    """Draw a topic with probability ∝ prior[m] exp(row[m]).
 
-    ``prior`` is λτ plus the counts of the group; ``log_lam + log_tau`` replaces its logarithm where
-    it underflowed.
+    ``prior`` is λτ plus the counts of the group; where it has underflowed, ``log_lam + log_tau`` is
+    used as its logarithm.
     """
     largest = largest_of(row)
     total = 0.0
@@ -245,20 +245,20 @@ def pick_topic(row, prior, log_tau, log_lam, work, u):
 
 @njit(cache=True, error_model="numpy")
 def pick_in_logs(row, prior, log_tau, log_lam, work, u):
-    """Do the same where doubles underflow; draw from the prior if no topic is possible."""
+    """Draw as `pick_topic` does, in logarithms; from the prior if all likelihoods are 0."""
     possible = False
     for m in range(row.size):
         base = math.log(prior[m]) if prior[m] > TINY else log_lam + log_tau[m]
         weight = base + row[m]
         work.shares[m] = base
-        work.weights[m] = weight if weight > -math.inf else -math.inf  # NaN: impossible
+        work.weights[m] = weight if weight > -math.inf else -math.inf  # NaN becomes −∞
         possible = possible or weight > -math.inf
     return pick(work.weights if possible else work.shares, row.size, u)
 
 
 @njit(cache=True, error_model="numpy")
 def record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics):
-    """Store the topic of a token and add the token to the sums of its topic."""
+    """Store the topic of a token; update the topic counts of its cluster and the statistics."""
     topic_of_token[i] = m
     topics_in_cluster[k, m] += 1
     if tokens.kind >= 0:
@@ -282,20 +282,20 @@ def draw_vector_topics(
     topic_statistics,
     key,
 ):
-    """Draw the topic of every token given its cluster and, if λ is finite, its group's tokens.
+    """Draw each token's topic given its cluster and, if λ is finite, its group's other tokens.
 
     Parameters
     ----------
     log_tau : float64 (cluster slots, topic slots)
     lam : float
-        Above 0, or infinite.
+        Positive; may be infinite.
     cluster_of_group : int32 (n_groups,)
     topic_of_token : uint16 (n_tokens,)
-        Read only if λ is finite, and overwritten.
+        Overwritten; read only if λ is finite.
     topics_in_cluster : int32 (cluster slots, topic slots)
         Counts are added to it.
     topic_statistics : float64 (last_chunk − first_chunk, topic slots, n_stats)
-        Statistics of each chunk are added to it, so that sums do not depend on threads.
+        Statistics are added to it, by chunk, so that sums do not depend on the number of threads.
     """
     work = make_workspace(tokens, log_tau)
     groups_vary = not math.isinf(lam)

@@ -1,15 +1,15 @@
-"""Topics of tokens when all groups of a cluster share one mixture: a few warps for each word.
+"""Topics of tokens when all groups of a cluster share one mixture: a few warps per word.
 
-A word's cells are dealt out to them in the order of the clusters; a cell's tokens are processed 32
-at a time. The topic of a random number is found as on the CPU: running sums go lane by lane, or in
-the order of the topics if there are very many topics and tokens.
+The cells of a word are assigned to its warps in turn; the tokens of a cell are processed 32 at a
+time. The topic of a random number is found as on the CPU: the order of running sums is lane by
+lane, or that of the topics if there are very many topics and tokens.
 """
 
 from functools import cache
 
 from numba import cuda, float32, int32, int64, uint32, uint64
 
-from mcsquared.kernels.cpu.cells import FEW, MANY_TOPICS
+from mcsquared.kernels.cpu.cells import MANY_TOKENS, MANY_TOPICS
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cuda.launch import N_WARPS, one_warp_each
 from mcsquared.kernels.cuda.rng import random_uint32s, unit_float32
@@ -26,12 +26,12 @@ from mcsquared.kernels.cuda.warp import (
 from mcsquared.kernels.rng import BLOCK, Step
 
 TOPICS = int(Step.TOPICS)
-SHARERS = 4  # warps of a word, so that frequent words take no longer than the others
+WARPS_PER_WORD = 4  # so that frequent words do not dominate the running time
 
 
 @cuda.jit(device=True)
 def topic_at(position, by_lane, n_topics):
-    """Return the topic at a position of the running sums."""
+    """Return the topic at a position in the running sums."""
     if by_lane:
         n_blocks = int32(n_topics // N_LANES)
         return (position % n_blocks) * int32(N_LANES) + position // n_blocks
@@ -39,10 +39,10 @@ def topic_at(position, by_lane, n_topics):
 
 
 @cuda.jit(device=True)
-def add_up(w, row, by_lane, n_topics, shares, weights, sums):
-    """Write running sums over all topics of a cell to ``sums``; return the last of them.
+def running_sums(w, row, by_lane, n_topics, shares, weights, sums):
+    """Write running sums over the topics of a cell to ``sums``; return the last of them.
 
-    They run in the order of the CPU's: by lane, or by topic.
+    Their order is that of the CPU kernel: by lane, or by topic.
     """
     thread, warp = thread_of_warp(), warp_of_block()
     offset = float32(0.0)
@@ -61,7 +61,7 @@ def add_up(w, row, by_lane, n_topics, shares, weights, sums):
 
 @cuda.jit(device=True)
 def uniform_of_token(block, token, seed, chain, sweep):
-    """Return the random number of one of a word's tokens."""
+    """Return the random number of a token of a word, given the first block of the word."""
     index = uint64(block + token // BLOCK) * uint64(16) + uint64(token & 15)
     words = random_uint32s(seed, chain, sweep, TOPICS, index, 0)
     which = (token % BLOCK) // 16
@@ -76,8 +76,8 @@ def uniform_of_token(block, token, seed, chain, sweep):
 
 
 @cuda.jit(device=True)
-def find(threshold, row, by_lane, n_topics, shares, sums):
-    """Return the topic of the first running sum above the threshold."""
+def find_topic(threshold, row, by_lane, n_topics, shares, sums):
+    """Return the topic at the first running sum above the threshold."""
     warp = warp_of_block()
     low, high = int32(0), int32(n_topics - 1)
     while low < high:
@@ -86,7 +86,7 @@ def find(threshold, row, by_lane, n_topics, shares, sums):
             high = middle
         else:
             low = middle + int32(1)
-    # Rounding can make the sums decrease: topics without a share are skipped.
+    # By rounding, sums can decrease and a topic of weight 0 can be found: it is skipped.
     m = topic_at(low, by_lane, n_topics)
     while low > 0 and shares[row + m] == float32(0.0):
         low -= int32(1)
@@ -102,7 +102,7 @@ def draw_cells(n_topics):
     are added to ``topics_in_cluster`` and ``words_in_topic``.
     """
 
-    @one_warp_each(SHARERS)
+    @one_warp_each(WARPS_PER_WORD)
     def kernel(
         n_words,
         n_clusters,
@@ -120,21 +120,21 @@ def draw_cells(n_topics):
         sums = cuda.shared.array((N_WARPS, n_topics), float32)
         count = cuda.shared.array((N_WARPS, n_topics), int32)
         thread, warp, at = thread_of_warp(), warp_of_block(), warp_of_grid()
-        if at >= n_words * SHARERS:
+        if at >= n_words * WARPS_PER_WORD:
             return
-        w, part = order[at // SHARERS], at % SHARERS
+        w, part = order[at // WARPS_PER_WORD], at % WARPS_PER_WORD
         block = word_start[w] // BLOCK + w
         for m in range(thread, n_topics, 32):
             count[warp, m] = 0
         syncwarp()
-        so_far = int32(0)  # tokens of the word in the clusters before
+        n_before = int32(0)  # tokens of the word in earlier clusters
         n_cells = int32(0)
         for first in range(0, n_clusters, 32):
             count_of_thread = int32(0)
             if first + thread < n_clusters:
                 count_of_thread = tokens_of_cell[w * n_clusters + first + thread]
-            running = so_far + running_sum(count_of_thread, thread)
-            so_far = shuffle(running, 31)
+            running = n_before + running_sum(count_of_thread, thread)
+            n_before = shuffle(running, 31)
             occupied = uint32(ballot(count_of_thread > 0))
             while occupied != 0:
                 source = int32(ffs(occupied))
@@ -142,14 +142,14 @@ def draw_cells(n_topics):
                 n_tokens = shuffle(count_of_thread, source)
                 drawn = int64(shuffle(running, source) - n_tokens)
                 n_cells += int32(1)
-                if n_cells % SHARERS == part:
+                if n_cells % WARPS_PER_WORD == part:
                     row = int64(first + source) * n_topics
-                    by_lane = n_topics <= MANY_TOPICS or n_tokens < FEW
-                    total = add_up(w, row, by_lane, n_topics, shares, weights, sums)
+                    by_lane = n_topics <= MANY_TOPICS or n_tokens < MANY_TOKENS
+                    total = running_sums(w, row, by_lane, n_topics, shares, weights, sums)
                     syncwarp()
                     for i in range(thread, n_tokens, 32):
                         u = uniform_of_token(block, drawn + i, seed, chain, sweep)
-                        m = find(u * total, row, by_lane, n_topics, shares, sums)
+                        m = find_topic(u * total, row, by_lane, n_topics, shares, sums)
                         cuda.atomic.add(count, (warp, m), 1)
                     syncwarp()
                     for m in range(thread, n_topics, 32):

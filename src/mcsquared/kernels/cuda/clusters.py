@@ -1,6 +1,6 @@
-"""Draw the clusters of groups: one warp for each group.
+"""Clusters of groups: one warp per group.
 
-Thread t of a warp has the clusters t, 32 + t, 64 + t, ...: ``per_thread`` of them, in local arrays.
+Thread t of a warp handles the ``per_thread`` clusters t, 32 + t, 64 + t, ..., in local arrays.
 """
 
 import math
@@ -26,14 +26,13 @@ CLUSTERS = int(Step.CLUSTERS)
 
 @cuda.jit(device=True)
 def add_context_scores(j, n_clusters, contexts, scores):
-    """Add Σ log F(x_j | φ_k) over the contexts that group ``j`` has, less their base measures.
+    """Add Σ log F(x_j | φ_k) over the observed contexts of group ``j``, without log h.
 
     Parameters
     ----------
     contexts : (statistics, bag_start, category, count, natural, log_categories, extra)
-        float64 (n_groups, statistics of dense contexts), 0 where a context is missing; bags as
-        int64 (bags, n_groups + 1), int32 and int32 (n_entries,); and the parameters of
-        `mcsquared.kernels.cpu.contexts.ContextParameters`, the first two flat.
+        Statistics of dense contexts, float64 (n_groups, n_statistics), 0 if missing; fields of
+        `Bags`; and fields of `ContextParameters`, the first two flat.
     scores : float64 (per_thread,)
     """
     statistics, bag_start, category, count, natural, log_categories, extra = contexts
@@ -54,8 +53,8 @@ def add_context_scores(j, n_clusters, contexts, scores):
 
 
 @cuda.jit(device=True)
-def draw_cluster(scores, sums, number, seed, chain, sweep):
-    """Return a cluster with probability ∝ exp(score), or −1 where by rounding none was found.
+def draw_cluster(scores, sums, index, seed, chain, sweep):
+    """Return a cluster with probability ∝ exp(score), or −1 if rounding leaves none.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ def draw_cluster(scores, sums, number, seed, chain, sweep):
         Scores of this thread's clusters, −∞ beyond the last cluster.
     sums : float32 (per_thread,)
         Scratch.
-    number : int
+    index : int
         Index of the group in the whole corpus.
     """
     thread = thread_of_warp()
@@ -76,7 +75,7 @@ def draw_cluster(scores, sums, number, seed, chain, sweep):
     for q in range(scores.size):
         sums[q] = total + running_sum(math.exp(float32(scores[q] - highest)), thread)
         total = shuffle(sums[q], 31)
-    threshold = float32(uniform(seed, chain, sweep, CLUSTERS, number, 0)) * total
+    threshold = float32(uniform(seed, chain, sweep, CLUSTERS, index, 0)) * total
     cluster = int32(-1)
     for q in range(scores.size):
         beyond = ballot(sums[q] > threshold)
@@ -87,10 +86,10 @@ def draw_cluster(scores, sums, number, seed, chain, sweep):
 
 @cache
 def draw_clusters_by_scores(per_thread):
-    """Return a kernel that draws z_j of groups whose content has been scored.
+    """Return a kernel that draws z_j of groups, given the scores of their content.
 
-    ``first_group`` is the first of the groups in the arrays, and ``groups_before`` is the number of
-    groups of the corpus before the arrays.
+    ``first_group`` is the index of the first group in the arrays, and ``groups_before`` the number
+    of groups of the corpus before these arrays.
     """
 
     @one_warp_each()
@@ -127,7 +126,7 @@ def draw_clusters_by_scores(per_thread):
         contexts = (statistics, bag_start, category, count, natural, log_categories, extra)
         add_context_scores(j, n_clusters, contexts, score)
         cluster = draw_cluster(score, sums, groups_before + j, seed, chain, sweep)
-        if thread == 0 and cluster >= 0:  # by rounding there may be none: the group stays
+        if thread == 0 and cluster >= 0:  # otherwise the group keeps its cluster
             cluster_of_group[j] = cluster
 
     return kernel

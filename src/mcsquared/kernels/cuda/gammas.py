@@ -1,14 +1,14 @@
-"""Tables of gamma variates on the GPU: one thread for each cell."""
+"""Tables of gamma variates on the GPU: one thread per cell."""
 
 import math
 
 from numba import cuda, float32, int64
 
-from mcsquared.kernels.cpu.gammas import CELLS, NOTHING
+from mcsquared.kernels.cpu.gammas import CELLS_PER_BLOCK, MIN_VARIATE
 from mcsquared.kernels.cuda.launch import BLOCK_THREADS, one_thread_each
 from mcsquared.kernels.cuda.rng import random_uint32s, unit_float32
 
-MIN_GAMMA = 1e-30
+MIN_GAMMA = 1e-30  # so that logarithms are finite
 
 
 @cuda.jit(device=True)
@@ -24,7 +24,7 @@ def try_small(u, accept, shape):
         value = max(-math.log(max((bound - p) / shape, float32(MIN_GAMMA))), float32(MIN_GAMMA))
         log_value = math.log(value)
         limit = math.exp((shape - float32(1.0)) * log_value)
-    return (value if value > NOTHING else float32(0.0)), log_value, accept <= limit
+    return (value if value > MIN_VARIATE else float32(0.0)), log_value, accept <= limit
 
 
 @cuda.jit(device=True)
@@ -41,7 +41,7 @@ def try_large(u, turns, accept, shape):
 
 @one_thread_each(BLOCK_THREADS)
 def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_logs, out):
-    """Draw out[c] ~ Gamma(shape + counts[c]) for some cells, or the logarithms of such.
+    """Draw out[c] ~ Gamma(shape + counts[c]), or the logarithm of it, for some cells.
 
     Parameters
     ----------
@@ -67,9 +67,10 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
             )
             attempt += 1
     else:
-        # The first attempt of 32 cells takes the four words of sixteen counters.
-        at = cell % CELLS
-        w0, w1, w2, w3 = random_uint32s(seed, chain, sweep, step, cell // CELLS * 16 + (at & 15), 0)
+        # The first attempts of 32 cells share the four words of sixteen counters.
+        at = cell % CELLS_PER_BLOCK
+        index = cell // CELLS_PER_BLOCK * 16 + (at & 15)
+        w0, w1, w2, w3 = random_uint32s(seed, chain, sweep, step, index, 0)
         if at < 16:
             value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w2), small)
         else:

@@ -1,6 +1,6 @@
-"""Launch kernels: the number of blocks follows from a kernel's first argument.
+"""Launch configuration of kernels: the first argument determines the number of blocks.
 
-Kernels take arrays as separate arguments: numba inspects them faster than a tuple of arrays.
+Kernels take arrays as separate arguments, because numba inspects a tuple of arrays more slowly.
 """
 
 from functools import wraps
@@ -9,23 +9,23 @@ from numba import cuda
 from numba.core import config
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
-N_WARPS = 1 if SIMULATED else 4  # warps of a block
-THREADS = 32 * N_WARPS  # threads of a block
-BLOCK_THREADS = 8 if SIMULATED else 256  # threads of a block in kernels without warps
+N_WARPS = 1 if SIMULATED else 4  # warps per block
+THREADS = 32 * N_WARPS  # threads per block
+BLOCK_THREADS = 8 if SIMULATED else 256  # threads per block of kernels that do not use warps
 
 
 def one_thread_each(n_threads=THREADS, max_blocks=1 << 31):
-    """Compile a kernel with one thread for each item; its first argument is their number."""
+    """Compile a kernel with one thread per item; its first argument is the number of items."""
     return _launcher(n_threads, n_threads, max_blocks=max_blocks)
 
 
 def one_warp_each(n_warps=1, **options):
-    """Compile a kernel with ``n_warps`` warps for each item; ``options`` are those of numba."""
+    """Compile a kernel with ``n_warps`` warps per item; ``options`` are passed to `cuda.jit`."""
     return _launcher(THREADS, N_WARPS, n_warps, **options)
 
 
 def one_block_each(n_threads, n_items=1):
-    """Compile a kernel with one block for every ``n_items`` items."""
+    """Compile a kernel with one block per ``n_items`` items."""
     return _launcher(n_threads, n_items)
 
 

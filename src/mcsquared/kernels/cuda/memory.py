@@ -9,17 +9,17 @@ empty = cuda.device_array
 
 
 def unavailable_reason() -> str | None:
-    """Return why no GPU can be used, or None if one can."""
+    """Return why no GPU is available, or None if one is."""
     if SIMULATED or cuda.is_available():
         return None
     error = getattr(cuda, "cuda_error", lambda: None)()
-    text = " ".join(str(error).split()) if error else "CUDA finds none"
+    text = " ".join(str(error).split()) if error else "no CUDA device was found"
     return text.split(". ")[0].rstrip(".")
 
 
 def free_bytes() -> int:
     """Return the free memory of the GPU in bytes."""
-    return int(min(cuda.current_context().get_memory_info()[0], 2**62))  # unlimited if simulated
+    return int(min(cuda.current_context().get_memory_info()[0], 2**62))  # infinite in the simulator
 
 
 def copy_to_device(array, out=None):
@@ -31,10 +31,10 @@ def copy_to_device(array, out=None):
         return out
     if SIMULATED:
         out.copy_to_device(array)
-    else:  # what `out.copy_to_device` does, without checks that cost most of a small copy
+    else:  # `out.copy_to_device` without its checks, which dominate the time of a small copy
         assert (array.dtype, array.nbytes) == (out.dtype, out.nbytes)
-        # On a named stream, because other copies wait for all kernels. The driver stages pageable
-        # memory before it returns, so the array may be freed at once.
+        # With an explicit stream, because other copies wait for all kernels. The driver stages
+        # pageable memory before it returns, so the array may be freed at once.
         stream = cuda.legacy_default_stream()
         cuda.cudadrv.driver.host_to_device(out, array, array.nbytes, stream)
     return out

@@ -1,33 +1,35 @@
-"""Clusters of groups that share one mixture: one warp for each group."""
+"""Clusters of groups of words when all groups of a cluster share one mixture (λ = ∞)."""
 
 import math
 from functools import cache
 
 from numba import cuda, float32, float64, int32, int64
 
-from mcsquared.kernels.cpu.mixtures import BETWEEN_SUMS, LOG_OFFSET
+from mcsquared.kernels.cpu.mixtures import LOG_OFFSET, TERMS_PER_PARTIAL_SUM
 from mcsquared.kernels.cuda.clusters import add_context_scores, draw_cluster
 from mcsquared.kernels.cuda.launch import THREADS, one_block_each, one_warp_each
 from mcsquared.kernels.cuda.warp import running_sum, shuffle, thread_of_warp, warp_of_grid
 
-WORDS = 8  # words of a block of threads
+WORDS_PER_BLOCK = 8  # the kernel below has a sum for each
 
 
 @cuda.jit(device=True)
 def write_log(total, w, n_words, k, n_clusters, table):
-    """Write a cell of the table, unless the word is beyond the last one."""
+    """Write the logarithm of a sum to the table, unless ``w`` is beyond the last word."""
     if w < n_words:
         table[w * n_clusters + k] = math.log(total + LOG_OFFSET)
 
 
 @cache
 def _tabulate(n_topics):
-    @one_block_each(THREADS, WORDS)
+    """Return a kernel that writes log Σ_m weights[w, m] shares[m, k] to ``table``."""
+
+    @one_block_each(THREADS, WORDS_PER_BLOCK)
     def kernel(n_words, n_clusters, weights, shares, table):
-        rows = cuda.shared.array((WORDS, n_topics), float32)
-        first = int64(cuda.blockIdx.x) * WORDS
+        rows = cuda.shared.array((WORDS_PER_BLOCK, n_topics), float32)
+        first = int64(cuda.blockIdx.x) * WORDS_PER_BLOCK
         thread = cuda.threadIdx.x
-        for cell in range(thread, WORDS * n_topics, THREADS):
+        for cell in range(thread, WORDS_PER_BLOCK * n_topics, THREADS):
             w = first + cell // n_topics
             rows[cell // n_topics, cell % n_topics] = (
                 weights[w * n_topics + cell % n_topics] if w < n_words else float32(0.0)
@@ -59,7 +61,7 @@ def _tabulate(n_topics):
 
 @one_warp_each()
 def _centre(n_words, n_clusters, table):
-    """Subtract the mean of each word's row: one warp for each word."""
+    """Subtract the mean of each word's row, with one warp per word."""
     thread, w = thread_of_warp(), warp_of_grid()
     if w >= n_words:
         return
@@ -72,9 +74,9 @@ def _centre(n_words, n_clusters, table):
 
 
 def tabulate_log_mixtures(n_words, slots, weights, shares, table):
-    """Tabulate log Σ_m weights[w, m] shares[m, k], less its mean over k.
+    """Tabulate log Σ_m weights[w, m] shares[m, k], minus its mean over k.
 
-    ``slots`` are the numbers of cluster slots and topic slots.
+    ``slots`` is the tuple (cluster slots, topic slots).
     """
     n_clusters, n_topics = slots
     _tabulate(n_topics)(n_words, n_clusters, weights, shares, table)
@@ -85,7 +87,7 @@ def tabulate_log_mixtures(n_words, slots, weights, shares, table):
 def draw_clusters_of_words(per_thread):
     """Return a kernel that draws z_j for all groups and counts tokens by (word, cluster) cell.
 
-    ``entry_start``, ``entry_word`` and ``entry_count`` are the fields of `Entries`; tokens are
+    ``entry_start``, ``entry_word`` and ``entry_count`` are the fields of `Entries`. Tokens are
     added to ``tokens_of_cell``, int32 (n_words × cluster slots,).
     """
 
@@ -132,27 +134,27 @@ def draw_clusters_of_words(per_thread):
         while begin < last:
             e = begin + thread
             word = int32(0)
-            times = float32(0.0)
+            occurrences = float32(0.0)
             if e < last:
                 word = int32(entry_word[e])
-                times = float32(entry_count[e])
+                occurrences = float32(entry_count[e])
             for t in range(min(int64(32), last - begin)):
                 w = shuffle(word, t)
-                c = shuffle(times, t)
+                c = shuffle(occurrences, t)
                 row = int64(w) * n_clusters + thread
                 for q in range(per_thread):
                     if q * 32 + thread < n_clusters:
                         part[q] += c * table[row + q * 32]
             begin += 32
             n_added += 32
-            if n_added == BETWEEN_SUMS or begin >= last:
+            if n_added == TERMS_PER_PARTIAL_SUM or begin >= last:
                 for q in range(per_thread):
                     score[q] += float64(part[q])
                     part[q] = float32(0.0)
                 n_added = 0
 
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
-        if cluster < 0:  # by rounding: the group stays
+        if cluster < 0:  # by rounding: the group keeps its cluster
             cluster = int32(cluster_of_group[j])
         if thread == 0:
             cluster_of_group[j] = cluster

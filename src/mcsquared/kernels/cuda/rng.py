@@ -1,4 +1,4 @@
-"""Random numbers on the GPU: the functions of `mcsquared.kernels.rng`, compiled for it."""
+"""Random numbers on the GPU: the functions of `mcsquared.kernels.rng`, compiled for the GPU."""
 
 from types import FunctionType
 
@@ -8,7 +8,7 @@ from mcsquared.kernels import rng
 
 
 def compile_for_gpu(function, **names):
-    """Return a function of the CPU kernels compiled for the GPU; ``names`` replace its globals."""
+    """Compile a function of the CPU kernels for the GPU; ``names`` replace its globals."""
     source = function.py_func
     copy = FunctionType(source.__code__, {**source.__globals__, **names}, source.__name__)
     return cuda.jit(device=True)(copy)
@@ -38,7 +38,7 @@ def uniform(seed, chain, sweep, step, index, attempt):
 
 @cuda.jit(device=True)
 def two_uniforms(seed, chain, sweep, step, block, thread):
-    """Return the numbers ``thread`` and ``32 + thread`` of a block of `fill_uniforms`."""
+    """Return the random numbers ``thread`` and ``32 + thread`` of a block of `fill_uniforms`."""
     index = uint64(block) * uint64(16) + uint64(thread & 15)
     w0, w1, w2, w3 = random_uint32s(seed, chain, sweep, step, index, 0)
     if thread < 16:

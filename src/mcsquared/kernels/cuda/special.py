@@ -1,4 +1,4 @@
-"""Special functions and draws of single numbers on the GPU: the CPU's, compiled for it."""
+"""Special functions and single draws on the GPU: mostly CPU functions, compiled for the GPU."""
 
 import math
 
@@ -20,6 +20,6 @@ log_gamma_draw = compile_for_gpu(
 
 @cuda.jit(device=True)
 def log_rising(a, n):
-    """Return ln Γ(a+n) − ln Γ(a) for a ≥ 8 and whole n ≥ 0, without cancellation."""
+    """Return ln Γ(a+n) − ln Γ(a) for a ≥ 8 and integer n ≥ 0, without cancellation."""
     growth = (a + n - 0.5) * math.log1p(n / a) - n
     return n * math.log(a) + growth + stirling_series(a + n) - stirling_series(a)

@@ -1,7 +1,7 @@
-"""Whole tables on the GPU: topic shares, table counts, sums. The same in every run.
+"""Operations on whole arrays on the GPU: topic shares, table counts and reproducible sums.
 
-Floats are added in an order that depends on the table's size alone. Statistics of contexts are
-turned into integers first, whose sum is the same in any order, so atomic additions may race.
+Floats are added in an order that depends on the size of the array only. Statistics of contexts are
+first converted to integers, whose sum does not depend on the order of atomic additions.
 """
 
 import math
@@ -21,12 +21,12 @@ from mcsquared.kernels.cuda.warp import running_sum, shuffle, thread_of_warp, wa
 from mcsquared.kernels.rng import Step
 
 SHARES, TABLES = int(Step.TOPIC_SHARES), int(Step.TABLES)
-N_PARTIAL_SUMS = 2 if SIMULATED else 512  # partial sums of a table, a block for each
+N_PARTIAL_SUMS = 2 if SIMULATED else 512  # partial sums of an array, one block each
 
 
 @cuda.jit(device=True)
 def reduce_block(shared, value, take_max):
-    """Return the sum over a block's threads, pairwise, or the largest of their values."""
+    """Return the pairwise sum over the threads of a block, or the maximum."""
     thread = cuda.threadIdx.x
     shared[thread] = value
     cuda.syncthreads()
@@ -42,7 +42,7 @@ def reduce_block(shared, value, take_max):
 
 @one_block_each(BLOCK_THREADS)
 def _add_rows(n_parts, n_columns, table, parts):
-    """Sum a range of rows: neighbouring threads take neighbouring columns."""
+    """Sum a range of rows per block; neighbouring threads read neighbouring columns."""
     block, n_rows = int64(cuda.blockIdx.x), table.size // n_columns
     size = (n_rows + n_parts - 1) // n_parts
     first, last = block * size, min((block + 1) * size, n_rows)
@@ -55,7 +55,7 @@ def _add_rows(n_parts, n_columns, table, parts):
 
 @one_thread_each(BLOCK_THREADS)
 def add_chunks(n_cells, chunks, out):
-    """Add up chunks of ``n_cells`` float64 numbers each, in their order."""
+    """Sum chunks of ``n_cells`` float64 each into ``out``, in order."""
     cell = int64(cuda.grid(1))
     if cell < n_cells:
         total = 0.0
@@ -75,14 +75,14 @@ def add_columns(n_columns, table, parts, sums):
 
 @one_thread_each(BLOCK_THREADS, max_blocks=8 * N_PARTIAL_SUMS)
 def scale_columns(n_cells, n_columns, table, sums, total):
-    """Divide the columns of float32 ``table`` by their ``sums``, and make them sum to ``total``."""
+    """Scale each column of float32 ``table`` from its sum in ``sums`` to the sum ``total``."""
     for i in range(cuda.grid(1), n_cells, cuda.gridDim.x * BLOCK_THREADS):
         table[i] *= float32(float64(total) / sums[i % n_columns])
 
 
 @one_block_each(BLOCK_THREADS)
 def add_floats(n_parts, values, parts):
-    """Write sums of float32 ``values`` to float64 ``parts`` (n_parts,), which add up to all."""
+    """Write partial sums of float32 ``values`` to float64 ``parts`` (n_parts,)."""
     shared = cuda.shared.array(BLOCK_THREADS, float64)
     total = 0.0
     for i in range(cuda.grid(1), values.size, n_parts * BLOCK_THREADS):
@@ -94,9 +94,9 @@ def add_floats(n_parts, values, parts):
 
 @one_block_each(BLOCK_THREADS)
 def add_log_rising(n_parts, counts, concentration, known, parts):
-    """Write sums of ln Γ(c + n) − ln Γ(c) over int32 ``counts`` to ``parts``, as `add_floats`.
+    """Write partial sums of ln Γ(c + n) − ln Γ(c) over int32 ``counts`` n to float64 ``parts``.
 
-    ``known`` holds the terms of the first few n; ``c + len(known)`` is 8 at least.
+    ``known`` contains the terms of small n, at least the first nine.
     """
     shared = cuda.shared.array(BLOCK_THREADS, float64)
     total = 0.0
@@ -127,18 +127,18 @@ def count_contexts(
     categories,
     totals,
 ):
-    """Count the groups of every cluster, and sum their contexts.
+    """Count the groups of every cluster and sum their contexts.
 
     Parameters
     ----------
     statistics : float64 (n_groups, n_statistics)
     scales : float64 (n_statistics,)
-        A statistic times its scale, rounded, is what is added.
+        Each statistic is multiplied by its scale and rounded before it is added.
     bag_start, category, count
         See `mcsquared.kernels.cuda.clusters.add_context_scores`.
     groups : int32 (cluster slots,)
-        Added to, like ``sums`` int64 (cluster slots × n_statistics,), ``categories`` int32
-        (categories × cluster slots,) and ``totals`` int64 (cluster slots × bags,).
+        Updated by addition, as are ``sums`` int64 (cluster slots × n_statistics,), ``categories``
+        int32 (categories × cluster slots,) and ``totals`` int64 (cluster slots × bags,).
     """
     j = int64(cuda.grid(1))
     if j >= n_groups:
@@ -158,7 +158,7 @@ def count_contexts(
 
 @one_block_each(BLOCK_THREADS)
 def normalise_log_rows(n_columns, first, last, table):
-    """Turn logs of variates in the rows ``first:last`` into log-probabilities, by column."""
+    """Normalise the logs of variates in rows ``first:last`` to log-probabilities, by column."""
     shared = cuda.shared.array(BLOCK_THREADS, float64)
     thread, k = cuda.threadIdx.x, cuda.blockIdx.x
     highest = -math.inf
@@ -200,7 +200,7 @@ def draw_log_shares(n_clusters, prior, counts, seed, chain, sweep, out):
 
 @one_thread_each()
 def draw_table_counts(n_cells, customers, concentration, seed, chain, sweep, tables):
-    """Draw q_km ~ CRT(c_km, a_m) for every cell."""
+    """Draw numbers of tables, q_km ~ CRT(c_km, a_m), for every cell."""
     cell = int64(cuda.grid(1))
     if cell < n_cells:
         k, m = cell // concentration.size, cell % concentration.size
@@ -212,13 +212,13 @@ def draw_table_counts(n_cells, customers, concentration, seed, chain, sweep, tab
 
 @one_thread_each()
 def weigh_topics(n_cells, n_topics, log_shares, factor, smallest, sums, shares, by_topic):
-    """Write factor × τ_km to ``shares``, 0 below ``smallest``, and transposed to ``by_topic``.
+    """Write factor × τ_km (0 below ``smallest``) to ``shares``, and transposed to ``by_topic``.
 
     Parameters
     ----------
     log_shares : float64 (cluster slots × topic slots,)
     sums : float64 (topic slots,) or (0,)
-        Sums by which the shares of a topic are divided, in float32.
+        If given, the values of topic m are divided by ``sums[m]``, in float32.
     shares : float32 or float64 (cluster slots × topic slots,)
     by_topic : like shares (topic slots × cluster slots,) or (0,)
     """

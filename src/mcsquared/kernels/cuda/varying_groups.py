@@ -1,4 +1,4 @@
-"""Clusters and tables of groups whose mixtures vary around their cluster's: one warp per group."""
+"""Clusters and tables of groups that vary within their cluster (λ finite): one warp per group."""
 
 import math
 from functools import cache
@@ -23,7 +23,7 @@ from mcsquared.kernels.cuda.warp import (
 from mcsquared.kernels.rng import BLOCK, Step
 
 GROUP_TABLES = int(Step.GROUP_TABLES)
-MIN_BASE = 1e-30  # replaces a base of 0, which stands for one too small for a float
+MIN_BASE = 1e-30  # replaces a base of 0, which has underflowed
 
 
 @one_thread_each()
@@ -44,7 +44,7 @@ def tabulate_log_rising(n_cells, n_clusters, n_tabulated, base, table):
 def resample_groups(n_topics, per_thread):
     """Return a kernel that draws cluster and table counts of every group, given its topics.
 
-    ``log_likelihood`` is by group, float32 (n_groups,), in the cluster drawn.
+    ``log_likelihood`` is float32 (n_groups,), for the cluster drawn.
     """
 
     @one_warp_each()
@@ -114,14 +114,14 @@ def resample_groups(n_topics, per_thread):
         contexts = (statistics, bag_start, category, entry_count, natural, log_categories, extra)
         add_context_scores(j, n_clusters, contexts, score)
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
-        if cluster < 0:  # by rounding: the group stays
+        if cluster < 0:  # by rounding: the group keeps its cluster
             cluster = int32(cluster_of_group[j])
         for q in range(per_thread):
             if cluster == int32(q * 32) + thread:
                 cluster_of_group[j] = cluster
                 log_likelihood[j] = part[q]
 
-        # Customers of all topics in one row, those of the first topic first.
+        # Customers are numbered by topic: those of the first topic come first.
         offset = int32(0)
         for begin in range(0, n_topics, 32):
             m = begin + thread
@@ -143,7 +143,7 @@ def resample_groups(n_topics, per_thread):
                 p = begin + half * 32 + thread
                 if p < n_tokens:
                     low, high = int32(0), int32(n_topics - 1)
-                    while low < high:  # the last topic whose customers begin at p or before
+                    while low < high:  # the last topic with start ≤ p
                         middle = (low + high + int32(1)) // int32(2)
                         if start[warp, middle] <= p:
                             low = middle

@@ -1,10 +1,10 @@
-"""Topics of words in groups whose mixtures vary around their cluster's: one warp for each group.
+"""Topics of words in groups that vary within their cluster (λ finite): one warp per group.
 
-    p(l_ji = m)  ∝  (n_jm + λ τ_km) ψ_mw        n_jm without the token
+    p(l_ji = m)  ∝  (n_jm + λ τ_km) ψ_mw        n_jm excludes token i
 
-Topics lie in the order of the CPU's kernel, sixteen lanes of blocks: thread 2 i has the first half
-of the blocks of lane i, thread 2 i + 1 the second half, so that a sum over threads visits the
-topics in the CPU's order. A thread's counts and weights stay in its registers.
+As in the CPU kernel, topics are ordered by lane. Thread 2 i handles the first half of the blocks of
+lane i, and thread 2 i + 1 the second half, so that a sum over threads visits the topics in the
+order of the CPU. The counts and weights of a thread stay in its registers.
 """
 
 from functools import cache
@@ -31,12 +31,12 @@ TOPICS = int(Step.TOPICS)
 
 @cache
 def sweep_tokens(n_blocks):
-    """Return a kernel that draws the topics of all tokens, and counts them by word.
+    """Return a kernel that draws the topics of all tokens and counts them by word.
 
     It is compiled for ``n_blocks`` blocks of sixteen topic slots. Counts are added to
     ``words_in_topic``, int32 (n_words × topic slots,).
     """
-    per_thread = (n_blocks + 1) // 2  # blocks of a thread
+    per_thread = (n_blocks + 1) // 2  # blocks per thread
     stride = n_blocks * N_LANES
 
     @one_warp_each(fastmath=True)
@@ -63,31 +63,31 @@ def sweep_tokens(n_blocks):
         n = cuda.local.array(per_thread, float32)
         weight = cuda.local.array(per_thread, float32)
         factor = cuda.local.array(per_thread, float32)
-        following = cuda.local.array(per_thread, float32)
+        next_factor = cuda.local.array(per_thread, float32)
         sums = cuda.local.array(per_thread, float32)
-        # The first of a thread's topics; the others follow sixteen apart.
+        # The first topic of a thread; the others follow at intervals of sixteen.
         first_topic = (thread & int32(1)) * int32(per_thread * N_LANES) + (thread >> int32(1))
         j = order[at]
         first, last = group_start[j], group_start[j + 1]
         row = int64(cluster_of_group[j]) * stride
-        # Counted in shared memory, then each thread takes the counts of its topics.
+        # Topics are counted in shared memory; then each thread copies the counts of its topics.
         count_topics(stride, first, last, topic_of_token, count)
-        # Where the number of blocks is odd, half the threads have no last block: they read the
-        # factor of their first instead, with a weight of 0.
-        final = first_topic + int32((per_thread - 1) * N_LANES)
-        is_none = final >= int32(stride)
-        if is_none:
-            final = first_topic
+        # If the number of blocks is odd, half of the threads have no last block: they read the
+        # factor of their first block instead, with a weight of 0.
+        last_topic = first_topic + int32((per_thread - 1) * N_LANES)
+        has_no_last = last_topic >= int32(stride)
+        if has_no_last:
+            last_topic = first_topic
         for r in range(per_thread):
             n[r] = float32(0.0)
             weight[r] = float32(0.0)
-            if r < per_thread - 1 or not is_none:
+            if r < per_thread - 1 or not has_no_last:
                 n[r] = float32(count[warp, first_topic + r * N_LANES])
                 weight[r] = base[row + first_topic + r * N_LANES]
 
         block = (first_token + first) // BLOCK + first_group + j
         number0 = number1 = float32(0.0)
-        second = False
+        is_second_half = False
         begin = first
         while begin < last:
             i = begin + thread
@@ -96,24 +96,24 @@ def sweep_tokens(n_blocks):
             if i < last:
                 topic = int32(topic_of_token[i])
                 word_of_thread = int32(word[i])
-            # A block of random numbers serves 64 tokens.
-            if not second:
+            # A block of random numbers suffices for 64 tokens, two passes.
+            if not is_second_half:
                 number0, number1 = two_uniforms(seed, chain, sweep, TOPICS, block, thread)
                 block += 1
-            number = number1 if second else number0
-            second = not second
+            number = number1 if is_second_half else number0
+            is_second_half = not is_second_half
             n_tokens = int32(min(int64(32), last - begin))
             at_word = uint64(uint32(shuffle(word_of_thread, 0))) * uint64(stride)
             for r in range(per_thread - 1):
-                following[r] = factors[at_word + uint64(uint32(first_topic + r * N_LANES))]
-            following[per_thread - 1] = factors[at_word + uint64(uint32(final))]
+                next_factor[r] = factors[at_word + uint64(uint32(first_topic + r * N_LANES))]
+            next_factor[per_thread - 1] = factors[at_word + uint64(uint32(last_topic))]
             for t in range(n_tokens):
                 for r in range(per_thread):
-                    factor[r] = following[r]
+                    factor[r] = next_factor[r]
                 at_word = uint64(uint32(shuffle(word_of_thread, min(t + 1, 31)))) * uint64(stride)
                 for r in range(per_thread - 1):
-                    following[r] = factors[at_word + uint64(uint32(first_topic + r * N_LANES))]
-                following[per_thread - 1] = factors[at_word + uint64(uint32(final))]
+                    next_factor[r] = factors[at_word + uint64(uint32(first_topic + r * N_LANES))]
+                next_factor[per_thread - 1] = factors[at_word + uint64(uint32(last_topic))]
                 old = shuffle(topic, t)
                 u = shuffle(number, t)
                 off = old - first_topic
@@ -126,10 +126,10 @@ def sweep_tokens(n_blocks):
                 running = running_sum(total, thread)
                 threshold = u * shuffle(running, 31)
                 beyond = ballot(running > threshold)
-                drawn = old  # by rounding no sum may be above the threshold: then the token stays
+                drawn = old  # kept if, by rounding, no sum exceeds the threshold
                 if beyond != 0:
                     holder = int32(ffs(beyond))
-                    # Not below 0, or rounding could draw a topic without weight.
+                    # At least 0, because otherwise rounding could select a topic of weight 0.
                     rest = max(threshold - (running - total), float32(0.0))
                     passed = int32(0)
                     for r in range(per_thread):

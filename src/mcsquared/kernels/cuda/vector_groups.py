@@ -1,4 +1,4 @@
-"""Scores of clusters for groups of vectors (λ = ∞): one warp per group."""
+"""Scores of groups of vectors in every cluster (λ = ∞): one warp per group."""
 
 import math
 from functools import cache
@@ -8,7 +8,7 @@ from numba import cuda, float64, int32, int64
 from mcsquared.kernels.cpu.vector_tokens import TINY
 from mcsquared.kernels.cuda.launch import N_WARPS, SIMULATED, one_warp_each
 from mcsquared.kernels.cuda.special import add_log
-from mcsquared.kernels.cuda.vector_tokens import share_of
+from mcsquared.kernels.cuda.vector_tokens import exponential
 from mcsquared.kernels.cuda.warp import (
     syncwarp,
     thread_of_warp,
@@ -17,7 +17,7 @@ from mcsquared.kernels.cuda.warp import (
     warp_of_grid,
 )
 
-TOKENS_PER_PASS = 4  # tokens that share one read of τ_km
+TOKENS_PER_PASS = 4  # tokens for which τ_km is read once
 TOPICS_PER_PASS = 8 if SIMULATED else 128
 
 
@@ -41,7 +41,7 @@ def log_sum(n_topics, log_tau, at, rows, row):
 
 @cuda.jit(device=True)
 def max_log_likelihood(n_topics, rows, row):
-    """Return the largest log-likelihood of a token over all topics."""
+    """Return the maximum log-likelihood of a token over all topics."""
     highest = -math.inf
     for m in range(thread_of_warp(), n_topics, 32):
         if rows[row + m] > highest:
@@ -53,8 +53,8 @@ def max_log_likelihood(n_topics, rows, row):
 def score_vector_groups(n_topics, per_thread):
     """Return a kernel that writes Σ_i log Σ_m τ_km ψ_m(x_i) of groups in every cluster slot.
 
-    A token that is impossible in every topic adds nothing. ``first_group`` is the first of the
-    groups in the arrays, ``order`` lists the groups of each batch, and ``rows`` is float64 (tokens
+    Tokens of likelihood 0 in every topic are ignored. ``first_group`` is the index of the first
+    group in the arrays, ``order`` lists the groups of each batch, and ``rows`` is float64 (tokens
     of these groups × topic slots,), from `log_likelihood_rows`.
     """
     n_sums = per_thread * TOKENS_PER_PASS
@@ -84,7 +84,7 @@ def score_vector_groups(n_topics, per_thread):
         for q in range(per_thread):
             score[q] = 0.0
             product[q] = 1.0
-        total_scale = 0.0  # the same for every cluster
+        total_scale = 0.0  # common to all clusters
         while begin < last:
             row = (begin - group_start[first_group]) * n_topics
             n_tokens = int32(min(int64(TOKENS_PER_PASS), last - begin))
@@ -100,7 +100,7 @@ def score_vector_groups(n_topics, per_thread):
                     for m in range(thread, width, 32):
                         value = 0.0
                         if log_scale[t] > -math.inf:
-                            value = share_of(rows[row + t * n_topics + topic + m], log_scale[t])
+                            value = exponential(rows[row + t * n_topics + topic + m], log_scale[t])
                         shares[warp, t, m] = value
                 syncwarp()
                 for q in range(per_thread):

@@ -1,11 +1,11 @@
-"""Tokens that are not words, on the GPU: log-likelihoods, and the statistics of their topics.
+"""Tokens that are not words, on the GPU: log-likelihoods, and statistics of topics.
 
     log ψ_m(x)  =  T(x) · natural_m
 
-A statistic is the product of up to two coordinates of a token, named by `factors_of`. The products
-are not those of a library, because sums run in the CPU's order: over the statistics of a token, and
-token by token within a chunk. For the latter, tokens are sorted by topic, stably; a thread then
-adds up one statistic of one topic in one chunk. Chunks are added one after another.
+A statistic is the product of at most two coordinates of a token, given by `factors_of`. No BLAS
+library is used, because sums must follow the order of the CPU: over the statistics of a token, and
+token by token within a chunk. For the latter, tokens are sorted by topic with a stable sort. A
+thread then sums one statistic of one topic in one chunk. Chunks are added in order.
 """
 
 from functools import cache
@@ -27,17 +27,17 @@ from mcsquared.kernels.cuda.warp import (
     warp_of_grid,
 )
 
-SIDE = 2 if SIMULATED else 16  # threads of a block: SIDE × SIDE
-EACH = 4  # tokens and topics of a thread: EACH × EACH
-TILE, N_CELLS = SIDE * EACH, EACH * EACH
-DEPTH = 4 if SIMULATED else 16  # statistics at a time
-N_SEGMENTS = 2 if SIMULATED else 64  # segments of a chunk, a warp for each
+SIDE = 2 if SIMULATED else 16  # a block has SIDE × SIDE threads
+PER_THREAD = 4  # a thread has PER_THREAD tokens × PER_THREAD topics
+TILE, N_CELLS = SIDE * PER_THREAD, PER_THREAD * PER_THREAD
+DEPTH = 4 if SIMULATED else 16  # statistics per pass
+N_SEGMENTS = 2 if SIMULATED else 64  # segments per chunk, one warp each
 
 
 def factors_of(kind: int, width: int) -> np.ndarray:
-    """Return the coordinates whose product each statistic is, −1 for the number 1.
+    """Return the two coordinates whose product is each statistic; −1 stands for a factor of 1.
 
-    Statistics in the order of `mcsquared.kernels.cpu.vector_tokens.fold_statistics`.
+    Statistics have the order of `mcsquared.kernels.cpu.vector_tokens.fold_statistics`.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def factors_of(kind: int, width: int) -> np.ndarray:
 
 
 def unfold_statistics(kind: int, width: int, folded: np.ndarray) -> np.ndarray:
-    """Return statistics with both of each pair of equal products: rows (n, n_stats)."""
+    """Return statistics (n, n_stats) with both x_a x_b and x_b x_a, from folded statistics."""
     if kind != MULTIVARIATE_GAUSSIAN:
         return folded
     position = np.zeros((width, width), np.int64)
@@ -63,7 +63,7 @@ def unfold_statistics(kind: int, width: int, folded: np.ndarray) -> np.ndarray:
 
 @cuda.jit(device=True)
 def statistic(values, at, left, right):
-    """Return a statistic of the token whose coordinates begin at ``at``."""
+    """Return a statistic of the token whose coordinates begin at ``values[at]``."""
     value = 1.0
     if left >= 0:
         value = values[at + left]
@@ -74,6 +74,7 @@ def statistic(values, at, left, right):
 
 @cuda.jit
 def _log_likelihood_rows(first, last, n_topics, width, values, factors, natural, out):
+    """Multiply statistics and natural parameters in tiles of shared memory."""
     of_token = cuda.shared.array((DEPTH, TILE), float64)
     of_topic = cuda.shared.array((DEPTH, TILE), float64)
     sums = cuda.local.array(N_CELLS, float64)
@@ -96,18 +97,18 @@ def _log_likelihood_rows(first, last, n_topics, width, values, factors, natural,
             of_topic[depth, at] = parameter
         cuda.syncthreads()
         for depth in range(DEPTH):
-            for a in range(EACH):
-                for b in range(EACH):
-                    sums[a * EACH + b] += (
+            for a in range(PER_THREAD):
+                for b in range(PER_THREAD):
+                    sums[a * PER_THREAD + b] += (
                         of_token[depth, row + a * SIDE] * of_topic[depth, column + b * SIDE]
                     )
         cuda.syncthreads()
-    for a in range(EACH):
+    for a in range(PER_THREAD):
         i = token + row + a * SIDE
-        for b in range(EACH):
+        for b in range(PER_THREAD):
             m = topic + column + b * SIDE
             if i < last and m < n_topics:
-                out[(i - first) * n_topics + m] = sums[a * EACH + b]
+                out[(i - first) * n_topics + m] = sums[a * PER_THREAD + b]
 
 
 def log_likelihood_rows(first, last, n_topics, width, values, factors, natural, out):
@@ -116,13 +117,13 @@ def log_likelihood_rows(first, last, n_topics, width, values, factors, natural, 
     Parameters
     ----------
     width : int
-        Coordinates of a token.
+        Number of coordinates of a token.
     values : float64 (n_tokens × width,)
         Relative to the family's origin.
     factors : int32 (2, folded statistics)
         From `factors_of`.
     natural : float64 (folded statistics × topic slots,)
-    out : float64 (tokens × topic slots,) or more
+    out : float64 (at least (last − first) × topic slots,)
     """
     grid = (-(-(last - first) // TILE), -(-n_topics // TILE))
     if grid[0] > 0:
@@ -132,7 +133,7 @@ def log_likelihood_rows(first, last, n_topics, width, values, factors, natural, 
 
 @cuda.jit(device=True)
 def segment_bounds(number, token_start):
-    """Return the first token of a segment, and the one after its last."""
+    """Return the first token of a segment and the token after its last."""
     chunk, segment = number // N_SEGMENTS, number % N_SEGMENTS
     first, last = token_start[chunk], token_start[chunk + 1]
     size = (last - first + N_SEGMENTS - 1) // N_SEGMENTS
@@ -160,7 +161,7 @@ def _count_topics(n_topics):
 
 @one_warp_each()
 def _add_counts(n_chunks, n_topics, token_start, starts):
-    """Turn the counts of a chunk into the positions at which segments of topics begin."""
+    """Replace the counts of each chunk by the positions at which segments of topics begin."""
     thread, chunk = thread_of_warp(), warp_of_grid()
     if chunk >= n_chunks:
         return
@@ -179,18 +180,18 @@ def _add_counts(n_chunks, n_topics, token_start, starts):
 
 @cache
 def _write_sorted(n_topics):
-    """Return a kernel that writes the tokens of each segment to their positions."""
+    """Return a kernel that writes the tokens of each segment to their sorted positions."""
 
     @one_warp_each(N_SEGMENTS)
     def kernel(n_chunks, token_start, topic_of_token, starts, token_in_order):
-        following = cuda.shared.array((N_WARPS, n_topics), int32)
+        next_position = cuda.shared.array((N_WARPS, n_topics), int32)
         thread, warp, number = thread_of_warp(), warp_of_block(), warp_of_grid()
         if number >= n_chunks * N_SEGMENTS:
             return
         begin, last = segment_bounds(number, token_start)
         chunk, segment = number // N_SEGMENTS, number % N_SEGMENTS
         for m in range(thread, n_topics, 32):
-            following[warp, m] = starts[(chunk * n_topics + m) * N_SEGMENTS + segment]
+            next_position[warp, m] = starts[(chunk * n_topics + m) * N_SEGMENTS + segment]
         syncwarp()
         while begin < last:
             i = begin + thread
@@ -202,13 +203,13 @@ def _write_sorted(n_topics):
                 m = shuffle(topic, int32(ffs(pending)))
                 same = uint32(ballot(topic == m))
                 pending = pending & ~same
-                position = following[warp, m]
+                position = next_position[warp, m]
                 if topic == m:
                     earlier = same & ((uint32(1) << uint32(thread)) - uint32(1))
                     token_in_order[position + int32(cuda.popc(earlier))] = i
                 syncwarp()
                 if thread == 0:
-                    following[warp, m] = position + int32(cuda.popc(same))
+                    next_position[warp, m] = position + int32(cuda.popc(same))
                 syncwarp()
             begin += 32
 
@@ -216,7 +217,7 @@ def _write_sorted(n_topics):
 
 
 def sort_by_topic(n_topics, token_start, topic_of_token, starts, token_in_order):
-    """Sort the tokens of each chunk by topic, stably.
+    """Sort the tokens of each chunk by topic, with a stable sort.
 
     Parameters
     ----------
@@ -224,8 +225,9 @@ def sort_by_topic(n_topics, token_start, topic_of_token, starts, token_in_order)
         Bounds of the chunks.
     topic_of_token : uint16 (n_tokens,)
     starts : int32 (n_chunks × topic slots × N_SEGMENTS,)
-        Positions at which each topic's tokens begin, by segment of the chunk.
+        Output: positions at which each topic's tokens begin, by segment of the chunk.
     token_in_order : int32 (n_tokens,)
+        Output: the sorted tokens.
     """
     n_chunks = token_start.size - 1
     _count_topics(n_topics)(n_chunks, token_start, topic_of_token, starts)
@@ -237,17 +239,17 @@ def sort_by_topic(n_topics, token_start, topic_of_token, starts, token_in_order)
 def add_statistics(
     n_cells, n_topics, width, token_start, values, factors, starts, token_in_order, sums
 ):
-    """Add the statistics of all tokens to those of their topics, for each chunk separately.
+    """Sum the statistics of the tokens of each topic, for each chunk separately.
 
     Parameters
     ----------
     values : float64 (n_tokens × width,)
     factors : int32 (2, folded statistics)
-        From `mcsquared.kernels.cuda.vector_statistics.factors_of`.
+        From `factors_of`.
     starts, token_in_order
         From `sort_by_topic`.
     sums : float64 (n_chunks × topic slots × folded statistics,)
-        Added to.
+        Statistics are added to it.
     """
     cell = int64(cuda.grid(1))
     if cell >= n_cells:

@@ -1,10 +1,10 @@
-"""Topics of tokens that are not words, on the GPU: drawn by warps, in doubles as on the CPU.
+"""Topics of tokens that are not words, on the GPU, in float64 as on the CPU.
 
     p(l_ji = m | z_j = k)  ∝  τ_km ψ_m(x_i)                      λ = ∞
-    p(l_ji = m | z_j = k)  ∝  (n_jm + λ τ_km) ψ_m(x_i)           λ finite, tokens in turn
+    p(l_ji = m | z_j = k)  ∝  (n_jm + λ τ_km) ψ_m(x_i)           λ finite, one token at a time
 
-Thread t of a warp has ``per_thread`` topics from t × per_thread on, so that sums over threads visit
-the topics in their order. A warp has one group, or 32 tokens whose group's cluster is known.
+Thread t of a warp handles ``per_thread`` topics from t × per_thread on, so that sums over threads
+visit the topics in order. A warp handles one group if λ is finite, and 32 tokens otherwise.
 """
 
 import math
@@ -12,7 +12,7 @@ from functools import cache
 
 from numba import cuda, float64, int32, int64
 
-from mcsquared.kernels.cpu.fast_math import LOWEST
+from mcsquared.kernels.cpu.fast_math import MIN_EXPONENT
 from mcsquared.kernels.cpu.vector_tokens import TINY
 from mcsquared.kernels.cuda.launch import N_WARPS, one_thread_each, one_warp_each
 from mcsquared.kernels.cuda.rng import uniform
@@ -33,22 +33,22 @@ TOPICS = int(Step.TOPICS)
 
 
 @cuda.jit(device=True)
-def share_of(log_value, highest):
-    """Return exp(log_value − highest), 0 where that is too small or not a number."""
+def exponential(log_value, highest):
+    """Return exp(log_value − highest), or 0 if the difference is too small or NaN."""
     x = log_value - highest
-    return math.exp(x) if x > LOWEST else 0.0
+    return math.exp(x) if x > MIN_EXPONENT else 0.0
 
 
 @cuda.jit(device=True)
 def pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u):
-    """Return a topic with probability ∝ prior exp(row), −1 where by rounding none was found.
+    """Return a topic with probability ∝ prior exp(row), or −1 if rounding leaves none.
 
     Parameters
     ----------
     row, prior : float64 (per_thread,)
-        The first ``n_of_thread`` are this thread's topics, the others −∞ and 0. Overwritten.
+        The first ``n_of_thread`` are this thread's topics, the others are −∞ and 0. Overwritten.
     log_tau : float64 (cluster slots × topic slots,)
-        From ``at`` on; with ``log_lam`` it replaces a prior that underflowed.
+        Read from ``at`` on; ``log_lam + log_tau`` replaces the log of a prior that underflowed.
     sums : float64 (per_thread,)
         Scratch.
     """
@@ -60,7 +60,7 @@ def pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u):
     highest = warp_max(highest)
     total = 0.0
     for q in range(per_thread):
-        total += prior[q] * share_of(row[q], highest)
+        total += prior[q] * exponential(row[q], highest)
         sums[q] = total
     running = running_sum(total, thread)
     all_sum = shuffle(running, 31)
@@ -73,7 +73,7 @@ def pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u):
     if beyond == 0:
         return int32(-1)
     holder = int32(ffs(beyond))
-    # Not below 0, or rounding could draw a topic without weight.
+    # At least 0, because otherwise rounding could select a topic of weight 0.
     rest = max(threshold - (running - total), 0.0)
     passed = int32(0)
     for q in range(per_thread):
@@ -87,7 +87,7 @@ def pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u):
 
 @cuda.jit(device=True)
 def sum_in_logs(row, prior, log_tau, at, n_of_thread, log_lam, sums):
-    """Write running sums of weights that underflow; of the prior's if no topic is possible."""
+    """Write running sums of weights that underflow; of the prior if all likelihoods are 0."""
     possible = False
     for q in range(sums.size):
         base = weight = -math.inf
@@ -95,7 +95,7 @@ def sum_in_logs(row, prior, log_tau, at, n_of_thread, log_lam, sums):
             base = math.log(prior[q]) if prior[q] > TINY else log_lam + log_tau[at + q]
             weight = base + row[q]
         prior[q] = base
-        row[q] = weight if weight > -math.inf else -math.inf  # not a number: impossible
+        row[q] = weight if weight > -math.inf else -math.inf  # NaN becomes −∞
         possible = possible or weight > -math.inf
     if ballot(possible) == 0:
         for q in range(sums.size):
@@ -113,7 +113,7 @@ def sum_in_logs(row, prior, log_tau, at, n_of_thread, log_lam, sums):
 
 @cuda.jit(device=True)
 def group_of(i, first_group, last_group, group_start):
-    """Return the last group that begins at token ``i`` or before."""
+    """Return the last group that begins at or before token ``i``."""
     low, high = first_group, last_group - 1
     while low < high:
         middle = (low + high + 1) // 2
@@ -128,7 +128,7 @@ def group_of(i, first_group, last_group, group_start):
 def draw_vector_topics(n_topics):
     """Return a kernel that draws the topics of all tokens of some groups, given clusters (λ = ∞).
 
-    ``n_tokens`` counts the tokens of the groups ``first_group:last_group`` of the arrays, and
+    ``n_tokens`` is the number of tokens of the groups ``first_group:last_group`` in the arrays, and
     ``rows`` is float64 (n_tokens × topic slots,), from `log_likelihood_rows`. Counts are added to
     ``topics_in_cluster``.
     """
@@ -192,7 +192,7 @@ def draw_vector_topics(n_topics):
 def sweep_vector_groups(n_topics):
     """Return a kernel that draws each token's topic given the others of its group (λ finite).
 
-    ``first_group`` is the first of the groups in the arrays; otherwise as `draw_vector_topics`.
+    ``first_group`` is the index of the first group in the arrays. See `draw_vector_topics`.
     """
     per_thread = (n_topics + 31) // 32
 
@@ -227,7 +227,7 @@ def sweep_vector_groups(n_topics):
         n_of_thread = min(int32(per_thread), int32(n_topics) - first_topic)
         at = int64(cluster_of_group[j]) * n_topics + first_topic
         log_lam = math.log(lam)
-        # Counted in shared memory, then each thread takes the counts of its topics.
+        # Topics are counted in shared memory; then each thread copies the counts of its topics.
         count_topics(n_topics, begin, last, topic_of_token, count)
         for q in range(per_thread):
             others[q] = count[warp, first_topic + q] if q < n_of_thread else int32(0)
@@ -251,7 +251,7 @@ def sweep_vector_groups(n_topics):
                         prior[q] = others[q] + lam * tau[at + q]
                 u = shuffle(number, t)
                 drawn = pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u)
-                if drawn < 0:  # by rounding: the token stays
+                if drawn < 0:  # by rounding: the token keeps its topic
                     drawn = old
                 for q in range(per_thread):
                     if first_topic + q == drawn:

@@ -1,7 +1,7 @@
 """Exchange of values between the 32 threads of a warp.
 
-Numba's simulator has no such exchange: there a block is one warp, and its threads leave their
-values in a list and wait for each other.
+Numba's simulator has no warp intrinsics. In the simulator a block is one warp, and its threads
+exchange values through a list, with barriers.
 """
 
 from threading import current_thread
@@ -13,10 +13,10 @@ from mcsquared.kernels.cuda.launch import N_WARPS, SIMULATED
 ALL_THREADS = 0xFFFFFFFF
 
 if SIMULATED:
-    values = [0] * 32  # blocks run one after another
+    values = [0] * 32  # shared by all blocks, which run one after another
 
-    # Plain functions: a simulated device function has `cuda` only until another thread returns
-    # from it.
+    # Plain functions, because a simulated device function loses its global `cuda` as soon as
+    # another thread returns from it.
     def thread_of_warp():
         """Return the number of this thread in its warp."""
         return int32(current_thread().threadIdx.x)
@@ -111,7 +111,7 @@ else:
 
 @cuda.jit(device=True)
 def running_sum(value, thread):
-    """Return the sum of the values of this thread and those before it."""
+    """Return the sum of the values of this thread and all threads before it."""
     other = shuffle_up(value, 1)
     if thread >= 1:
         value += other
@@ -132,7 +132,7 @@ def running_sum(value, thread):
 
 @cuda.jit(device=True)
 def warp_max(value):
-    """Return the largest value of all threads."""
+    """Return the maximum over all threads of the warp."""
     value = max(value, shuffle_xor(value, 16))
     value = max(value, shuffle_xor(value, 8))
     value = max(value, shuffle_xor(value, 4))
@@ -142,7 +142,7 @@ def warp_max(value):
 
 @cuda.jit(device=True)
 def count_topics(n_topics, first, last, topic_of_token, count):
-    """Count the topics of the tokens ``first:last`` in this warp's row of shared ``count``."""
+    """Count the topics of tokens ``first:last`` in this warp's row of the shared ``count``."""
     thread, warp = thread_of_warp(), warp_of_block()
     for m in range(thread, n_topics, 32):
         count[warp, m] = 0

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.contexts import sum_exponentials
-from mcsquared.kernels.cpu.gammas import ROWS, draw_gamma_rows
+from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.types import DrawnContexts, Sweep
 
-ROWS_PER_CHUNK = 8 * ROWS  # categories per chunk; sums are by chunk
+ROWS_PER_CHUNK = 8 * ROWS_PER_PASS  # categories per chunk; sums are by chunk
 MIN_PARALLEL_CATEGORIES = 20_000
 MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
 
@@ -52,7 +52,7 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
     sizes = [family.n_stats for family in observations.bag_families]
     first_row = _offsets(sizes)
     chunks = [-(-size // ROWS_PER_CHUNK) for size in sizes]
-    first_chunk, first_number = _offsets(chunks), _offsets([-(-size // ROWS) for size in sizes])
+    first_chunk, first_number = _offsets(chunks), _offsets([-(-n // ROWS_PER_PASS) for n in sizes])
     shapes = np.maximum(observations.bags.concentration, MIN_BAG_SHAPE)
     largest, total = np.empty((2, first_chunk[-1], counts.shape[1]))
 
@@ -62,7 +62,7 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
             of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
             cells = (part.start * ROWS_PER_CHUNK, min(part.stop * ROWS_PER_CHUNK, sizes[bag]))
             gammas = (counts.shape[1], counts[rows].reshape(-1), float(shapes[bag]))
-            out = (logs[rows].reshape(-1), first_number[bag] * ROWS)
+            out = (logs[rows].reshape(-1), first_number[bag] * ROWS_PER_PASS)
             draw_gamma_rows(*cells, *gammas, int(Step.CATEGORIES), key, True, *out)
             sums = (largest[of_bag], total[of_bag])
             sum_exponentials(part.start, part.stop, ROWS_PER_CHUNK, logs[rows], *sums)

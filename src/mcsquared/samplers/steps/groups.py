@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.cells import blocks_at_once, draw_cells
+from mcsquared.kernels.cpu.cells import blocks_per_pass, draw_cells
 from mcsquared.samplers.threads import add_in_order
 from mcsquared.samplers.types import Sums, Sweep
 from mcsquared.state import State
@@ -45,14 +45,14 @@ def draw_cell_topics(sweep: Sweep) -> None:
     variates, shares = globals_.content, globals_.scaled_shares
     layout, words = sweep.observations.layout, state.counts.words_in_topic
     bounds, n_slots = layout.word_chunk_start, shares.shape[1]
-    at_once = blocks_at_once(n_slots)
+    per_pass = blocks_per_pass(n_slots)
     cells_of_word = (cells.entries, layout.word_start, cells.cluster_of_column)
     weights = (shares.reshape(-1), variates.reshape(-1), globals_.key)
 
     def draw(first: int, last: int) -> NDArray[np.int32]:
         topics = np.zeros(shares.shape, np.int32)
         part, out = (bounds[first], bounds[last]), (topics.reshape(-1), words.reshape(-1))
-        draw_cells(*part, n_slots, at_once, *cells_of_word, *weights, *out)
+        draw_cells(*part, n_slots, per_pass, *cells_of_word, *weights, *out)
         return topics
 
     topics = sum(sweep.backend.threads.map(len(bounds) - 1, draw))

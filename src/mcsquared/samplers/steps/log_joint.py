@@ -24,8 +24,8 @@ from scipy.special import gammaln
 
 from mcsquared.arrays import Floats
 from mcsquared.kernels.cpu.tables import (
-    log_joint_of_counts,
     log_joint_of_words,
+    log_rising_of_counts,
     log_rising_of_lengths,
 )
 from mcsquared.model.priors import Priors
@@ -219,7 +219,7 @@ def _begin_log_counts(
     bounds : int64 (n_chunks + 1,)
         Chunks of the rows that belong to these distributions.
     """
-    known, by_chunk = log_joint_of_counts(prior[0], N_KNOWN), np.zeros(len(bounds) - 1)
+    known, by_chunk = log_rising_of_counts(prior[0], N_KNOWN), np.zeros(len(bounds) - 1)
 
     def add(first: int, last: int) -> None:
         log_joint_of_words(first, last, bounds, counts, prior[0], known, by_chunk)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.tables import log_joint_of_counts
+from mcsquared.kernels.cpu.tables import log_rising_of_counts
 from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
 from mcsquared.kernels.cuda.tables import (
@@ -71,7 +71,7 @@ class CudaBackend(Backend):
         self.content: DeviceWords | DeviceVectors = content(observations, priors, corpus)
         self.scales = copy_to_device(corpus.scales)
         self.bags = [
-            (rows, float(c), copy_to_device(log_joint_of_counts(float(c), N_KNOWN)))
+            (rows, float(c), copy_to_device(log_rising_of_counts(float(c), N_KNOWN)))
             for rows, c in zip(corpus.bag_rows, observations.bags.concentration, strict=True)
         ]
 

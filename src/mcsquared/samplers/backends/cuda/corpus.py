@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
-from mcsquared.kernels.cpu.gammas import ROWS
+from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS
 from mcsquared.kernels.cuda.memory import copy_to_device, free_bytes
 from mcsquared.observations import Observations, take_bags
 
@@ -88,7 +88,7 @@ class DeviceCorpus:
         self.bag_rows, n_rows = [], 0
         for family in observations.bag_families:
             self.bag_rows.append(range(n_rows, n_rows + family.n_stats))
-            n_rows = -(-self.bag_rows[-1].stop // ROWS) * ROWS
+            n_rows = -(-self.bag_rows[-1].stop // ROWS_PER_PASS) * ROWS_PER_PASS
         self.n_category_rows = n_rows
         rows = [np.asarray(rows, np.int32) for rows in self.bag_rows]
         self.row_of_category = np.concatenate([np.zeros(0, np.int32), *rows])

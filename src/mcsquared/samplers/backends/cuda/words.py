@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.lanes import N_LANES
-from mcsquared.kernels.cpu.tables import log_joint_of_counts
+from mcsquared.kernels.cpu.tables import log_rising_of_counts
 from mcsquared.kernels.cuda.cells import draw_cells
 from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
@@ -41,7 +41,7 @@ class DeviceWords(DeviceContent):
         super().__init__(observations, priors, corpus)
         self.n_words = observations.n_words
         self.beta = float(priors.content.kernel_parameters()[0])
-        self.known = copy_to_device(log_joint_of_counts(self.beta, N_KNOWN))
+        self.known = copy_to_device(log_rising_of_counts(self.beta, N_KNOWN))
         if not corpus.groups_vary:
             word_start = observations.layout.word_start
             self.word_order = copy_to_device(longest_first(word_start))
