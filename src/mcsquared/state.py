@@ -98,7 +98,7 @@ class State:
         """Occupied topics."""
         return int((self.counts.tokens_in_topic > 0).sum())
 
-    def take_topics(self, topics_in_cluster: Int32s) -> None:
+    def set_topics_in_cluster(self, topics_in_cluster: Int32s) -> None:
         """Set new counts c_km and their sums."""
         counts = self.counts
         counts.topics_in_cluster = topics_in_cluster

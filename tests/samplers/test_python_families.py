@@ -116,7 +116,7 @@ def test_an_own_family_has_the_exact_posterior(make, kind, lam):
 
 @pytest.mark.parametrize("make", [own_content, own_contexts])
 def test_statistics_that_do_not_follow_the_labels_are_noticed(make, monkeypatch):
-    monkeypatch.setattr(python_families.Slots, "move", lambda *arguments: None)
+    monkeypatch.setattr(python_families.SlotStatistics, "move", lambda *arguments: None)
     assert not is_right(make("three functions", inf))
 
 
@@ -124,7 +124,7 @@ def test_what_is_drawn_next_is_weighed_by_all_the_others():
     rng = np.random.default_rng(4)
     family, labels, observed = Visits(), rng.integers(0, 4, 30), rng.random(30) < 0.8
     x = rng.poisson(5.0, 30).astype(float)
-    slots = python_families.Slots(
+    slots = python_families.SlotStatistics(
         PythonObservations.from_values(family, x[observed], observed), labels, 6
     )
     for _ in range(100):

@@ -1,1 +1,1 @@
-"""Samplers: each module has ``start`` and ``sweep``; `mcsquared.chain` alone loops."""
+"""Samplers: the steps of a sweep, the backends that run them, and the initial states of chains."""

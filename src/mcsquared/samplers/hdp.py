@@ -1,4 +1,4 @@
-"""The hierarchical Dirichlet process with the parts of the samplers: topics without clusters.
+"""Topics without clusters: a hierarchical Dirichlet process, sampled by steps of the samplers.
 
     ε ~ GEM(η),   θ_j ~ DP(v, ε),   l_ji ~ θ_j,   w_ji ~ ψ_{l_ji}
 
@@ -17,7 +17,11 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.groups import sweep_groups
 from mcsquared.samplers.init.assignments import blocked_state
-from mcsquared.samplers.steps.collapsed import COLLAPSED_CHAIN, EVERY, MAX_COLLAPSED_TOKENS
+from mcsquared.samplers.steps.collapsed import (
+    COLLAPSED_CHAIN,
+    COLLAPSED_INTERVAL,
+    MAX_COLLAPSED_TOKENS,
+)
 from mcsquared.samplers.steps.concentrations import resample_lam, resample_root
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.globals import begin_content
@@ -32,7 +36,7 @@ from mcsquared.state import Bounds, State, count
 
 MAX_HDP_SWEEPS = 400  # before a chain with λ = ∞
 TOKENS_VISITED = 20_000_000  # over all sweeps: seconds, not minutes
-TOKENS_PER_SWEEP = 50  # small corpora need fewer sweeps
+TOKENS_PER_SWEEP = 50  # a small corpus gets one sweep per 50 tokens
 MIN_SWEEPS = 20  # of a large corpus
 HDP_INIT_CHAIN = 2**29  # offset of the chain number: no sweep of a chain draws the same numbers
 
@@ -63,7 +67,7 @@ def sweep(
 
 
 def _weights(sweep: Sweep) -> Weights:
-    """Return weights with one cluster that has those of the root."""
+    """Return the weights of a single cluster, which are those of the root."""
     topics = topic_weights_with_tail(sweep)
     n_clusters = len(sweep.state.counts.groups_in_cluster)
     log_clusters = np.full(n_clusters, -np.inf)
@@ -75,7 +79,7 @@ def _weights(sweep: Sweep) -> Weights:
 def is_in_turn_sweep_due(state: State, observations: Observations) -> bool:
     """Return whether `sweep_in_turn` comes next: few tokens, of a family with a kernel."""
     few = 0 < observations.n_tokens <= MAX_COLLAPSED_TOKENS and observations.python_content is None
-    return few and state.sweep % EVERY == 0
+    return few and state.sweep % COLLAPSED_INTERVAL == 0
 
 
 def sweep_in_turn(
@@ -83,8 +87,8 @@ def sweep_in_turn(
 ) -> None:
     """Draw the topic of one token after another, ψ integrated out, then tables, v, η and ε.
 
-    Slower, but new topics are drawn given a token, while `sweep` draws them from their prior.
-    Both leave the posterior invariant. For the collapsed kernel every group is its own cluster.
+    This is slower, but new topics are drawn given a token, while `sweep` draws them from the prior.
+    Both leave the posterior invariant. For the collapsed kernel, every group is its own cluster.
     """
     key = Key(seed, COLLAPSED_CHAIN + chain, state.sweep)
     sweep = Sweep(state, observations, priors, bounds, key)
@@ -103,7 +107,7 @@ def sweep_in_turn(
 
 
 def _count(sweep: Sweep, clusters: NDArray[np.int32], n_clusters: int) -> None:
-    """Recount the state with these clusters of groups."""
+    """Recount the state, given the cluster of each group."""
     state = sweep.state
     slots = (n_clusters, len(state.topic_weights))
     state.counts = count(sweep.observations, clusters, state.topic_of_token, *slots)

@@ -1,4 +1,4 @@
-"""Threads that share the chunks of a step; draws do not depend on their number."""
+"""A thread pool for the chunks of a step; draws do not depend on the number of threads."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -9,8 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-FINEST = 256  # the smallest share is 1 / 256 of all chunks
-GUIDED = 2  # a share is the rest divided by 2 n_threads: shares shrink towards the end
+# Guided scheduling, as in OpenMP: a share is 1 / (2 n_threads) of the remaining chunks, and at
+# least 1 / 256 of all chunks.
+GUIDED = 2
+FINEST = 256
 
 
 class ThreadPool:
@@ -59,8 +61,8 @@ class ThreadPool:
     ) -> Callable[[], list[Any]]:
         """Start `map` in the other threads; return a function that finishes it.
 
-        The calling thread can do other work in between. When it finishes the map, it takes its
-        part of the shares that are left. Without other threads, all work is done then.
+        The calling thread can do other work in between. When it calls that function, it takes its
+        part of the remaining shares; without other threads, it does all the work.
         """
         if self._pool is None:
             return lambda: [run(begin, begin + n_chunks)]

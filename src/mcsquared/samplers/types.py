@@ -49,7 +49,7 @@ class Weights:
     Attributes
     ----------
     topics : float64 (topic slots,)
-        ε, its tail divided over the empty slots; 0 in slots that a bound excludes.
+        ε, with its tail divided among the empty slots; 0 in slots that a bound excludes.
     log_clusters : float64 (cluster slots,)
         log π; −∞ in slots that a bound excludes.
     log_shares : float64 (cluster slots, topic slots)
@@ -134,14 +134,14 @@ class Cells(NamedTuple):
 class Sums:
     """Sums over groups after they have been resampled. Their size does not depend on n_groups.
 
-    Int32s add up in any order; floats are sums by chunk of groups, added in chunk order. Fields
-    that do not apply, or that a backend keeps on a device, are None.
+    Integers can be added in any order; floats are summed by chunk of groups, and chunk sums are
+    added in chunk order. Fields that do not apply, or that a backend keeps on a device, are None.
 
     Attributes
     ----------
     groups : int32 (cluster slots,)
     totals : int64 (cluster slots, bags)
-    context_statistics : float64 (n_chunks, cluster slots, statistics of contexts but bags)
+    context_statistics : float64 (n_chunks, cluster slots, statistics of all contexts except bags)
     categories : int32 (categories of all bags, cluster slots) or None
     topics, tables : int32 (cluster slots, topic slots) or None
         Tokens and, where λ is finite, tables of every cluster and topic.
@@ -153,7 +153,7 @@ class Sums:
     log_rising : float64 (n_chunks,) or None
         λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
     cells : Cells or None
-        What ``cell_counts`` holds, in sparse form.
+        The same counts in sparse form, by cluster or by group.
     """
 
     groups: Int32s
@@ -192,12 +192,12 @@ def add_sums(parts: Iterable[Sums]) -> Sums:
 
 @dataclass
 class Sweep:
-    """One sweep of a chain: what its steps share and pass on.
+    """One sweep of a chain: the data that its steps share.
 
     Attributes
     ----------
     backend : Backend
-        Where the groups are; not needed by steps that only use the counts of the state.
+        Holds the groups; not needed by steps that only use the counts of the state.
     threads : ThreadPool
         For steps that run in this process.
     globals, sums : Globals, Sums
@@ -205,8 +205,8 @@ class Sweep:
     cluster_tables : int32 (cluster slots, topic slots)
         q_km ~ CRT(O_km, v ε_m).
     log_density : callable
-        Returns the log-density of content given topics and of bags given clusters, which other
-        threads may have begun to compute.
+        Returns the log-density of content given topics and of bags given clusters, which may
+        already be computed in other threads.
     """
 
     state: State

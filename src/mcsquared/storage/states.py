@@ -134,7 +134,7 @@ def _set_counts(state: State, reader: Reader, observations: Observations) -> Non
     )
     if not agree:
         raise ValueError("the counts do not agree with the corpus")
-    state.take_topics(topics)
+    state.set_topics_in_cluster(topics)
     state.counts.words_in_topic = words
 
 

@@ -1,4 +1,4 @@
-"""The protocol of all backends: globals in, additive sums out; labels loaded and saved."""
+"""The interface of all backends: sweep groups given globals, return sums, load and save labels."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Backend(ABC):
     Parameters
     ----------
     threads : ThreadPool
-        For everything that runs in this process.
+        Threads for everything that runs in this process.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Backend(ABC):
 
     @abstractmethod
     def load_labels(self, state: State, key: Key) -> None:
-        """Take labels, and counts if the backend keeps them, from a state."""
+        """Load labels, and counts if the backend keeps them, from a state."""
 
     @abstractmethod
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
@@ -51,7 +51,7 @@ class Backend(ABC):
     def store_draw(  # noqa: B027
         self, number_of_slot: NDArray[np.int32]
     ) -> None:
-        """Store the clusters of a kept draw, where the state does not hold those of all groups.
+        """Store the clusters of a kept draw, if the state does not hold those of all groups.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Backend(ABC):
         return globals_.weights.log_shares
 
     def draw_tables(self, sweep: Sweep) -> NDArray[np.int32]:
-        """Draw q_km ~ CRT(O_km, v ε_m), by the v and ε of the sweep."""
+        """Draw q_km ~ CRT(O_km, v ε_m), with the v and ε of the sweep."""
         prior = sweep.state.v * sweep.globals.weights.topics
         return draw_tables(sweep.state.tables, prior, sweep.key, self.threads)
 

@@ -23,7 +23,7 @@ class LocalBackend(Backend):
         self._words = state.counts.words_in_topic
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
-        """Do nothing: the state has the labels."""
+        """Do nothing: the labels are already those of the state."""
 
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""

@@ -1,7 +1,7 @@
-"""Groups in shards: each shard is swept by itself and returns its sums.
+"""Groups in shards: each shard is swept separately and returns its sums.
 
-Draws do not depend on the number of shards: random numbers belong to groups and tokens of the whole
-corpus, integers add up in any order, and sums of floats are by chunk.
+Draws do not depend on the number of shards: random numbers depend on the position of a group or
+token in the whole corpus, integers can be added in any order, and floats are summed by chunk.
 """
 
 from collections.abc import Iterator
@@ -60,14 +60,14 @@ class ShardedBackend(Backend):
     Parameters
     ----------
     observations : Observations
-        In memory, or on disk: then one shard at a time is in memory, and labels are on disk too.
+        If they are on disk, one shard at a time is in memory, and labels are on disk too.
     n_shards : int
-        At most as many as there are chunks.
+        Number of shards; limited to the number of chunks.
 
     Attributes
     ----------
     labels : list of Labels, or DiskLabels
-        Of each shard.
+        Labels of each shard.
     """
 
     labels: Any
@@ -93,7 +93,7 @@ class ShardedBackend(Backend):
         return len(self.chunks)
 
     def shard(self, number: int) -> Observations:
-        """Return the observations of a shard: read from disk, or cut out of memory once."""
+        """Return the observations of a shard, read from disk, or from memory and cached."""
         if self.on_disk:
             return self.observations.shard(*self.chunks[number])
         if number not in self._shards:
@@ -101,7 +101,7 @@ class ShardedBackend(Backend):
         return self._shards[number]
 
     def load_labels(self, state: State, key: Key) -> None:
-        """Divide the labels over the shards; draw first ones where the state has none."""
+        """Divide the labels among the shards; draw initial ones if the state has none."""
         if isinstance(self.observations, DiskObservations):
             self.labels = DiskLabels(self.observations, self.chunks)
         else:
@@ -121,7 +121,7 @@ class ShardedBackend(Backend):
             )
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
-        """Collect the labels of all groups, or of those of a corpus on disk that are in memory."""
+        """Collect the labels of all groups; for a corpus on disk, those of the sample."""
         if self.on_disk:
             state.cluster_of_group = self.labels.of_sample()
             return
@@ -130,7 +130,7 @@ class ShardedBackend(Backend):
             state.topic_of_token = np.concatenate([part.topics for part in self.labels])
 
     def store_draw(self, number_of_slot: NDArray[np.int32]) -> None:
-        """Append a kept draw to the file beside a corpus on disk."""
+        """Append a kept draw to the file of draws, if the corpus is on disk."""
         if self.on_disk:
             self.labels.store_draw(number_of_slot)
 
@@ -195,7 +195,7 @@ class DiskLabels:
             _write(self._topics, labels.topics, TOPIC_DTYPE, self._tokens[number][0])
 
     def of_sample(self) -> NDArray[np.int32]:
-        """Return the clusters of the groups that are in memory."""
+        """Return the clusters of the sampled groups: int32 (n_sampled,)."""
         parts = []
         for first, last in self._groups:
             chosen = self._sample[np.searchsorted(self._sample, first) :]

@@ -1,4 +1,4 @@
-"""Groups given the globals: the sweep over them, clusters of varying groups, sums over groups."""
+"""The sweep over groups given the globals, with the clusters of varying groups and the sums."""
 
 from types import ModuleType
 from typing import Any
@@ -15,19 +15,19 @@ from mcsquared.samplers.content.python_families import (
     context_statistics_by_chunk,
     is_integrated,
 )
-from mcsquared.samplers.steps.weights import as_floats
+from mcsquared.samplers.steps.weights import as_float32
 from mcsquared.samplers.types import GroupTask, Sums
 
 TABULATED = 128  # largest count of a group in a topic whose log rising factorial is tabulated
 TABLE_SIZE = 1 << 22  # largest size of that table: 16 MB
-FEW_GROUPS = 20_000
+MIN_PARALLEL_GROUPS = 20_000
 
 
 def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> Sums:
     """Draw the topics and clusters of all groups in place, and return their sums.
 
-    The function that every CPU backend runs, on the whole corpus or on a shard of it. Words with
-    λ = ∞ get clusters only: their topics are drawn by cell afterwards, from the summed counts.
+    Every CPU backend calls this function, for the whole corpus or for a shard of it. For words with
+    λ = ∞ it draws clusters only: topics are drawn by cell afterwards, from the summed counts.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     """
     observations, labels, globals_, threads = task
     layout = observations.layout
-    base = as_floats(globals_.lam * np.exp(globals_.weights.log_shares))
+    base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
     n_clusters, n_slots = base.shape
     most = max(min(TABULATED, TABLE_SIZE // base.size - 1, layout.longest), 1)
     rising = np.empty((n_slots, most + 1, n_clusters), np.float32)
@@ -91,7 +91,7 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
 
 
 def sum_groups(task: GroupTask) -> dict[str, Any]:
-    """Count the groups of every cluster and sum their contexts, as `Sums` names them."""
+    """Count the groups of every cluster and sum their contexts; return fields of `Sums`."""
     observations, labels, globals_, threads = task
     chunk_start, n_slots = observations.layout.chunk_start, globals_.slots[0]
     n_chunks = len(chunk_start) - 1
@@ -105,7 +105,7 @@ def sum_groups(task: GroupTask) -> dict[str, Any]:
         sum_contexts(first, last, *contexts, groups, statistics, categories, totals)
         return groups, categories, totals
 
-    small = observations.n_groups < FEW_GROUPS
+    small = observations.n_groups < MIN_PARALLEL_GROUPS
     found, *others = threads.map(n_chunks, run, n_parts=1, is_small=small)
     for other in others:
         for total, part in zip(found, other, strict=True):

@@ -1,8 +1,8 @@
 """Families without a kernel, such as user-defined ones.
 
-A family that draws its parameters is treated like any other: parameters for every slot, then the
-likelihood of all observations. One with only its three functions keeps the parameters integrated
-out, and its observations are visited in turn:
+If a family can draw its parameters, they are drawn for every slot and the likelihood of all
+observations is computed, as for other families. Otherwise the parameters are integrated out, and
+observations are assigned one after another:
 
     p(z_j = k)  ∝  exp(score_jk)  Z(s_k + T(x_j)) / Z(s_k)        s_k: the other groups of k
     p(l_i = m)  ∝  τ_km           Z(s_m + T(x_i)) / Z(s_m)        λ = ∞; s_m: the other tokens of m
@@ -51,8 +51,8 @@ def is_integrated(observed: PythonObservations | None) -> bool:
 def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> Floats:
     """Return Σ log F(x_j | φ_k) over Python contexts: (n_groups, cluster slots) or (0, 0).
 
-    0 where a context is missing or its parameters are integrated out, and for a group that no
-    cluster's parameters can explain.
+    0 where a context is missing or its parameters are integrated out, and for a group whose
+    likelihood is 0 in every cluster.
     """
     contexts, n_slots = observations.python_contexts, len(globals_.weights.log_clusters)
     if not contexts:
@@ -78,7 +78,7 @@ def context_statistics_by_chunk(
 def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
     """Yield chunks of groups with the likelihoods of their tokens.
 
-    Blocks are whole chunks, so that draws do not depend on how they are shared.
+    Blocks are whole chunks, so that draws do not depend on their size.
 
     Yields
     ------
@@ -104,7 +104,7 @@ def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
 def _log_likelihood(
     family: ConjugateFamily, x: NDArray[Any], parameters: Floats, n_slots: int
 ) -> Floats:
-    """Return log F(x | φ), its shape checked."""
+    """Return log F(x | φ) after a check of its shape."""
     n = x.shape[0]
     if not n:
         return np.zeros((0, n_slots))
@@ -115,7 +115,7 @@ def _log_likelihood(
 def _checked(
     family: ConjugateFamily, method: str, found: Floats, shape: tuple[int, ...], axes: str
 ) -> Floats:
-    """Return what a method of a family returned, its shape checked."""
+    """Return the result of a family's method after a check of its shape."""
     if found.shape != shape:
         raise InputError(
             f"{method} of the family {type(family).__name__} must return an array of shape "
@@ -125,21 +125,21 @@ def _checked(
 
 
 def checked_naturals(family: ConjugateFamily, natural: Any, n_slots: int) -> Floats:
-    """Return natural parameters, their shape checked, finite so that 0 times them is 0."""
+    """Return natural parameters after a check, clipped so that 0 times them is 0."""
     found, shape = np.asarray(natural, np.float64), (n_slots, family.n_stats)
     found = _checked(family, "natural_parameters", found, shape, "(topics, n_stats)")
     return np.clip(found, -LARGEST_NATURAL, LARGEST_NATURAL)
 
 
 def _possible(log_likelihood: Floats) -> Floats:
-    """Replace NaN and ∞ by −∞, and rows in which nothing is possible by 0."""
+    """Replace NaN and ∞ by −∞, and rows without a finite value by 0."""
     found = np.where(log_likelihood < np.inf, log_likelihood, -np.inf)
     found[~(found > -np.inf).any(axis=1)] = 0.0
     return found
 
 
-class Slots:
-    """Statistics of clusters or topics with parameters integrated out, while labels change.
+class SlotStatistics:
+    """Statistics of clusters or topics with parameters integrated out, updated as labels change.
 
     Parameters
     ----------
@@ -162,15 +162,15 @@ class Slots:
     def log_predictive(self, i: int, slot: int) -> Floats:
         """Return log Z(s + T(x_i)) − log Z(s) for every slot, ``s`` without observation ``i``.
 
-        ``slot`` is its present slot. The base measure of the family cancels.
+        ``slot`` is its current slot. The base measure of the family cancels.
         """
         if not self.observed[i]:
             return np.zeros(len(self.sizes))
-        # The statistics of each slot with x_i, but those of its present slot without.
+        # The statistics of every slot with x_i added, but removed from its current slot.
         changed = self.statistics + self.rows[i]
         if self.sizes[slot] > 1:
             changed[slot] = self.statistics[slot] - self.rows[i]
-        else:  # a subtraction would leave a residue
+        else:  # a subtraction would leave a rounding error
             changed[slot] = 0.0
         log_changed = _log_normaliser(self.family, changed)
         self._changed, self._log_changed = changed, log_changed
@@ -211,7 +211,7 @@ class GroupOrder:
     Attributes
     ----------
     groups : Groups
-        Those of the observations, or with a chunk for each group.
+        The groups of the observations; one per chunk if they are assigned one after another.
     contexts : GivenContexts
         Contexts of groups, with the parameters or scores of this sweep.
     threads : ThreadPool
@@ -226,7 +226,7 @@ class GroupOrder:
         parameters = ContextParameters(natural, log_categories, self._scores)
         self.contexts = GivenContexts(observations.dense, observations.bags, parameters)
         self._slots = [
-            Slots(context, labels.clusters, globals_.slots[0])
+            SlotStatistics(context, labels.clusters, globals_.slots[0])
             for context in observations.python_contexts
             if is_integrated(context)
         ]
@@ -266,7 +266,7 @@ def draw_clusters_by_chunk(
     Parameters
     ----------
     score : callable
-        Returns how well each cluster explains the content of groups ``first:last``, float64
+        Returns the log-likelihood of the content of groups ``first:last`` in each cluster, float64
         (last − first, cluster slots).
     """
     observations, labels, globals_, _ = task
@@ -277,13 +277,13 @@ def draw_clusters_by_chunk(
     def assign(first: int, last: int) -> None:
         for chunk in range(first, last):
             begin, end = chunk_start[chunk], chunk_start[chunk + 1]
-            if begin == end:  # as most chunks of a small corpus
+            if begin == end:  # as in most chunks of a small corpus
                 continue
             scores = score(begin, end)
             for part in order.parts(chunk, chunk + 1):
-                one, other = (order.groups.chunk_start[bound] for bound in part)
-                rows = scores[one - begin : other - begin]
-                draw_clusters_by_scores(one, other, rows, *weights, *position, labels.clusters)
+                low, high = (order.groups.chunk_start[bound] for bound in part)
+                rows = scores[low - begin : high - begin]
+                draw_clusters_by_scores(low, high, rows, *weights, *position, labels.clusters)
 
     order.threads.map(last_chunk - first_chunk, assign, first_chunk)
 
@@ -317,9 +317,9 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     content = observations.python_content
     assert content is not None
     topic_of_token, n_slots = labels.topics, globals_.slots[1]
-    slots, row = Slots(content, topic_of_token, n_slots), np.empty(n_slots)
+    slots, row = SlotStatistics(content, topic_of_token, n_slots), np.empty(n_slots)
     work = Workspace(row, row, np.empty(n_slots), np.empty(n_slots), row, row)
-    # λ = ∞: τ_km alone; the counts of the group itself have no weight.
+    # If λ = ∞, the prior is τ_km alone: the counts of the group have no weight.
     lam, each = (globals_.lam, 1) if globals_.groups_vary else (1.0, 0)
     for j, k in enumerate(labels.clusters.tolist()):
         first, last = observations.group_start[j : j + 2].tolist()

@@ -21,7 +21,7 @@ from mcsquared.samplers.types import GroupTask
 def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
     """Yield chunks of groups with the likelihoods of their tokens.
 
-    All chunks at once where a kernel computes the likelihoods.
+    All chunks are yielded at once if a kernel computes the likelihoods.
     """
     observations, globals_ = task.observations, task.globals
     if observations.python_content is not None:

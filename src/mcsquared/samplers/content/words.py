@@ -18,14 +18,14 @@ from mcsquared.kernels.cpu.varying_tokens import (
     sweep_tokens_by_group_topics,
 )
 from mcsquared.samplers.content.python_families import GroupOrder
-from mcsquared.samplers.steps.weights import as_floats
+from mcsquared.samplers.steps.weights import as_float32
 from mcsquared.samplers.types import GroupTask
 
-MANY_SLOTS = 512  # from here on, weighing the topics of a group first is faster
+MANY_SLOTS = 512  # above this number, weighing the topics of a group first is faster
 
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
-    """Draw the cluster of every group, topics summed out: λ = ∞. Topics are drawn by cell later."""
+    """Draw clusters with topics summed out: λ = ∞. Topics are drawn by cell later."""
     observations, labels, globals_, threads = task
     variates, shares = globals_.content, globals_.scaled_shares
     layout, rows = observations.layout, observations.layout.row_chunk_start
@@ -51,7 +51,7 @@ def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None
     """Draw the topic of every token and count its word: λ finite."""
     observations, labels, globals_, threads = task
     layout, bounds = observations.layout, observations.layout.word_chunk_start
-    base = as_floats(globals_.lam * np.exp(globals_.weights.log_shares))
+    base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
     if words_in_topic is None:
         words_in_topic = np.empty((observations.n_words, base.shape[1]), np.int32)
     tokens = (layout.word_start, layout.token_by_word, labels.topics)
@@ -66,7 +66,7 @@ def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None
 
 
 def draw_from_all_topics(task: GroupTask, base: Float32s) -> None:
-    """Draw the topic of every token, all topics weighed at once."""
+    """Draw the topic of every token, weighing all topics at once."""
     observations, labels, globals_, threads = task
     layout, blocks = observations.layout, (0,) * (base.shape[1] // N_LANES)
     tokens = (layout.order_start, layout.order, observations.groups, observations.word)
@@ -79,7 +79,7 @@ def draw_from_all_topics(task: GroupTask, base: Float32s) -> None:
 
 
 def draw_group_topics_first(task: GroupTask, base: Float32s) -> None:
-    """Draw the topic of every token, the topics of its group weighed first."""
+    """Draw the topic of every token, weighing the topics of its group first."""
     observations, labels, globals_, threads = task
     rows, psi = observations.layout.row_chunk_start, globals_.content.reshape(-1)
     table = aligned(len(globals_.content), len(base))

@@ -21,7 +21,7 @@ def blocked_state(
     topic_of_token: NDArray[np.integer],
     rng: np.random.Generator,
 ) -> State:
-    """Return a state in the form the blocked sampler uses, with tables if λ is finite.
+    """Return a state in the form that the blocked sampler uses, with tables if λ is finite.
 
     For words and λ = ∞, it has counts but no topics of tokens.
     """
@@ -52,7 +52,7 @@ def state_from_assignments(
     rng: np.random.Generator,
     slots: Callable[[int], int] = slots_for,
 ) -> State:
-    """Return a state with these labels, concentrations at their means, ε drawn from counts.
+    """Return a state with these labels, concentrations at their prior means, and ε given counts.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def state_from_assignments(
 
 
 def at_most(number: int, bound: int | None) -> int:
-    """Return the smaller of a number and a bound, None being no bound."""
+    """Return the smaller of a number and a bound; None means no bound."""
     return number if bound is None else min(number, bound)
 
 

@@ -1,7 +1,6 @@
-"""First labels of all groups, from a start with a sample of them.
+"""Initial labels of all groups of a large corpus, given the initial state of a sample of them.
 
-A chain of a large corpus starts with a sample of its groups. Given what it finds there, all groups
-get their first labels as if λ = ∞: clusters with topics summed out, then topics. They depend on the
+Labels are drawn as if λ = ∞: clusters with topics summed out, then topics. They depend on the
 position of a group in the corpus, not on its shard.
 """
 
@@ -23,7 +22,7 @@ from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Weights
 from mcsquared.state import NO_BOUNDS, State
 
-# Larger corpora are started from a sample.
+# Chains of larger corpora start from a sample.
 MAX_UNSAMPLED_TOKENS, MAX_UNSAMPLED_GROUPS = 20_000_000, 20_000
 SAMPLED_GROUPS = 10_000
 
@@ -31,7 +30,7 @@ SAMPLED_GROUPS = 10_000
 def groups_to_start_with(
     observations: Observations, rng: np.random.Generator
 ) -> NDArray[np.int64] | None:
-    """Return the groups of a large corpus that a chain starts with; None: all of them."""
+    """Return a sample of the groups of a large corpus to start from; None: all groups."""
     sampled, n_groups, n_tokens = observations.sampled, observations.n_groups, observations.n_tokens
     few = n_tokens <= MAX_UNSAMPLED_TOKENS and n_groups <= MAX_UNSAMPLED_GROUPS
     if sampled is None and (few or integrated_families(observations)):
@@ -44,14 +43,14 @@ def groups_to_start_with(
 
 
 class StartExtension:
-    """First labels of any shard, given the state of the sample.
+    """Initial labels of any shard, given the state of the sample.
 
     Parameters
     ----------
     state : State
-        Of the sample. Its empty slots stay empty.
+        State of the sample. Its empty slots stay empty.
     observations : Observations
-        Of the whole corpus, or any with the same families.
+        The whole corpus, or any observations with the same families.
     """
 
     def __init__(self, state: State, observations: Observations, priors: Priors, key: Key) -> None:
@@ -67,7 +66,7 @@ class StartExtension:
         self._globals = Globals(key, math.inf, weights, contexts, content, shares)
 
     def labels(self, shard: Observations, threads: ThreadPool = SINGLE_THREAD) -> Labels:
-        """Draw the first labels of a shard."""
+        """Draw the initial labels of a shard."""
         n_topics = shard.n_tokens if self._has_topics else 0
         labels = Labels(np.zeros(shard.n_groups, np.int32), np.zeros(n_topics, np.uint16))
         task = GroupTask(shard, labels, self._globals, threads)

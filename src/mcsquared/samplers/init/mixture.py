@@ -1,4 +1,4 @@
-"""First clusters: a Dirichlet process mixture over contexts and words, without topics."""
+"""Initial clusters: a Dirichlet process mixture over contexts and words, without topics."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ from mcsquared.state import Bounds
 
 MAX_MIXTURE_SWEEPS = 20
 TOLERANCE = 0.02  # the mixture has converged when a smaller share of groups moves in a sweep
-MAX_MIXTURE_CLUSTERS = 50  # the chain itself finds more, if there are
+MAX_MIXTURE_CLUSTERS = 50  # the chain can add more
 WORDS_PER_GROUP = 200  # with a thousand words, each group would be its own cluster
 MIXTURE_CHAIN = 2**31  # offset of the chain number: no sweep of a chain draws the same numbers
 
@@ -32,18 +32,18 @@ def cluster_whole_groups(
     """Return clusters from a Dirichlet process mixture over contexts and whole groups of words.
 
     The words of a group are one more bag, so that a cluster is a distribution over words instead
-    of topics. This mixes in a few sweeps. Content other than words is left out.
+    of topics. This mixes in a few sweeps. Content other than words is ignored.
     """
     key = Key(seed, MIXTURE_CHAIN + chain, 0)
     rng = key.generator(Step.START)
     mixture = without_topics(observations, priors, rng)
     state = state_from_assignments(mixture, priors, clusters, np.zeros(0, np.int64), rng)
-    enough = Bounds(at_most(MAX_MIXTURE_CLUSTERS, bounds.clusters))
+    mixture_bounds = Bounds(at_most(MAX_MIXTURE_CLUSTERS, bounds.clusters))
     for _ in range(MAX_MIXTURE_SWEEPS):
         before = state.cluster_of_group.copy()
         state.sweep += 1
-        now = key._replace(sweep=state.sweep)
-        resample_clusters_in_turn(Sweep(state, mixture, priors, enough, now))
+        key = key._replace(sweep=state.sweep)
+        resample_clusters_in_turn(Sweep(state, mixture, priors, mixture_bounds, key))
         if (state.cluster_of_group != before).mean() < TOLERANCE:
             break
     return state.cluster_of_group

@@ -1,10 +1,10 @@
-"""Clusters of groups, one after another: a step of the collapsed sampler."""
+"""Clusters of groups, resampled one after another: a step of the collapsed sampler."""
 
 import numpy as np
 
 from mcsquared.kernels.cpu.clusters import ClusterCounts, ClusterPriors, resample_clusters
 from mcsquared.kernels.cpu.contexts import ContextCounts
-from mcsquared.samplers.content.python_families import Slots
+from mcsquared.samplers.content.python_families import SlotStatistics
 from mcsquared.samplers.types import Sweep
 from mcsquared.state import recount_contexts
 
@@ -15,7 +15,9 @@ def resample_clusters_in_turn(sweep: Sweep) -> None:
     """Draw z_j group by group with parameters integrated out; add slots when they run out."""
     state, observations = sweep.state, sweep.observations
     n_slots = len(state.counts.groups_in_cluster)
-    slots = [Slots(c, state.cluster_of_group, n_slots) for c in observations.python_contexts]
+    slots = [
+        SlotStatistics(c, state.cluster_of_group, n_slots) for c in observations.python_contexts
+    ]
     first = 0
     while True:
         contexts = recount_contexts(state.counts, state.cluster_of_group, observations)
@@ -29,7 +31,9 @@ def resample_clusters_in_turn(sweep: Sweep) -> None:
     recount_contexts(state.counts, state.cluster_of_group, observations)
 
 
-def _draw_from(first: int, sweep: Sweep, slots: list[Slots], contexts: ContextCounts) -> int:
+def _draw_from(
+    first: int, sweep: Sweep, slots: list[SlotStatistics], contexts: ContextCounts
+) -> int:
     """Draw the clusters from group ``first`` on; return the group at which slots ran out."""
     n_groups, clusters = sweep.observations.n_groups, sweep.state.cluster_of_group
     if not slots:

@@ -2,9 +2,9 @@
 
 The blocked sampler opens a cluster or a topic by a draw from its prior, which rarely fits. The
 collapsed one opens them for a group or a token, parameters integrated out, and merges similar
-clusters sooner. Both leave the posterior invariant, and so does running one after the other: given
-counts, τ and ψ are drawn, given those a topic for every token, from which the collapsed sampler
-continues.
+clusters sooner. Both leave the posterior invariant, and so does running one after the other: τ and
+ψ are drawn given the counts, a topic for every token is drawn given τ and ψ, and the collapsed
+sampler continues from there.
 """
 
 import math
@@ -31,8 +31,8 @@ COLLAPSED_MOVES = (
 )
 
 MAX_COLLAPSED_TOKENS = 100_000
-EVERY = 3  # sweeps: a collapsed sweep costs as much as several blocked ones
-FIRST_SWEEPS = 100  # of a chain, each followed by a collapsed one
+COLLAPSED_INTERVAL = 3  # sweeps, because a collapsed sweep costs as much as several blocked ones
+FIRST_SWEEPS = 100  # each followed by a collapsed one
 COLLAPSED_CHAIN = 2**30  # offset of the chain number: no blocked sweep draws the same numbers
 SMALLEST_WEIGHT = 1e-300
 TOKENS_AT_ONCE = 4096
@@ -42,12 +42,12 @@ def is_collapsed_step_due(sweep: Sweep) -> bool:
     """Return whether this sweep ends with a collapsed one: few words, λ = ∞, and its turn."""
     state, observations = sweep.state, sweep.observations
     few = observations.n_words > 0 and observations.n_tokens <= MAX_COLLAPSED_TOKENS
-    now = state.sweep <= FIRST_SWEEPS or state.sweep % EVERY == 0
+    now = state.sweep <= FIRST_SWEEPS or state.sweep % COLLAPSED_INTERVAL == 0
     return few and observations.sampled is None and math.isinf(state.lam) and now
 
 
 def collapsed_step(sweep: Sweep) -> None:
-    """Draw a topic for every token and run the moves of the collapsed sampler, if it is due."""
+    """Draw a topic for every token and run the moves of the collapsed sampler, if they are due."""
     if is_collapsed_step_due(sweep):
         sweep.backend.save_labels(sweep.state)
         run_collapsed_moves(sweep)
@@ -87,8 +87,8 @@ def draw_token_topics(sweep: Sweep, weights: Weights) -> NDArray[np.int32]:
     topics = np.empty(observations.n_tokens, np.int32)
     for first in range(0, observations.n_tokens, TOKENS_AT_ONCE):
         part = slice(first, min(first + TOKENS_AT_ONCE, observations.n_tokens))
-        chances = share[cluster[part]] * word_given_topic[observations.word[part]]
-        sums_of_token = np.cumsum(chances, axis=1)
-        threshold = rng.random(len(chances)) * sums_of_token[:, -1]
-        topics[part] = (sums_of_token <= threshold[:, None]).sum(axis=1)
+        products = share[cluster[part]] * word_given_topic[observations.word[part]]
+        cumulative = np.cumsum(products, axis=1)
+        threshold = rng.random(len(products)) * cumulative[:, -1]
+        topics[part] = (cumulative <= threshold[:, None]).sum(axis=1)
     return topics

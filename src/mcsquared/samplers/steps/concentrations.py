@@ -118,13 +118,13 @@ def resample_given_lengths(
     n_tables: int,
     rng: np.random.Generator,
 ) -> float:
-    """Draw a concentration of many restaurants from the tables of all of them together.
+    """Draw the common concentration of many restaurants, given their total number of tables.
 
         p(c | T)  ∝  p(c) c^T Π_j Γ(c) / Γ(c + N_j)
 
     Restaurants with the same number of customers have the same factor, so the cost depends on the
-    number of distinct lengths only. A slice sampler on log c (Neal 2003): the slice is found by
-    steps of about the width of the density, then narrowed down.
+    number of distinct lengths only. The sampler is a slice sampler on log c (Neal 2003) with
+    stepping out and shrinkage; a step is about as wide as the density.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def resample_given_lengths(
 
 
 def positive_gamma(shape: float, rate: float, rng: np.random.Generator) -> float:
-    """Draw from Gamma(shape, rate), in logs so that a small shape does not end in 0."""
+    """Draw from Gamma(shape, rate), in logs so that a small shape does not underflow to 0."""
     log_value = math.log(rng.gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape
     return math.exp(min(max(log_value - math.log(rate), -MAX_LOG), MAX_LOG))
 

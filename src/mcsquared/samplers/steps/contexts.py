@@ -12,7 +12,7 @@ from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.types import DrawnContexts, Sweep
 
-ROWS_PER_CHUNK = 8 * ROWS_PER_PASS  # categories per chunk; sums are by chunk
+ROWS_PER_CHUNK = 8 * ROWS_PER_PASS  # categories whose probabilities are summed together
 MIN_PARALLEL_CATEGORIES = 20_000
 MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
 
@@ -24,7 +24,7 @@ def draw_contexts(sweep: Sweep) -> DrawnContexts:
 
 
 def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
-    """Draw φ_k of all contexts but bags: ``natural`` and ``python`` of the parameters."""
+    """Draw φ_k of all contexts except bags: ``natural`` and ``python`` of `DrawnContexts`."""
     observations, rng = sweep.observations, sweep.key.generator(Step.CONTEXTS)
     statistics = sweep.state.counts.context_statistics
     natural = np.zeros((int(observations.dense.stat_start[-1]), len(statistics)))
@@ -43,8 +43,8 @@ def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
 def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
     """Draw the log-probabilities of the categories of all bags: (categories, cluster slots).
 
-    The bags share one step: the random numbers of each follow those of the previous one, from a
-    row at which the kernel can start.
+    The bags share one step: the random numbers of each follow those of the previous one, starting
+    at a multiple of `ROWS_PER_PASS`.
     """
     observations, key = sweep.observations, sweep.key
     counts = np.ascontiguousarray(sweep.state.counts.category_counts.T)
@@ -85,7 +85,7 @@ def _offsets(sizes: list[int]) -> list[int]:
 
 
 def _chunks_of_bags(start: list[int], first: int, last: int) -> Iterator[tuple[int, range]]:
-    """Yield the bags that chunks ``first:last`` touch, and which chunks of each."""
+    """Yield every bag with chunks in ``first:last``, and the range of these chunks in the bag."""
     for bag, (begin, end) in enumerate(pairwise(start)):
         if max(first, begin) < min(last, end):
             yield bag, range(max(first, begin) - begin, min(last, end) - begin)

@@ -16,7 +16,7 @@ from mcsquared.samplers.types import Globals, Sweep, Weights
 
 
 def draw_globals(sweep: Sweep) -> None:
-    """Draw the globals, where the backend keeps the counts."""
+    """Draw the globals on the backend."""
     sweep.globals = sweep.backend.draw_globals(sweep)
 
 
@@ -32,7 +32,7 @@ def draw_on_host(sweep: Sweep) -> Globals:
 def begin_content(sweep: Sweep) -> Callable[[Weights, float], tuple[Any, Any]]:
     """Start drawing the parameters of topics; return a function that finishes.
 
-    That function takes the weights and λ and returns ``content`` and ``shares`` of the `Globals`.
+    It takes the weights and λ, and returns ``content`` and ``scaled_shares`` of the `Globals`.
     """
     if not sweep.observations.n_words:
         parameters = draw_parameters(sweep)
@@ -49,7 +49,7 @@ def begin_content(sweep: Sweep) -> Callable[[Weights, float], tuple[Any, Any]]:
 
 
 def draw_parameters(sweep: Sweep) -> NDArray[np.float64] | None:
-    """Draw the parameters of every topic slot; None if the family keeps them integrated out."""
+    """Draw the parameters of every topic slot; None if they are integrated out."""
     if is_integrated(sweep.observations.python_content):
         return None
     statistics, rng = sweep.state.counts.topic_statistics, sweep.key.generator(Step.CONTENT)

@@ -10,7 +10,7 @@ from mcsquared.state import State
 
 
 def sweep_groups(sweep: Sweep) -> None:
-    """Draw every group's topics and cluster where the groups are; update the counts."""
+    """Draw every group's topics and cluster on the backend; update the counts."""
     sweep.sums = sweep.backend.sweep_groups(sweep.globals)
     update_counts(sweep.state, sweep.sums)
 
@@ -24,7 +24,7 @@ def update_counts(state: State, sums: Sums) -> None:
     if sums.categories is not None:
         counts.category_counts = sums.categories.T
     if sums.topics is not None:
-        state.take_topics(sums.topics)
+        state.set_topics_in_cluster(sums.topics)
     if sums.tables is not None:
         state.tables_in_cluster = sums.tables
     if sums.words is not None:
@@ -37,7 +37,7 @@ def draw_cell_topics(sweep: Sweep) -> None:
     """Draw the topics of words by (cluster, word) cell: λ = ∞.
 
     Tokens of a cell are exchangeable, so it does not matter which groups they belong to. Nothing
-    is left to do where topics are drawn by token, or were drawn on a device.
+    remains to be done if topics are drawn by token or were drawn on a device.
     """
     cells, globals_, state = sweep.sums.cells, sweep.globals, sweep.state
     if cells is None:
@@ -56,21 +56,21 @@ def draw_cell_topics(sweep: Sweep) -> None:
         return topics
 
     topics = sum(sweep.backend.threads.map(len(bounds) - 1, draw))
-    leave_closed_slots(topics, words, globals_.weights.topics > 0.0)
-    state.take_topics(topics)
+    clear_closed_slots(topics, words, globals_.weights.topics > 0.0)
+    state.set_topics_in_cluster(topics)
 
 
-def leave_closed_slots(
+def clear_closed_slots(
     topics: NDArray[np.int32], words: NDArray[np.int32], is_open: NDArray[np.bool_]
 ) -> None:
     """Move tokens that rounding put into slots without weight to a neighbouring open slot.
 
     This is very rare, see `mcsquared.kernels.cpu.cells`, but bounds on the number of topics must
-    hold. Counts by cluster and by word change alike.
+    hold. Counts by cluster and by word are changed in the same way.
     """
     for m in np.flatnonzero(~is_open & topics.any(axis=0)):
         candidates = np.flatnonzero(is_open)
-        beside = candidates[max(int(np.searchsorted(candidates, m)) - 1, 0)]
+        neighbour = candidates[max(int(np.searchsorted(candidates, m)) - 1, 0)]
         for table in (topics, words):
-            table[:, beside] += table[:, m]
+            table[:, neighbour] += table[:, m]
             table[:, m] = 0

@@ -36,22 +36,22 @@ from mcsquared.samplers.types import Sweep
 from mcsquared.state import Counts, State
 
 MIN_PARALLEL_LOG_JOINT = 300_000
-N_KNOWN = 1024  # counts whose log-gammas are computed once
+N_TABULATED = 1024  # counts whose log-gammas are computed once
 
 
 def begin_log_density(sweep: Sweep) -> None:
-    """Start adding up the log-density of content and bags while other steps draw.
+    """Start computing the log-density of content and bags while other steps draw.
 
-    Not before a collapsed step, which changes the counts.
+    This is skipped before a collapsed step, which changes the counts.
     """
     if not is_collapsed_step_due(sweep):
         sweep.log_density = sweep.backend.begin_log_density(sweep.state)
 
 
 def record_varying_log_joint(sweep: Sweep) -> None:
-    """Record log p(z, l, x, w, τ, ε | α, v, η, λ) after groups have moved: λ finite.
+    """Record log p(z, l, x, w, τ, ε | α, v, η, λ) after groups were resampled: λ finite.
 
-    The concentrations and the globals are those that the groups moved by.
+    The concentrations and the globals are those that the groups were resampled with.
     """
     if not sweep.globals.groups_vary:
         return
@@ -92,7 +92,7 @@ def log_joint(
     Parameters
     ----------
     log_density : callable, optional
-        Returned by `begin_log_density_on_host` earlier.
+        Result of an earlier `begin_log_density_on_host`.
     """
     counts = state.counts
     log_density = log_density or begin_log_density_on_host(counts, observations, priors)
@@ -106,7 +106,7 @@ def log_joint(
 
 
 def _log_sums(logs: Floats) -> Floats:
-    """Return the logarithm of each row's sum, −∞ for a sum of 0; faster than SciPy's."""
+    """Return the log-sum-exp of each row, −∞ for a sum of 0; faster than SciPy's."""
     highest = np.maximum(logs.max(axis=1, initial=-np.inf), np.finfo(np.float64).min)
     with np.errstate(divide="ignore"):
         return highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1))
@@ -190,8 +190,11 @@ def begin_log_density_on_host(
     return finish
 
 
-def log_without_probabilities(prior: Floats, totals: NDArray[np.int64]) -> float:
-    """Return Σ ln Γ(c size) − ln Γ(c size + n) over the totals n of as many distributions."""
+def log_of_totals(prior: Floats, totals: NDArray[np.int64]) -> float:
+    """Return Σ ln Γ(c size) − ln Γ(c size + n) over the totals n of all distributions.
+
+    These are the terms of the Dirichlet-multinomial density that depend on the totals alone.
+    """
     concentration, size = prior
     once = np.ones(len(totals), np.int64)
     return -log_rising_of_lengths(concentration * size, totals, once)
@@ -204,7 +207,7 @@ def _begin_log_counts(
     bounds: NDArray[np.int64],
     threads: ThreadPool = SINGLE_THREAD,
 ) -> Callable[[], float]:
-    """Start computing the log-density of draws from probabilities ~ Dir(c, ..., c), integrated out.
+    """Start computing the log-density of counts, their Dir(c, ..., c) probabilities integrated out.
 
     Returns a function that finishes it.
 
@@ -219,7 +222,7 @@ def _begin_log_counts(
     bounds : int64 (n_chunks + 1,)
         Chunks of the rows that belong to these distributions.
     """
-    known, by_chunk = log_rising_of_counts(prior[0], N_KNOWN), np.zeros(len(bounds) - 1)
+    known, by_chunk = log_rising_of_counts(prior[0], N_TABULATED), np.zeros(len(bounds) - 1)
 
     def add(first: int, last: int) -> None:
         log_joint_of_words(first, last, bounds, counts, prior[0], known, by_chunk)
@@ -229,8 +232,8 @@ def _begin_log_counts(
     finish_adding = threads.begin(len(by_chunk), add)
 
     def finish() -> float:
-        without = log_without_probabilities(prior, totals)
+        of_totals = log_of_totals(prior, totals)
         finish_adding()
-        return float(by_chunk.sum()) + without
+        return float(by_chunk.sum()) + of_totals
 
     return finish

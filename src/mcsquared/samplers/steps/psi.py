@@ -1,7 +1,7 @@
-"""ψ, the words of every topic.
+"""ψ, the word distribution of every topic.
 
 ψ depends on counts alone, so other threads draw it while the calling thread draws weights and
-contexts, which are small and cannot be shared.
+contexts, which are small and drawn in one thread.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Float32s, NDArray[np.float64]]
     """Start drawing ψ ~ Dir(β + n_m) for every topic slot; return a function that finishes it.
 
     That function returns ψ as variates (n_words, topic slots) with the sum of each topic to divide
-    them by. Counts must not change before.
+    them by. Counts must not change before it is called.
     """
     words, key = sweep.state.counts.words_in_topic, sweep.key
     bounds = sweep.observations.layout.row_chunk_start
@@ -49,7 +49,7 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Float32s, NDArray[np.float64]]
 
 
 def scale_psi(variates: Float32s, sums: NDArray[np.float64], sweep: Sweep) -> Float32s:
-    """Return ψ times n_words, in place: most values are near 1, far from underflow."""
+    """Scale the variates to ψ times n_words, in place: most are near 1, far from underflow."""
     bounds = sweep.observations.layout.row_chunk_start
     scale = (len(variates) / sums).astype(np.float32)
 
@@ -63,7 +63,7 @@ def scale_psi(variates: Float32s, sums: NDArray[np.float64], sweep: Sweep) -> Fl
 def draw_small_topics(
     words: NDArray[np.int32], beta: float, key: Key, variates: Float32s, sums: NDArray[np.float64]
 ) -> None:
-    """Redraw, in logs and from the same numbers, topics whose variates are too small for floats."""
+    """Redraw topics whose variates underflow, in logs and from the same random numbers."""
     for m in np.flatnonzero(sums < SMALL_SUM):
         cells = np.arange(len(words), dtype=np.int64) * words.shape[1] + m
         pairs = zip(cells, words[:, m], strict=True)

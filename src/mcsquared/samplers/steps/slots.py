@@ -10,29 +10,29 @@ from mcsquared.state import Bounds, State
 TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 384, 512)
 MIN_EMPTY = 16
 MAX_EMPTY = 256
-MAX_TAIL_WEIGHT = 1e-4  # weight that the last empty slot may take for those cut off
+MAX_TAIL_WEIGHT = 1e-4  # largest expected weight of the truncated tail
 
 
 def add_empty_slots(sweep: Sweep) -> None:
-    """Add slots until what the truncation cuts off is negligible."""
+    """Add slots until the truncated tail is negligible."""
     grow_slots(sweep.state, sweep.bounds)
 
 
 def grow_slots(state: State, bounds: Bounds) -> None:
     """Add cluster and topic slots to a state until enough of them are empty."""
     unused = math.exp(float(state.log_unused[0]))
-    n_slots = _slots_for(state.n_topics, unused, state.eta, bounds.topics)
+    n_slots = _n_slots(state.n_topics, unused, state.eta, bounds.topics)
     n_slots = next((size for size in TOPIC_SLOTS if size >= n_slots), n_slots)
     if len(state.topic_weights) < n_slots:
         state.add_topic_slots(n_slots - len(state.topic_weights))
     n_groups = int(state.counts.groups_in_cluster.sum())
     unused = state.alpha / (state.alpha + n_groups)
-    n_slots = _slots_for(state.n_clusters, unused, state.alpha, bounds.clusters)
+    n_slots = _n_slots(state.n_clusters, unused, state.alpha, bounds.clusters)
     if len(state.counts.groups_in_cluster) < n_slots:
         state.add_cluster_slots(n_slots - len(state.counts.groups_in_cluster))
 
 
-def _slots_for(occupied: int, unused: float, concentration: float, bound: int | None) -> int:
+def _n_slots(occupied: int, unused: float, concentration: float, bound: int | None) -> int:
     empty = float(MIN_EMPTY)
     if unused > MAX_TAIL_WEIGHT:
         # Each stick leaves c / (1 + c) of the rest, on average.

@@ -1,4 +1,4 @@
-"""Topics of tokens, one after another: a step of the collapsed sampler."""
+"""Topics of tokens, resampled one after another: a step of the collapsed sampler."""
 
 import math
 
@@ -16,7 +16,7 @@ from mcsquared.kernels.cpu.predictive import add_observations, prepared_size
 from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.rng import Step, uniform
 from mcsquared.observations import Observations
-from mcsquared.samplers.content.python_families import Slots
+from mcsquared.samplers.content.python_families import SlotStatistics
 from mcsquared.samplers.types import Sweep
 from mcsquared.state import State
 
@@ -32,7 +32,7 @@ def draw_topics_in_turn(sweep: Sweep, cluster_of_group: NDArray[np.int32], v: fl
     Parameters
     ----------
     cluster_of_group : int32 (n_groups,)
-        Rows of ``topics_in_cluster`` in the counts of the state.
+        Row of ``topics_in_cluster`` for each group.
     """
     observations = sweep.observations
     if observations.n_tokens == 0:
@@ -58,7 +58,7 @@ def topic_state(
     v: float,
     max_topics: int,
 ) -> TopicState:
-    """Return the topics of a state as kernels update them."""
+    """Return the topics of a state in the form that kernels update."""
     return TopicState(
         observations.group_start,
         cluster_of_group,
@@ -96,12 +96,12 @@ def _draw_vector_topics(
 def _draw_python_topics(
     sweep: Sweep, cluster_of_group: NDArray[np.int32], v: float, max_topics: int
 ) -> None:
-    """Draw every token's topic where the content's family has no kernel."""
+    """Draw the topic of every token for a content family without a kernel."""
     state, counts, key = sweep.state, sweep.state.counts, sweep.key
     content = sweep.observations.python_content
     assert content is not None
     cluster_of_token = np.repeat(cluster_of_group, np.diff(sweep.observations.group_start))
-    slots = Slots(content, state.topic_of_token, len(state.topic_weights))
+    slots = SlotStatistics(content, state.topic_of_token, len(state.topic_weights))
     for i, k in enumerate(cluster_of_token.tolist()):
         if state.n_topics == len(state.topic_weights):
             state.grow_topics()
@@ -138,7 +138,7 @@ def _remove_token(state: State, k: int, m: int) -> None:
 def _candidates(
     state: State, k: int, v: float, max_topics: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the occupied topics, plus an empty one below the bound, and their log prior."""
+    """Return the occupied topics, plus an empty one if the bound allows, and their log prior."""
     counts = state.counts
     active = np.flatnonzero(counts.tokens_in_topic > 0)
     prior = counts.topics_in_cluster[k, active] + v * state.topic_weights[active]

@@ -1,9 +1,9 @@
 """Weights given counts: ε with its tail, π, and τ.
 
-Given the counts of the occupied topics, the root measure is (ε_1, ..., ε_M, ε_new) ~ Dir(u, η), and
-ε_new is broken into sticks for the empty slots, which are the truncation; the last one takes the
-rest. Nothing depends on the order of topics, and more empty slots change nothing for the others.
-Clusters likewise.
+Given the counts of the occupied topics, the root measure is (ε_1, ..., ε_M, ε_new) ~ Dir(u, η).
+ε_new is broken into sticks for the empty slots and truncated there: the last slot takes the rest.
+Nothing depends on the order of topics, and the number of empty slots does not affect the occupied
+ones. The same holds for clusters.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def draw_weights(sweep: Sweep) -> Weights:
 
 
 def topic_weights_with_tail(sweep: Sweep) -> NDArray[np.float64]:
-    """Return ε over all slots, ε_new divided over the empty ones."""
+    """Return ε of all slots, with ε_new divided among the empty ones."""
     state = sweep.state
     weights = state.topic_weights.copy()
     empty = usable_slots(state.counts.tokens_in_topic > 0, sweep.bounds.topics)
@@ -35,7 +35,7 @@ def topic_weights_with_tail(sweep: Sweep) -> NDArray[np.float64]:
 
 
 def draw_log_cluster_weights(sweep: Sweep) -> NDArray[np.float64]:
-    """Draw log π ~ Dir(n_1, ..., n_K, α), the last part divided over the empty slots."""
+    """Draw log of π ~ Dir(n_1, ..., n_K, α), with the last part divided among the empty slots."""
     state, key = sweep.state, sweep.key
     groups = state.counts.groups_in_cluster
     occupied = groups > 0
@@ -72,7 +72,7 @@ def log_sticks(n: int, concentration: float, rng: np.random.Generator) -> NDArra
 
 
 def draw_shares(sweep: Sweep, topics: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Draw log τ_k ~ Dir(v ε + O_k) for every cluster slot; ``topics`` is ε."""
+    """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``topics`` is ε."""
     tables, prior, step = sweep.state.tables, sweep.state.v * topics, int(Step.TOPIC_SHARES)
     log_shares = np.empty(tables.shape)
 
@@ -83,13 +83,13 @@ def draw_shares(sweep: Sweep, topics: NDArray[np.float64]) -> NDArray[np.float64
     return log_shares
 
 
-def as_floats(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return float32 values, 0 below `SMALLEST_SHARE`."""
+def as_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the values as float32, with 0 for those below `SMALLEST_SHARE`."""
     return np.where(values < SMALLEST_SHARE, 0.0, values).astype(np.float32)
 
 
 def scale_shares(weights: Weights, sums: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return τ_km divided by the sum of the topic's variates."""
-    shares = as_floats(np.exp(weights.log_shares))
+    shares = as_float32(np.exp(weights.log_shares))
     shares /= sums.astype(np.float32)
     return shares

@@ -1,7 +1,7 @@
 """Groups on a GPU: the corpus and its labels stay on the device, globals go in and counts come out.
 
-Steps over groups, tokens, words, categories and topics of clusters are kernels; the concentrations
-are drawn on the host, by the steps of all backends.
+Steps over groups, tokens, words, categories and topics of clusters run as kernels; concentrations
+are drawn on the host, by the same steps as with other backends.
 """
 
 import math
@@ -19,7 +19,7 @@ __all__ = ["cuda_backend", "missing_gpu"]
 
 
 def cuda_backend(observations: Observations, priors: Priors) -> Callable[[ThreadPool], Backend]:
-    """Copy a corpus to the GPU; return a function that makes the backend of a chain."""
+    """Copy a corpus to the GPU; return a function that creates the backend of a chain."""
     reason = missing_gpu()
     if reason is not None:
         raise InputError(f"device 'cuda' requires a GPU: {reason}")
@@ -32,7 +32,7 @@ def cuda_backend(observations: Observations, priors: Priors) -> Callable[[Thread
 
 
 def missing_gpu() -> str | None:
-    """Return why no GPU can be used, or None if one can."""
+    """Return the reason why no GPU can be used, or None if one can."""
     try:
         from mcsquared.kernels.cuda.memory import unavailable_reason
     except ImportError as error:

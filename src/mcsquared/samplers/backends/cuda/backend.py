@@ -1,4 +1,4 @@
-"""The steps of a sweep on the GPU, of all groups or of the shard of a Dask worker."""
+"""The steps of a sweep on the GPU, over all groups or over the shard of a Dask worker."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -32,7 +32,7 @@ from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
 from mcsquared.samplers.content.python_families import log_likelihood_of_groups
 from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense
-from mcsquared.samplers.steps.log_joint import N_KNOWN, log_without_probabilities
+from mcsquared.samplers.steps.log_joint import N_TABULATED, log_of_totals
 from mcsquared.samplers.steps.weights import (
     SMALLEST_SHARE,
     draw_log_cluster_weights,
@@ -46,16 +46,16 @@ CATEGORIES = int(Step.CATEGORIES)
 
 
 class CudaBackend(Backend):
-    """Groups on the GPU that numba has chosen.
+    """Groups on the current GPU of numba.
 
     Counts stay on the GPU, so the globals that depend on large ones are drawn on it: their arrays
     in `Globals` are device arrays. `sweep_groups` also draws the tables and adds up the
-    log-densities, so that one copy brings everything to the host.
+    log-densities, so that everything is copied to the host at once.
 
     Parameters
     ----------
     corpus : DeviceCorpus
-        On the GPU; chains share it.
+        The corpus on the GPU, which all chains share.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class CudaBackend(Backend):
         self.content: DeviceWords | DeviceVectors = content(observations, priors, corpus)
         self.scales = copy_to_device(corpus.scales)
         self.bags = [
-            (rows, float(c), copy_to_device(log_rising_of_counts(float(c), N_KNOWN)))
+            (rows, float(c), copy_to_device(log_rising_of_counts(float(c), N_TABULATED)))
             for rows, c in zip(corpus.bag_rows, observations.bags.concentration, strict=True)
         ]
 
@@ -127,7 +127,7 @@ class CudaBackend(Backend):
         return rows
 
     def draw_globals(self, sweep: Sweep) -> Globals:
-        """Draw ψ, τ and the categories of bags on the GPU, the few other globals on the host.
+        """Draw ψ, τ and the categories of bags on the GPU, and the other globals on the host.
 
         The GPU prepares the sweep while the host draws.
         """
@@ -145,7 +145,7 @@ class CudaBackend(Backend):
         return Globals(key, state.lam, Weights(topics, log_clusters, log_shares), contexts, None)
 
     def _resize(self, state: State) -> None:
-        """Give all tables the size of the state's slots."""
+        """Resize all tables to the slots of the state."""
         old, new = self.buffers.slots, state.counts.topics_in_cluster.shape
         if old != new:
             self.content.resize(old[1], new[1])
@@ -153,9 +153,9 @@ class CudaBackend(Backend):
             self._allocate(state.tables)
 
     def _draw_shares(self, prior: NDArray[np.float64], key: Key) -> Any:
-        """Draw log τ_k ~ Dir(v ε + O_k) for every cluster slot; ``prior`` is v ε."""
+        """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``prior`` is v ε."""
         buffers, out = self.buffers, self.buffers.device["log_shares"]
-        copy_to_device(prior, buffers.prior)  # the cluster tables are drawn by it too
+        copy_to_device(prior, buffers.prior)  # also used for the cluster tables
         draw_log_shares(buffers.n_clusters, buffers.prior, buffers.tables, *key, out)
         return out
 
@@ -223,7 +223,7 @@ class CudaBackend(Backend):
         add_floats(N_PARTIAL_SUMS, buffers.log_rising_of_group, device["log_rising"])
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
-        """Yield each shard with its clusters and topics; count its groups after it was swept."""
+        """Yield each shard with its clusters and topics; count its groups after it is swept."""
         resident, keeps_topics = self.corpus.is_resident, self.corpus.keeps_topics
         for shard in self.corpus.shards():
             clusters, topics = self._of_shard(self.clusters, shard), None
@@ -239,7 +239,7 @@ class CudaBackend(Backend):
         return array if self.corpus.is_resident else array[shard.groups]
 
     def _contexts_of(self, shard: Shard) -> tuple[Any, ...]:
-        """Return the contexts of a shard with the parameters they are scored by."""
+        """Return the contexts of a shard with the parameters that score them."""
         buffers, arrays, scores = self.buffers, shard.arrays, self.buffers.no_scores
         if len(self._scores):
             scores = copy_to_device(self._scores[shard.groups])
@@ -253,8 +253,8 @@ class CudaBackend(Backend):
         out = (device["groups"], device["statistics"], self.categories, device["totals"])
         count_contexts(shard.n_groups, clusters, arrays.statistics, self.scales, *bags, *out)
 
-    def _host_sums(self, all_of_them: bool = False) -> Sums:
-        """Return sums that are on the host: those as small as clusters × topics, or all of them."""
+    def _host_sums(self, all_sums: bool = False) -> Sums:
+        """Return the sums on the host: only those as small as clusters × topics, or all of them."""
         host, groups_vary = self.buffers.host, self.corpus.groups_vary
         found: dict[str, Any] = {
             "groups": host["groups"],
@@ -264,7 +264,7 @@ class CudaBackend(Backend):
             "tables": host["tables"] if groups_vary else None,
             "log_rising": host["log_rising"] if groups_vary else None,
         }
-        return Sums(**found | self.content.host_sums(all_of_them))
+        return Sums(**found | self.content.host_sums(all_sums))
 
     def _context_statistics(self) -> NDArray[np.float64]:
         """Return the statistics of contexts; those of Python families are summed on the host."""
@@ -283,7 +283,7 @@ class CudaBackend(Backend):
         return self.buffers.host["log_shares"]
 
     def draw_tables(self, sweep: Sweep) -> NDArray[np.int32]:
-        """Return q_km ~ CRT(O_km, v ε_m), drawn on the GPU after the groups had moved."""
+        """Return q_km ~ CRT(O_km, v ε_m), which `sweep_groups` has drawn."""
         return self.buffers.host["cluster_tables"]
 
     def _add_log_counts(self) -> None:
@@ -297,7 +297,7 @@ class CudaBackend(Backend):
         self.log_counts_added = True
 
     def begin_log_density(self, state: State) -> Callable[[], float]:
-        """Return a function that returns the log-density added up when the groups had moved."""
+        """Return a function that returns the log-density, computed by `sweep_groups`."""
         return partial(self._log_density, state)
 
     def _log_density(self, state: State) -> float:
@@ -309,20 +309,20 @@ class CudaBackend(Backend):
         for c, family in enumerate(self.observations.bag_families):
             total += float(self.buffers.host[f"log_counts {c}"].sum())
             observed = np.ascontiguousarray(state.counts.category_totals[:, c])
-            total += log_without_probabilities(family.kernel_parameters(), observed)
+            total += log_of_totals(family.kernel_parameters(), observed)
         return total
 
 
 class DeviceShard(CudaBackend):
-    """Groups that are swept as `mcsquared.samplers.backends.sharded.sweep_shard` sweeps them.
+    """A shard on the GPU: the counterpart of `mcsquared.samplers.backends.sharded.sweep_shard`.
 
-    Draws are those of the CPU up to rounding. Sums of floats are those of a single chunk, so that
-    a chain depends, by rounding, on how groups are divided over workers.
+    Draws are those of the CPU up to rounding. Floats are summed over the shard as a single chunk,
+    so that rounding depends on how groups are divided among workers.
 
     Parameters
     ----------
     corpus : DeviceCorpus
-        Of what `Observations.shard` returns, on the GPU.
+        The result of `Observations.shard`, on the GPU.
     """
 
     def __init__(self, corpus: DeviceCorpus, priors: Priors) -> None:
@@ -359,7 +359,7 @@ class DeviceShard(CudaBackend):
 
     def _shard_sums(self) -> Sums:
         """Return all sums on the host; floats as the sums of a single chunk."""
-        sums = replace(self._host_sums(all_of_them=True), categories=self._host_categories())
+        sums = replace(self._host_sums(all_sums=True), categories=self._host_categories())
         if sums.log_rising is None:
             return sums
         return replace(sums, log_rising=sums.log_rising.sum(keepdims=True))

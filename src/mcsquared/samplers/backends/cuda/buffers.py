@@ -1,4 +1,4 @@
-"""Device arrays whose size follows the slots; those that are copied to the host lie together."""
+"""Device arrays whose size depends on the slots; those copied to the host are contiguous."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ Shapes = dict[str, tuple[tuple[int, ...], Any]]
 
 
 class PackedArrays:
-    """Arrays that lie one after another in one device array, so that one copy takes all of them.
+    """Arrays that are stored one after another in one device array, to be copied together.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Buffers(PackedArrays):
     slots : (int, int)
         Cluster slots and topic slots.
     content : dict from name to (shape, dtype)
-        What the content copies to the host after a sweep.
+        Arrays of the content that are copied to the host after a sweep.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Buffers(PackedArrays):
         super().__init__(counts, others | content)
         self.log_categories = empty(corpus.n_category_rows * n_clusters, np.float32)
         self.prior = empty(n_topics, np.float64)
-        # Together, because a copy of a few numbers takes as long as a small step.
+        # In one array, because copying a few numbers takes as long as a small step.
         self._weights = empty((1 + len(corpus.scales)) * n_clusters, np.float64)
         self.log_clusters, self.natural = self._weights[:n_clusters], self._weights[n_clusters:]
         self.no_scores = empty((0, 0), np.float64)
@@ -112,7 +112,7 @@ class Buffers(PackedArrays):
         self.no_shares = empty(0, np.float32)
         if corpus.groups_vary:
             most = min(TABULATED, TABLE_SIZE // n_cells - 1, observations.layout.longest)
-            self.n_tabulated = max(most, 8)  # above, the kernel's series holds
+            self.n_tabulated = max(most, 8)  # the kernel's series is accurate for larger counts
             self.base = empty(n_cells, np.float32)
             self.rising = empty(n_cells * (self.n_tabulated + 1), np.float32)
             self.log_rising_of_group = empty(observations.n_groups, np.float32)
@@ -128,11 +128,11 @@ class Buffers(PackedArrays):
         return self.device["tables" if self.groups_vary else "topics"]
 
 
-def resized(table: Any, n_columns: int, new_columns: int) -> Any:
-    """Return a device table of counts with more columns."""
-    old = copy_to_host(table).reshape(-1, n_columns)
-    new = np.zeros((len(old), new_columns), np.int32)
-    new[:, :n_columns] = old
+def resized(table: Any, n_old: int, n_new: int) -> Any:
+    """Return a device table of counts, int32 with ``n_old`` columns, extended to ``n_new``."""
+    old = copy_to_host(table).reshape(-1, n_old)
+    new = np.zeros((len(old), n_new), np.int32)
+    new[:, :n_old] = old
     return copy_to_device(new.reshape(-1))
 
 
@@ -150,7 +150,7 @@ class DeviceContent:
     def save_counts(self, state: State) -> None:
         """Copy counts to a state."""
 
-    def resize(self, n_topics: int, new_topics: int) -> None:
+    def resize(self, n_old: int, n_new: int) -> None:
         """Add topic slots to the counts."""
 
     def finish_sums(self) -> None:

@@ -16,7 +16,7 @@ from mcsquared.kernels.cuda.memory import copy_to_device, free_bytes
 from mcsquared.observations import Observations, take_bags
 
 MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for tables
-SHARD_SHARE = 0.2  # of that: a shard is copied before the memory of the last one is free
+SHARD_SHARE = 0.2  # of that: a shard is copied before the memory of the last one is freed
 LARGEST_SUM = 2.0**61  # bound on sums of statistics, which are added as integers
 ITEMS_PER_BLOCK = 1 << 19  # vector tokens and groups whose likelihoods are in memory at a time
 
@@ -28,10 +28,10 @@ class Shard:
     Attributes
     ----------
     groups, tokens : slice
-        Which ones of the observations.
+        Positions in the observations.
     n_groups, first_group, first_token : int
-        Number of groups; groups and tokens of the whole corpus before these, whose random numbers
-        are those of the whole corpus.
+        Number of groups; positions of the first group and token in the whole corpus, on which the
+        random numbers depend.
     arrays : SimpleNamespace
         Device arrays, those of `DeviceCorpus.host_arrays`.
     blocks : list of (int, int)
@@ -48,14 +48,14 @@ class Shard:
 
 
 class DeviceCorpus:
-    """A corpus as the kernels read it, on the GPU.
+    """A corpus on the GPU, in the form that kernels read.
 
     Parameters
     ----------
     groups_vary : bool
         Whether topics are drawn token by token (λ finite).
     max_bytes : int, optional
-        GPU memory that the corpus may take; by default most of what is free.
+        GPU memory that the corpus may use; by default most of the free memory.
 
     Attributes
     ----------
@@ -68,10 +68,10 @@ class DeviceCorpus:
     n_bytes : int
         Size of the whole corpus.
     bag_rows : list of range
-        Rows of each bag in tables of categories, starting where kernels can start.
+        Rows of each bag in tables of categories, starting at a multiple of `ROWS_PER_PASS`.
     row_of_category : int32 (categories of all bags,)
     scales : float64 (statistics of dense contexts,)
-        Factors of the statistics before they are rounded to integers.
+        Factors by which statistics are multiplied before they are rounded to integers.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class DeviceCorpus:
         return table.reshape(-1)
 
     def host_arrays(self, first: int, last: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays of some groups; groups and tokens count from the first."""
+        """Return the arrays of some groups, with groups and tokens numbered from 0."""
         observations = self.observations
         start = observations.group_start[first : last + 1]
         tokens = slice(int(start[0]), int(start[-1]))
@@ -183,7 +183,7 @@ class DeviceCorpus:
         )
 
     def _blocks(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return bounds, from the shard's first group on, of groups that are swept at a time."""
+        """Return the bounds, relative to the shard, of groups that are swept at a time."""
         if self.observations.n_words:
             return []
         cost = np.diff(self.observations.group_start[first : last + 1]) + 1
@@ -194,13 +194,13 @@ class DeviceCorpus:
         observations = self.observations
         bags = np.diff(observations.bags.start, axis=1).sum(axis=0)
         # A group has labels, offsets and statistics; a token a word and a topic, or a count.
-        of_group = 24 + 8 * self.statistics.shape[1] + 8 * len(observations.bag_families)
-        tokens, of_token = np.diff(observations.group_start), 8
+        per_group = 24 + 8 * self.statistics.shape[1] + 8 * len(observations.bag_families)
+        tokens, per_token = np.diff(observations.group_start), 8
         if not observations.n_words:
-            of_token = 8 + 8 * self.values.shape[1]
+            per_token = 8 + 8 * self.values.shape[1]
         elif not self.groups_vary:
             tokens = np.diff(observations.layout.words_of_group.start)
-        n_bytes = of_group + 8 * bags + of_token * tokens
+        n_bytes = per_group + 8 * bags + per_token * tokens
         self.n_bytes = int(n_bytes.sum())
         if self.n_bytes <= free:
             return [0, observations.n_groups]
@@ -214,7 +214,7 @@ class DeviceCorpus:
 
 
 def split(cost: NDArray[np.int64], capacity: int) -> list[int]:
-    """Return bounds of consecutive parts, each of at most ``capacity`` or a single item."""
+    """Return bounds of consecutive parts, each of cost <= ``capacity`` or a single item."""
     total, bounds, done = np.cumsum(cost), [0], 0
     while bounds[-1] < len(total):
         last = int(np.searchsorted(total, done + capacity, side="right"))

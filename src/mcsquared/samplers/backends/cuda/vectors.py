@@ -43,11 +43,11 @@ class DeviceVectors(DeviceContent):
         self.token_in_order = empty(corpus.max_tokens, np.int32)
 
     def host_shapes(self, n_topics: int) -> Shapes:
-        """Return shapes and dtypes of what is copied to the host after a sweep."""
+        """Return shapes and dtypes of the arrays that are copied to the host after a sweep."""
         return {"topic_statistics": ((n_topics, self.n_statistics), np.float64)}
 
     def allocate(self, buffers: Buffers) -> None:
-        """Allocate what is drawn and counted, for the slots of ``buffers``."""
+        """Allocate arrays of draws and sums for the slots of ``buffers``."""
         corpus, (n_clusters, n_topics) = self.corpus, buffers.slots
         n_cells, n_chunks = n_clusters * n_topics, len(corpus.chunk_bounds) - 1
         max_groups, max_tokens = corpus.max_block
@@ -141,7 +141,7 @@ class DeviceVectors(DeviceContent):
         out = self.buffers.device["topic_statistics"]
         add_chunks(out.size, self.statistics, out)
 
-    def host_sums(self, all_of_them: bool) -> dict[str, NDArray[Any] | None]:
+    def host_sums(self, all_sums: bool) -> dict[str, NDArray[Any] | None]:
         """Return the topics' statistics, as the sums of a single chunk."""
         folded = self.buffers.host["topic_statistics"]
         statistics = unfold_statistics(self.observations.content_kind, self.width, folded)

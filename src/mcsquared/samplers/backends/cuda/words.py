@@ -24,7 +24,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers, DeviceContent, Shapes, resized
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard, longest_first
-from mcsquared.samplers.steps.log_joint import N_KNOWN, log_without_probabilities
+from mcsquared.samplers.steps.log_joint import N_TABULATED, log_of_totals
 from mcsquared.samplers.steps.psi import SMALL_SUM, draw_small_topics
 from mcsquared.samplers.steps.weights import SMALLEST_SHARE
 from mcsquared.samplers.types import Globals, Key, Sweep
@@ -41,7 +41,7 @@ class DeviceWords(DeviceContent):
         super().__init__(observations, priors, corpus)
         self.n_words = observations.n_words
         self.beta = float(priors.content.kernel_parameters()[0])
-        self.known = copy_to_device(log_rising_of_counts(self.beta, N_KNOWN))
+        self.known = copy_to_device(log_rising_of_counts(self.beta, N_TABULATED))
         if not corpus.groups_vary:
             word_start = observations.layout.word_start
             self.word_order = copy_to_device(longest_first(word_start))
@@ -56,20 +56,20 @@ class DeviceWords(DeviceContent):
         state.counts.words_in_topic = self._host_table(self.words)
 
     def _host_table(self, table: Any) -> NDArray[Any]:
-        """Return a copy of a table by word on the host."""
+        """Copy a table by word to the host."""
         host: NDArray[Any] = copy_to_host(table).reshape(self.n_words, -1)
         return host
 
-    def resize(self, n_topics: int, new_topics: int) -> None:
+    def resize(self, n_old: int, n_new: int) -> None:
         """Add topic slots to the counts."""
-        self.words = resized(self.words, n_topics, new_topics)
+        self.words = resized(self.words, n_old, n_new)
 
     def host_shapes(self, n_topics: int) -> Shapes:
-        """Return shapes and dtypes of what is copied to the host after a sweep."""
+        """Return shapes and dtypes of the arrays that are copied to the host after a sweep."""
         return {"log_counts": ((N_PARTIAL_SUMS,), np.float64)}
 
     def allocate(self, buffers: Buffers) -> None:
-        """Allocate what is drawn and counted, for the slots of ``buffers``."""
+        """Allocate arrays of draws and counts for the slots of ``buffers``."""
         n_clusters, n_topics = buffers.slots
         self.buffers = buffers
         self.sums = empty(n_topics, np.float64)
@@ -92,7 +92,7 @@ class DeviceWords(DeviceContent):
             self._draw_small_topics(key)
 
     def _draw_small_topics(self, key: Key) -> None:
-        """Draw topics whose variates are too small for floats on the host, in logs."""
+        """Redraw topics whose variates underflow, in logs on the host."""
         sums = copy_to_host(self.sums)
         if (sums < SMALL_SUM).any():
             variates = self._host_table(self.variates)
@@ -163,9 +163,9 @@ class DeviceWords(DeviceContent):
         out = self.buffers.device["log_counts"]
         add_log_rising(N_PARTIAL_SUMS, self.words, self.beta, self.known, out)
 
-    def host_sums(self, all_of_them: bool) -> dict[str, NDArray[Any] | None]:
+    def host_sums(self, all_sums: bool) -> dict[str, NDArray[Any] | None]:
         """Return tokens by word and topic on the host; where λ = ∞, by word and cluster."""
-        if not all_of_them:
+        if not all_sums:
             return {}
         if self.buffers.groups_vary:
             return {"words": self._host_table(self.words)}
@@ -176,4 +176,4 @@ class DeviceWords(DeviceContent):
         total = float(self.buffers.host["log_counts"].sum())
         prior = self.priors.content.kernel_parameters()
         tokens = np.ascontiguousarray(state.counts.tokens_in_topic)
-        return total + log_without_probabilities(prior, tokens)
+        return total + log_of_totals(prior, tokens)
