@@ -102,8 +102,8 @@ def test_a_column_can_be_declared_another_family(column, family, kind, values, c
             "context 'x' must be numbers or dates for the family 'gaussian', got a vector",
         ),
         (CATEGORY, "multivariate_gaussian", "2-D"),
-        (CATEGORY, "bernoulli", "truth values"),
-        (NUMBER, "bernoulli", "truth values, or numbers 0 and 1"),
+        (CATEGORY, "bernoulli", "booleans"),
+        (NUMBER, "bernoulli", "booleans, or numbers 0 and 1"),
         (
             CATEGORY,
             "poisson",

@@ -260,13 +260,15 @@ def test_data_that_do_not_fit_the_family_are_named(make, words):
     ],
 )
 def test_a_family_used_before_it_is_filled_says_so(family, field):
-    with pytest.raises(InputError, match=f"{field} of {type(family).__name__} is None: set it"):
+    with pytest.raises(
+        InputError, match=f"{field} of {type(family).__name__} must be set, got None"
+    ):
         family.log_normaliser(np.zeros((1, family.n_stats)))
 
 
 @pytest.mark.parametrize("family", [MultivariateGaussian(), Categorical(), Bag()])
 def test_the_number_of_statistics_is_asked_for_before_it_is_known(family):
-    with pytest.raises(InputError, match="is None: set it, or call"):
+    with pytest.raises(InputError, match="got None: pass it, or call"):
         _ = family.n_stats
 
 

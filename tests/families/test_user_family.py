@@ -81,7 +81,7 @@ def test_a_known_name_is_not_given_away():
         name = "gaussian"
 
     with pytest.raises(
-        InputError, match="name must be unique among families, got 'gaussian', which exists"
+        InputError, match="name must be unique among families, got 'gaussian', which is taken"
     ):
         families.register(Other)
     assert families.by_name("gaussian") == Gaussian()

@@ -1,4 +1,4 @@
-"""Conjugate families, one file each: how contexts and contents arise, parameters integrated out."""
+"""Conjugate families of contexts and content, one file each."""
 
 from mcsquared.families.base import ConjugateFamily
 from mcsquared.families.bernoulli import Bernoulli

@@ -49,11 +49,11 @@ def checked_labels(x: Any, labels: ArrayLike, n_clusters: int) -> np.ndarray:
 
 
 class ConjugateFamily(FamilyTraits, ABC):
-    """A likelihood and its conjugate prior, seen through additive statistics.
+    """A likelihood and its conjugate prior, in terms of additive statistics.
 
     Statistics are rows of one float64 array: adding an observation to a cluster is ``+=``,
-    removing it is ``-=``, merging threads is a sum, and a missing observation is a row of zeros.
-    Families are immutable.
+    removing it is ``-=``, merging parts of the data is a sum, and a missing observation is a row of
+    zeros. Families are immutable.
 
     A user-defined family needs `n_stats`, `statistics` and `log_normaliser`, and `log_base` where
     the base measure is not 1; the rest is inherited. With `sample_parameters` and
@@ -131,7 +131,7 @@ class ConjugateFamily(FamilyTraits, ABC):
     @property
     @abstractmethod
     def n_stats(self) -> int:
-        """Number of statistics of an observation; a plain class attribute serves as well."""
+        """Number of statistics of an observation; may be a plain class attribute."""
 
     @abstractmethod
     def statistics(self, x: Any) -> Floats:
@@ -245,7 +245,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         Returns
         -------
         float64 (n_clusters, n_parameters)
-            The layout is the family's own; `log_likelihood` takes it.
+            In a layout that is specific to the family; `log_likelihood` takes it.
 
         Examples
         --------
@@ -330,7 +330,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         return np.array([filled_field(self, name) for name in self.field_checks], np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the family as plain values that JSON can hold."""
+        """Return the family as plain values that can be written as JSON."""
         names = _field_names(type(self))
         if names is None:
             raise self._missing("to_dict")
@@ -367,11 +367,11 @@ class ConjugateFamily(FamilyTraits, ABC):
         come from the parent's posterior.
         """
 
-        def age(name: str) -> int:
+        def position(name: str) -> int:
             return next(n for n, cls in enumerate(type(self).__mro__) if name in vars(cls))
 
         overridden = getattr(type(self), method) is not getattr(ConjugateFamily, method)
-        return overridden and age(method) <= age(source)
+        return overridden and position(method) <= position(source)
 
 
 def _field_names(family: type) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Binary values with a beta prior of their probability."""
+"""Binary values with a beta prior on their probability."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,15 +11,15 @@ from mcsquared.checks import check_positive
 from mcsquared.families.numerics import Rng, log_standard_gamma
 from mcsquared.families.univariate import Univariate
 
-# Least log-probability in a difference of two: below it the other one would lose its digits.
+# Log-probabilities are clipped here before a subtraction, in which the other would lose its digits.
 _LOWEST = -1e9
 
 
 @dataclass(frozen=True)
 class Bernoulli(Univariate):
-    """Binary values, 1 with a probability that is Beta(a, b).
+    """Binary values with a Beta(a, b) prior on the probability of 1.
 
-    Observations are float64 (n,) of 0 and 1. Parameters, float64 (k, 2): the logarithms of the
+    Observations are float64 (n,) of 0 and 1. Parameters are float64 (k, 2): the logarithms of the
     probabilities of 1 and of 0, in that order.
 
     Parameters
@@ -40,14 +40,14 @@ class Bernoulli(Univariate):
     kernel: ClassVar[str | None] = "bernoulli"
     n_stats: ClassVar[int] = 2
     column_kinds: ClassVar[tuple[str, ...]] = ("boolean",)
-    column_form: ClassVar[str] = "truth values, or numbers 0 and 1"
+    column_form: ClassVar[str] = "booleans, or numbers 0 and 1"
     display: ClassVar[str | None] = "categories"
     support: ClassVar[str] = "0 or 1"
     field_checks: ClassVar = {"a": check_positive, "b": check_positive}
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln B(a + ones, b + zeros)."""
-        return betaln(*self._after(stats))
+        return betaln(*self._posterior(stats))
 
     def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return ln of (a + ones) or (b + zeros) over their sum: float64 (n, n_clusters)."""
@@ -55,12 +55,12 @@ class Bernoulli(Univariate):
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the log-probabilities of 1 and 0: float64 (n_clusters, 2)."""
-        logs = log_standard_gamma(np.stack(self._after(np.atleast_2d(stats)), axis=-1), rng)
+        logs = log_standard_gamma(np.stack(self._posterior(np.atleast_2d(stats)), axis=-1), rng)
         return logs - np.logaddexp(logs[:, :1], logs[:, 1:])
 
     def mean_parameters(self, stats: Floats) -> Floats:
         """Return the logarithms of the mean probabilities of 1 and 0: float64 (n_clusters, 2)."""
-        weights = np.stack(self._after(np.atleast_2d(stats)), axis=-1)
+        weights = np.stack(self._posterior(np.atleast_2d(stats)), axis=-1)
         return np.log(weights / weights.sum(axis=-1, keepdims=True))
 
     def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
@@ -83,8 +83,8 @@ class Bernoulli(Univariate):
         """Draw 0 or 1 for each label: float64 (n,)."""
         return (rng.random(labels.size) < np.exp(parameters[labels, 0])).astype(np.float64)
 
-    def _after(self, stats: Floats) -> tuple[Floats, Floats]:
-        """Return the beta parameters after the statistics."""
+    def _posterior(self, stats: Floats) -> tuple[Floats, Floats]:
+        """Return the parameters of the posterior beta given the statistics."""
         n, ones = np.moveaxis(np.asarray(stats, np.float64), -1, 0)
         return self.a + ones, self.b + (n - ones)
 

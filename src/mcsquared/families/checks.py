@@ -55,7 +55,7 @@ def filled_field(family: object, field: str) -> Any:
     if value is None:
         kind = type(family).__name__
         raise InputError(
-            f"{field} of {kind} is None: set it, or call {kind}.filled(x) with the data"
+            f"{field} of {kind} must be set, got None: pass it, or call {kind}.filled(x)"
         )
     return value
 

@@ -22,13 +22,13 @@ from mcsquared.families.numerics import (
     rows_by_label,
 )
 
-# Entries (count, cluster) whose log-gamma ratios are computed at once.
+# Log-gamma ratios (count × cluster) that are computed at once.
 _RATIOS_PER_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
 class _Dirichlet(ConjugateFamily):
-    """Base class of one category and of bags: the statistics are counts per category."""
+    """Base class of `Categorical` and `Bag`: the statistics are counts per category."""
 
     concentration: float = 0.1
     size: int | None = None
@@ -47,7 +47,7 @@ class _Dirichlet(ConjugateFamily):
         return self.size
 
     def filled_without_data(self) -> Self:
-        """Return the family itself, whose size must be given."""
+        """Return the family itself; its size must be given."""
         if self.size is None:
             raise InputError(f"size of {type(self).__name__} must be given, got None")
         return self
@@ -97,9 +97,9 @@ class _Dirichlet(ConjugateFamily):
 
 @dataclass(frozen=True)
 class Categorical(_Dirichlet):
-    """One category of several, the probabilities being Dir(c, ..., c).
+    """One of several categories, with a Dir(c, ..., c) prior on their probabilities.
 
-    Observations are int codes (n,), 0 to ``size - 1``. Parameters, float64 (k, size): the
+    Observations are int codes (n,), 0 to ``size - 1``. Parameters are float64 (k, size): the
     logarithms of the probabilities.
 
     Parameters
@@ -141,7 +141,7 @@ class Categorical(_Dirichlet):
         return cells.reshape(n_clusters, self.n_stats).astype(np.float64)
 
     def log_predictive(self, x: Any, stats: Floats) -> Floats:
-        """Return ln of (concentration + count) over their sum: float64 (n, n_clusters)."""
+        """Return ln[(c + count) / Σ (c + count)]: float64 (n, n_clusters)."""
         weights = self.concentration + np.atleast_2d(as_dense(stats))
         return np.log(weights[:, self._codes(x)].T / weights.sum(axis=-1))
 
@@ -178,10 +178,10 @@ class Categorical(_Dirichlet):
 
 @dataclass(frozen=True)
 class Bag(_Dirichlet):
-    """A bag of categories: authors, tags, title words; probabilities Dir(c, ..., c).
+    """A bag of categories (authors, tags), with a Dir(c, ..., c) prior on their probabilities.
 
     Observations are a sparse CSR matrix of integer counts (n, size); an empty row has probability
-    1, like a missing one. Parameters, float64 (k, size): the logarithms of the probabilities.
+    1, like a missing one. Parameters are float64 (k, size): the logarithms of the probabilities.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class Bag(_Dirichlet):
 
     Notes
     -----
-    A bag is unordered: its probability holds the multinomial coefficient, in `log_base`.
+    A bag is unordered: its probability includes the multinomial coefficient, in `log_base`.
 
     Examples
     --------
@@ -214,7 +214,7 @@ class Bag(_Dirichlet):
         return family
 
     def statistics(self, x: Any) -> Floats:
-        """Return the counts, which are the statistics: float64 (n, size)."""
+        """Return the counts: float64 (n, size)."""
         return self._counts(x).toarray()
 
     def statistics_by_cluster(self, x: Any, labels: ArrayLike, n_clusters: int) -> Floats:
@@ -254,9 +254,9 @@ class Bag(_Dirichlet):
     ) -> sparse.csr_matrix:
         """Draw one bag of the given size per label: int32 (n, size)."""
         sizes = np.ones(labels.size, np.int64) if sizes is None else sizes
-        owner = np.repeat(np.arange(labels.size), sizes)
-        category = draw_categories(np.exp(parameters), labels[owner], rng)
-        return count_matrix(owner, category, (labels.size, parameters.shape[1]))
+        bag = np.repeat(np.arange(labels.size), sizes)
+        category = draw_categories(np.exp(parameters), labels[bag], rng)
+        return count_matrix(bag, category, (labels.size, parameters.shape[1]))
 
     def _counts(self, x: Any) -> sparse.csr_matrix:
         """Return the observations as canonical CSR float64 without explicit zeros."""
@@ -277,15 +277,15 @@ class Bag(_Dirichlet):
 
 
 def draw_categories(probabilities: Floats, labels: Integers, rng: Rng) -> Int32s:
-    """Draw one category for each label from that row of ``probabilities``: int32 (n,).
+    """Draw one category for each label from its row of ``probabilities``: int32 (n,).
 
-    ``probabilities`` are float64 (n_rows, n_categories); each row is scaled by its own sum.
+    ``probabilities`` are float64 (n_rows, n_categories); rows need not be normalised.
     """
     uniform = rng.random(labels.size)
     category = np.empty(labels.size, dtype=np.int32)
     for weights, rows in zip(probabilities, rows_by_label(labels, len(probabilities)), strict=True):
         cumulative = np.cumsum(weights)
-        # A uniform next to 1 times the sum may round up to the sum, which is past the end.
+        # A uniform close to 1, times the sum, may round up to the sum, which is past the end.
         threshold = np.minimum(uniform[rows] * cumulative[-1], np.nextafter(cumulative[-1], 0.0))
         category[rows] = np.searchsorted(cumulative, threshold, side="right")
     return category
@@ -306,7 +306,7 @@ def _row_sums(matrix: sparse.csr_matrix) -> Floats:
 def _rising_log_products(counts: sparse.csr_matrix, weights: Floats) -> Floats:
     """Return Σ_w ln Γ(weight_kw + count_nw) − ln Γ(weight_kw): float64 (n, n_clusters).
 
-    A count of 1 contributes ln weight, so that most of a bag is one sparse product.
+    A count of 1 contributes ln weight, so that most of the sum is one sparse product.
     """
     columns, position = np.unique(counts.indices, return_inverse=True)
     single = sparse.csr_matrix(

@@ -13,16 +13,16 @@ from mcsquared.families.checks import filled_field, finite_number
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     Rng,
-    center_and_variance,
     log_gamma_ratio,
     log_standard_gamma,
+    mean_and_variance,
 )
 from mcsquared.families.traits import Predictive, student_predictive
 from mcsquared.families.univariate import Univariate
 
 
 class _NormalGamma(NamedTuple):
-    """The fields after some data, one entry per row of statistics; the mean is centred."""
+    """Posterior hyper-parameters, one entry per row of statistics; the mean is centred."""
 
     mean: Floats
     strength: Floats
@@ -32,9 +32,9 @@ class _NormalGamma(NamedTuple):
 
 @dataclass(frozen=True)
 class Gaussian(Univariate):
-    """Univariate Gaussian with a Normal-Gamma prior of its mean and precision.
+    """Univariate Gaussian with a Normal-Gamma prior on its mean and precision.
 
-    Observations are float64 (n,). Parameters, float64 (k, 2): mean, precision, in the data's
+    Observations are float64 (n,). Parameters are float64 (k, 2): mean and precision, in the data's
     own units.
 
     Parameters
@@ -44,7 +44,7 @@ class Gaussian(Univariate):
     strength : float
         How many observations the prior mean is worth.
     shape, rate : float
-        Gamma prior of the precision. A rate of None is the variance of the data.
+        Gamma prior on the precision. A rate of None is the variance of the data.
     origin : float
         Subtracted before statistics are computed; set by `filled`. It affects rounding only.
 
@@ -80,14 +80,14 @@ class Gaussian(Univariate):
     }
 
     def filled(self, x: Any) -> Self:
-        """Return the family with mean, rate and origin taken from the data where not given."""
-        found = center_and_variance(type(self).__name__, self._checked(x))
-        center, variance = float(found[0]), float(found[1])
+        """Return the family with the origin, and mean and rate unless given, set from the data."""
+        found = mean_and_variance(type(self).__name__, self._checked(x))
+        data_mean, variance = float(found[0]), float(found[1])
         return replace(
             self,
-            mean=center if self.mean is None else self.mean,
+            mean=data_mean if self.mean is None else self.mean,
             rate=(variance or 1.0) if self.rate is None else self.rate,
-            origin=center,
+            origin=data_mean,
         )
 
     def centred_statistics(self, centred: Floats) -> Floats:
@@ -96,9 +96,11 @@ class Gaussian(Univariate):
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln Γ(shape) − shape ln rate − ½ ln strength, of the posterior."""
-        after = self._after(stats)
+        posterior = self._posterior(stats)
         return (
-            gammaln(after.shape) - after.shape * np.log(after.rate) - 0.5 * np.log(after.strength)
+            gammaln(posterior.shape)
+            - posterior.shape * np.log(posterior.rate)
+            - 0.5 * np.log(posterior.strength)
         )
 
     def log_base(self, x: Any) -> Floats:
@@ -108,30 +110,30 @@ class Gaussian(Univariate):
     def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return the log-density of a Student-t, float64 (n, n_clusters).
 
-        The inherited difference of normalisers loses digits in clusters of millions.
+        The inherited difference of normalisers loses digits in very large clusters.
         """
-        after = self._after(np.atleast_2d(stats))
+        posterior = self._posterior(np.atleast_2d(stats))
         centred = np.asarray(x, np.float64)[:, None] - self.origin
-        shrunk = after.strength / (after.strength + 1.0)
-        distance = shrunk * (centred - after.mean) ** 2 / (2.0 * after.rate)
-        constant = log_gamma_ratio(after.shape, 0.5) + 0.5 * (
-            np.log(shrunk) - np.log(after.rate) - LOG_TWO_PI
+        shrinkage = posterior.strength / (posterior.strength + 1.0)
+        distance = shrinkage * (centred - posterior.mean) ** 2 / (2.0 * posterior.rate)
+        constant = log_gamma_ratio(posterior.shape, 0.5) + 0.5 * (
+            np.log(shrinkage) - np.log(posterior.rate) - LOG_TWO_PI
         )
-        return constant - (after.shape + 0.5) * np.log1p(distance)
+        return constant - (posterior.shape + 0.5) * np.log1p(distance)
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw (mean, precision) of each cluster: float64 (n_clusters, 2)."""
-        after = self._after(np.atleast_2d(stats))
-        log_precision = log_standard_gamma(after.shape, rng) - np.log(after.rate)
+        posterior = self._posterior(np.atleast_2d(stats))
+        log_precision = log_standard_gamma(posterior.shape, rng) - np.log(posterior.rate)
         # A precision below the smallest float would be 0, whose logarithm is not finite.
         precision = np.maximum(np.exp(log_precision), np.finfo(np.float64).tiny)
-        spread = rng.standard_normal(len(precision)) / np.sqrt(after.strength * precision)
-        return np.stack([self.origin + (after.mean + spread), precision], axis=-1)
+        deviation = rng.standard_normal(len(precision)) / np.sqrt(posterior.strength * precision)
+        return np.stack([self.origin + (posterior.mean + deviation), precision], axis=-1)
 
     def mean_parameters(self, stats: Floats) -> Floats:
         """Return the posterior means of (mean, precision): float64 (n_clusters, 2)."""
-        after = self._after(np.atleast_2d(stats))
-        return np.stack([self.origin + after.mean, after.shape / after.rate], axis=-1)
+        posterior = self._posterior(np.atleast_2d(stats))
+        return np.stack([self.origin + posterior.mean, posterior.shape / posterior.rate], axis=-1)
 
     def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the Gaussian log-density: float64 (n, n_clusters)."""
@@ -140,7 +142,7 @@ class Gaussian(Univariate):
         return 0.5 * (np.log(precision) - LOG_TWO_PI - standardised**2)
 
     def natural_parameters(self, parameters: Floats) -> Floats:
-        """Return (½ ln p − ½ pμ², pμ, −½ p), μ from the origin on: float64 (n_clusters, 3)."""
+        """Return (½ ln p − ½ pμ², pμ, −½ p) for centred μ: float64 (n_clusters, 3)."""
         mean, precision = np.moveaxis(np.atleast_2d(parameters), -1, 0)
         root = np.sqrt(precision)
         # With a tiny precision, the square of the mean would overflow.
@@ -175,14 +177,14 @@ class Gaussian(Univariate):
         mean = filled_field(self, "mean") - self.origin
         return np.array([mean, self.strength, self.shape, filled_field(self, "rate")])
 
-    def _after(self, stats: Floats) -> _NormalGamma:
-        """Return the Normal-Gamma fields after the statistics.
+    def _posterior(self, stats: Floats) -> _NormalGamma:
+        """Return the posterior Normal-Gamma given the statistics.
 
-        With x̄ and S the mean and the sum of squared deviations of n observations,
+        With x̄ and S the mean and the sum of squared deviations of n observations, its rate is
 
             rate  +  ½ S  +  ½ n strength / (n + strength) (x̄ − mean)²
 
-        which cancels only inside S, and not at all in a prior mean far from the data.
+        Cancellation occurs only in S, and not if the prior mean is far from the data.
         """
         prior_mean, strength, shape, rate = self.kernel_parameters()
         n, total, squares = np.moveaxis(np.asarray(stats, np.float64), -1, 0)

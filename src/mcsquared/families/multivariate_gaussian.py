@@ -16,10 +16,10 @@ from mcsquared.families.checks import filled_field, finite_vector, symmetric_mat
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     Rng,
-    center_and_variance,
     cholesky,
     log_determinant,
     log_gamma_ratio,
+    mean_and_variance,
     product,
     rows_by_label,
     solve_transposed,
@@ -30,7 +30,7 @@ _SIZED = ("mean", "scale", "origin")  # fields whose length is the number of dim
 
 
 class _NormalInverseWishart(NamedTuple):
-    """The fields after some data, one entry per row of statistics; the mean is centred."""
+    """Posterior hyper-parameters, one entry per row of statistics; the mean is centred."""
 
     mean: Floats  # (..., d)
     strength: Floats  # (...)
@@ -40,11 +40,11 @@ class _NormalInverseWishart(NamedTuple):
 
 @dataclass(frozen=True)
 class MultivariateGaussian(ConjugateFamily):
-    """Multivariate Gaussian with a Normal-inverse-Wishart prior of its mean and covariance.
+    """Multivariate Gaussian with a Normal-inverse-Wishart prior on its mean and covariance.
 
-    Observations are float64 (n, d). Parameters, float64 (k, d + d²): mean, then the precision
-    matrix row by row, in the data's own units. (The precision has a mean for any degrees of
-    freedom, the covariance does not.)
+    Observations are float64 (n, d). Parameters are float64 (k, d + d²): the mean, then the
+    precision matrix row by row, in the data's own units. (The precision has a mean for any degrees
+    of freedom, the covariance does not.)
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class MultivariateGaussian(ConjugateFamily):
     scale : d × d matrix, optional
         Scale of the inverse Wishart. None: the diagonal of the variances of the data.
     origin : vector of d floats, optional
-        Subtracted before statistics are computed, None being zero; set by `filled`. It affects
-        rounding only.
+        Subtracted before statistics are computed; set by `filled`. It affects rounding only. None:
+        zero.
 
     Notes
     -----
@@ -121,7 +121,7 @@ class MultivariateGaussian(ConjugateFamily):
         return 1 + self.width + self.width**2
 
     def filled(self, x: Any) -> Self:
-        """Return the family with whatever is not given taken from the data (n, d)."""
+        """Return the family with the origin, and all unset fields, set from the data (n, d)."""
         x = np.asarray(x, np.float64)
         if x.ndim != 2 or x.shape[1] == 0:
             raise InputError(
@@ -135,19 +135,19 @@ class MultivariateGaussian(ConjugateFamily):
                     f"{field} of MultivariateGaussian must have the dimensions of the data "
                     f"({width}), got {len(given)}"
                 )
-        center, variances = center_and_variance("MultivariateGaussian", x)
+        data_mean, variances = mean_and_variance("MultivariateGaussian", x)
         return replace(
             self,
-            mean=center if self.mean is None else self.mean,
+            mean=data_mean if self.mean is None else self.mean,
             degrees=width + 2.0 if self.degrees is None else self.degrees,
             scale=np.diag(np.where(variances > 0, variances, 1.0))
             if self.scale is None
             else self.scale,
-            origin=center,
+            origin=data_mean,
         )
 
     def filled_without_data(self) -> Self:
-        """Return the family as filled without data; mean or scale must give the width."""
+        """Return the family filled without data; mean or scale must determine the width."""
         if self.mean is None and self.scale is None:
             raise InputError("mean or scale of MultivariateGaussian must be given, got neither")
         return self.filled(np.empty((0, self.width)))
@@ -168,11 +168,11 @@ class MultivariateGaussian(ConjugateFamily):
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln Γ_d(½ν) + ½νd ln 2 − ½ν ln|scale| − ½d ln strength, of the posterior."""
-        after, width = self._after(stats), self.width
-        half = 0.5 * after.degrees
-        log_det = log_determinant(cholesky(after.scale))
+        posterior, width = self._posterior(stats), self.width
+        half = 0.5 * posterior.degrees
+        log_det = log_determinant(cholesky(posterior.scale))
         wishart = _log_multigamma(half, width) + half * (width * np.log(2.0) - log_det)
-        return wishart - 0.5 * width * np.log(after.strength)
+        return wishart - 0.5 * width * np.log(posterior.strength)
 
     def log_base(self, x: Any) -> Floats:
         """Return −½ d ln 2π for each observation."""
@@ -181,19 +181,19 @@ class MultivariateGaussian(ConjugateFamily):
     def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return the log-density of a multivariate Student-t: float64 (n, n_clusters).
 
-        One factorisation per cluster, where the inherited one needs one per pair.
+        This needs one factorisation per cluster; the inherited method needs one per pair.
         """
-        after, width = self._after(np.atleast_2d(stats)), self.width
-        centred, root = self._centred(x), cholesky(after.scale)
-        shrunk = after.strength / (after.strength + 1.0)
-        constant = log_gamma_ratio(0.5 * (after.degrees + 1.0 - width), 0.5 * width) + 0.5 * (
-            width * (np.log(shrunk) - np.log(np.pi)) - log_determinant(root)
+        posterior, width = self._posterior(np.atleast_2d(stats)), self.width
+        centred, factor = self._centred(x), cholesky(posterior.scale)
+        shrinkage = posterior.strength / (posterior.strength + 1.0)
+        constant = log_gamma_ratio(0.5 * (posterior.degrees + 1.0 - width), 0.5 * width) + 0.5 * (
+            width * (np.log(shrinkage) - np.log(np.pi)) - log_determinant(factor)
         )
-        result = np.empty((len(centred), len(root)))
-        for k, triangle in enumerate(root):
-            solved = solve_triangular(triangle, (centred - after.mean[k]).T, lower=True)
-            distance = shrunk[k] * np.einsum("dn,dn->n", solved, solved)
-            result[:, k] = constant[k] - 0.5 * (after.degrees[k] + 1.0) * np.log1p(distance)
+        result = np.empty((len(centred), len(factor)))
+        for k, triangle in enumerate(factor):
+            solved = solve_triangular(triangle, (centred - posterior.mean[k]).T, lower=True)
+            distance = shrinkage[k] * np.einsum("dn,dn->n", solved, solved)
+            result[:, k] = constant[k] - 0.5 * (posterior.degrees[k] + 1.0) * np.log1p(distance)
         return result
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
@@ -202,44 +202,46 @@ class MultivariateGaussian(ConjugateFamily):
         Bartlett's decomposition: with C Cᵀ the scale and A lower triangular, A_ii² chi-squared
         with ν − i degrees and normal below, R = C⁻ᵀ A gives the precision R Rᵀ.
         """
-        after, width = self._after(np.atleast_2d(stats)), self.width
-        root, n_rows = cholesky(after.scale), len(np.atleast_2d(stats))
+        posterior, width = self._posterior(np.atleast_2d(stats)), self.width
+        factor, n_rows = cholesky(posterior.scale), len(np.atleast_2d(stats))
         bartlett = np.tril(rng.standard_normal((n_rows, width, width)), -1)
-        diagonal = np.sqrt(rng.chisquare(after.degrees[:, None] - np.arange(width)))
+        diagonal = np.sqrt(rng.chisquare(posterior.degrees[:, None] - np.arange(width)))
         bartlett[:, np.arange(width), np.arange(width)] = diagonal
-        half = solve_transposed(root, bartlett)
-        noise = rng.standard_normal((n_rows, width, 1)) / np.sqrt(after.strength)[:, None, None]
-        spread = product(root, solve_transposed(bartlett, noise))
-        mean = self._origin + (after.mean + spread[:, :, 0])
+        half = solve_transposed(factor, bartlett)
+        noise = rng.standard_normal((n_rows, width, 1)) / np.sqrt(posterior.strength)[:, None, None]
+        deviation = product(factor, solve_transposed(bartlett, noise))
+        mean = self._origin + (posterior.mean + deviation[:, :, 0])
         return _flat(mean, product(half, np.swapaxes(half, 1, 2)))
 
     def mean_parameters(self, stats: Floats) -> Floats:
         """Return the posterior means of (mean, precision matrix): float64 (n_clusters, d + d²)."""
-        after = self._after(np.atleast_2d(stats))
-        precision = after.degrees[:, None, None] * np.linalg.inv(after.scale)
-        return _flat(self._origin + after.mean, 0.5 * (precision + np.swapaxes(precision, 1, 2)))
+        posterior = self._posterior(np.atleast_2d(stats))
+        precision = posterior.degrees[:, None, None] * np.linalg.inv(posterior.scale)
+        return _flat(
+            self._origin + posterior.mean, 0.5 * (precision + np.swapaxes(precision, 1, 2))
+        )
 
     def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the Gaussian log-density: float64 (n, n_clusters)."""
         parameters, width = np.atleast_2d(parameters), self.width
-        root = cholesky(parameters[:, width:].reshape(-1, width, width))
-        constant = 0.5 * (log_determinant(root) - width * LOG_TWO_PI)
+        factor = cholesky(parameters[:, width:].reshape(-1, width, width))
+        constant = 0.5 * (log_determinant(factor) - width * LOG_TWO_PI)
         x = np.asarray(x, np.float64)
         result = np.empty((len(x), len(parameters)))
-        for k, triangle in enumerate(root):
-            turned = (x - parameters[k, :width]) @ triangle
-            result[:, k] = constant[k] - 0.5 * np.einsum("nd,nd->n", turned, turned)
+        for k, triangle in enumerate(factor):
+            whitened = (x - parameters[k, :width]) @ triangle
+            result[:, k] = constant[k] - 0.5 * np.einsum("nd,nd->n", whitened, whitened)
         return result
 
     def natural_parameters(self, parameters: Floats) -> Floats:
-        """Return (½ ln|P| − ½ μᵀPμ, Pμ, −½ P), μ from the origin on: (n_clusters, 1 + d + d²)."""
+        """Return (½ ln|P| − ½ μᵀPμ, Pμ, −½ P) for centred μ: float64 (n_clusters, 1 + d + d²)."""
         parameters, width = np.atleast_2d(parameters), self.width
         precision = parameters[:, width:].reshape(-1, width, width)
-        root = cholesky(precision)
+        factor = cholesky(precision)
         mean = (parameters[:, :width] - self._origin)[:, :, None]
-        turned = product(np.swapaxes(root, 1, 2), mean)
-        constant = 0.5 * (log_determinant(root) - (turned[:, :, 0] ** 2).sum(axis=1))
-        slope = product(root, turned)[:, :, 0]
+        whitened = product(np.swapaxes(factor, 1, 2), mean)
+        constant = 0.5 * (log_determinant(factor) - (whitened[:, :, 0] ** 2).sum(axis=1))
+        slope = product(factor, whitened)[:, :, 0]
         return np.concatenate([constant[:, None], slope, -0.5 * parameters[:, width:]], axis=1)
 
     def mean_observation(self, stats: Floats) -> Floats:
@@ -256,11 +258,11 @@ class MultivariateGaussian(ConjugateFamily):
         """Return a Student-t for each dimension and row of statistics."""
         width, n = self.width, stats[:, 0]
         mean, scale = self.mean_observation(stats), self.mean_covariance(stats)
-        after = filled_field(self, "degrees") + n  # degrees of freedom of the inverse Wishart
-        degrees, strength = after - width + 1.0, self.strength + n
-        widen = after / degrees * (strength + 1.0) / strength
+        wishart_degrees = filled_field(self, "degrees") + n
+        degrees, strength = wishart_degrees - width + 1.0, self.strength + n
+        inflation = wishart_degrees / degrees * (strength + 1.0) / strength
         return [
-            student_predictive(degrees, mean[:, i], np.sqrt(widen * scale[:, i, i]))
+            student_predictive(degrees, mean[:, i], np.sqrt(inflation * scale[:, i, i]))
             for i in range(width)
         ]
 
@@ -271,10 +273,10 @@ class MultivariateGaussian(ConjugateFamily):
         width = self.width
         noise = rng.standard_normal((labels.size, width))
         values = parameters[labels, :width]
-        roots = np.linalg.cholesky(parameters[:, width:].reshape(-1, width, width))
-        for root, rows in zip(roots, rows_by_label(labels, len(roots)), strict=True):
-            # The precision is root rootᵀ, so rootᵀ y = noise gives y the covariance.
-            values[rows] += np.linalg.solve(root.T, noise[rows].T).T
+        factors = np.linalg.cholesky(parameters[:, width:].reshape(-1, width, width))
+        for factor, rows in zip(factors, rows_by_label(labels, len(factors)), strict=True):
+            # The precision is L Lᵀ, so the solution of Lᵀ y = noise has its inverse as covariance.
+            values[rows] += np.linalg.solve(factor.T, noise[rows].T).T
         return values
 
     def kernel_parameters(self) -> Floats:
@@ -297,8 +299,8 @@ class MultivariateGaussian(ConjugateFamily):
             )
         return x - self._origin
 
-    def _after(self, stats: Floats) -> _NormalInverseWishart:
-        """Return the fields after the statistics, in the form that does not cancel (Gaussian)."""
+    def _posterior(self, stats: Floats) -> _NormalInverseWishart:
+        """Return the posterior given the statistics, without cancellation as in `Gaussian`."""
         prior_mean = np.asarray(filled_field(self, "mean"), np.float64) - self._origin
         prior_scale = np.asarray(filled_field(self, "scale"), np.float64)
         stats, width = np.asarray(stats, np.float64), self.width
@@ -312,12 +314,12 @@ class MultivariateGaussian(ConjugateFamily):
         scatter = np.where(
             occupied[..., None, None], 0.5 * (scatter + np.swapaxes(scatter, -1, -2)), 0.0
         )
-        weight, apart = n / (n + self.strength), average - prior_mean
+        weight, difference = n / (n + self.strength), average - prior_mean
         between = (self.strength * weight)[..., None, None] * (
-            apart[..., :, None] * apart[..., None, :]
+            difference[..., :, None] * difference[..., None, :]
         )
         return _NormalInverseWishart(
-            mean=prior_mean + weight[..., None] * apart,
+            mean=prior_mean + weight[..., None] * difference,
             strength=self.strength + n,
             degrees=filled_field(self, "degrees") + n,
             scale=prior_scale + scatter + between,
@@ -325,7 +327,7 @@ class MultivariateGaussian(ConjugateFamily):
 
 
 def _log_multigamma(half: Floats, width: int) -> Floats:
-    """Return ln Γ_d for each entry; SciPy's takes arrays but no empty ones."""
+    """Return ln Γ_d for each entry; SciPy's function does not accept empty arrays."""
     return multigammaln(half, width) if np.size(half) else np.zeros(np.shape(half))
 
 

@@ -1,7 +1,7 @@
-"""Numerics of the families: special functions, moments and small matrices without cancellation.
+"""Numerically stable special functions, moments and operations on small matrices.
 
-Sums run in a fixed order and never through BLAS, which may split a sum among its threads: results
-are the same to the last bit on any number of threads.
+Sums have a fixed order and never use BLAS, which may divide a sum among its threads: results are
+the same to the last bit for any number of threads.
 """
 
 from itertools import pairwise
@@ -37,7 +37,7 @@ def _stirling_tail(argument: Floats) -> Floats:
 def log_gamma_ratio(start: ArrayLike, added: ArrayLike) -> Floats:
     """Return ln Γ(start + added) − ln Γ(start), elementwise, for start > 0 and added >= 0.
 
-    The difference of two log-gammas near 1e9 has six digits left; here the leading terms of
+    The difference of two log-gammas near 1e9 has only six correct digits; here the leading terms of
     Stirling's series are subtracted analytically, and only the remainder is computed.
     """
     first, more = np.broadcast_arrays(np.asarray(start, np.float64), np.asarray(added, np.float64))
@@ -59,18 +59,18 @@ def log_gamma_ratio(start: ArrayLike, added: ArrayLike) -> Floats:
 def log_standard_gamma(shape: ArrayLike, rng: Rng) -> Floats:
     """Draw the logarithm of a Gamma(shape, 1) variable for each shape.
 
-    Gamma(a) has the law of Gamma(a + 1) U^{1/a}; in logs this cannot underflow, where a plain
-    draw with a small shape is often zero.
+    Gamma(a) has the distribution of Gamma(a + 1) U^{1/a}; in logs this cannot underflow, while a
+    plain draw with a small shape is often zero.
     """
     shape = np.asarray(shape, np.float64)
     return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
 
 
-def center_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
+def mean_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
     """Return the mean and the variance of ``x`` (n, ...) over the first axis: float64 (...).
 
-    Both are zero without data. Equal values give exactly that value and a variance of zero, and so
-    does a spread whose square underflows. ``kind`` names the family in error messages.
+    Both are zero without data. The mean of equal values is exactly that value; a variance that
+    underflows is zero. ``kind`` is the name of the family, for error messages.
     """
     if len(x) == 0:
         return np.zeros(x.shape[1:]), np.zeros(x.shape[1:])
@@ -78,18 +78,18 @@ def center_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
         raise InputError(f"observations of {kind} must be finite, got missing or infinite values")
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         low = x.min(axis=0)
-        center = low + np.mean(x - low, axis=0)
-        variance = np.mean((x - center) ** 2, axis=0)
-    if not (np.isfinite(center).all() and np.isfinite(variance).all()):
+        mean = low + np.mean(x - low, axis=0)
+        variance = np.mean((x - mean) ** 2, axis=0)
+    if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
         raise InputError(
             f"observations of {kind} must have a finite variance, "
             f"got values from {x.min():g} to {x.max():g}"
         )
-    return center, np.where(variance < np.finfo(np.float64).tiny, 0.0, variance)
+    return mean, np.where(variance < np.finfo(np.float64).tiny, 0.0, variance)
 
 
 def as_dense(matrix: Any) -> Floats:
-    """Return an array or a sparse matrix as a dense array of floats."""
+    """Return an array or a sparse matrix as a dense float64 array."""
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, np.float64)
 
 
@@ -107,25 +107,25 @@ def rows_by_label(labels: Integers, n_labels: int) -> list[np.ndarray]:
 
 
 def cholesky(matrices: Floats) -> np.ndarray:
-    """Return lower triangular roots (..., d, d), also where rounding left a value below zero."""
+    """Return lower Cholesky factors (..., d, d), even if rounding made an eigenvalue negative."""
     matrices = np.asarray(matrices, np.float64)
     width = matrices.shape[-1]
-    root = np.zeros_like(matrices)
+    factor = np.zeros_like(matrices)
     with np.errstate(all="ignore"):
         for column in range(width):
             done = np.einsum(
-                "...ij,...j->...i", root[..., column:, :column], root[..., column, :column]
+                "...ij,...j->...i", factor[..., column:, :column], factor[..., column, :column]
             )
             rest = matrices[..., column:, column] - done
-            root[..., column:, column] = rest / np.sqrt(rest[..., :1])
-    broken = ~np.isfinite(root).all(axis=(-1, -2))
+            factor[..., column:, column] = rest / np.sqrt(rest[..., :1])
+    broken = ~np.isfinite(factor).all(axis=(-1, -2))
     if broken.any():
-        root[broken] = _nearest_root(matrices[broken])
-    return root
+        factor[broken] = _nearest_factor(matrices[broken])
+    return factor
 
 
-def _nearest_root(matrices: np.ndarray) -> np.ndarray:
-    """Return roots of symmetric matrices whose eigenvalues are first lifted above zero."""
+def _nearest_factor(matrices: np.ndarray) -> np.ndarray:
+    """Return Cholesky factors of symmetric matrices with eigenvalues clipped above zero."""
     values, vectors = np.linalg.eigh(matrices)
     floor = 1e-14 * np.abs(values).max(axis=-1, keepdims=True)
     scaled = vectors * np.sqrt(np.maximum(values, floor))[..., None, :]
@@ -134,12 +134,14 @@ def _nearest_root(matrices: np.ndarray) -> np.ndarray:
     return triangle * signs[..., None, :]
 
 
-def solve_transposed(root: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return X with rootᵀ X = right, for lower triangular roots (..., d, d)."""
-    solved = np.empty(np.broadcast_shapes(root.shape[:-2], right.shape[:-2]) + right.shape[-2:])
-    for row in range(root.shape[-1] - 1, -1, -1):
-        known = np.einsum("...j,...jc->...c", root[..., row + 1 :, row], solved[..., row + 1 :, :])
-        solved[..., row, :] = (right[..., row, :] - known) / root[..., row, row, None]
+def solve_transposed(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return X with factorᵀ X = right, for lower triangular factors (..., d, d)."""
+    solved = np.empty(np.broadcast_shapes(factor.shape[:-2], right.shape[:-2]) + right.shape[-2:])
+    for row in range(factor.shape[-1] - 1, -1, -1):
+        known = np.einsum(
+            "...j,...jc->...c", factor[..., row + 1 :, row], solved[..., row + 1 :, :]
+        )
+        solved[..., row, :] = (right[..., row, :] - known) / factor[..., row, row, None]
     return solved
 
 
@@ -148,6 +150,6 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.einsum("...ij,...jk->...ik", left, right)
 
 
-def log_determinant(root: np.ndarray) -> Floats:
-    """Return ln|A| from the triangular root of A."""
-    return 2.0 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
+def log_determinant(factor: np.ndarray) -> Floats:
+    """Return ln|A| from the Cholesky factor of A."""
+    return 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)

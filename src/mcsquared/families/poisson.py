@@ -1,4 +1,4 @@
-"""Counts of events, with a gamma prior of their rate."""
+"""Poisson counts with a gamma prior on their mean."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -15,10 +15,10 @@ from mcsquared.families.univariate import Univariate
 
 @dataclass(frozen=True)
 class Poisson(Univariate):
-    """Counts, Poisson with a Gamma(shape, rate) prior of their mean.
+    """Poisson counts with a Gamma(shape, rate) prior on their mean.
 
-    Observations are float64 (n,), integers >= 0. Parameters, float64 (k, 1): the
-    logarithm of the Poisson mean.
+    Observations are float64 (n,), integers >= 0. Parameters are float64 (k, 1): the logarithm of
+    the Poisson mean.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Poisson(Univariate):
     field_checks: ClassVar = {"shape": check_positive, "rate": check_positive}
 
     def filled(self, x: Any) -> Self:
-        """Return the family whose prior mean is that of the data, where no rate was given."""
+        """Return the family with its prior mean at the mean of the data, unless a rate is given."""
         x = self._checked(x)
         if self.rate is not None:
             return self
@@ -54,7 +54,7 @@ class Poisson(Univariate):
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln Γ(shape) − shape ln rate, of the posterior."""
-        shape, rate = self._after(stats)
+        shape, rate = self._posterior(stats)
         return gammaln(shape) - shape * np.log(rate)
 
     def log_base(self, x: Any) -> Floats:
@@ -63,19 +63,19 @@ class Poisson(Univariate):
 
     def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return the log-probability of a negative binomial: float64 (n, n_clusters)."""
-        shape, rate = self._after(np.atleast_2d(stats))
+        shape, rate = self._posterior(np.atleast_2d(stats))
         count = np.asarray(x, np.float64)[:, None]
         gain = log_gamma_ratio(shape, count) - shape * np.log1p(1.0 / rate) - count * np.log1p(rate)
         return gain + self.log_base(x)[:, None]
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the logarithm of the mean: float64 (n_clusters, 1)."""
-        shape, rate = self._after(np.atleast_2d(stats))
+        shape, rate = self._posterior(np.atleast_2d(stats))
         return (log_standard_gamma(shape, rng) - np.log(rate))[:, None]
 
     def mean_parameters(self, stats: Floats) -> Floats:
-        """Return the logarithm of the posterior mean of the mean: float64 (n_clusters, 1)."""
-        shape, rate = self._after(np.atleast_2d(stats))
+        """Return the log of the posterior mean of the Poisson mean: float64 (n_clusters, 1)."""
+        shape, rate = self._posterior(np.atleast_2d(stats))
         return np.log(shape / rate)[:, None]
 
     def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
@@ -93,7 +93,7 @@ class Poisson(Univariate):
         """Return a negative binomial for each row of statistics."""
         from scipy import stats as distributions  # slow to import, and seldom needed
 
-        shape, rate = self._after(stats)
+        shape, rate = self._posterior(stats)
         mean = shape / rate
         variance = mean * (rate + 1.0) / rate
         frozen = distributions.nbinom(shape[:, None], (rate / (rate + 1.0))[:, None])
@@ -105,8 +105,8 @@ class Poisson(Univariate):
         """Draw one count per label: float64 (n,)."""
         return rng.poisson(np.exp(parameters[labels, 0])).astype(np.float64)
 
-    def _after(self, stats: Floats) -> tuple[Floats, Floats]:
-        """Return shape and rate of the gamma after the statistics."""
+    def _posterior(self, stats: Floats) -> tuple[Floats, Floats]:
+        """Return shape and rate of the posterior gamma given the statistics."""
         shape, rate = self.kernel_parameters()
         n, total = np.moveaxis(np.asarray(stats, np.float64), -1, 0)
         return shape + total, rate + n

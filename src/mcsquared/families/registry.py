@@ -41,7 +41,7 @@ def names() -> list[str]:
 def register(family: _Family) -> _Family:
     """Register a user-defined family under its name; usable as a class decorator.
 
-    A model that was saved with it can then be loaded: files contain names and fields, never code.
+    Models saved with it can then be loaded: files contain names and fields, never code.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def register(family: _Family) -> _Family:
     'loud'
     """
     if family.name in _FAMILIES and _FAMILIES[family.name].__qualname__ != family.__qualname__:
-        raise InputError(f"name must be unique among families, got {family.name!r}, which exists")
+        raise InputError(f"name must be unique among families, got {family.name!r}, which is taken")
     _FAMILIES[family.name] = family
     return family
 
@@ -69,7 +69,7 @@ def by_name(name: str) -> ConjugateFamily:
 
 
 def from_dict(values: Any) -> ConjugateFamily:
-    """Return the family that ``to_dict`` described, whichever it is.
+    """Return the family, of any registered class, that ``to_dict`` described.
 
     Examples
     --------

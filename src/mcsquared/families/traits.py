@@ -1,4 +1,4 @@
-"""Traits of a family beside its mathematics.
+"""Traits of a family besides its mathematics.
 
 They describe the columns and content that a family accepts, and how its contexts are displayed,
 predicted and simulated. All have defaults, so a user-defined family may omit them.
@@ -19,7 +19,7 @@ class Predictive(NamedTuple):
     mean: Floats  # (n,)
     variance: Floats  # (n,), inf where it does not exist
     sd: Floats  # (n,), the scale parameter where the variance does not exist
-    distribution: Any  # frozen SciPy distribution over (n, 1)
+    distribution: Any  # frozen SciPy distribution with parameters of shape (n, 1)
     discrete: bool = False
 
 
@@ -35,7 +35,7 @@ def student_predictive(degrees: Floats, mean: Floats, scale: Floats) -> Predicti
 
 
 class FamilyTraits:
-    """Defaults of everything that is specific to a family beside its mathematics.
+    """Default traits, which a family may override.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class FamilyTraits:
 
     @property
     def n_dimensions(self) -> int | None:
-        """Width of an observation: 1, dimensions or categories; None: not fixed."""
+        """Number of dimensions or categories of an observation; None: not fixed."""
         return None
 
     def filled_without_data(self) -> Self:
@@ -73,7 +73,7 @@ class FamilyTraits:
         return values[:, 0] if values.shape[1] == 1 else values
 
     def centred_statistics(self, centred: Floats) -> Floats:
-        """Return ``T(x)`` of dense observations (n, width) whose origin is subtracted already."""
+        """Return ``T(x)`` of observations (n, width) from which the origin has been subtracted."""
         return np.hstack([np.ones((len(centred), 1)), centred])
 
     def mean_observation(self, stats: Floats) -> Floats | None:
@@ -91,7 +91,7 @@ class FamilyTraits:
         return None
 
     def outcomes(self) -> Any | None:
-        """Return every value that one observation can take; None where they are not categories."""
+        """Return every value that one observation can take; None if they are not categories."""
         return None
 
     def predictive(self, stats: Floats) -> list[Predictive]:

@@ -23,7 +23,7 @@ class Univariate(ConjugateFamily):
     origin: float = 0.0
 
     def filled(self, x: Any) -> Self:
-        """Return the family itself, after a check of the data."""
+        """Return the family itself after a check of the data."""
         self._checked(x)
         return self
 
