@@ -95,7 +95,7 @@ def test_a_worker_that_is_lost_changes_nothing(lam, client):
 
 @pytest.mark.parametrize("workers_later", [0, 2])
 def test_while_all_workers_are_lost_this_process_goes_on(workers_later, monkeypatch):
-    monkeypatch.setattr(mc2.distributed, "SECONDS_FOR_OTHERS", 0.0)
+    monkeypatch.setattr(mc2.distributed, "SECONDS_FOR_NEW_WORKERS", 0.0)
     alone = mc2.MC2(**SCHEDULE).fit(words())
     cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
@@ -107,7 +107,7 @@ def test_while_all_workers_are_lost_this_process_goes_on(workers_later, monkeypa
                     wait_until(lambda n=n_workers: len(client.nthreads()) == n)
 
         model = mc2.MC2(callbacks=[scale], **SCHEDULE)
-        with pytest.warns(UserWarning, match="lost all of its workers: this process continues"):
+        with pytest.warns(UserWarning, match="lost all of its workers: the fit continues"):
             together = mc2.distributed.fit(model, words(), client=client)
     assert_same_draws(together.posterior_, alone.posterior_)
 
@@ -122,7 +122,7 @@ def wait_until(is_so):
 
 def test_a_shard_that_costs_every_worker_ends_the_fit_with_a_sentence(client, monkeypatch):
     monkeypatch.setattr("mcsquared.distributed.DaskBackend._wait", lambda *_: None)
-    with pytest.raises(InputError, match="that held shard 1 of 2: workers need more memory"):
+    with pytest.raises(InputError, match="that held shard 1 of 2: use more workers"):
         mc2.distributed.fit(mc2.MC2(**SCHEDULE), words(), client=client)
 
 

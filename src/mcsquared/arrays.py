@@ -1,4 +1,4 @@
-"""Names of array types for annotations; docstrings give the shapes."""
+"""Array types for annotations; docstrings give the shapes."""
 
 import numpy as np
 from numpy.typing import NDArray

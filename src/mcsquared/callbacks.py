@@ -118,7 +118,7 @@ class StopWhenFlat:
         seen = np.array(self._seen[chain])
         if len(seen) < self.min_sweeps:
             return False
-        # A comparison with NaN is false: such a trace is not flat.
+        # Comparisons with NaN are false, so that a trace with NaN is not flat.
         return all(
             (values == values[0]).all()
             or (

@@ -1,4 +1,4 @@
-"""Checkpoints: chains on disk while they run, so that a stopped run resumes with the same draws."""
+"""Checkpoints of running chains, from which an interrupted run resumes with the same draws."""
 
 import os
 import threading
@@ -42,7 +42,7 @@ class Checkpoint:
         check_target(self.path)
 
     def save(self, run: ChainRun, ended: bool) -> None:
-        """Write the chain if it has ended or the last write is long enough ago."""
+        """Write the chain if it has ended or the last write was at least ``seconds`` ago."""
         now = time.monotonic()
         if not ended and now - self._written.setdefault(run.chain, now) < self.seconds:
             return
@@ -79,7 +79,7 @@ class Checkpoint:
         return runs
 
     def clear(self) -> None:
-        """Drop the loaded chains from later writes."""
+        """Forget the loaded chains, so that later writes omit them."""
         with self._lock:
             self._parts = {}
 
@@ -98,7 +98,7 @@ class Checkpoint:
 
 
 def saved_seed(path: str | os.PathLike[str]) -> int | None:
-    """Return the seed of the run of a checkpoint; None if there is no file."""
+    """Return the seed of the run that wrote a checkpoint; None if there is no file."""
     if not Path(path).exists():
         return None
     identity = read_file(path, KIND)[1].get("identity")
@@ -131,7 +131,7 @@ def unpack(
     priors: Priors,
     sampler: str,
 ) -> ChainRun:
-    """Return the chain behind the result of `pack`, validated."""
+    """Return the chain that `pack` packed, after validation."""
     prefix = f"{chain}."
     tensors = {
         name.removeprefix(prefix): array

@@ -17,7 +17,7 @@ def is_integer(value: Any) -> bool:
 
 
 def as_float(value: object) -> float:
-    """Return a number as a float; NaN for anything else, and for integers beyond floats."""
+    """Return a number as a float; NaN for anything else, and for integers too large for a float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:
@@ -50,13 +50,13 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def check_jobs(n_jobs: Any) -> None:
-    """Reject a number of cores other than None and integers; -1 is all cores."""
+    """Raise `InputError` unless ``n_jobs`` is None or an integer other than 0; -1: all cores."""
     if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
         raise InputError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
 
 
 def as_seed(random_state: Any) -> int:
-    """Return a seed of 32 bits: an integer itself, otherwise a draw from ``random_state``."""
+    """Return a 32-bit seed: ``random_state`` if it is an integer, otherwise a draw from it."""
     from sklearn.utils import check_random_state
 
     if is_integer(random_state) and 0 <= random_state < 2**32:

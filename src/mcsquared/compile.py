@@ -1,7 +1,7 @@
 """Compile every kernel ahead of the first fit: ``python -m mcsquared.compile``.
 
 Numba compiles a kernel when it is first used and caches the result next to the source. Compiling
-all kernels takes about ninety seconds, once; in a container image, run it when the image is built.
+all kernels takes about ninety seconds, once; for a container image, run it during the build.
 """
 
 import math
@@ -13,13 +13,13 @@ from mcsquared.corpus import Corpus
 from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM
 
-# Some kernels are compiled for each number of topic slots. These numbers are the most frequent ones
-# after that of the smallest models; others are compiled when they are needed.
+# Some kernels are compiled for each number of topic slots. Besides that of the smallest models,
+# these numbers are the most frequent; others are compiled when they are needed.
 MORE_SLOTS = (64, 112)
 
 
 def compile_kernels() -> None:
-    """Fit tiny corpora that use every kernel, and predict them."""
+    """Fit models to tiny corpora and predict, so that every kernel is used."""
     rng = np.random.default_rng(0)
     contexts = {"year": [1.0, 2.0, 3.0, None], "tags": [["a", "b"], ["a"], None, ["b"]]}
     words = Corpus(rng.poisson(2.0, (4, 6)), contexts)

@@ -1,8 +1,8 @@
 """Fits on a cluster of machines: Dask workers hold the groups, and only counts are sent.
 
 In every sweep each worker receives the globals and returns the sums over its groups; their sizes do
-not depend on the number of groups. For the same seed the draws are those of one machine, for any
-number of workers.
+not depend on the number of groups. With the same seed, the draws are those of a single machine, for
+any number of workers.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["connect", "fit"]
 
 SWEEPS_BETWEEN_COPIES = 20  # of labels, from which a shard continues when its worker is lost
-MAX_BYTES_OF_GLOBALS = 200_000_000  # of these sweeps: fewer sweeps where globals are large
-SECONDS_BETWEEN_CHECKS = 2.0  # whether a worker that has not answered is still alive
+MAX_BYTES_OF_GLOBALS = 200_000_000  # between copies: large globals cause earlier copies
+SECONDS_BETWEEN_CHECKS = 2.0  # whether a worker that has not responded is still alive
 SECONDS_TO_CONNECT = 20
-SECONDS_FOR_OTHERS = 5.0  # to join when all workers are lost, before this process continues alone
+SECONDS_FOR_NEW_WORKERS = 5.0  # to join when all are lost, before this process sweeps the shards
 MAX_LOSSES = 8  # workers lost in a row by one shard, which may be the cause
 
 
@@ -54,13 +54,13 @@ def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
     Parameters
     ----------
     model : MC2
-        With the blocked sampler; chains run one after another. With ``device="cuda"`` every worker
-        uses its GPU; draws are then the same up to rounding.
+        Its sampler must be blocked; chains run one after another. With ``device="cuda"`` every
+        worker uses its GPU; draws are then the same up to rounding.
     corpus : Corpus, or what `MC2.fit` takes, or the path of a folder of Parquet files
         A path stands for ``ParquetFolder(path)``: columns by their names, 2 GB of memory in this
         process. The workers together must be able to hold the corpus.
     client : distributed.Client
-        Of any cluster; its workers need mcsquared.
+        Client of any Dask cluster whose workers have mcsquared installed.
     contexts : frame or dict of columns, optional
 
     Examples
@@ -120,7 +120,7 @@ def _check(model: MC2, client: Any) -> None:
 
 
 def _check_workers(client: Any) -> None:
-    """Raise an error if there are no workers, or their mcsquared has another version."""
+    """Raise an error if there are no workers, or if they have another version of mcsquared."""
     # A function of the standard library: workers without mcsquared can run it.
     call = (resolve_name, "mcsquared:__version__")
     versions = client.run(*call, on_error="return")
@@ -157,26 +157,26 @@ class ShardHandle(NamedTuple):
 
 
 UNASSIGNED = ShardHandle("", None, None)
-OF_LABELS, OF_SUMS = 0, 1  # positions in the result of `sweep_shard`
+LABELS, SUMS = 0, 1  # positions in the result of `sweep_shard`
 
 
 class DaskBackend(ShardedBackend):
     """Shards on Dask workers, each with the labels of its groups.
 
     When a worker is lost, its shards are sent to another one with the labels that were last copied
-    to this process, and the sweeps since then are repeated, to the same draws. While there is no
-    worker at all, shards are swept in this process.
+    to this process, and the sweeps since then are repeated with the same draws. While there are no
+    workers, shards are swept in this process.
 
     Parameters
     ----------
     client : distributed.Client
     device : {"cpu", "cuda"}
-        What workers sweep their groups with.
+        Device on which workers sweep their groups.
 
     Attributes
     ----------
     bytes_of_sweep : int
-        Sent and received in the last sweep, by all workers together.
+        Bytes sent and received by all workers in the last sweep.
     """
 
     def __init__(
@@ -194,13 +194,13 @@ class DaskBackend(ShardedBackend):
         self.client = client
         self.bytes_of_sweep = 0
         self._handles = [UNASSIGNED] * self.n_shards
-        self._alone = False
+        self._is_local = False
 
     def load_labels(self, state: State, key: Key) -> None:
         """Send labels to the workers, and shards to those that do not have theirs yet."""
         super().load_labels(state, key)
-        self._globals: list[Globals] = []  # of the sweeps since labels were copied
-        self._n_swept = [0] * self.n_shards  # of these sweeps, in the copied labels
+        self._globals: list[Globals] = []  # of the sweeps since the labels were copied
+        self._n_swept = [0] * self.n_shards  # number of these sweeps that the copied labels include
         alive = _alive(self.client)
         before, self._handles = self._handles, [UNASSIGNED] * self.n_shards
         for number, handle in enumerate(before if alive else ()):
@@ -224,7 +224,7 @@ class DaskBackend(ShardedBackend):
         try:
             # In a list: Dask would scatter the elements of a tuple such as Labels.
             return self.client.scatter(list(parts), workers=[worker], hash=False)
-        except (KeyError, TimeoutError) as error:  # raised by the scheduler then
+        except (KeyError, TimeoutError) as error:  # raised by the scheduler in that case
             raise OSError(f"worker {worker} is lost") from error
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
@@ -246,19 +246,19 @@ class DaskBackend(ShardedBackend):
             future = self.client.submit(
                 attrgetter("clusters"), handle.labels, workers=[handle.worker], pure=False
             )
-        found = self._result(number, future, OF_LABELS)
+        found = self._result(number, future, LABELS)
         return found.clusters if isinstance(found, Labels) else found
 
     def _copy_labels(self) -> None:
         """Copy the labels of all shards to this process; earlier sweeps need not be repeated."""
         for number in range(self.n_shards):
             if self._n_swept[number] < len(self._globals):
-                self.labels[number] = self._result(number, self._handles[number].labels, OF_LABELS)
+                self.labels[number] = self._result(number, self._handles[number].labels, LABELS)
                 self._n_swept[number] = len(self._globals)
         self._globals, self._n_swept = [], [0] * self.n_shards
 
     def sweep_shards(self, globals_: Globals) -> Iterator[Sums]:
-        """Have the workers sweep all shards; yield the sums of each, in their order."""
+        """Sweep all shards on the workers; yield the sums of each, in their order."""
         self._globals.append(globals_)
         alive, sent = set(_alive(self.client)), {}
         for worker in alive & {handle.worker for handle in self._handles}:
@@ -270,7 +270,7 @@ class DaskBackend(ShardedBackend):
         ]
         self.bytes_of_sweep = _n_bytes(globals_) * len(sent)
         for number, future in enumerate(futures):
-            sums = self._result(number, future, OF_SUMS)
+            sums = self._result(number, future, SUMS)
             self.bytes_of_sweep += _n_bytes(sums)
             yield sums
         n_sweeps, n_bytes = len(self._globals), _n_bytes(globals_)
@@ -283,8 +283,8 @@ class DaskBackend(ShardedBackend):
         submit = partial(self.client.submit, workers=[handle.worker], pure=False)
         sweep = _sweep_on_device if self.device == "cuda" else sweep_shard
         swept = submit(sweep, handle.shard, handle.labels, globals_)
-        self._handles[number] = handle._replace(labels=submit(itemgetter(OF_LABELS), swept))
-        return submit(itemgetter(OF_SUMS), swept)
+        self._handles[number] = handle._replace(labels=submit(itemgetter(LABELS), swept))
+        return submit(itemgetter(SUMS), swept)
 
     def _wait(self, number: int, future: Any) -> Any:
         """Return the result of a future, None if its worker was lost."""
@@ -303,7 +303,7 @@ class DaskBackend(ShardedBackend):
     def _result(self, number: int, future: Any, which: int) -> Any:
         """Return the labels or sums of a shard.
 
-        It is sent to another worker when its worker is lost, or swept locally if there is none.
+        If its worker is lost, the shard is sent to another one, or swept locally if there is none.
         """
         for _ in range(MAX_LOSSES):
             if (found := self._wait(number, future)) is not None:
@@ -313,21 +313,21 @@ class DaskBackend(ShardedBackend):
             future = self._replay(number, alive[number % len(alive)])[which]
         raise InputError(
             f"client lost {MAX_LOSSES} workers in a row that held shard {number + 1} of "
-            f"{self.n_shards}: workers need more memory, or there must be more of them"
+            f"{self.n_shards}: use more workers, or workers with more memory"
         )
 
     def _wait_for_workers(self) -> list[str]:
         """Return the workers; when the last one has just been lost, wait a while for others."""
-        ends = time.monotonic() + (0.0 if self._alone else SECONDS_FOR_OTHERS)
+        ends = time.monotonic() + (0.0 if self._is_local else SECONDS_FOR_NEW_WORKERS)
         while not (alive := _alive(self.client)) and time.monotonic() < ends:
             time.sleep(SECONDS_BETWEEN_CHECKS)
-        if not alive and not self._alone:
+        if not alive and not self._is_local:
             warnings.warn(
-                "the cluster has lost all of its workers: this process continues alone, with the "
-                "same draws, until others join",
+                "the cluster has lost all of its workers: the fit continues in this process, with "
+                "the same draws, until new workers join",
                 stacklevel=2,
             )
-        self._alone = not alive
+        self._is_local = not alive
         return alive
 
     def _replay(self, number: int, worker: str) -> tuple[Any, Any]:
@@ -367,7 +367,7 @@ def _alive(client: Any) -> list[str]:
 
 
 def _n_shards(observations: Observations, client: Any) -> int:
-    """Return the number of shards: one per worker, more if this process cannot hold one."""
+    """Return the number of shards: one per worker, or more if one would not fit into memory."""
     n_workers = max(len(_alive(client)), 1)  # all may have been lost since the last chain
     if not isinstance(observations, DiskObservations):
         return n_workers

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 N_LINES = 10  # plain lines per run
-QUIET_SECONDS = 2.0  # a run shorter than this prints no plain line unless asked to
+MIN_SECONDS = 2.0  # between plain lines in mode "auto": a short run prints none
 FIRST_PAUSE = 10.0  # seconds without a line before an extra one; doubles each time
 WINDOW = 50  # sweeps over which the speed is measured
 
@@ -64,8 +64,8 @@ class Progress:
         if getattr(stream, "isatty", bool)():
             self._display = _Bars(stream, self.n_sweeps, self.n_chains)
         else:
-            patience = QUIET_SECONDS if self.mode == "auto" else 0.0
-            self._display = _Lines(stream, self.n_sweeps * self.n_chains, patience)
+            min_wait = MIN_SECONDS if self.mode == "auto" else 0.0
+            self._display = _Lines(stream, self.n_sweeps * self.n_chains, min_wait)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -124,12 +124,12 @@ class _Bars:
 
 
 class _Lines:
-    """A plain line for every tenth of the run, and extra ones if a tenth takes long."""
+    """A plain line for every tenth of the run, and extra lines if a tenth takes long."""
 
-    def __init__(self, stream: TextIO, n_total: int, patience: float) -> None:
+    def __init__(self, stream: TextIO, n_total: int, min_wait: float) -> None:
         self.stream = stream
         self.n_total = n_total
-        self.patience = patience
+        self.min_wait = min_wait
         self.last_time = time.monotonic()
         self.last_tenth = 0
         self.pause = FIRST_PAUSE
@@ -139,14 +139,14 @@ class _Lines:
         waited = now - self.last_time
         if waited >= self.pause:
             self.pause *= 2
-        elif tenth == self.last_tenth or waited < self.patience:
+        elif tenth == self.last_tenth or waited < self.min_wait:
             return
         self.last_tenth, self.last_time = tenth, now
         print(f"sweep {done} of {self.n_total}: {summary}", file=self.stream, flush=True)
 
 
 def _short(number: float) -> str:
-    """Write a rate with three digits and a unit.
+    """Format a number with three digits and a unit prefix.
 
     >>> _short(1_234_567.0), _short(950.0)
     ('1.23 M', '950')
@@ -158,7 +158,7 @@ def _short(number: float) -> str:
 
 
 def _clock(seconds: float) -> str:
-    """Write a duration as hours, minutes and seconds.
+    """Format a duration as hours, minutes and seconds.
 
     >>> _clock(75), _clock(3700)
     ('1:15', '1:01:40')

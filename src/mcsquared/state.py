@@ -30,8 +30,8 @@ NO_BOUNDS = Bounds()
 class Counts:
     """Counts derived from assignments. A cache: `count` computes them from scratch.
 
-    Clusters and topics occupy slots, some of them empty; a slot keeps its number while it is
-    occupied, so that births and deaths relabel nothing.
+    Clusters and topics occupy slots, and some slots are empty. A cluster or topic keeps its slot
+    when others are born or die.
     """
 
     groups_in_cluster: Int32s  # n_k (cluster slots,)
@@ -40,7 +40,7 @@ class Counts:
     tokens_in_topic: Int64s  # n_m (topic slots,)
     words_in_topic: Int32s  # n_mw (n_words, topic slots): a word's row is contiguous
     topic_statistics: Floats  # (topic slots, n_stats): content other than words
-    context_statistics: Floats  # (cluster slots, statistics of contexts but bags)
+    context_statistics: Floats  # (cluster slots, statistics of all contexts except bags)
     category_counts: Int32s  # (cluster slots, categories of all bags)
     category_totals: Int64s  # (cluster slots, bags)
 
@@ -66,7 +66,7 @@ class State:
     """The assignments and weights of a chain. Only samplers write to it.
 
     ``topic_of_token`` is empty if topics are drawn per cluster and word instead, and
-    ``tables_in_cluster`` is None if λ = ∞, because every token is then a table of its own.
+    ``tables_in_cluster`` is None if λ = ∞, because every token then has its own table.
     """
 
     cluster_of_group: Int32s  # z_j (n_groups,): cluster slots
@@ -80,26 +80,26 @@ class State:
     sweep: int  # completed sweeps
     counts: Counts = field(repr=False)
     tables_in_cluster: Int32s | None = None  # O_km (cluster slots, topic slots)
-    log_joint: float = 0.0  # after the last sweep; for a finite λ, after its groups moved
+    log_joint: float = 0.0  # of the last sweep; if λ is finite, before concentrations are resampled
 
     @property
     def tables(self) -> Int32s:
-        """Tables O_km of every cluster slot and topic slot: tokens, where λ = ∞."""
+        """Tables O_km, or tokens if λ = ∞: int32 (cluster slots, topic slots)."""
         tables = self.tables_in_cluster
         return self.counts.topics_in_cluster if tables is None else tables
 
     @property
     def n_clusters(self) -> int:
-        """Occupied clusters."""
+        """Number of occupied clusters."""
         return int((self.counts.groups_in_cluster > 0).sum())
 
     @property
     def n_topics(self) -> int:
-        """Occupied topics."""
+        """Number of occupied topics."""
         return int((self.counts.tokens_in_topic > 0).sum())
 
     def set_topics_in_cluster(self, topics_in_cluster: Int32s) -> None:
-        """Set new counts c_km and their sums."""
+        """Set the counts c_km and their sums."""
         counts = self.counts
         counts.topics_in_cluster = topics_in_cluster
         counts.tokens_in_cluster = topics_in_cluster.sum(axis=1, dtype=np.int64)
@@ -144,11 +144,11 @@ def count(
 ) -> Counts:
     """Count groups, tokens, words and contexts per cluster and topic slot.
 
-    Without topics of tokens, the counts of topics are 0.
+    If ``topic_of_token`` is empty, the counts of topics are 0.
     """
     tokens_of_group = np.diff(observations.group_start)
     cluster_of_token = np.repeat(cluster_of_group, tokens_of_group)[: len(topic_of_token)]
-    topics_in_cluster = _cross(cluster_of_token, topic_of_token, n_cluster_slots, n_topic_slots)
+    topics_in_cluster = _crosstab(cluster_of_token, topic_of_token, n_cluster_slots, n_topic_slots)
     words = observations.word[: len(topic_of_token)]
     topics = topic_of_token if observations.n_words else topic_of_token[:0]
     counts = Counts(
@@ -156,7 +156,7 @@ def count(
         tokens_in_cluster=topics_in_cluster.sum(axis=1, dtype=np.int64),
         topics_in_cluster=topics_in_cluster,
         tokens_in_topic=np.bincount(topic_of_token, minlength=n_topic_slots).astype(np.int64),
-        words_in_topic=_cross(words, topics, observations.n_words, n_topic_slots),
+        words_in_topic=_crosstab(words, topics, observations.n_words, n_topic_slots),
         topic_statistics=_topic_statistics(observations, topic_of_token, n_topic_slots),
         context_statistics=np.zeros((n_cluster_slots, observations.n_context_statistics)),
         category_counts=np.zeros((n_cluster_slots, observations.n_categories), np.int32),
@@ -169,7 +169,7 @@ def count(
 def recount_contexts(
     counts: Counts, cluster_of_group: Int32s, observations: Observations
 ) -> ContextCounts:
-    """Sum the contexts of every cluster from scratch; return them as kernels read them."""
+    """Sum the contexts of every cluster from scratch; return the sums in the form of kernels."""
     n_prepared = int(observations.dense.prepared_start[-1])
     contexts = ContextCounts(
         statistics=counts.context_statistics,
@@ -197,7 +197,7 @@ def _topic_statistics(
     return statistics
 
 
-def _cross(rows: Int32s, columns: TopicLabels, n_rows: int, n_columns: int) -> Int32s:
+def _crosstab(rows: Int32s, columns: TopicLabels, n_rows: int, n_columns: int) -> Int32s:
     table = np.zeros((n_rows, n_columns), np.int32)
     count_pairs(rows, columns, table)
     return table

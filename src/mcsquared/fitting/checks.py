@@ -17,7 +17,7 @@ BYTES_PER_TOKEN = 32  # lower bound, measured
 
 
 def check_sampler(sampler: object, device: object, lam: object) -> str:
-    """Return the sampler that a fit will use; raise an error if it does not exist."""
+    """Return the sampler that a fit will use; raise `InputError` for an invalid combination."""
     check_choice("sampler", sampler, SAMPLER_NAMES)
     check_choice("device", device, DEVICES)
     if sampler != "collapsed":
@@ -55,10 +55,7 @@ def checked_schedule(model: Any) -> Schedule:
 
 
 def seed_from(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> int:
-    """Return a seed of 32 bits that depends on ``random_state`` alone.
-
-    If that is None and there is a checkpoint, its seed is used.
-    """
+    """Return a 32-bit seed from ``random_state`` or, if that is None, from the checkpoint."""
     if random_state is None and checkpoint is not None:
         random_state = saved_seed(checkpoint)
     return as_seed(random_state)
@@ -76,7 +73,7 @@ def check_memory(n_tokens: int, memory: float) -> None:
 
 
 def physical_memory() -> float:
-    """Return the bytes of this machine's memory; infinite if unknown."""
+    """Return the memory of this machine in bytes; infinite if unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Fits to a corpus on disk: the sample in memory, the shards, and the labels of all groups."""
+"""Fits to a corpus on disk: the sample in memory, the shards and the labels of all groups."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from mcsquared.posterior import Posterior
 
 MAX_SAMPLED = 100_000
-SAMPLE_SHARE = 0.25  # of the memory that is free
+SAMPLE_SHARE = 0.25  # of the free memory
 BYTES_PER_CELL = 24  # per word and topic: counts, ψ, counts of a shard and of all shards
 BYTES_PER_LABEL = 12  # per group, when the fit ends
 CELLS_AT_ONCE = 2_000_000
-RESERVE = 100_000_000  # bytes for kernels, for the start of a chain, and for fragmentation
+RESERVE = 100_000_000  # bytes for kernels, initial states and fragmentation
 
 
 def load_or_sample(source: DiskCorpus, seed: int) -> Corpus:
-    """Return the whole corpus if a fit to it stays below the limit, else a sample of its groups."""
+    """Return the whole corpus if a fit to it needs less than its memory limit, else a sample."""
     if bytes_of(source) < source.memory - memory_in_use():
         return source[0 : source.n_groups]
     n_sampled, groups = max_in_memory(source), np.arange(source.n_groups)
@@ -62,7 +62,7 @@ def check_absent(**given: Any) -> None:
 
 
 def folder_batches(folder: ParquetFolder, vocabulary: Any) -> Iterator[Corpus]:
-    """Yield the groups of a folder, counted in the words of a model, in parts that fit."""
+    """Yield the groups of a folder in batches that fit into memory, given a model's vocabulary."""
     with folder.counted_in(vocabulary).open() as corpus:
         step = max_in_memory(corpus)
         for first in range(0, corpus.n_groups, step):
@@ -70,7 +70,7 @@ def folder_batches(folder: ParquetFolder, vocabulary: Any) -> Iterator[Corpus]:
 
 
 def bytes_of(source: DiskCorpus) -> int:
-    """Return the memory that the groups of a corpus take during a fit."""
+    """Return the memory that the groups of a corpus need during a fit, in bytes."""
     return int(bytes_of_groups(source.n_groups, source.n_tokens, len(source.contexts)))
 
 
@@ -92,12 +92,12 @@ def memory_in_use() -> int:
 def disk_backend(
     observations: DiskObservations, priors: Priors
 ) -> Callable[[ThreadPool], ShardedBackend]:
-    """Return a function that makes the backend of a chain, with one shard at a time in memory."""
+    """Return a function that creates a backend with one shard at a time in memory."""
     return partial(ShardedBackend, observations, priors, shards_for(observations))
 
 
 def shards_for(observations: DiskObservations) -> int:
-    """Return the number of shards such that one of them fits into memory."""
+    """Return the smallest number of shards such that one fits into memory."""
     shared = RESERVE + BYTES_PER_CELL * observations.n_words * topics_for(observations)
     shared += BYTES_PER_LABEL * observations.n_groups
     of_chunk = observations.bytes_of_chunk()
@@ -114,36 +114,36 @@ def shards_for(observations: DiskObservations) -> int:
 
 
 def drop_unsampled_clusters(run: ChainRun) -> ChainRun:
-    """Return a chain without the clusters that no sampled group is in, renumbered."""
+    """Return a chain without the clusters that have no sampled groups; renumber the others."""
     labels, parameters = [], {draw.index: draw for draw in run.parameters}
     for number, draw in enumerate(run.cluster_of_group):
         clusters, renumbered = np.unique(draw, return_inverse=True)
         labels.append(renumbered.astype(np.int32))
         if number in parameters:
-            parameters[number] = _of_clusters(parameters[number], clusters)
+            parameters[number] = _select_clusters(parameters[number], clusters)
     return replace(run, cluster_of_group=labels, parameters=list(parameters.values()))
 
 
-def _of_clusters(draw: ParameterDraw, clusters: Integers) -> ParameterDraw:
-    """Return a draw with some of its clusters, and the topics that these have."""
+def _select_clusters(draw: ParameterDraw, clusters: Integers) -> ParameterDraw:
+    """Return a draw with only some of its clusters and their topics."""
     topics_in_cluster = draw.topics_in_cluster[clusters]
     topics = np.unique(topics_in_cluster.indices)
-    tables, gone = draw.tables_in_cluster, np.delete(draw.topic_weights, topics)
+    tables, dropped = draw.tables_in_cluster, np.delete(draw.topic_weights, topics)
     return replace(
         draw,
         topics_in_cluster=topics_in_cluster[:, topics],
         tables_in_cluster=None if tables is None else tables[clusters][:, topics],
         content_statistics=draw.content_statistics[topics],
         topic_weights=draw.topic_weights[topics],
-        unused_weight=draw.unused_weight + float(gone.sum()),
+        unused_weight=draw.unused_weight + float(dropped.sum()),
     )
 
 
 def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Posterior) -> Int32s:
-    """Return the consensus cluster of every group, given chains with all clusters.
+    """Return the consensus cluster of every group: int32 (n_groups,).
 
-    It is known for sampled groups. In each draw, any other group is in a cluster with sampled
-    groups: it gets the consensus cluster that is most frequent among these over all draws.
+    It is known for sampled groups. Any other group gets the most frequent consensus cluster, over
+    all draws, of the sampled groups in its cluster. ``runs`` must contain all clusters.
     """
     source, n_groups = sample.source, sample.source.n_groups
     draws = [draw for run in runs for draw in run.cluster_of_group]
@@ -153,7 +153,7 @@ def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Po
     step = max(CELLS_AT_ONCE // len(sizes), 1)
     for first in range(0, n_groups, step):
         last = min(first + step, n_groups)
-        # Groups that are never with a sampled one get the largest cluster.
+        # Groups that never share a cluster with a sampled one get the largest cluster.
         score = np.tile(1e-9 * sizes, (last - first, 1))
         for number, share in enumerate(shares):
             cluster = read_draw(source.folder, n_groups, number, first, last)

@@ -15,7 +15,7 @@ from mcsquared.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-MAX_CONCENTRATION = 1e300  # finite ones, and means of their priors
+MAX_CONCENTRATION = 1e300  # largest finite concentration and largest prior mean
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Declaration:
     symbol: str  # as the paper writes it
     meaning: str  # completes "symbol, ..." in tables and figures
     default: Gamma  # prior of the estimator unless the user gives another or a number
-    may_be_infinite: bool = False  # infinity then has no density and no diagnostics
+    may_be_infinite: bool = False  # an infinite one has no density and no diagnostics
 
     @property
     def label(self) -> str:
@@ -90,7 +90,7 @@ class Declaration:
         """Whether ``value`` can be drawn under ``prior``, or under any prior if None."""
         if prior is None:
             return value > 0.0 and (value < math.inf or self.may_be_infinite)
-        # A draw can be as small and as large as floats are.
+        # A draw can be any positive float.
         return 0.0 < value < math.inf if isinstance(prior, Gamma) else value == prior
 
 
@@ -105,7 +105,7 @@ DECLARED = {declaration.name: declaration for declaration in CONCENTRATIONS}
 
 @dataclass(frozen=True, kw_only=True)
 class Concentrations:
-    """The values of all concentrations in one state; base class of what records them."""
+    """The values of all concentrations in one state; base class of records that contain them."""
 
     alpha: float
     v: float
@@ -122,7 +122,7 @@ def values_of(source: Any) -> dict[str, Any]:
 
 
 def initial_value(prior: Concentration) -> float:
-    """Return the value a chain starts with: a fixed number, or the mean of a prior."""
+    """Return the initial value of a chain: a fixed number, or the mean of the prior."""
     return prior.mean if isinstance(prior, Gamma) else float(prior)
 
 

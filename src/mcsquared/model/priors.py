@@ -36,12 +36,13 @@ class Priors:
     Parameters
     ----------
     content : ConjugateFamily
-        How content arises in a topic (S and Y of the paper), every field filled.
+        Prior and likelihood of the content of a topic (S and Y in the paper), all fields filled.
     contexts : mapping of str to ConjugateFamily
-        How each context arises in a cluster (H and F of the paper), every field filled.
+        Prior and likelihood of each context in a cluster (H and F in the paper), all fields filled.
     alpha, v, eta, lam : float or Gamma
         Concentrations of clusters, of topics in a cluster, of topics at the root, and of groups
-        around their cluster. A number is fixed, a `Gamma` is resampled; ``lam=inf`` is the paper.
+        around their cluster. A number is fixed; with a `Gamma` prior, the concentration is
+        resampled. ``lam=inf`` is the paper's model.
 
     Examples
     --------
@@ -89,18 +90,18 @@ class Priors:
         )
 
     def columns(self, corpus: Corpus) -> dict[str, Column]:
-        """Return the columns that the model uses, in the form that their families read."""
+        """Return the columns that the model uses, in the form that their families require."""
         return {
             name: corpus.contexts[name].convert_for(family)
             for name, family in self.contexts.items()
         }
 
     def initial_values(self) -> dict[str, Any]:
-        """Return the concentrations that a chain starts with, by name."""
+        """Return the initial concentrations of a chain, by name."""
         return {name: initial_value(prior) for name, prior in values_of(self).items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON data from which `from_dict` makes an equal object."""
+        """Return JSON data from which `from_dict` creates an equal object."""
         return {
             "content": self.content.to_dict(),
             "contexts": {name: family.to_dict() for name, family in self.contexts.items()},
@@ -124,7 +125,7 @@ class Priors:
 
 
 def content_family(corpus: Corpus, content: str | ConjugateFamily) -> ConjugateFamily:
-    """Return the family of the corpus's content, filled from the data."""
+    """Return the family of the content of a corpus, filled from the data."""
     from mcsquared.corpus import Words
 
     data = corpus.content
@@ -144,7 +145,7 @@ def content_family(corpus: Corpus, content: str | ConjugateFamily) -> ConjugateF
 
 
 def vector_observations(corpus: Corpus, family: ConjugateFamily) -> Any:
-    """Return the tokens of a corpus of vectors in the form that ``family`` reads."""
+    """Return the tokens of a corpus of vectors in the form that ``family`` requires."""
     from mcsquared.corpus import Vectors
 
     assert isinstance(corpus.content, Vectors)
