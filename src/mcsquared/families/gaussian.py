@@ -96,12 +96,8 @@ class Gaussian(Univariate):
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln Γ(shape) − shape ln rate − ½ ln strength, of the posterior."""
-        posterior = self._posterior(stats)
-        return (
-            gammaln(posterior.shape)
-            - posterior.shape * np.log(posterior.rate)
-            - 0.5 * np.log(posterior.strength)
-        )
+        _, strength, shape, rate = self._posterior(stats)
+        return gammaln(shape) - shape * np.log(rate) - 0.5 * np.log(strength)
 
     def log_base(self, x: Any) -> Floats:
         """Return −½ ln 2π for each observation."""

@@ -217,9 +217,8 @@ class MultivariateGaussian(ConjugateFamily):
         """Return the posterior means of (mean, precision matrix): float64 (n_clusters, d + d²)."""
         posterior = self._posterior(np.atleast_2d(stats))
         precision = posterior.degrees[:, None, None] * np.linalg.inv(posterior.scale)
-        return _flat(
-            self._origin + posterior.mean, 0.5 * (precision + np.swapaxes(precision, 1, 2))
-        )
+        mean = self._origin + posterior.mean
+        return _flat(mean, 0.5 * (precision + np.swapaxes(precision, 1, 2)))
 
     def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the Gaussian log-density: float64 (n, n_clusters)."""

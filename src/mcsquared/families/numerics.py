@@ -138,10 +138,8 @@ def solve_transposed(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return X with factorᵀ X = right, for lower triangular factors (..., d, d)."""
     solved = np.empty(np.broadcast_shapes(factor.shape[:-2], right.shape[:-2]) + right.shape[-2:])
     for row in range(factor.shape[-1] - 1, -1, -1):
-        known = np.einsum(
-            "...j,...jc->...c", factor[..., row + 1 :, row], solved[..., row + 1 :, :]
-        )
-        solved[..., row, :] = (right[..., row, :] - known) / factor[..., row, row, None]
+        done = np.einsum("...j,...jc->...c", factor[..., row + 1 :, row], solved[..., row + 1 :, :])
+        solved[..., row, :] = (right[..., row, :] - done) / factor[..., row, row, None]
     return solved
 
 

@@ -41,8 +41,7 @@ class Priors:
         Prior and likelihood of each context in a cluster (H and F in the paper), all fields filled.
     alpha, v, eta, lam : float or Gamma
         Concentrations of clusters, of topics in a cluster, of topics at the root, and of groups
-        around their cluster. A number is fixed; with a `Gamma` prior, the concentration is
-        resampled. ``lam=inf`` is the paper's model.
+        around their cluster. A number is fixed, a `Gamma` is a prior; the paper's ``lam`` is inf.
 
     Examples
     --------

@@ -17,11 +17,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.groups import sweep_groups
 from mcsquared.samplers.init.assignments import blocked_state
-from mcsquared.samplers.steps.collapsed import (
-    COLLAPSED_CHAIN,
-    COLLAPSED_INTERVAL,
-    MAX_COLLAPSED_TOKENS,
-)
+from mcsquared.samplers.steps.collapsed import COLLAPSED_CHAIN, MAX_COLLAPSED_TOKENS, PERIOD
 from mcsquared.samplers.steps.concentrations import resample_lam, resample_root
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.globals import begin_content
@@ -79,7 +75,7 @@ def _weights(sweep: Sweep) -> Weights:
 def is_in_turn_sweep_due(state: State, observations: Observations) -> bool:
     """Return whether `sweep_in_turn` comes next: few tokens, of a family with a kernel."""
     few = 0 < observations.n_tokens <= MAX_COLLAPSED_TOKENS and observations.python_content is None
-    return few and state.sweep % COLLAPSED_INTERVAL == 0
+    return few and state.sweep % PERIOD == 0
 
 
 def sweep_in_turn(

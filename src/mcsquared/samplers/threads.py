@@ -9,10 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-# Guided scheduling, as in OpenMP: a share is 1 / (2 n_threads) of the remaining chunks, and at
-# least 1 / 256 of all chunks.
-GUIDED = 2
-FINEST = 256
+GUIDED = 2  # guided scheduling: a share is 1 / (2 n_threads) of the remaining chunks,
+FINEST = 256  # but at least 1 / 256 of all chunks
 
 
 class ThreadPool:

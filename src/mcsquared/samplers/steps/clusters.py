@@ -14,10 +14,8 @@ NO_SCORES = np.zeros(0)
 def resample_clusters_in_turn(sweep: Sweep) -> None:
     """Draw z_j group by group with parameters integrated out; add slots when they run out."""
     state, observations = sweep.state, sweep.observations
-    n_slots = len(state.counts.groups_in_cluster)
-    slots = [
-        SlotStatistics(c, state.cluster_of_group, n_slots) for c in observations.python_contexts
-    ]
+    labels, n_slots = state.cluster_of_group, len(state.counts.groups_in_cluster)
+    slots = [SlotStatistics(c, labels, n_slots) for c in observations.python_contexts]
     first = 0
     while True:
         contexts = recount_contexts(state.counts, state.cluster_of_group, observations)

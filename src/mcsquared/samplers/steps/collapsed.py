@@ -31,7 +31,7 @@ COLLAPSED_MOVES = (
 )
 
 MAX_COLLAPSED_TOKENS = 100_000
-COLLAPSED_INTERVAL = 3  # sweeps, because a collapsed sweep costs as much as several blocked ones
+PERIOD = 3  # in sweeps: a collapsed sweep costs as much as several blocked ones
 FIRST_SWEEPS = 100  # each followed by a collapsed one
 COLLAPSED_CHAIN = 2**30  # offset of the chain number: no blocked sweep draws the same numbers
 SMALLEST_WEIGHT = 1e-300
@@ -42,7 +42,7 @@ def is_collapsed_step_due(sweep: Sweep) -> bool:
     """Return whether this sweep ends with a collapsed one: few words, λ = ∞, and its turn."""
     state, observations = sweep.state, sweep.observations
     few = observations.n_words > 0 and observations.n_tokens <= MAX_COLLAPSED_TOKENS
-    now = state.sweep <= FIRST_SWEEPS or state.sweep % COLLAPSED_INTERVAL == 0
+    now = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
     return few and observations.sampled is None and math.isinf(state.lam) and now
 
 

@@ -191,10 +191,7 @@ def begin_log_density_on_host(
 
 
 def log_of_totals(prior: Floats, totals: NDArray[np.int64]) -> float:
-    """Return Σ ln Γ(c size) − ln Γ(c size + n) over the totals n of all distributions.
-
-    These are the terms of the Dirichlet-multinomial density that depend on the totals alone.
-    """
+    """Return Σ ln Γ(c size) − ln Γ(c size + n), the terms that depend on the totals n alone."""
     concentration, size = prior
     once = np.ones(len(totals), np.int64)
     return -log_rising_of_lengths(concentration * size, totals, once)
