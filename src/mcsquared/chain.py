@@ -225,7 +225,7 @@ class Runner:
                 backend.save_labels(run.state, clusters_only=not stored)
                 backend.store_draw(run.keep(stored, self.observations))
             self._save(run, False)
-            # Every callback is called after every sweep, even if an earlier one returned a stop.
+            # Every callback is called after every sweep, even if an earlier one stops the run.
             answers = [callback(info) for callback in settings.callbacks]
             if any(answer and answer != STOP_CHAIN for answer in answers):
                 self.stop.set()

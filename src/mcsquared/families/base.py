@@ -344,9 +344,10 @@ class ConjugateFamily(FamilyTraits, ABC):
         if values.get("family") != cls.name:
             raise InputError(f"family must be {cls.name!r}, got {values.get('family')!r}")
         given = {field: value for field, value in values.items() if field != "family"}
-        unknown = [str(field) for field in given if field not in (_field_names(cls) or ())]
+        known = _field_names(cls) or []
+        unknown = [str(field) for field in given if field not in known]
         if unknown:
-            raise InputError(f"the family {cls.name!r} has no field {unknown[0]!r}")
+            raise InputError(f"fields of {cls.name!r} must be among {known}, got {unknown[0]!r}")
         try:
             return cls(**given)
         except TypeError as error:

@@ -147,5 +147,5 @@ def topics_without_clusters(
 
 def sweeps_for(n_tokens: int) -> int:
     """Return the number of sweeps for a corpus of ``n_tokens`` tokens."""
-    many = max(TOKENS_VISITED // max(n_tokens, 1), MIN_SWEEPS)
-    return min(many, n_tokens // TOKENS_PER_SWEEP, MAX_HDP_SWEEPS)
+    n_affordable = max(TOKENS_VISITED // max(n_tokens, 1), MIN_SWEEPS)
+    return min(n_affordable, n_tokens // TOKENS_PER_SWEEP, MAX_HDP_SWEEPS)

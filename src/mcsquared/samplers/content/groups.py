@@ -64,8 +64,8 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     layout = observations.layout
     base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
     n_clusters, n_slots = base.shape
-    most = max(min(TABULATED, TABLE_SIZE // base.size - 1, layout.longest), 1)
-    rising = np.empty((n_slots, most + 1, n_clusters), np.float32)
+    n_tabulated = max(min(TABULATED, TABLE_SIZE // base.size - 1, layout.longest), 1)
+    rising = np.empty((n_slots, n_tabulated + 1, n_clusters), np.float32)
     order = GroupOrder(task)
     log_rising = np.zeros(len(order.groups.chunk_start) - 1)
     tokens = (order.groups, labels.topics, base, rising.reshape(-1))

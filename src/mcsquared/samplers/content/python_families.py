@@ -39,13 +39,13 @@ MAX_LIKELIHOODS = 1 << 22  # token × topic, computed at a time: 32 MiB
 
 def integrated_families(observations: Observations) -> list[ConjugateFamily]:
     """Return the families whose parameters are integrated out."""
-    observed = [observations.python_content, *observations.python_contexts]
-    return [each.family for each in observed if each is not None and is_integrated(each)]
+    parts = [observations.python_content, *observations.python_contexts]
+    return [part.family for part in parts if part is not None and is_integrated(part)]
 
 
-def is_integrated(observed: PythonObservations | None) -> bool:
+def is_integrated(observations: PythonObservations | None) -> bool:
     """Return whether the parameters of these observations are integrated out."""
-    return observed is not None and not observed.family.can_sample
+    return observations is not None and not observations.family.can_sample
 
 
 def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> Floats:
@@ -148,12 +148,12 @@ class SlotStatistics:
     """
 
     def __init__(
-        self, observed: PythonObservations, labels: NDArray[np.integer], n_slots: int
+        self, observations: PythonObservations, labels: NDArray[np.integer], n_slots: int
     ) -> None:
-        self.family = observed.family
-        self.rows = observed.statistics
-        self.observed = observed.observed.tolist()
-        self.sizes = np.bincount(labels[observed.observed], minlength=n_slots)
+        self.family = observations.family
+        self.rows = observations.statistics
+        self.observed = observations.observed.tolist()
+        self.sizes = np.bincount(labels[observations.observed], minlength=n_slots)
         self.statistics = np.zeros((n_slots, self.family.n_stats))
         np.add.at(self.statistics, labels, self.rows)
         self.log_normaliser = _log_normaliser(self.family, self.statistics)
@@ -320,23 +320,23 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     slots, row = SlotStatistics(content, topic_of_token, n_slots), np.empty(n_slots)
     work = Workspace(row, row, np.empty(n_slots), np.empty(n_slots), row, row)
     # If λ = ∞, the prior is τ_km alone: the counts of the group have no weight.
-    lam, each = (globals_.lam, 1) if globals_.groups_vary else (1.0, 0)
+    lam, count_weight = (globals_.lam, 1) if globals_.groups_vary else (1.0, 0)
     for j, k in enumerate(labels.clusters.tolist()):
         first, last = observations.group_start[j : j + 2].tolist()
         log_shares = globals_.weights.log_shares[k]
         base = lam * np.exp(log_shares)
-        counts = each * np.bincount(topic_of_token[first:last], minlength=n_slots)
+        counts = count_weight * np.bincount(topic_of_token[first:last], minlength=n_slots)
         prior = base + counts
         for i in range(first, last):
             old = int(topic_of_token[i])
-            counts[old] -= each
+            counts[old] -= count_weight
             prior[old] = base[old] + counts[old]
             gain = slots.log_predictive(i, old)
             u = uniform(*globals_.key, int(Step.TOPICS), i, 0)
             new = pick_topic(gain, prior, log_shares, math.log(lam), work, u)
             slots.move(i, old, new)
             topic_of_token[i] = new
-            counts[new] += each
+            counts[new] += count_weight
             prior[new] = base[new] + counts[new]
     statistics = np.zeros((1, n_slots, content.family.n_stats))
     np.add.at(statistics[0], topic_of_token, content.statistics)

@@ -32,14 +32,14 @@ def groups_to_start_with(
 ) -> NDArray[np.int64] | None:
     """Return a sample of the groups of a large corpus to start from; None: all groups."""
     sampled, n_groups, n_tokens = observations.sampled, observations.n_groups, observations.n_tokens
-    few = n_tokens <= MAX_UNSAMPLED_TOKENS and n_groups <= MAX_UNSAMPLED_GROUPS
-    if sampled is None and (few or integrated_families(observations)):
+    is_small = n_tokens <= MAX_UNSAMPLED_TOKENS and n_groups <= MAX_UNSAMPLED_GROUPS
+    if sampled is None and (is_small or integrated_families(observations)):
         return None
     known = np.arange(n_groups) if sampled is None else sampled
-    most = min(
+    n_sampled = min(
         SAMPLED_GROUPS, math.ceil(n_groups * MAX_UNSAMPLED_TOKENS / max(n_tokens, 1)), len(known)
     )
-    return np.sort(rng.choice(known, most, replace=False))
+    return np.sort(rng.choice(known, n_sampled, replace=False))
 
 
 class StartExtension:

@@ -58,7 +58,7 @@ def record_varying_log_joint(sweep: Sweep) -> None:
     state, observations, counts = sweep.state, sweep.observations, sweep.state.counts
     assert sweep.sums.log_rising is not None
     assert sweep.log_density is not None
-    others = [_log_clusters(state, observations)]
+    terms = [_log_clusters(state, observations)]
     if observations.n_tokens:
         active, topic_weights = counts.tokens_in_topic > 0, sweep.globals.weights.topics
         unused = float(topic_weights[~active].sum())
@@ -67,10 +67,10 @@ def record_varying_log_joint(sweep: Sweep) -> None:
         log_shares = sweep.backend.log_shares(sweep.globals)[counts.groups_in_cluster > 0]
         known = np.column_stack([log_shares[:, active], _log_sums(log_shares[:, ~active])])
         log_rising = float(sweep.sums.log_rising.sum())
-        others.append(log_rising - log_rising_of_lengths(state.lam, *observations.layout.lengths))
-        others.append(_log_dirichlet(known, state.v * weights))
-        others.append(_log_root(weights[:-1], log_unused, state.eta))
-    state.log_joint = sum(others, sweep.log_density())
+        terms.append(log_rising - log_rising_of_lengths(state.lam, *observations.layout.lengths))
+        terms.append(_log_dirichlet(known, state.v * weights))
+        terms.append(_log_root(weights[:-1], log_unused, state.eta))
+    state.log_joint = sum(terms, sweep.log_density())
 
 
 def record_log_joint(sweep: Sweep) -> None:
@@ -96,13 +96,13 @@ def log_joint(
     """
     counts = state.counts
     log_density = log_density or begin_log_density_on_host(counts, observations, priors)
-    others = [_log_clusters(state, observations)]
+    terms = [_log_clusters(state, observations)]
     if observations.n_tokens:
         occupied = counts.groups_in_cluster > 0
-        others.append(_log_topics(state, counts, occupied))
+        terms.append(_log_topics(state, counts, occupied))
         weights = state.topic_weights[counts.tokens_in_topic > 0]
-        others.append(_log_root(weights, float(state.log_unused[0]), state.eta))
-    return sum(others, log_density())
+        terms.append(_log_root(weights, float(state.log_unused[0]), state.eta))
+    return sum(terms, log_density())
 
 
 def _log_sums(logs: Floats) -> Floats:

@@ -46,7 +46,7 @@ CATEGORIES = int(Step.CATEGORIES)
 
 
 class CudaBackend(Backend):
-    """Groups on the current GPU of numba.
+    """Groups on numba's current GPU.
 
     Counts stay on the GPU, so the globals that depend on large ones are drawn on it: their arrays
     in `Globals` are device arrays. `sweep_groups` also draws the tables and adds up the

@@ -111,8 +111,8 @@ class Buffers(PackedArrays):
         self.no_sums = empty(0, np.float64)
         self.no_shares = empty(0, np.float32)
         if corpus.groups_vary:
-            most = min(TABULATED, TABLE_SIZE // n_cells - 1, observations.layout.longest)
-            self.n_tabulated = max(most, 8)  # the kernel's series is accurate for larger counts
+            n_tabulated = min(TABULATED, TABLE_SIZE // n_cells - 1, observations.layout.longest)
+            self.n_tabulated = max(n_tabulated, 8)  # the kernel's series requires larger counts
             self.base = empty(n_cells, np.float32)
             self.rising = empty(n_cells * (self.n_tabulated + 1), np.float32)
             self.log_rising_of_group = empty(observations.n_groups, np.float32)

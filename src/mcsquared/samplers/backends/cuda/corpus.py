@@ -35,7 +35,7 @@ class Shard:
     arrays : SimpleNamespace
         Device arrays, those of `DeviceCorpus.host_arrays`.
     blocks : list of (int, int)
-        Bounds of groups that are swept at a time, where tokens are vectors.
+        Bounds of groups that are swept at a time, if tokens are vectors.
     """
 
     groups: slice
@@ -125,7 +125,7 @@ class DeviceCorpus:
         return max(n for n, _ in sizes), max(n for _, n in sizes)
 
     def category_table(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values (categories, cluster slots) in the rows of the kernels, flat."""
+        """Return values (categories, cluster slots) as a flat table with the rows of `bag_rows`."""
         table = np.zeros((self.n_category_rows, values.shape[1]), values.dtype)
         table[self.row_of_category] = values
         return table.reshape(-1)
