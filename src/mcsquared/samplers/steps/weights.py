@@ -35,7 +35,7 @@ def topic_weights_with_tail(sweep: Sweep) -> NDArray[np.float64]:
 
 
 def draw_log_cluster_weights(sweep: Sweep) -> NDArray[np.float64]:
-    """Draw log of π ~ Dir(n_1, ..., n_K, α), with the last part divided among the empty slots."""
+    """Draw the log of π ~ Dir(n_1, ..., n_K, α), its last part divided among the empty slots."""
     state, key = sweep.state, sweep.key
     groups = state.counts.groups_in_cluster
     occupied = groups > 0
