@@ -10,12 +10,12 @@ from benchmarks import engines
 from benchmarks.measure import run_job
 from benchmarks.settings import Settings
 from benchmarks.tables import Result, Target
-from mcsquared.corpus.disk import bytes_of
+from mcsquared.corpus.disk import parse_bytes
 
 
 def run(settings: Settings) -> Result:
     chosen = {"settings": asdict(settings)}
-    limit = bytes_of(settings.folder_memory) / 1e6
+    limit = parse_bytes(settings.folder_memory) / 1e6
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "groups"
         folder.mkdir()
