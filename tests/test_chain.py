@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import mcsquared as mc2
-from mcsquared.chain import Schedule
 from mcsquared.errors import InputError
+from mcsquared.schedule import Schedule
 from mcsquared.storage import pack_posterior
 
 TRACE = ["sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"]
@@ -74,7 +74,7 @@ def test_every_thin_th_sweep_after_burn_in_is_kept(corpus, n_sweeps, burn_in, th
 @pytest.mark.parametrize("n_stored", [1, 2, 3, 10, 1000])
 def test_draws_with_parameters_are_evenly_spaced(n_kept, n_stored):
     schedule = Schedule(n_kept, 0, 1, n_stored)
-    stored = [number for number in range(n_kept) if schedule.stores_parameters(number)]
+    stored = [number for number in range(n_kept) if schedule.stores_parameters(number + 1)]
     assert len(stored) == min(n_stored, n_kept)
     assert stored[0] == 0
     if len(stored) > 1:

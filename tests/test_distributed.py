@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 import mcsquared as mc2
@@ -67,6 +68,17 @@ def test_two_workers_draw_what_one_process_draws_with_own_families(content, lam,
 def test_two_workers_draw_what_one_process_draws(corpus, lam, client):
     alone = mc2.MC2(lam=lam, **SCHEDULE).fit(corpus())
     together = mc2.distributed.fit(mc2.MC2(lam=lam, **SCHEDULE), corpus(), client=client)
+    assert_same_draws(together.posterior_, alone.posterior_)
+
+
+def test_stages_on_two_workers_draw_what_one_process_draws(client, monkeypatch):
+    monkeypatch.setattr("mcsquared.schedule.FIRST_STAGE", 6)
+    monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 24)
+    options = {"n_sweeps": "auto", "n_chains": 2, "random_state": 3, "progress": False}
+    with pytest.warns(ConvergenceWarning, match="not settled after 24 sweeps of 2 chains"):
+        alone = mc2.MC2(**options).fit(words())
+    with pytest.warns(ConvergenceWarning, match="not settled after 24 sweeps of 2 chains"):
+        together = mc2.distributed.fit(mc2.MC2(**options), words(), client=client)
     assert_same_draws(together.posterior_, alone.posterior_)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 import mcsquared as mc2
@@ -69,6 +70,35 @@ def test_shards_read_from_disk_draw_what_memory_draws(lam, frame, folder, on_dis
     model = mc2.MC2(lam=lam, n_chains=2, **SCHEDULE).fit(mc2.ParquetFolder(folder))
     assert_same_draws(model.posterior_, alone.posterior_)
     np.testing.assert_array_equal(model.labels_, alone.labels_)
+
+
+@both
+def test_stages_on_disk_draw_what_memory_draws(lam, frame, folder, on_disk):
+    """Every chain has its own labels on disk, which the next stage continues."""
+    on_disk.setattr("mcsquared.schedule.FIRST_STAGE", 6)
+    on_disk.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 24)
+    options = {"lam": lam, "n_sweeps": "auto", "n_chains": 2, "random_state": 3, "progress": False}
+    with pytest.warns(ConvergenceWarning, match="not settled after 24 sweeps of 2 chains"):
+        alone = mc2.MC2(**options).fit(in_memory(frame))
+    with pytest.warns(ConvergenceWarning):
+        model = mc2.MC2(**options).fit(mc2.ParquetFolder(folder))
+    assert_same_draws(model.posterior_, alone.posterior_)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+
+
+@both
+def test_stages_on_disk_find_the_draws_of_groups_that_are_not_shown(lam, folder, on_disk):
+    on_disk.setattr(disk, "MAX_SAMPLED", 100)
+    options = {"lam": lam, "n_chains": 2, "random_state": 3, "progress": False}
+    fixed = {"n_sweeps": 24, "burn_in": 12, "thin": 4, "keep_parameters": 2}
+    expected = mc2.MC2(**options, **fixed).fit(mc2.ParquetFolder(folder))
+    on_disk.setattr("mcsquared.schedule.FIRST_STAGE", 6)
+    on_disk.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 24)
+    with pytest.warns(ConvergenceWarning):
+        model = mc2.MC2(**options, n_sweeps="auto").fit(mc2.ParquetFolder(folder))
+    draws = [fitted.posterior_.cluster_of_group for fitted in (model, expected)]
+    np.testing.assert_array_equal(*draws)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
 
 
 @both

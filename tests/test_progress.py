@@ -48,6 +48,25 @@ def test_a_pipe_receives_ten_lines_with_clusters_and_topics():
     assert lines[-1].startswith("sweep 100 of 100: 4 clusters, 13 topics")
 
 
+@dataclass
+class StagedInfo(Info):
+    n_sweeps: int = 0
+
+
+def test_the_total_of_a_run_in_stages_is_that_of_the_current_stage():
+    for stream in (io.StringIO(), Terminal()):
+        with Progress(100, 2, 1000, stream=stream, mode=True) as progress:
+            for first, last in ((0, 100), (100, 200)):
+                for chain in (0, 1):
+                    for sweep in range(first + 1, last + 1):
+                        progress(StagedInfo(chain, sweep, n_sweeps=last))
+        said = stream.getvalue()
+        last = "sweep 400 of 400" if isinstance(stream, io.StringIO) and "sweep" in said else ""
+        assert last in said
+    lines = [line for line in said.splitlines() if "200/200" in line]
+    assert len(lines) >= 2
+
+
 def test_a_short_run_prints_nothing_on_a_pipe():
     assert displayed(io.StringIO(), mode="auto") == ""
 

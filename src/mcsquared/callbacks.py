@@ -50,6 +50,8 @@ class StopWhenFlat:
 
     Notes
     -----
+    With ``n_sweeps="auto"`` the run itself stops when the chains have settled.
+
     Chains are assessed whenever a draw is kept. A chain that stops early keeps fewer draws, and
     fewer that store topics: ``keep_parameters`` are spaced over all ``n_sweeps``.
 
@@ -86,9 +88,8 @@ class StopWhenFlat:
             self._seen[info.chain] = []  # a new fit
             self.ended.discard(info.chain)
         seen = self._seen.setdefault(info.chain, [])
-        if info.sweep > info.burn_in:
-            seen.append([float(getattr(info, name)) for name in self.scalars])
-        return self._result(info.chain, info.kept)
+        seen.append([float(getattr(info, name)) for name in self.scalars])
+        return self._result(info.chain, info.kept, info.burn_in)
 
     def resume_chain(
         self, chain: int, trace: Mapping[str, Sequence[Any]], burn_in: int
@@ -101,21 +102,21 @@ class StopWhenFlat:
         >>> mc2.callbacks.StopWhenFlat(max_rhat=99, min_ess=0).resume_chain(0, trace, burn_in=20)
         'stop chain'
         """
-        columns = [trace[name][burn_in:] for name in self.scalars]
+        columns = [trace[name] for name in self.scalars]
         self._seen[chain] = [list(map(float, row)) for row in zip(*columns, strict=True)]
         self.ended.discard(chain)
-        return self._result(chain, bool(trace["kept"]) and bool(trace["kept"][-1]))
+        return self._result(chain, bool(trace["kept"]) and bool(trace["kept"][-1]), burn_in)
 
-    def _result(self, chain: int, kept: bool) -> str | None:
-        if not (kept and self._is_flat(chain)):
+    def _result(self, chain: int, kept: bool, burn_in: int) -> str | None:
+        if not (kept and self._is_flat(chain, burn_in)):
             return None
         self.ended.add(chain)
         return STOP_CHAIN
 
-    def _is_flat(self, chain: int) -> bool:
+    def _is_flat(self, chain: int, burn_in: int) -> bool:
         from mcsquared.posterior.diagnostics import effective_sample_size, split_rhat
 
-        seen = np.array(self._seen[chain])
+        seen = np.array(self._seen[chain][burn_in:])
         if len(seen) < self.min_sweeps:
             return False
         # Comparisons with NaN are false, so that a trace with NaN is not flat.

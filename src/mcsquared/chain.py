@@ -1,4 +1,6 @@
-"""The run loop: burn-in, thinning, callbacks, checkpoints, stopping."""
+"""The run loop: stages, kept draws, callbacks, checkpoints, stopping."""
+
+from __future__ import annotations
 
 import math
 import signal
@@ -7,8 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -19,49 +22,29 @@ from mcsquared.kernels.cpu.tables import sparse_columns
 from mcsquared.model.parameters import NAMES, Concentrations, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
+from mcsquared.posterior.convergence import Assessment, assess
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.sweep import SAMPLERS
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key
+from mcsquared.schedule import Schedule, StagedSchedule, share_of_chain
 from mcsquared.state import NO_BOUNDS, Bounds, State
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TRACE = ("sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint", *NAMES, "seconds")
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Number of sweeps, which draws are kept, and which of those store parameters."""
-
-    n_sweeps: int  # burn-in included
-    burn_in: int
-    thin: int  # every thin-th sweep after the burn-in is kept
-    keep_parameters: int  # kept draws of all chains that store parameters, evenly spaced in each
-    n_chains: int = 1
-
-    @property
-    def n_kept(self) -> int:
-        """Number of kept draws of a complete chain."""
-        return (self.n_sweeps - self.burn_in) // self.thin
-
-    def is_kept(self, sweep: int) -> bool:
-        """Return whether the draw after ``sweep`` sweeps is kept."""
-        return sweep > self.burn_in and (sweep - self.burn_in) % self.thin == 0
-
-    def stores_parameters(self, kept: int, chain: int = 0) -> bool:
-        """Return whether kept draw number ``kept`` of a chain stores parameters.
-
-        The first kept draw does, if any does, so that an interrupted run has topics.
-        """
-        share, left = divmod(self.keep_parameters, self.n_chains)
-        n_stored = min(share + (chain < left), self.n_kept)
-        return kept in np.linspace(0, self.n_kept - 1, n_stored).round().astype(int)
-
-
 @dataclass(frozen=True, kw_only=True)
 class SweepInfo(Concentrations):
-    """Summary of a sweep, passed to callbacks; ``sweep`` counts from 1."""
+    """Summary of a sweep, passed to callbacks; ``sweep`` counts from 1.
+
+    With ``n_sweeps="auto"``, ``n_sweeps`` and ``burn_in`` are those of the current stage, and draws
+    that are kept may be dropped by a later stage.
+    """
 
     chain: int
     sweep: int
@@ -90,6 +73,11 @@ class ChainRun:
     cluster_of_group: list[Int32s] = field(default_factory=list)
     sweep_of_draw: list[int] = field(default_factory=list)
     parameters: list[ParameterDraw] = field(default_factory=list)
+    # Position of each draw among all that were kept so far, also those that were dropped later.
+    row_of_draw: list[int] = field(default_factory=list)
+    n_stored: int = 0
+    # Whether a callback has ended the chain; None until the callbacks know a resumed trace.
+    has_ended: bool | None = None
     # Copies the labels from the backend to the state.
     save_labels: Callable[[], None] = field(default=lambda: None, repr=False)
 
@@ -113,7 +101,35 @@ class ChainRun:
             )
         self.cluster_of_group.append(number[self.state.cluster_of_group])
         self.sweep_of_draw.append(self.sweeps_done)
+        self.row_of_draw.append(self.n_stored)
+        self.n_stored += 1
         return number
+
+    def drop_last_draw(self) -> None:
+        """Drop the last draw, which has no parameters."""
+        for kept in (self.cluster_of_group, self.sweep_of_draw, self.row_of_draw):
+            kept.pop()
+
+    def drop_draws(self, schedule: StagedSchedule) -> None:
+        """Drop the draws and parameters that are not kept after the current number of sweeps."""
+        now, before = self.sweeps_done, self.sweep_of_draw
+        kept = schedule.draws_after(before, now)
+        stored = [before[draw.index] for draw in self.parameters]
+        still_stored = set(schedule.parameters_after(stored, now, self.chain))
+        if len(kept) == len(before) and len(still_stored) == len(stored):
+            return
+        for sweep in set(before) - set(kept):
+            self.trace["kept"][sweep - 1] = False
+        index = {sweep: number for number, sweep in enumerate(kept)}
+        chosen = [number for number, sweep in enumerate(before) if sweep in index]
+        self.parameters = [
+            replace(draw, index=index[sweep])
+            for draw, sweep in zip(self.parameters, stored, strict=True)
+            if sweep in still_stored
+        ]
+        self.cluster_of_group = [self.cluster_of_group[number] for number in chosen]
+        self.row_of_draw = [self.row_of_draw[number] for number in chosen]
+        self.sweep_of_draw = kept
 
     def record(self, info: SweepInfo) -> None:
         """Add a row to the trace."""
@@ -151,7 +167,7 @@ class RunSettings:
     """Settings of all chains of a fit."""
 
     priors: Priors
-    schedule: Schedule
+    schedule: Schedule | StagedSchedule
     seed: int
     bounds: Bounds = NO_BOUNDS
     callbacks: Sequence[Callback] = ()
@@ -165,72 +181,125 @@ class Runner:
 
     Chains run in parallel, each with an equal share of the threads. Draws do not depend on the
     number of threads. ``save`` is called with a chain after every sweep, and once more with True
-    when it ends. ``make_backend`` returns the backend of a chain, given its threads; the default is
-    `LocalBackend`. With any other backend, chains run one after another.
+    when it ends a stage. ``make_backend`` returns the backend of a chain, given its threads; the
+    default is `LocalBackend`. With any other backend, chains run one after another.
+    ``deadline`` is a time of ``time.monotonic``, after which no further sweep is started.
     """
 
     observations: Observations
     settings: RunSettings
     save: Callable[[ChainRun, bool], None] | None = None
     make_backend: Callable[[ThreadPool], Backend] | None = None
+    deadline: float = math.inf
     stop: threading.Event = field(default_factory=threading.Event)
+    out_of_time: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def n_parallel(self) -> int:
+        """Number of chains that run at the same time."""
+        if self.make_backend:
+            return 1
+        return min(self.settings.n_threads, self.settings.schedule.n_chains)
 
     def run(self, runs: list[ChainRun]) -> bool:
         """Run every chain to the end of the schedule; return True if Ctrl-C was pressed."""
-        n_parallel = 1 if self.make_backend else min(self.settings.n_threads, len(runs))
-        run_chain = partial(self._run_chain, n_threads=self.settings.n_threads // n_parallel)
+        schedule = self.settings.schedule
         with stop_on_interrupt(self.stop) as interrupted:
-            if n_parallel == 1:
-                for run in runs:
-                    run_chain(run)
-            else:
-                with ThreadPoolExecutor(max_workers=n_parallel) as pool:
-                    futures = [pool.submit(run_chain, run) for run in runs]
-                    # Without a timeout, Ctrl-C would not reach the main thread.
-                    while wait(futures, timeout=0.2).not_done:
-                        if any(future.done() and future.exception() for future in futures):
-                            self.stop.set()
-                    for future in futures:
-                        future.result()
+            for stage in schedule.stages():
+                if any(run.sweeps_done > stage for run in runs):
+                    continue  # of a resumed run, whose chains had not settled at this stage
+                self._run_stage(runs, stage)
+                stopped = self.stop.is_set() or self.out_of_time.is_set()
+                if stopped or all(run.has_ended for run in runs):
+                    break
+                if schedule.is_staged and assess_chains(runs).settled:
+                    break
         return interrupted.is_set()
 
-    def _run_chain(self, run: ChainRun, n_threads: int) -> None:
-        """Sweep until the schedule ends, a callback stops the chain or Ctrl-C is pressed."""
+    def _run_stage(self, runs: list[ChainRun], stage: int) -> None:
+        """Run every chain to ``stage`` sweeps."""
+        n_parallel = self.n_parallel
+        n_rounds = -(-len(runs) // n_parallel)
+
+        def run_chain(number: int) -> None:
+            # Chains that run later get an equal share of the remaining time.
+            now = time.monotonic()
+            share = (self.deadline - now) / (n_rounds - number // n_parallel)
+            n_threads = self.settings.n_threads // n_parallel
+            self._run_chain(runs[number], n_threads, stage, now + share)
+
+        if n_parallel == 1:
+            for number in range(len(runs)):
+                run_chain(number)
+            return
+        with ThreadPoolExecutor(max_workers=n_parallel) as pool:
+            futures = [pool.submit(run_chain, number) for number in range(len(runs))]
+            # Without a timeout, Ctrl-C would not reach the main thread.
+            while wait(futures, timeout=0.2).not_done:
+                if any(future.done() and future.exception() for future in futures):
+                    self.stop.set()
+            for future in futures:
+                future.result()
+
+    def _run_chain(self, run: ChainRun, n_threads: int, stage: int, deadline: float) -> None:
+        """Sweep until the stage or the time ends, or a callback or Ctrl-C stops the chain."""
+        if run.has_ended:
+            return
         settings = self.settings
         local = partial(LocalBackend, self.observations, settings.priors)
         with ThreadPool(n_threads) as threads:
             backend = (self.make_backend or local)(threads)
             backend.load_labels(run.state, Key(settings.seed, run.chain, run.state.sweep))
             run.save_labels = lambda: backend.save_labels(run.state)
-            self._run_sweeps(run, backend)
+            self._run_sweeps(run, backend, stage, deadline)
             run.save_labels()
-        self._save(run, True)
+            self._save(run, True)
+            if self.out_of_time.is_set():
+                # Not in the checkpoint: a resumed run keeps the draws of its schedule.
+                self._keep_last(run, backend)
         run.save_labels = lambda: None  # releases the backend's memory on a GPU or a cluster
 
-    def _run_sweeps(self, run: ChainRun, backend: Backend) -> None:
-        if self._had_ended(run):
-            return
-        settings, schedule = self.settings, self.settings.schedule
-        chain = (settings.priors, settings.seed, run.chain, settings.bounds, backend)
-        sweep = SAMPLERS[settings.sampler].sweep
-        while run.sweeps_done < schedule.n_sweeps and not self.stop.is_set():
-            began = time.perf_counter()
-            sweep(run.state, self.observations, *chain)
-            kept = schedule.is_kept(run.sweeps_done)
-            info = self._info(run, kept, began)
-            run.record(info)
-            if kept:
-                number = len(run.cluster_of_group)
-                stored = schedule.stores_parameters(number, run.chain)
-                backend.save_labels(run.state, clusters_only=not stored)
-                backend.store_draw(run.keep(stored, self.observations))
-            self._save(run, False)
-            # Every callback is called after every sweep, even if an earlier one stops the run.
-            answers = [callback(info) for callback in settings.callbacks]
-            if any(answer and answer != STOP_CHAIN for answer in answers):
-                self.stop.set()
-            if STOP_CHAIN in answers:
+    def _run_sweeps(self, run: ChainRun, backend: Backend, stage: int, deadline: float) -> None:
+        if run.has_ended is None:
+            run.has_ended = self._had_ended(run)
+        while not run.has_ended and run.sweeps_done < stage and not self.stop.is_set():
+            if time.monotonic() > deadline and run.sweeps_done:
+                self.out_of_time.set()
                 return
+            self._sweep(run, backend, stage)
+
+    def _sweep(self, run: ChainRun, backend: Backend, stage: int) -> None:
+        """Sweep once; keep and save the draw, and call the callbacks."""
+        settings, schedule = self.settings, self.settings.schedule
+        began = time.perf_counter()
+        chain = (settings.priors, settings.seed, run.chain, settings.bounds, backend)
+        SAMPLERS[settings.sampler].sweep(run.state, self.observations, *chain)
+        kept = schedule.is_kept(run.sweeps_done)
+        info = self._info(run, kept, stage, began)
+        run.record(info)
+        if kept:
+            stored = schedule.stores_parameters(run.sweeps_done, run.chain)
+            backend.save_labels(run.state, clusters_only=not stored)
+            backend.store_draw(run.keep(stored, self.observations))
+        if isinstance(schedule, StagedSchedule):
+            run.drop_draws(schedule)
+        self._save(run, False)
+        # Every callback is called after every sweep, even if an earlier one stops the run.
+        answers = [callback(info) for callback in settings.callbacks]
+        if any(answer and answer != STOP_CHAIN for answer in answers):
+            self.stop.set()
+        run.has_ended = STOP_CHAIN in answers
+
+    def _keep_last(self, run: ChainRun, backend: Backend) -> None:
+        """Keep the last draw with its parameters if the chain has no such draw."""
+        schedule = self.settings.schedule
+        share = share_of_chain(schedule.keep_parameters, schedule.n_chains, run.chain)
+        if run.parameters or (run.cluster_of_group and not share):
+            return
+        if run.trace["kept"][-1]:  # without parameters
+            run.drop_last_draw()
+        backend.store_draw(run.keep(True, self.observations))
+        run.trace["kept"][-1] = True
 
     def _save(self, run: ChainRun, ended: bool) -> None:
         if self.save is not None:
@@ -240,18 +309,19 @@ class Runner:
         """Pass the trace of a resumed chain to the callbacks; return True if one stopped it."""
         if not run.sweeps_done:
             return False
-        callbacks, burn_in = self.settings.callbacks, self.settings.schedule.burn_in
+        callbacks, schedule = self.settings.callbacks, self.settings.schedule
         listeners = [c.resume_chain for c in callbacks if hasattr(c, "resume_chain")]
+        burn_in = schedule.burn_in_of(schedule.stage_of(run.sweeps_done))
         answers = [resume(run.chain, run.trace, burn_in) for resume in listeners]
         return any(answers)  # only now: every callback must receive the trace
 
-    def _info(self, run: ChainRun, kept: bool, began: float) -> SweepInfo:
+    def _info(self, run: ChainRun, kept: bool, stage: int, began: float) -> SweepInfo:
         state = run.state
         return SweepInfo(
             chain=run.chain,
             sweep=run.sweeps_done,
-            n_sweeps=self.settings.schedule.n_sweeps,
-            burn_in=self.settings.schedule.burn_in,
+            n_sweeps=stage,
+            burn_in=self.settings.schedule.burn_in_of(stage),
             kept=kept,
             n_clusters=state.n_clusters,
             n_topics=state.n_topics,
@@ -260,6 +330,20 @@ class Runner:
             seconds=time.perf_counter() - began,
             n_tokens=self.observations.n_tokens,
         )
+
+
+def trace_of(runs: Sequence[ChainRun]) -> pd.DataFrame:
+    """Return the traces of all chains: one row per sweep and chain."""
+    import pandas as pd
+
+    # Joined as lists: empty frames of chains that never started would change column types.
+    return pd.DataFrame({name: [x for run in runs for x in run.trace[name]] for name in TRACE})
+
+
+def assess_chains(runs: Sequence[ChainRun]) -> Assessment:
+    """Return whether the chains have settled."""
+    draws = [np.array(run.cluster_of_group, np.int32) for run in runs if run.cluster_of_group]
+    return assess(trace_of(runs), draws)
 
 
 @contextmanager

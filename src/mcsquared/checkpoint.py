@@ -152,6 +152,7 @@ def unpack(
     run.trace = {name: _plain(name, row) for name, row in zip(TRACE, trace, strict=True)}
     run.cluster_of_group = list(kept)
     run.sweep_of_draw = [int(sweep) for sweep in sweeps.tolist()]
+    run.row_of_draw, run.n_stored = list(range(len(kept))), len(kept)
     if not 0 <= int(meta["n_parameters"]) <= len(kept):
         raise ValueError("it has more stored parameters than draws")
     family, n_words = observations.content_family, observations.n_words or None

@@ -17,7 +17,7 @@ class InputError(ValueError):
     ...     mc2.MC2(n_sweeps=0).fit([["ant", "bee"]])
     ... except mc2.InputError as error:
     ...     print(error)
-    n_sweeps must be an integer >= 1, got 0
+    n_sweeps must be an integer >= 1 or 'auto', got 0
     """
 
 

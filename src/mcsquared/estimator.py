@@ -15,13 +15,13 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.arrays import Floats, Int32s, Int64s
-from mcsquared.chain import Callback, Schedule
+from mcsquared.chain import Callback
 from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.fitting.checks import check_sampler, checked_schedule, seed_from
 from mcsquared.fitting.disk import check_absent, folder_batches, load_or_sample
-from mcsquared.fitting.fit import BackendFactory, EarlierFit, Fit
+from mcsquared.fitting.fit import BackendFactory, EarlierFit, Fit, Stop
 from mcsquared.model.parameters import ALPHA, ETA, LAM, Concentration, V, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
@@ -33,6 +33,7 @@ from mcsquared.prediction.groups import (
     most_probable_cluster,
     topic_proportions,
 )
+from mcsquared.schedule import DEFAULT_CHAINS, DEFAULT_SWEEPS, Schedule, StagedSchedule
 from mcsquared.state import Bounds
 from mcsquared.storage.models import load_model, save_model
 
@@ -105,9 +106,17 @@ class MC2(ClusterMixin, TopicTransformer):
         corrections and requires ``lam=inf``.
     device : {"cpu", "cuda"}
         "cuda" runs the blocked sampler on a GPU and requires the extra "gpu".
-    n_sweeps, burn_in, thin : int
-        Total number of sweeps, number of initial sweeps to discard, interval of kept sweeps.
+    n_sweeps, burn_in, thin : int or "auto"
+        Total number of sweeps, number of initial sweeps to discard, interval of kept sweeps. With
+        ``n_sweeps="auto"`` the fit ends when its chains have settled, and `posterior_.notes` says
+        whether they have; see Notes. "auto" for the others: with a number of sweeps 100 and 5, less
+        in short runs; with ``n_sweeps="auto"`` the first half of the sweeps is discarded, about 100
+        draws are kept, and no other value is allowed.
+    max_seconds : float, optional
+        Time limit: the fit ends after the sweep in which it is exceeded, with the draws so far.
+        With ``n_sweeps="auto"`` it replaces the limit of 600 sweeps.
     n_chains : int
+        Independent chains. All results combine the draws of all chains.
     n_jobs : int, optional
         Cores, divided among chains and their threads; -1 for all. Draws do not depend on it.
     max_clusters, max_topics : int, optional
@@ -138,6 +147,15 @@ class MC2(ClusterMixin, TopicTransformer):
     feature_names_in_ : ndarray of object
         The words, if they have names.
 
+    Notes
+    -----
+    With ``n_sweeps="auto"`` all chains run to 150 sweeps, then to 300, 600, and with
+    ``max_seconds`` further, always to twice as many. The first half of the sweeps is burn-in. After
+    each stage the fit ends if R-hat of all label-free scalars is at most 1.1, their effective
+    sample size at least 100, and the partitions of the chains agree: their R-hat is at most 1.1
+    too, or their adjusted Rand index at least 0.95. If that has not happened at the last sweep, a
+    ``ConvergenceWarning`` names what has not settled and how many more sweeps it may take.
+
     Examples
     --------
     >>> import mcsquared as mc2
@@ -167,10 +185,10 @@ class MC2(ClusterMixin, TopicTransformer):
     lam: Concentration = LAM.default
     sampler: str = "auto"
     device: str = "cpu"
-    n_sweeps: int = 600
-    burn_in: int = 100
-    thin: int = 5
-    n_chains: int = 1
+    n_sweeps: int | str = DEFAULT_SWEEPS
+    burn_in: int | str = "auto"
+    thin: int | str = "auto"
+    n_chains: int = DEFAULT_CHAINS
     n_jobs: int | None = None
     max_clusters: int | None = None
     max_topics: int | None = None
@@ -181,8 +199,10 @@ class MC2(ClusterMixin, TopicTransformer):
     callbacks: Sequence[Callback] = ()
     checkpoint: str | os.PathLike[str] | None = None
     warm_start: bool = False
+    max_seconds: float | None = None
 
     _earlier: EarlierFit | None = field(default=None, init=False)
+    _stopped: Stop | None = field(default=None, init=False)  # why the last fit ended early
 
     def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
         """Fit the model.
@@ -217,7 +237,11 @@ class MC2(ClusterMixin, TopicTransformer):
             return self._fit_corpus(load_or_sample(source, seed), schedule, seed, backend)
 
     def _fit_corpus(
-        self, corpus: Corpus, schedule: Schedule, seed: int, backend: BackendFactory | None
+        self,
+        corpus: Corpus,
+        schedule: Schedule | StagedSchedule,
+        seed: int,
+        backend: BackendFactory | None,
     ) -> Self:
         priors = Priors.for_corpus(
             corpus,
@@ -241,10 +265,12 @@ class MC2(ClusterMixin, TopicTransformer):
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
             device=self.device,
             backend=backend,
+            max_seconds=math.inf if self.max_seconds is None else float(self.max_seconds),
         )
         earlier = self._earlier if self.warm_start else None
         result = fit.run(corpus, earlier.states_for(fit, corpus) if earlier else [])
         self._set_fitted(result.posterior, result.labels)
+        self._stopped = result.stopped
         if isinstance(corpus.content, Vectors):
             # Components of a user-defined family may have another width than the data.
             self.n_features_in_ = corpus.content.width

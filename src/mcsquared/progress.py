@@ -27,7 +27,8 @@ class Progress:
     Parameters
     ----------
     n_sweeps : int
-        Sweeps of each chain, burn-in included.
+        Sweeps of each chain, burn-in included. Replaced by that of later sweeps, if they have any:
+        a run in stages has more sweeps in each stage.
     n_chains : int
     n_tokens : int
         Tokens resampled by one sweep of one chain, for the speed in tokens per second.
@@ -65,7 +66,7 @@ class Progress:
             self._display = _Bars(stream, self.n_sweeps, self.n_chains)
         else:
             min_wait = MIN_SECONDS if self.mode == "auto" else 0.0
-            self._display = _Lines(stream, self.n_sweeps * self.n_chains, min_wait)
+            self._display = _Lines(stream, self.n_sweeps, self.n_chains, min_wait)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -78,6 +79,9 @@ class Progress:
         with self._lock:
             if self._display is None:
                 return
+            if getattr(info, "n_sweeps", self.n_sweeps) != self.n_sweeps:
+                self.n_sweeps = info.n_sweeps
+                self._display.extend(self.n_sweeps)
             # Earlier sweeps of a resumed chain count as done, but not towards the speed.
             self._done[info.chain] = info.sweep
             self._times.append(time.monotonic())
@@ -116,6 +120,11 @@ class _Bars:
         )
         self.bars.start()
 
+    def extend(self, n_sweeps: int) -> None:
+        self.n_sweeps = n_sweeps
+        for task in self.tasks.values():
+            self.bars.update(task, total=n_sweeps)
+
     def show(self, info: Any, done: int, now: float, summary: str) -> None:
         if info.chain not in self.tasks:
             label = "sweeps" if self.n_chains == 1 else f"chain {info.chain + 1}"
@@ -126,13 +135,18 @@ class _Bars:
 class _Lines:
     """A plain line for every tenth of the run, and extra lines if a tenth takes long."""
 
-    def __init__(self, stream: TextIO, n_total: int, min_wait: float) -> None:
+    def __init__(self, stream: TextIO, n_sweeps: int, n_chains: int, min_wait: float) -> None:
         self.stream = stream
-        self.n_total = n_total
+        self.n_total = n_sweeps * n_chains
+        self.n_chains = n_chains
         self.min_wait = min_wait
         self.last_time = time.monotonic()
         self.last_tenth = 0
         self.pause = FIRST_PAUSE
+
+    def extend(self, n_sweeps: int) -> None:
+        self.last_tenth = self.last_tenth * self.n_total // (n_sweeps * self.n_chains)
+        self.n_total = n_sweeps * self.n_chains
 
     def show(self, info: Any, done: int, now: float, summary: str) -> None:
         tenth = done * N_LINES // max(self.n_total, 1)

@@ -335,6 +335,80 @@ def test_a_run_that_is_not_flat_is_completed(papers_file, tmp_path):
     assert len(MC2.load(out).posterior_.trace) == 30
 
 
+# ---------------------------------------------------------------- auto and a time limit
+
+
+@pytest.fixture
+def short_stages(monkeypatch):
+    monkeypatch.setattr("mcsquared.schedule.FIRST_STAGE", 8)
+    monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 16)
+
+
+def auto_command(file: Path, out: Path, *more: object) -> list[object]:
+    return ["fit", file, "--text", "abstract", "--out", out, "--sweeps", "auto", *more]
+
+
+@pytest.mark.usefixtures("short_stages")
+def test_auto_prints_one_sentence_on_convergence(papers_file, tmp_path):
+    out = tmp_path / "papers.mc2"
+    result = invoke(*auto_command(papers_file, out, "--chains", 2))
+    assert result.exit_code == 0, result.output
+    notes = [line for line in result.stderr.splitlines() if line.startswith("mc2: note:")]
+    [note] = MC2.load(out).posterior_.notes[-1:]
+    assert notes == [f"mc2: note: {note}"]
+    assert note.startswith("not settled after 16 sweeps of 2 chains")
+    assert files_in(tmp_path) == {"papers.csv", "papers.mc2"}
+
+
+@pytest.mark.usefixtures("short_stages")
+def test_an_interrupted_auto_run_resumes_to_the_same_draws(papers_file, tmp_path):
+    whole, stopped = tmp_path / "whole.mc2", tmp_path / "stopped.mc2"
+    assert invoke(*auto_command(papers_file, whole)).exit_code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mcsquared.progress.Progress.__call__", interrupt_after(10))
+        result = invoke(*auto_command(papers_file, stopped))
+    assert result.exit_code == 130, result.output
+    assert "interrupted after 10 sweeps" in result.stderr
+    assert invoke(*auto_command(papers_file, stopped, "--resume")).exit_code == 0
+    first, second = MC2.load(whole).posterior_, MC2.load(stopped).posterior_
+    np.testing.assert_array_equal(first.cluster_of_group, second.cluster_of_group)
+    assert not checkpoint_of(stopped).exists()
+
+
+@pytest.mark.parametrize("sweeps", ["auto", 500])
+def test_a_run_out_of_time_is_saved_and_can_be_resumed(papers_file, tmp_path, sweeps):
+    out = tmp_path / "papers.mc2"
+    command = ["fit", papers_file, "--text", "abstract", "--out", out, "--sweeps", sweeps]
+    result = invoke(*command, "--max-seconds", 0.001)
+    assert result.exit_code == 0, result.output
+    assert "stopped by --max-seconds; continue with: mc2 " in result.stderr
+    assert len(MC2.load(out).posterior_.trace) == 1
+    assert files_in(tmp_path) == {"papers.csv", "papers.mc2", "papers.mc2.checkpoint"}
+    assert invoke(*command, "--max-seconds", 0.5, "--resume").exit_code == 0
+    assert len(MC2.load(out).posterior_.trace) > 1
+
+
+@pytest.mark.usefixtures("never_fitted")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--sweeps", "auto", "--burn-in", 3], "--burn-in requires --sweeps N, got --sweeps auto"),
+        (["--sweeps", "auto", "--thin", 3], "--thin requires --sweeps N"),
+        (["--sweeps", "auto", "--stop-when-flat"], "--stop-when-flat requires --sweeps N"),
+        (["--sweeps", 0], "--sweeps must be an integer >= 1 or auto, got 0"),
+        (["--sweeps", "lots"], "--sweeps must be an integer >= 1 or auto, got lots"),
+    ],
+)
+def test_options_that_exclude_auto_are_named(papers_file, tmp_path, options, sentence):
+    result = invoke("fit", papers_file, "--text", "abstract", "--out", tmp_path / "m.mc2", *options)
+    assert sentence in rejected(result)
+
+
+def test_a_time_limit_must_be_positive(papers_file, tmp_path):
+    result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--max-seconds", 0))
+    assert "max_seconds must be a positive number" in rejected(result)
+
+
 def test_fit_without_a_text_column_lists_the_columns_of_the_file(papers_file, tmp_path):
     said = rejected(invoke("fit", papers_file, "--out", tmp_path / "papers.mc2"))
     assert "--text" in said

@@ -199,7 +199,7 @@ def test_duplicate_columns_are_refused():
         (
             {"x": np.zeros(N)},
             {"contexts": {"x": "bag"}, "n_sweeps": 0},
-            "n_sweeps must be an integer >= 1, got 0",
+            "n_sweeps must be an integer >= 1 or 'auto', got 0",
         ),
         (
             {"x": -np.ones(N)},

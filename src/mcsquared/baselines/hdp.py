@@ -16,7 +16,6 @@ from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, single_cluster_parameters
-from mcsquared.chain import Schedule
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
 from mcsquared.families import ConjugateFamily
@@ -41,6 +40,7 @@ from mcsquared.samplers.init import starts
 from mcsquared.samplers.init.assignments import at_most, blocked_state
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key
+from mcsquared.schedule import Schedule
 from mcsquared.state import Bounds, State
 
 CHAIN = 0
@@ -107,16 +107,14 @@ class DirichletProcessModel(TopicModel):
 
         chain = self._start(corpus)
         schedule = Schedule(self.n_sweeps, self.burn_in, self.thin, self.keep_parameters)
-        rows, self.draws_, n_kept = [], [], 0
+        rows, self.draws_ = [], []
         with Progress(self.n_sweeps, 1, corpus.n_tokens, self.progress) as progress:
             for sweep in range(1, self.n_sweeps + 1):
                 began = time.perf_counter()
                 chain.sweep()
                 kept = schedule.is_kept(sweep)
-                if kept:
-                    if schedule.stores_parameters(n_kept):
-                        self.draws_.append(chain.draw())
-                    n_kept += 1
+                if kept and schedule.stores_parameters(sweep):
+                    self.draws_.append(chain.draw())
                 seconds = time.perf_counter() - began
                 rows.append(
                     {"sweep": sweep, "kept": kept} | chain.trace_row() | {"seconds": seconds}

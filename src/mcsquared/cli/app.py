@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from mcsquared.cli.guard import readable_errors
 from mcsquared.model.parameters import LAM
+from mcsquared.schedule import DEFAULT_CHAINS, DEFAULT_SWEEPS, MAX_SWEEPS
 
 app = typer.Typer(
     name="mc2",
@@ -98,7 +99,12 @@ def fit(
     lam: float | None = Option(
         None, metavar="X", help=f"{LAM.meaning.capitalize()}; inf: the paper's model."
     ),
-    sweeps: int = Option(600, min=1, help="Number of sweeps, including burn-in."),
+    sweeps: str = Option(
+        str(DEFAULT_SWEEPS),
+        metavar="N|auto",
+        help="Number of sweeps, including burn-in; auto: until the chains have settled, at most "
+        f"{MAX_SWEEPS} or as many as --max-seconds allows.",
+    ),
     burn_in: int | None = Option(
         None,
         min=0,
@@ -107,8 +113,11 @@ def fit(
     thin: int | None = Option(
         None, min=1, help="Keep every THIN-th draw (default: 5, less in short runs)."
     ),
+    max_seconds: float | None = Option(
+        None, metavar="S", help="Time limit; the model has the draws kept until then."
+    ),
     seed: int = SEED,
-    chains: int = Option(1, min=1, help="Number of independent chains."),
+    chains: int = Option(DEFAULT_CHAINS, min=1, help="Number of independent chains."),
     jobs: int | None = Option(None, metavar="N", help="Number of cores."),
     device: str = Option("cpu", metavar="cpu|cuda", help="Device that runs the sampler."),
     cluster: str | None = Option(
@@ -127,19 +136,18 @@ def fit(
     Groups may vary within their cluster; how much is learned from the data. With --paper (--lam
     inf) they do not vary, as in the paper.
 
-    After Ctrl-C, the same command with --resume continues the run.
+    After Ctrl-C, or when --max-seconds has ended the run, the same command with --resume continues
+    it.
     """
     from mcsquared.callbacks import StopWhenFlat
     from mcsquared.cli import fit as implementation
     from mcsquared.cli.reading import FileOptions
     from mcsquared.estimator import MC2
 
-    burn_in = min(100, sweeps // 2) if burn_in is None else burn_in
     model = MC2(
         lam=implementation.chosen_lam(paper, lam),
-        n_sweeps=sweeps,
-        burn_in=burn_in,
-        thin=max(1, min(5, (sweeps - burn_in) // 10)) if thin is None else thin,
+        **implementation.chosen_sweeps(sweeps, burn_in, thin, stop_when_flat),
+        max_seconds=max_seconds,
         random_state=seed,
         n_chains=chains,
         n_jobs=jobs,

@@ -5,16 +5,17 @@ import shlex
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.guard import INTERRUPTED, check_output, print_message
 from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, store_source
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM, Concentration
+from mcsquared.posterior.convergence import NOT_SETTLED, SETTLED
 from mcsquared.storage import check_target
 
 MAX_TOPICS = 10
@@ -26,6 +27,24 @@ def chosen_lam(paper: bool, lam: float | None) -> Concentration:
     if paper and lam is not None and not math.isinf(lam):
         raise InputError(f"--paper requires --lam inf, got --lam {lam:g}")
     return math.inf if paper else LAM.default if lam is None else lam
+
+
+def chosen_sweeps(
+    sweeps: str, burn_in: int | None, thin: int | None, stop_when_flat: bool
+) -> dict[str, Any]:
+    """Return ``n_sweeps``, ``burn_in`` and ``thin`` of `MC2`."""
+    if sweeps == "auto":
+        others = {"--burn-in": burn_in, "--thin": thin, "--stop-when-flat": stop_when_flat or None}
+        for option, value in others.items():
+            if value is not None:
+                raise InputError(f"{option} requires --sweeps N, got --sweeps auto")
+        return {"n_sweeps": "auto", "burn_in": "auto", "thin": "auto"}
+    if not sweeps.isdecimal() or int(sweeps) < 1:
+        raise InputError(f"--sweeps must be an integer >= 1 or auto, got {sweeps}")
+    n_sweeps = int(sweeps)
+    burn_in = min(100, n_sweeps // 2) if burn_in is None else burn_in
+    thin = max(1, min(5, (n_sweeps - burn_in) // 10)) if thin is None else thin
+    return {"n_sweeps": n_sweeps, "burn_in": burn_in, "thin": thin}
 
 
 def run(
@@ -49,6 +68,7 @@ def run(
         checkpoint=str(checkpoint) if isinstance(corpus, Corpus) else None,
     )
     warnings.filterwarnings("ignore", "interrupted after")  # reported below, with instructions
+    warnings.filterwarnings("ignore", NOT_SETTLED)  # printed at the end
     try:
         if cluster is None:
             model.fit(corpus)
@@ -65,35 +85,42 @@ def run(
         model.set_params(checkpoint=None).save(out)
     except ModelFileError as error:  # e.g. a full disk; the checkpoint contains the draws
         raise ModelFileError(f"{error}; {_how_to_resume(checkpoint)}") from None
-    done, total = len(model.posterior_.trace), model.n_sweeps * model.n_chains
-    if _interrupted(model):
+    trace = model.posterior_.trace
+    total = "" if model.n_sweeps == "auto" else f" of {model.n_sweeps * model.n_chains}"
+    if model._stopped == "interrupted":
         kept = len(model.posterior_.cluster_of_group)
         print_message(
-            f"interrupted after {done} of {total} sweeps; {out} contains the {kept} draws "
+            f"interrupted after {len(trace)}{total} sweeps; {out} contains the {kept} draws "
             f"kept so far; {_how_to_resume(checkpoint)}"
         )
         raise typer.Exit(INTERRUPTED)
-    checkpoint.unlink(missing_ok=True)
-    if done < total:
-        typer.echo(f"the traces are flat after {done} of {total} sweeps", err=True)
+    if total and model._stopped is None and len(trace) < int(total.split()[-1]):
+        typer.echo(f"the traces are flat after {len(trace)}{total} sweeps", err=True)
     print_result(model, out)
-    _print_advice(model, file, out)
+    settled = _print_advice(model)
+    if model._stopped == "out of time" and not settled and checkpoint.exists():
+        print_message(f"stopped by --max-seconds; {_how_to_resume(checkpoint)}")
+    else:
+        checkpoint.unlink(missing_ok=True)
+    _print_next(file, out)
 
 
-def _interrupted(model: MC2) -> bool:
-    """Return whether a chain that is not flat stopped before its last sweep."""
-    lengths = model.posterior_.trace.groupby("chain").size()
-    short = {chain for chain in range(model.n_chains) if lengths.get(chain, 0) < model.n_sweeps}
-    flat = [callback for callback in model.callbacks if isinstance(callback, StopWhenFlat)]
-    return not short <= {chain for callback in flat for chain in callback.ended}
-
-
-def _print_advice(model: MC2, file: FileOptions, out: Path) -> None:
-    """Print the advice of the diagnostics and the command that writes the report."""
-    for line in model.posterior_.diagnostics().attrs["advice"]:
+def _print_advice(model: MC2) -> bool:
+    """Print what the diagnostics found; return whether a run in stages has settled."""
+    posterior = model.posterior_
+    advice = posterior.diagnostics().attrs["advice"]
+    verdicts = [note for note in posterior.notes if note.startswith((SETTLED, NOT_SETTLED))]
+    if model.n_sweeps == "auto":
+        advice = [*verdicts, *(line for line in advice if "the bound" in line)]
+    for line in advice:
         for parameter, option in OPTION_OF_PARAMETER.items():
             line = line.replace(parameter, option)
         print_message(f"note: {line}")
+    return any(note.startswith(SETTLED) for note in verdicts)
+
+
+def _print_next(file: FileOptions, out: Path) -> None:
+    """Print the command that writes the report."""
     more = [] if file.names is None else ["--names", file.names]
     more += [] if file.encoding == "utf-8" else ["--encoding", file.encoding]
     data = [] if file.is_folder else ["--data", str(file.path), *more]

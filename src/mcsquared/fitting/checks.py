@@ -5,15 +5,27 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from mcsquared.chain import Schedule
 from mcsquared.checkpoint import saved_seed
-from mcsquared.checks import as_seed, check_choice, check_integer, check_jobs
+from mcsquared.checks import (
+    as_seed,
+    check_choice,
+    check_integer,
+    check_jobs,
+    check_positive,
+    is_integer,
+)
 from mcsquared.errors import InputError
 from mcsquared.samplers.init.starts import check_init
+from mcsquared.schedule import BURN_IN, MAX_SWEEPS, THIN, Schedule, StagedSchedule
 
 SAMPLER_NAMES = ("auto", "collapsed", "blocked")
 DEVICES = ("cpu", "cuda")
 BYTES_PER_TOKEN = 32  # lower bound, measured
+LEAST = {"n_sweeps": 1, "burn_in": 0, "thin": 1}
+MEANING_OF_AUTO = {
+    "burn_in": "the first half of the sweeps is discarded",
+    "thin": "about 100 draws are kept",
+}
 
 
 def check_sampler(sampler: object, device: object, lam: object) -> str:
@@ -32,24 +44,55 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
     return "collapsed"
 
 
-def checked_schedule(model: Any) -> Schedule:
+def checked_schedule(model: Any) -> Schedule | StagedSchedule:
     """Check every parameter of an estimator that is not a prior; return the schedule."""
     check_sampler(model.sampler, model.device, model.lam)
-    least = {"n_sweeps": 1, "burn_in": 0, "thin": 1, "n_chains": 1, "keep_parameters": 1}
-    schedule = Schedule(**{n: check_integer(n, getattr(model, n), least[n]) for n in least})
+    n_chains = check_integer("n_chains", model.n_chains, 1)
+    keep_parameters = check_integer("keep_parameters", model.keep_parameters, 1)
     for name in ("max_clusters", "max_topics"):
         if getattr(model, name) is not None:
             check_integer(name, getattr(model, name), 1)
+    if model.max_seconds is not None:
+        check_positive("max_seconds", model.max_seconds)
     check_jobs(model.n_jobs)
     if not isinstance(model.callbacks, Iterable) or not all(map(callable, model.callbacks)):
         raise InputError(f"callbacks must be a list of callables, got {model.callbacks!r}")
     if not isinstance(model.checkpoint, str | os.PathLike | None):
         raise InputError(f"checkpoint must be a path, got {model.checkpoint!r}")
     check_init(model.init)
+    sweeps = {name: _sweeps(name, getattr(model, name), least) for name, least in LEAST.items()}
+    if sweeps["n_sweeps"] is None:
+        for name, meaning in MEANING_OF_AUTO.items():
+            if sweeps[name] is not None:
+                raise InputError(
+                    f"{name} must be 'auto' if n_sweeps is 'auto' ({meaning}), "
+                    f"got {getattr(model, name)!r}"
+                )
+        limit = MAX_SWEEPS if model.max_seconds is None else None
+        return StagedSchedule(keep_parameters, n_chains, limit)
+    return _fixed_schedule(sweeps["n_sweeps"], sweeps["burn_in"], sweeps["thin"], model)
+
+
+def _sweeps(name: str, value: Any, least: int) -> int | None:
+    """Return a number of sweeps, or None for "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return None
+    if not is_integer(value) or value < least:
+        raise InputError(f"{name} must be an integer >= {least} or 'auto', got {value!r}")
+    return int(value)
+
+
+def _fixed_schedule(n_sweeps: int, burn_in: int | None, thin: int | None, model: Any) -> Schedule:
+    """Return the schedule of a fixed number of sweeps; None: the default for this number."""
+    if burn_in is None:
+        burn_in = BURN_IN if n_sweeps >= BURN_IN + (thin or THIN) else n_sweeps // 2
+    if thin is None:
+        thin = THIN if n_sweeps - burn_in >= THIN else 1
+    schedule = Schedule(n_sweeps, burn_in, thin, int(model.keep_parameters), int(model.n_chains))
     if schedule.n_kept < 1:
         raise InputError(
-            f"n_sweeps={model.n_sweeps} with burn_in={model.burn_in} and thin={model.thin} keeps "
-            "no draw: raise n_sweeps or lower burn_in"
+            f"n_sweeps={n_sweeps} with burn_in={burn_in} and thin={thin} keeps no draw: raise "
+            "n_sweeps or lower burn_in"
         )
     return schedule
 

@@ -19,7 +19,7 @@ from mcsquared.errors import InputError
 from mcsquared.observations.disk import DiskObservations, bytes_of_groups
 from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.samplers.backends.sharded import ShardedBackend, read_draw
+from mcsquared.samplers.backends.sharded import ShardedBackend, draws_file, read_draw
 from mcsquared.samplers.init.starts import topics_for
 from mcsquared.samplers.threads import ThreadPool
 
@@ -146,8 +146,11 @@ def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Po
     all draws, of the sampled groups in its cluster. ``runs`` must contain all clusters.
     """
     source, n_groups = sample.source, sample.source.n_groups
-    draws = [draw for run in runs for draw in run.cluster_of_group]
-    shares = [share_of_consensus(draw, posterior.labels) for draw in draws]
+    stored = [
+        (draws_file(source.folder, run.chain), row, share_of_consensus(draw, posterior.labels))
+        for run in runs
+        for row, draw in zip(run.row_of_draw, run.cluster_of_group, strict=True)
+    ]
     labels = np.empty(n_groups, np.int32)
     sizes = np.bincount(posterior.labels) / len(posterior.labels)
     step = max(CELLS_AT_ONCE // len(sizes), 1)
@@ -155,8 +158,8 @@ def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Po
         last = min(first + step, n_groups)
         # Groups that never share a cluster with a sampled one get the largest cluster.
         score = np.tile(1e-9 * sizes, (last - first, 1))
-        for number, share in enumerate(shares):
-            cluster = read_draw(source.folder, n_groups, number, first, last)
+        for path, row, share in stored:
+            cluster = read_draw(path, n_groups, row, first, last)
             known = cluster < len(share)
             score[known] += share[cluster[known]]
         labels[first:last] = score.argmax(axis=1)

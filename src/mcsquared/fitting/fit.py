@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from mcsquared.arrays import Int32s
-from mcsquared.chain import TRACE, ChainRun, Runner, RunSettings
+from mcsquared.chain import ChainRun, Runner, RunSettings, assess_chains, trace_of
 from mcsquared.checkpoint import Checkpoint
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.disk import SampledCorpus
@@ -32,6 +35,8 @@ from mcsquared.samplers.threads import ThreadPool
 if TYPE_CHECKING:
     from mcsquared.state import State
 
+Stop = Literal["interrupted", "out of time"]
+
 # Returns a function that creates the backend of a chain, given its threads.
 BackendFactory = Callable[[Observations, Priors], Callable[[ThreadPool], Backend]]
 
@@ -42,6 +47,7 @@ class FitResult:
 
     posterior: Posterior
     states: list[State]
+    stopped: Stop | None = None  # why the run ended before its schedule
     labels: Int32s | None = None  # of all groups, if the posterior has only a sample
 
 
@@ -57,42 +63,32 @@ class Fit(RunSettings):
     checkpoint: str | None
     device: str = "cpu"
     backend: BackendFactory | None = None
+    max_seconds: float = math.inf
 
     def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
         """Run the chains, continuing from the ``states`` of an earlier fit if there are any."""
+        deadline = time.monotonic() + self.max_seconds
         observations = self._observe(corpus)
         make_backend = self._make_backend(observations)  # first, so that errors are raised early
+        first_stage = next(self.schedule.stages())
         progress = Progress(
-            self.schedule.n_sweeps, self.schedule.n_chains, observations.n_tokens, self.progress
+            first_stage, self.schedule.n_chains, observations.n_tokens, self.progress
         )
         checkpoint = self._checkpoint(corpus)
         runs = self._runs(observations, checkpoint, states)
         settings = dataclasses.replace(self, callbacks=[*self.callbacks, progress])
         save = checkpoint.save if checkpoint else None
-        runner = Runner(observations, settings, save, make_backend)
+        runner = Runner(observations, settings, save, make_backend, deadline)
         with progress:
             interrupted = runner.run(runs)
-        kept = sum(len(run.cluster_of_group) for run in runs)
-        usable = any(run.parameters for run in runs)
-        if interrupted and not usable:
-            raise KeyboardInterrupt
-        if not usable:
-            raise InputError(
-                "a callback stopped the run before a draw was kept: "
-                f"burn_in is {self.schedule.burn_in}"
-            )
-        if interrupted:
-            done = min(run.sweeps_done for run in runs)
-            warnings.warn(
-                f"interrupted after {done} of {self.schedule.n_sweeps} sweeps: "
-                f"the posterior holds the {kept} draws kept so far",
-                stacklevel=4,
-            )
+        stopped = self._stop(runner, runs, interrupted)
+        notes = [*self._notes(runs), *self._convergence_notes(runs, runner, stopped)]
         states = [run.state for run in runs]
         del observations, make_backend, runner  # as large as the corpus, and no longer needed
         if not isinstance(corpus, SampledCorpus):
-            return FitResult(self._posterior(corpus, runs), states)
-        posterior = self._posterior(corpus, [drop_unsampled_clusters(run) for run in runs])
+            return FitResult(self._posterior(corpus, runs, notes), states, stopped)
+        sampled = [drop_unsampled_clusters(run) for run in runs]
+        posterior = self._posterior(corpus, sampled, notes)
         n_groups = corpus.source.n_groups
         if corpus.n_groups < n_groups:
             posterior.n_fitted = n_groups
@@ -100,7 +96,56 @@ class Fit(RunSettings):
                 f"fitted to {n_groups:,} groups; results are shown for a random sample "
                 f"of {corpus.n_groups:,}"
             )
-        return FitResult(posterior, states, labels_of_all(corpus, runs, posterior))
+        return FitResult(posterior, states, stopped, labels_of_all(corpus, runs, posterior))
+
+    def _stop(self, runner: Runner, runs: list[ChainRun], interrupted: bool) -> Stop | None:
+        """Return why the run ended early; raise an error if it has no draw to return."""
+        if not any(run.parameters for run in runs):
+            if interrupted:
+                raise KeyboardInterrupt
+            raise InputError(
+                "a callback stopped the run before a draw was kept: "
+                f"burn_in is {self.schedule.burn_in_of(next(self.schedule.stages()))}"
+            )
+        if interrupted:
+            done = min(run.sweeps_done for run in runs)
+            kept = sum(len(run.cluster_of_group) for run in runs)
+            warnings.warn(
+                f"interrupted after {done} {self._of_all_sweeps()}: "
+                f"the posterior holds the {kept} draws kept so far",
+                stacklevel=6,
+            )
+            end = next(self.schedule.stages())
+            ended = [run.has_ended or run.sweeps_done == end for run in runs]
+            return None if all(ended) and not self.schedule.is_staged else "interrupted"
+        return "out of time" if runner.out_of_time.is_set() else None
+
+    def _of_all_sweeps(self) -> str:
+        schedule = self.schedule
+        return "sweeps" if schedule.is_staged else f"of {next(schedule.stages())} sweeps"
+
+    def _convergence_notes(
+        self, runs: list[ChainRun], runner: Runner, stopped: Stop | None
+    ) -> list[str]:
+        """Return notes on time and convergence; warn of a run that has not settled."""
+        notes = []
+        if stopped == "out of time" and not self.schedule.is_staged:
+            done = min(run.sweeps_done for run in runs)
+            note = (
+                f"max_seconds={self.max_seconds:g} ended the run after {done} "
+                f"{self._of_all_sweeps()}"
+            )
+            if done <= self.schedule.burn_in_of(done):
+                note += ", before the end of the burn-in: the posterior has only the last draw"
+            notes.append(note)
+            warnings.warn(notes[-1], ConvergenceWarning, stacklevel=6)
+        if not self.schedule.is_staged:
+            return notes
+        assessment = assess_chains(runs)
+        notes.append(assessment.sentence(runner.n_parallel))
+        if not assessment.settled:
+            warnings.warn(notes[-1], ConvergenceWarning, stacklevel=6)
+        return notes
 
     def _observe(self, corpus: Corpus) -> Observations:
         if corpus.source is None:
@@ -139,7 +184,7 @@ class Fit(RunSettings):
             "sampler": self.sampler,
             "max_clusters": self.bounds.clusters,
             "max_topics": self.bounds.topics,
-            **dataclasses.asdict(self.schedule),
+            **self.schedule.identity(),
         }
         return Checkpoint(self.checkpoint, identity)
 
@@ -164,17 +209,13 @@ class Fit(RunSettings):
                 runs.append(ChainRun(chain, state))
         return runs
 
-    def _posterior(self, corpus: Corpus, runs: list[ChainRun]) -> Posterior:
-        import pandas as pd
-
+    def _posterior(self, corpus: Corpus, runs: list[ChainRun], notes: list[str]) -> Posterior:
         parameters, first = [], 0
         for run in runs:
             parameters += [
                 dataclasses.replace(draw, index=draw.index + first) for draw in run.parameters
             ]
             first += len(run.cluster_of_group)
-        # Joined as lists: empty frames of chains that never started would change column types.
-        trace = {name: [value for run in runs for value in run.trace[name]] for name in TRACE}
         content = corpus.content
         counts = content.counts if isinstance(content, Words) else None
         posterior = Posterior(
@@ -189,16 +230,16 @@ class Fit(RunSettings):
                 [len(run.cluster_of_group) for run in runs],
             ),
             sweep_of_draw=np.array([s for run in runs for s in run.sweep_of_draw], np.int32),
-            trace=pd.DataFrame(trace),
+            trace=trace_of(runs),
             parameters=parameters,
             word_frequency=corpus.word_frequency,
             document_frequency=corpus.document_frequency,
             seed=self.seed,
-            notes=[*corpus.notes, *self._notes(runs)],
+            notes=[*corpus.notes, *notes],
         )
         if counts is not None:
             posterior.attach_codocuments(counts)
-        if len(runs) > 1:
+        if len(runs) > 1 and not self.schedule.is_staged:
             _report_disagreement(posterior)
         return posterior
 
@@ -208,11 +249,13 @@ class Fit(RunSettings):
             largest = max(max(run.trace[f"n_{name}"], default=0) for run in runs)
             if bound is not None and largest >= bound:
                 notes.append(f"max_{name}={bound} was reached: the data may support more {name}")
-                warnings.warn(notes[-1], stacklevel=5)
+                warnings.warn(notes[-1], stacklevel=6)
+        longest = max(run.sweeps_done for run in runs)
+        expected = longest if self.schedule.is_staged else next(self.schedule.stages())
         notes += [
-            f"chain {run.chain} ended after {run.sweeps_done} of {self.schedule.n_sweeps} sweeps"
+            f"chain {run.chain} ended after {run.sweeps_done} of {expected} sweeps"
             for run in runs
-            if run.sweeps_done < self.schedule.n_sweeps
+            if run.sweeps_done < expected
         ]
         if self.sampler == "blocked":
             notes += [_truncation(run) for run in runs]
@@ -261,4 +304,4 @@ def _report_disagreement(posterior: Posterior) -> None:
     worst = ", ".join(f"{row.scalar} {row.rhat:.2f}" for row in apart.itertuples())
     note = f"the chains disagree: R-hat is above {MAX_RHAT} for {worst}; run more sweeps"
     posterior.notes.append(note)
-    warnings.warn(note, stacklevel=5)
+    warnings.warn(note, ConvergenceWarning, stacklevel=7)

@@ -9,6 +9,7 @@ import numpy as np
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.model.parameters import DECLARED, Gamma
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.convergence import assess_posterior, verdict
 from mcsquared.posterior.diagnostics import SCALARS
 from mcsquared.posterior.exports import plural
 from mcsquared.report.packing import shorten
@@ -21,7 +22,6 @@ SCALAR_LABELS = {
     "log_joint": "log joint density",
     **{name: declared.label for name, declared in DECLARED.items()},
 }
-_GOOD_RHAT, _BAD_RHAT = 1.05, 1.1
 _GOOD_SAMPLE_SIZE, _BAD_SAMPLE_SIZE = 200.0, 50.0
 _MIN_CONFIDENCE = 0.8
 _MAX_POINTS = 800  # points of a trace per chain
@@ -70,7 +70,7 @@ def checks(
     ``confidence`` is the membership of each group in its cluster, ``diagnostics`` the result of
     `diagnostic_data`.
     """
-    convergence = _convergence(diagnostics)
+    convergence = _convergence(posterior, diagnostics)
     found = [
         convergence,
         _sample_size(diagnostics),
@@ -95,31 +95,21 @@ def _if_converged(convergence: Check, check: Check | None) -> Check | None:
     return "watch", f"{check[1]} in this run", text
 
 
-def _convergence(diagnostics: dict[str, Any]) -> Check:
-    known = [row for row in diagnostics["scalars"] if math.isfinite(row["rhat"])]
-    if not known:
+def _convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Check:
+    if not any(math.isfinite(row["rhat"]) for row in diagnostics["scalars"]):
         text = "Too few draws were kept to compute R-hat."
         return "watch", "Convergence could not be assessed", text
-    worst = max(known, key=lambda row: row["rhat"])
-    largest = f"{worst['rhat']:.2f} ({worst['label']})"
-    one_chain = diagnostics["n_chains"] == 1
-    text = f"The largest R-hat is {largest}"
-    if worst["rhat"] > _BAD_RHAT and one_chain:
-        text = (
-            f"Its halves differ. {text}; 1.00 means agreement. Clusters and topics are "
-            "preliminary: run more sweeps and a longer burn-in."
-        )
-        return "bad", "The chain has not converged", text
-    if worst["rhat"] > _BAD_RHAT:
-        text = (
-            f"They have not converged to the same distribution. {text}; 1.00 means agreement. "
-            "Results common to all chains are reliable, details may differ: run more sweeps."
-        )
-        return "bad", "The chains disagree", text
-    if one_chain:
-        text += ". Only several chains (n_chains=4) can show whether results depend on the start."
-        return "watch", "The chain appears to have converged", text
-    return "good" if worst["rhat"] <= _GOOD_RHAT else "watch", "The chains agree", f"{text}."
+    assessment, sentence = assess_posterior(posterior), verdict(posterior)
+    chains = "The chain has" if assessment.n_chains == 1 else "The chains have"
+    text = f"{sentence[0].upper()}{sentence[1:]}."
+    if not assessment.settled:
+        level = "bad" if assessment.disagree else "watch"
+        text += " Clusters and topics are preliminary: details may differ in another run."
+        return level, f"{chains} not settled", text
+    if assessment.n_chains == 1:
+        text += " Only several chains (n_chains=4) can show whether results depend on the start."
+        return "watch", f"{chains} settled", text
+    return "good", f"{chains} settled", text
 
 
 def _sample_size(diagnostics: dict[str, Any]) -> Check | None:

@@ -70,7 +70,7 @@ class ShardedBackend(Backend):
         Labels of each shard.
     """
 
-    labels: Any
+    labels: Any = None
 
     def __init__(
         self,
@@ -102,10 +102,13 @@ class ShardedBackend(Backend):
 
     def load_labels(self, state: State, key: Key) -> None:
         """Divide the labels among the shards; draw initial ones if the state has none."""
-        if isinstance(self.observations, DiskObservations):
-            self.labels = DiskLabels(self.observations, self.chunks)
-        else:
+        if not isinstance(self.observations, DiskObservations):
             self.labels = [None] * self.n_shards
+        elif self.labels is None:
+            self.labels = DiskLabels(self.observations, self.chunks, key.chain)
+            if key.sweep:  # an earlier stage of the run has left its labels
+                return
+            self.labels.clear()
         extension = None
         if len(state.cluster_of_group) != self.observations.n_groups:
             extension = StartExtension(state, self.observations, self.priors, key)
@@ -164,12 +167,16 @@ class DiskLabels:
     ----------
     chunks : list of (first, last)
         Chunks of each shard.
+    chain : int
+        Each chain has its own files.
     """
 
-    def __init__(self, observations: DiskObservations, chunks: list[tuple[int, int]]) -> None:
+    def __init__(
+        self, observations: DiskObservations, chunks: list[tuple[int, int]], chain: int = 0
+    ) -> None:
         folder, summary = observations.source.folder, observations.summary
-        self._clusters, self._topics = folder / "clusters.bin", folder / "topics.bin"
-        self._draws = folder / "kept.bin"
+        self._clusters, self._topics = folder / f"clusters.{chain}", folder / f"topics.{chain}"
+        self._draws = draws_file(folder, chain)
         self._groups = [
             (int(summary.chunk_start[a]), int(summary.chunk_start[b])) for a, b in chunks
         ]
@@ -177,9 +184,11 @@ class DiskLabels:
             (int(summary.token_start[a]), int(summary.token_start[b])) for a, b in chunks
         ]
         self._sample = observations.sample
-        self._topics.unlink(missing_ok=True)
-        for path in (self._clusters, self._topics):
-            path.touch()
+
+    def clear(self) -> None:
+        """Create empty files."""
+        for path in (self._clusters, self._topics, self._draws):
+            path.write_bytes(b"")
 
     def __getitem__(self, number: int) -> Labels:
         """Read the labels of a shard."""
@@ -211,9 +220,14 @@ class DiskLabels:
                 np.minimum(clusters, MAX_CLUSTER_NUMBER).astype(DRAW_DTYPE).tofile(file)
 
 
-def read_draw(folder: Path, n_groups: int, draw: int, first: int, last: int) -> NDArray[np.uint16]:
+def draws_file(folder: Path, chain: int) -> Path:
+    """Return the file of the stored draws of a chain."""
+    return folder / f"kept.{chain}"
+
+
+def read_draw(path: Path, n_groups: int, row: int, first: int, last: int) -> NDArray[np.uint16]:
     """Return the clusters of groups ``first:last`` in a stored draw."""
-    return _read(folder / "kept.bin", DRAW_DTYPE, draw * n_groups + first, draw * n_groups + last)
+    return _read(path, DRAW_DTYPE, row * n_groups + first, row * n_groups + last)
 
 
 def _read(path: Path, dtype: np.dtype[Any], first: int, last: int) -> NDArray[Any]:

@@ -1,0 +1,296 @@
+"""Whether the chains of a fit have settled, in one sentence.
+
+A fit has settled if R-hat and the effective sample size of every label-free scalar are acceptable
+(`diagnostics`), and if the partitions of the chains agree. Partitions are compared by R-hat of the
+co-clustering indicators: the draws of a half chain are points in the space of all pairs of groups,
+in which the squared distance of two partitions is the number of pairs that they disagree on (twice,
+for ordered pairs). Variances within and between half chains are those of these points, summed over
+all pairs, so that labels do not matter and uncertain partitions are not mistaken for disagreement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mcsquared.arrays import Floats, Int32s
+from mcsquared.posterior.consensus import evenly_spaced
+from mcsquared.posterior.diagnostics import MAX_RHAT, MIN_SAMPLE_SIZE, diagnostics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mcsquared.posterior.posterior import Posterior
+
+MIN_AGREEMENT = 0.95  # adjusted Rand index above which partitions agree whatever their R-hat
+MAX_FACTOR = 20.0  # longer runs are not predicted
+SETTLED, NOT_SETTLED = "settled after", "not settled after"  # the beginning of the sentence
+
+_MAX_DRAWS = 10  # of each half of a chain
+_MAX_GROUPS = 1000
+_MAX_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that has not settled, and how many times as many sweeps it would take."""
+
+    sentence: str
+    factor: float
+    disagree: bool = False  # chains or their halves, rather than an imprecise estimate
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Convergence of the chains of a fit after some sweeps.
+
+    Parameters
+    ----------
+    n_sweeps, n_chains : int
+        Sweeps of the longest chain, burn-in included.
+    n_used : int
+        Sweeps of each chain after the burn-in.
+    rhat, sample_size : float
+        The largest R-hat and the smallest effective sample size; NaN if unknown or if nothing
+        varies.
+    agreement : float
+        Mean adjusted Rand index between draws of different chains, or of the halves of one chain.
+    problems : tuple of Problem
+        Empty if the fit has settled; those that would take longest first.
+    seconds : float
+        Mean time of one sweep of one chain; NaN if unknown.
+    """
+
+    n_sweeps: int
+    n_chains: int
+    n_used: int
+    rhat: float
+    sample_size: float
+    agreement: float
+    problems: tuple[Problem, ...]
+    seconds: float
+
+    @property
+    def settled(self) -> bool:
+        """Whether the fit may end."""
+        return not self.problems
+
+    @property
+    def disagree(self) -> bool:
+        """Whether chains, or the halves of a chain, differ."""
+        return any(problem.disagree for problem in self.problems)
+
+    @property
+    def more_sweeps(self) -> int:
+        """About how many more sweeps per chain would be needed, with half of all as burn-in."""
+        if self.settled:
+            return 0
+        factor = min(max(problem.factor for problem in self.problems), MAX_FACTOR)
+        return max(round(2 * factor * max(self.n_used, 1)) - self.n_sweeps, self.n_sweeps)
+
+    def sentence(self, n_parallel: int = 1) -> str:
+        """Return the result in one sentence; ``n_parallel`` chains run at the same time."""
+        chains = "1 chain" if self.n_chains == 1 else f"{self.n_chains} chains"
+        sweeps = "1 sweep" if self.n_sweeps == 1 else f"{self.n_sweeps:,} sweeps"
+        length = f"{sweeps} of {chains}"
+        if self.settled:
+            return f"{SETTLED} {length}: {self._summary()}"
+        named = ", ".join(problem.sentence for problem in self.problems[:_MAX_NAMED])
+        if len(self.problems) > _MAX_NAMED:
+            named += f" and {len(self.problems) - _MAX_NAMED} more"
+        beyond = max(problem.factor for problem in self.problems) > MAX_FACTOR
+        needed = f"{'more than' if beyond else 'about'} {_rounded(self.more_sweeps)} more sweeps"
+        needed += " per chain are needed" if self.n_chains > 1 else " are needed"
+        seconds = self.seconds * self.more_sweeps * math.ceil(self.n_chains / n_parallel)
+        if math.isfinite(seconds):
+            needed += f" ({_duration(seconds)})"
+        return f"{NOT_SETTLED} {length}: {named}; {needed}"
+
+    def _summary(self) -> str:
+        parts = []
+        if math.isfinite(self.rhat):
+            parts.append(f"R-hat at most {self.rhat:.2f}")
+        if math.isfinite(self.sample_size):
+            parts.append(f"effective sample size at least {self.sample_size:,.0f}")
+        if self.n_chains > 1 and math.isfinite(self.agreement):
+            parts.append(f"adjusted Rand index between chains {self.agreement:.2f}")
+        return ", ".join(parts) or "all draws are equal"
+
+
+def assess(trace: pd.DataFrame, draws: Sequence[Int32s]) -> Assessment:
+    """Assess the convergence of chains.
+
+    Parameters
+    ----------
+    trace : DataFrame
+        One row per sweep and chain; sweeps before a chain's first kept one are burn-in.
+    draws : sequence of int32 (n_draws, n_groups)
+        The cluster of each group in the kept draws of each chain.
+    """
+    table = diagnostics(trace)
+    rhat, sizes = table["rhat"].to_numpy(np.float64), table["ess_bulk"].to_numpy(np.float64)
+    used = [len(part) - _burn_in(part) for _, part in trace.groupby("chain", sort=True)]
+    n_used = min(used, default=0)
+    partition_rhat, agreement = compare_partitions(draws)
+    problems = []
+    if n_used < 4 or math.isnan(agreement):
+        problems.append(Problem("too few draws to assess convergence", 4.0))
+    for name, value, size in zip(table["scalar"], rhat, sizes, strict=True):
+        problems += _problems_of_scalar(str(name), value, size)
+    # A comparison with NaN is false: partitions that do not vary agree.
+    if partition_rhat > MAX_RHAT and agreement < MIN_AGREEMENT:
+        between = "chains" if len(draws) > 1 else "halves of the chain"
+        sentence = f"clusters (adjusted Rand index between {between} {agreement:.2f})"
+        problems.append(Problem(sentence, _factor(partition_rhat), disagree=True))
+    known = rhat[~np.isnan(rhat)], sizes[~np.isnan(sizes)]
+    seconds = trace["seconds"].tail(max(n_used, 1)).mean() if "seconds" in trace else math.nan
+    return Assessment(
+        n_sweeps=int(trace["sweep"].max()) if len(trace) else 0,
+        n_chains=max(len(draws), 1),
+        n_used=n_used,
+        rhat=float(known[0].max()) if known[0].size else math.nan,
+        sample_size=float(known[1].min()) if known[1].size else math.nan,
+        agreement=agreement,
+        problems=tuple(sorted(problems, key=lambda problem: -problem.factor)),
+        seconds=float(seconds),
+    )
+
+
+def verdict(posterior: Posterior) -> str:
+    """Return the sentence of a run in stages, which is in its notes; assess other runs."""
+    for note in posterior.notes:
+        if note.startswith((SETTLED, NOT_SETTLED)):
+            return note
+    return assess_posterior(posterior).sentence()
+
+
+def assess_posterior(posterior: Posterior) -> Assessment:
+    """Assess the convergence of the chains of a posterior."""
+    chain = posterior.chain_of_draw
+    draws = [posterior.cluster_of_group[chain == number] for number in np.unique(chain)]
+    return assess(posterior.trace, draws)
+
+
+def _burn_in(trace: pd.DataFrame) -> int:
+    kept = trace["kept"].to_numpy(dtype=bool)
+    return int(np.argmax(kept)) if kept.any() else len(kept)
+
+
+def _problems_of_scalar(name: str, rhat: float, size: float) -> list[Problem]:
+    """Return the problem of a scalar, if it has one. A constant has none: both values are NaN."""
+    # NaN is never the maximum unless it is the first argument.
+    factor = max(1.0, _factor(rhat), MIN_SAMPLE_SIZE / max(1.0, size))
+    if rhat > MAX_RHAT:
+        return [Problem(f"{name} (R-hat {rhat:.2f})", factor, disagree=True)]
+    if size < MIN_SAMPLE_SIZE:
+        return [Problem(f"{name} (effective sample size {size:.0f})", factor)]
+    return []
+
+
+def _factor(rhat: float) -> float:
+    """Return how many times as many sweeps give `MAX_RHAT`: R-hat² − 1 is inversely proportional.
+
+    The variance of the mean of a half chain is, for chains that mix.
+    """
+    return (rhat**2 - 1.0) / (MAX_RHAT**2 - 1.0)
+
+
+def compare_partitions(draws: Sequence[Int32s]) -> tuple[float, float]:
+    """Return R-hat of the partitions and their mean adjusted Rand index between chains.
+
+    A single chain is compared with itself: the index is that between its halves. Up to ten draws of
+    each half and a random sample of 1,000 groups are used. R-hat is NaN if all draws are equal;
+    both are NaN with fewer than four draws of a chain.
+
+    Parameters
+    ----------
+    draws : sequence of int32 (n_draws, n_groups)
+        Of each chain.
+    """
+    shortest = min((len(chain) for chain in draws), default=0)
+    n_used = min(shortest // 2, _MAX_DRAWS)
+    if n_used < 2:
+        return math.nan, math.nan
+    halves = []
+    for chain in draws:
+        middle = len(chain) // 2
+        for half in (chain[:middle], chain[-middle:]):
+            halves.append(half[evenly_spaced(len(half), n_used)])
+    points = np.concatenate(halves)
+    if points.shape[1] > _MAX_GROUPS:
+        chosen = np.random.default_rng(0).choice(points.shape[1], _MAX_GROUPS, replace=False)
+        points = points[:, chosen]
+    together = _pairs_together(points)
+    chain_of_point = np.repeat(np.arange(len(halves)) // (2 if len(draws) > 1 else 1), n_used)
+    apart = chain_of_point[:, None] != chain_of_point[None, :]
+    agreement = _adjusted_rand(together, points.shape[1])[apart].mean()
+    return _rhat(together, len(halves)), float(agreement)
+
+
+def _pairs_together(points: Int32s) -> Floats:
+    """Return the number of ordered pairs of groups that share a cluster in two draws.
+
+    Pairs of a group with itself count. float64 (n_draws, n_draws): inner products of co-clustering
+    indicators.
+    """
+    n_draws = len(points)
+    labels = [np.unique(draw, return_inverse=True)[1].astype(np.int64) for draw in points]
+    sizes = [int(draw.max()) + 1 for draw in labels]
+    together = np.empty((n_draws, n_draws))
+    for i in range(n_draws):
+        for j in range(i + 1):
+            both = np.bincount(labels[i] * sizes[j] + labels[j]).astype(np.float64)
+            together[i, j] = together[j, i] = both @ both
+    return together
+
+
+def _rhat(together: Floats, n_halves: int) -> float:
+    """Return R-hat of points with these inner products, as many of each half chain."""
+    n_draws = len(together) // n_halves
+    by_half = together.reshape(n_halves, n_draws, n_halves, n_draws)
+    means = by_half.mean(axis=(1, 3))  # inner products of the means of the half chains
+    square = np.diagonal(together).reshape(n_halves, n_draws).mean(axis=1)
+    within = ((square - np.diagonal(means)) * n_draws / (n_draws - 1)).mean()
+    between = (np.trace(means) - means.sum() / n_halves) / (n_halves - 1)
+    scale = 1e-9 * square.mean()
+    if within <= scale:
+        return math.inf if between > scale else math.nan
+    return float(math.sqrt((n_draws - 1) / n_draws + between / within))
+
+
+def _adjusted_rand(together: Floats, n_groups: int) -> Floats:
+    """Return the adjusted Rand index of all pairs of draws: float64 (n_draws, n_draws)."""
+    both = together - n_groups
+    single = np.diagonal(both)
+    total = max(n_groups * (n_groups - 1), 1)
+    expected = np.outer(single, single) / total
+    largest = (single[:, None] + single[None, :]) / 2
+    trivial = np.isclose(largest, expected)
+    return np.where(trivial, 1.0, (both - expected) / np.where(trivial, 1.0, largest - expected))
+
+
+def _rounded(number: int) -> str:
+    """Return a number with two significant digits.
+
+    >>> _rounded(1849), _rounded(52)
+    ('1,800', '52')
+    """
+    return f"{float(f'{number:.2g}'):,.0f}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> _duration(1.0), _duration(44.6), _duration(1000.0), _duration(9000.0)
+    ('1 second', '45 seconds', '17 minutes', '2.5 hours')
+    """
+    value, unit = max(seconds, 1.0), "second"
+    if value >= 5400:
+        return f"{value / 3600:.2g} hours"
+    if value >= 90:
+        value, unit = value / 60, "minute"
+    return f"{value:.0f} {unit}" + ("" if round(value) == 1 else "s")

@@ -1,0 +1,146 @@
+"""How long chains run and which draws are kept: a fixed number of sweeps, or stages.
+
+Like `checks`, this module does not import NumPy, so that ``mc2 --help`` stays fast.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import count
+from typing import Any
+
+DEFAULT_SWEEPS: int | str = 600  # of `MC2`; "auto" for `StagedSchedule`
+DEFAULT_CHAINS = 1  # of `MC2`
+
+BURN_IN, THIN = 100, 5  # of a fixed number of sweeps, if there are enough
+
+FIRST_STAGE = 150  # sweeps at the end of the first stage; each stage doubles them
+MAX_SWEEPS = 600  # of a run in stages without a time limit
+DRAWS_PER_FIT = 100  # kept draws of all chains at the end of a stage, approximately
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A fixed number of sweeps, which draws are kept, and which of those store parameters."""
+
+    n_sweeps: int  # burn-in included
+    burn_in: int
+    thin: int  # every thin-th sweep after the burn-in is kept
+    keep_parameters: int  # kept draws of all chains that store parameters, evenly spaced in each
+    n_chains: int = 1
+
+    is_staged = False
+
+    @property
+    def n_kept(self) -> int:
+        """Number of kept draws of a complete chain."""
+        return (self.n_sweeps - self.burn_in) // self.thin
+
+    def stages(self) -> Iterator[int]:
+        """Yield the number of sweeps after which the run ends."""
+        yield self.n_sweeps
+
+    def stage_of(self, sweep: int) -> int:
+        """Return the number of sweeps after which the run ends."""
+        return self.n_sweeps
+
+    def burn_in_of(self, stage: int) -> int:
+        """Return the number of sweeps that are discarded."""
+        return self.burn_in
+
+    def is_kept(self, sweep: int) -> bool:
+        """Return whether the draw after ``sweep`` sweeps is kept."""
+        return sweep > self.burn_in and (sweep - self.burn_in) % self.thin == 0
+
+    def stores_parameters(self, sweep: int, chain: int = 0) -> bool:
+        """Return whether the draw kept after ``sweep`` sweeps of a chain stores parameters.
+
+        The first kept draw does, if any does, so that an interrupted run has topics.
+        """
+        import numpy as np
+
+        n_stored = min(share_of_chain(self.keep_parameters, self.n_chains, chain), self.n_kept)
+        number = (sweep - self.burn_in) // self.thin - 1
+        return number in np.linspace(0, self.n_kept - 1, n_stored).round().astype(int)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what a resumed run must have in common with the interrupted one."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class StagedSchedule:
+    """Stages of 150, 300, 600, ... sweeps, until the chains have settled.
+
+    After ``n`` sweeps the first ``n // 2`` are burn-in. Draws of the second half are kept at
+    multiples of ``thin``, which doubles with each stage, so that their number does not grow.
+    """
+
+    keep_parameters: int  # at most, of all chains; evenly spaced in each
+    n_chains: int = 1
+    max_sweeps: int | None = MAX_SWEEPS
+
+    is_staged = True
+
+    def stages(self) -> Iterator[int]:
+        """Yield the number of sweeps at the end of each stage."""
+        for number in count():
+            end = FIRST_STAGE << number
+            if self.max_sweeps is not None and end > self.max_sweeps:
+                return
+            yield end
+
+    def stage_of(self, sweep: int) -> int:
+        """Return the end of the stage that a sweep belongs to."""
+        end = FIRST_STAGE
+        while end < sweep:
+            end *= 2
+        return end
+
+    def burn_in_of(self, stage: int) -> int:
+        """Return the number of sweeps that are discarded at the end of a stage."""
+        return stage // 2
+
+    def thin_of(self, stage: int) -> int:
+        """Return the number of sweeps between two kept draws of a stage."""
+        draws_per_chain = max(DRAWS_PER_FIT // self.n_chains, 1)
+        return max(round(FIRST_STAGE / 2 / draws_per_chain), 1) * (stage // FIRST_STAGE)
+
+    def is_kept(self, sweep: int) -> bool:
+        """Return whether the draw after ``sweep`` sweeps is kept for now."""
+        return sweep % self.thin_of(self.stage_of(sweep)) == 0
+
+    def stores_parameters(self, sweep: int, chain: int = 0) -> bool:
+        """Return whether the draw kept after ``sweep`` sweeps of a chain stores parameters."""
+        period = self._period(self.stage_of(sweep), chain)
+        return period > 0 and sweep % period == 0
+
+    def _period(self, stage: int, chain: int) -> int:
+        """Return the number of sweeps between two draws with parameters; 0 if there are none."""
+        share = share_of_chain(self.keep_parameters, self.n_chains, chain)
+        thin = self.thin_of(stage)
+        return thin * max(stage // 2 // thin // share, 1) if share else 0
+
+    def draws_after(self, kept: list[int], now: int) -> list[int]:
+        """Return which of the kept sweeps are still kept after ``now`` sweeps."""
+        thin = self.thin_of(self.stage_of(now))
+        return [sweep for sweep in kept if sweep > now // 2 and sweep % thin == 0]
+
+    def parameters_after(self, stored: list[int], now: int, chain: int) -> list[int]:
+        """Return which of the sweeps with parameters still store them after ``now`` sweeps."""
+        period = self._period(self.stage_of(now), chain)
+        share = share_of_chain(self.keep_parameters, self.n_chains, chain)
+        return [sweep for sweep in stored if sweep > now // 2 and sweep % period == 0][-share:]
+
+    def identity(self) -> dict[str, Any]:
+        """Return what a resumed run must have in common with the interrupted one."""
+        return {
+            "n_sweeps": "auto",
+            "keep_parameters": self.keep_parameters,
+            "n_chains": self.n_chains,
+        }
+
+
+def share_of_chain(keep_parameters: int, n_chains: int, chain: int) -> int:
+    """Return how many draws of a chain store parameters."""
+    share, left = divmod(keep_parameters, n_chains)
+    return share + (chain < left)

@@ -1,0 +1,76 @@
+"""Schedules: stages double, and the kept draws are always those of the second half."""
+
+from itertools import islice, pairwise
+
+import pytest
+
+from mcsquared.schedule import DRAWS_PER_FIT, FIRST_STAGE, MAX_SWEEPS, StagedSchedule
+
+
+def simulated(schedule, chain=0, n_sweeps=700):
+    """Yield the sweeps done, the kept draws and those with parameters, as a chain keeps them."""
+    kept, stored = [], []
+    for now in range(1, n_sweeps + 1):
+        if schedule.is_kept(now):
+            kept.append(now)
+            if schedule.stores_parameters(now, chain):
+                stored.append(now)
+        kept = schedule.draws_after(kept, now)
+        stored = schedule.parameters_after(stored, now, chain)
+        yield now, kept, stored
+
+
+def test_stages_double_until_the_limit_or_for_ever():
+    assert list(StagedSchedule(10).stages()) == [150, 300, 600]
+    assert list(StagedSchedule(10).stages())[-1] == MAX_SWEEPS
+    assert list(islice(StagedSchedule(10, max_sweeps=None).stages(), 6))[-1] == 32 * FIRST_STAGE
+    schedule = StagedSchedule(10)
+    assert [schedule.stage_of(sweep) for sweep in (1, 150, 151, 300, 301)] == [
+        150,
+        150,
+        300,
+        300,
+        600,
+    ]
+
+
+@pytest.mark.parametrize("n_chains", [1, 2, 3, 4, 7])
+def test_the_kept_draws_depend_on_the_number_of_sweeps_alone(n_chains):
+    schedule = StagedSchedule(10, n_chains)
+    for now, kept, _ in simulated(schedule):
+        thin = schedule.thin_of(schedule.stage_of(now))
+        assert kept == [s for s in range(now // 2 + 1, now + 1) if s % thin == 0]
+
+
+@pytest.mark.parametrize("n_chains", [1, 2, 3, 4, 7])
+def test_the_number_of_kept_draws_does_not_grow(n_chains):
+    schedule = StagedSchedule(10, n_chains)
+    numbers = {now: len(kept) for now, kept, _ in simulated(schedule)}
+    for stage in schedule.stages():
+        assert 0.7 * DRAWS_PER_FIT <= n_chains * numbers[stage] <= 1.2 * DRAWS_PER_FIT
+        assert numbers[stage] == numbers[FIRST_STAGE] or numbers[stage] == numbers[FIRST_STAGE] + 1
+    # A run that is stopped in the middle of a later stage has at least half as many.
+    assert min(numbers[now] for now in range(150, 701)) >= numbers[FIRST_STAGE] // 2
+
+
+@pytest.mark.parametrize("keep_parameters", [1, 3, 10, 40])
+@pytest.mark.parametrize("n_chains", [1, 2, 4])
+def test_parameters_are_stored_for_their_number_of_kept_draws(n_chains, keep_parameters):
+    schedule = StagedSchedule(keep_parameters, n_chains)
+    total = dict.fromkeys(schedule.stages(), 0)
+    for chain in range(n_chains):
+        for now, kept, stored in simulated(schedule, chain):
+            assert set(stored) <= set(kept)
+            if now in total:
+                total[now] += len(stored)
+                steps = {later - earlier for earlier, later in pairwise(stored)}
+                assert len(steps) <= 1
+    assert set(total.values()) == {keep_parameters}
+
+
+def test_a_chain_has_parameters_after_its_first_ones_at_any_time():
+    for n_chains in (1, 4):
+        lengths = [len(stored) for _, _, stored in simulated(StagedSchedule(10, n_chains))]
+        first = next(number for number, length in enumerate(lengths) if length)
+        assert first < FIRST_STAGE
+        assert min(lengths[first:]) >= 1
