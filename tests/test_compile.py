@@ -17,7 +17,7 @@ points = np.random.default_rng(0).normal(size=(9, 3))
 with event.install_recorder("numba:compile") as recorder:
     for content in (letters, points):
         for lam in (mc2.MC2().lam, math.inf):
-            settings = {"n_sweeps": 6, "burn_in": 2, "thin": 1, "n_jobs": 2, "random_state": 0}
+            settings = {"n_sweeps": 60, "burn_in": 2, "thin": 1, "n_jobs": 2, "random_state": 0}
             model = mc2.MC2(lam=lam, progress=False, **settings).fit(content)
             path = os.path.join(sys.argv[1], "model.mc2")
             model.save(path)

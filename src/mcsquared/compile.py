@@ -12,6 +12,7 @@ import numpy as np
 from mcsquared.corpus import Corpus
 from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM
+from mcsquared.samplers.steps.topic_moves import SETTLE
 
 # Some kernels are compiled for each number of topic slots. Besides that of the smallest models,
 # these numbers are the most frequent; others are compiled when they are needed.
@@ -28,13 +29,15 @@ def compile_kernels() -> None:
         for lam in (LAM.default, math.inf):
             _use(_model(lam=lam).fit(corpus), corpus)
         _model(lam=math.inf, sampler="collapsed").fit(corpus)
+    _model(n_sweeps=SETTLE + 40).fit(words)  # so many that a topic is split
     for n_slots in MORE_SLOTS:
         for lam in (LAM.default, math.inf):
             _model(eta=50.0, max_topics=n_slots, lam=lam).fit(words)
 
 
 def _model(**parameters: Any) -> MC2:
-    return MC2(n_sweeps=4, burn_in=2, thin=1, random_state=0, progress=False, **parameters)
+    schedule = {"n_sweeps": 4, "burn_in": 2, "thin": 1, "random_state": 0, "progress": False}
+    return MC2(**(schedule | parameters))
 
 
 def _use(model: MC2, corpus: Corpus) -> None:

@@ -38,6 +38,9 @@ class Step(IntEnum):
     TOPIC_TAIL = 18
     CLUSTER_TAIL = 19
     FIRST_TOPICS = 20
+    TOPIC_MOVES = 30
+    SPLIT_TOKENS = 31
+    SPLIT_TABLES = 32
 
 
 @njit(cache=True, inline="always")

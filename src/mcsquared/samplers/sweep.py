@@ -26,6 +26,7 @@ from mcsquared.samplers.steps.log_joint import (
 )
 from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.tables import draw_cluster_tables
+from mcsquared.samplers.steps.topic_moves import move_topics
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -37,6 +38,7 @@ BLOCKED_STEPS: tuple[StepFunction, ...] = (
     draw_globals,  # ψ, ε, π, τ, φ
     sweep_groups,  # z; also l, if it is drawn token by token
     draw_cell_topics,  # l of words, if λ = ∞
+    move_topics,  # splits and merges, if λ is finite
     begin_log_density,
     draw_cluster_tables,
     record_varying_log_joint,  # if λ is finite

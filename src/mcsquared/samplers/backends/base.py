@@ -27,7 +27,15 @@ class Backend(ABC):
     ----------
     threads : ThreadPool
         Threads for everything that runs in this process.
+
+    Attributes
+    ----------
+    labels_in_state : bool
+        Whether the labels of the state are those of the backend at any time, and may be changed by
+        other steps of a sweep; moves of topics are skipped if not.
     """
+
+    labels_in_state = False
 
     def __init__(
         self, observations: Observations, priors: Priors, threads: ThreadPool = SINGLE_THREAD

@@ -1,0 +1,220 @@
+"""A division of one topic in two: how it is proposed, and the ratio of densities that follows.
+
+A division of topic m in a and b has a share u of a in ε_m, shares r_k of a in τ_km, and a side for
+every token. It is proposed by a *launch*, which depends on the tokens of m alone:
+
+    u ~ Beta(T*_a, T*_b),    r_k ~ Beta(v ε_a + O*_ka, v ε_b + O*_kb)
+
+and the tokens of each group are divided jointly given parameters ψ* and r, see `divide_tokens`. The
+density of the divided state, over that of the undivided state and of the proposal, is
+
+    log R = Σ_j log p(w_j | ψ*, λ τ_m r) − Σ_i log ψ*(w_i)
+          + DM(n_a) + DM(n_b) − DM(n_m)
+          + Σ_k [log Beta(r_k; v ε_a, v ε_b) − log q(r_k)] + log η − log u (1 − u) − log q(u)
+
+where w_j are the tokens of m in group j and DM is the log-density of a topic's tokens, its
+parameters integrated out: for words, that of the Dirichlet-multinomial distribution.
+
+A *fitted* launch has two topics fitted by mean field, from the tokens of two random groups, with
+their expected tables O* and T*. A *flat* launch knows nothing: u is uniform, r_k is drawn from its
+prior, and the sides of tokens from urns. Then the first line of log R is 0, and of the last line
+log η − log u (1 − u) is left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln
+
+from mcsquared.arrays import Floats
+from mcsquared.kernels.cpu.topic_moves import UNIT, TopicTokens, divide_tokens, refine_shares
+from mcsquared.samplers.content.topic_tokens import TokenContent
+from mcsquared.samplers.types import Sweep
+
+MAX_PASSES = 30
+SETTLED = 0.005  # mean change of a token's share at which a fit ends
+SEGMENT = 512  # tokens of a group that are divided jointly
+SMALL_TOPIC = 20_000  # tokens: below, other threads are not woken
+SMALLEST = 1e-280
+
+
+class Topic(NamedTuple):
+    """A topic, or two taken as one.
+
+    Attributes
+    ----------
+    tokens : TopicTokens
+    content : TokenContent
+    log_weight : float
+        log ε_m.
+    log_share : float64 (cluster slots,)
+        log τ_km.
+    """
+
+    tokens: TopicTokens
+    content: TokenContent
+    log_weight: float
+    log_share: Floats
+
+
+class Launch(NamedTuple):
+    """What a division is drawn from.
+
+    Attributes
+    ----------
+    likelihood : float64 (2, n_columns)
+        Of every word, or of every token where these are vectors, given ψ*.
+    tables : float64 (2, cluster slots)
+        O*.
+    root : float64 (2,)
+        T*.
+    segment : int
+        Tokens of a group that are divided jointly.
+    """
+
+    likelihood: Floats
+    tables: Floats
+    root: Floats
+    segment: int
+
+
+class Division(NamedTuple):
+    """A division of a topic.
+
+    Attributes
+    ----------
+    log_root : float64 (2,)
+        log u and log(1 − u).
+    log_parts : float64 (2, cluster slots)
+        log r_k and log(1 − r_k).
+    in_b : uint8 (n_tokens,)
+        1 for the tokens of the second topic.
+    """
+
+    log_root: Floats
+    log_parts: Floats
+    in_b: NDArray[np.uint8]
+
+
+def flat_launch(n_columns: int, n_clusters: int) -> Launch:
+    """Return a launch that knows nothing."""
+    return Launch(np.ones((2, n_columns)), np.zeros((2, n_clusters)), np.ones(2), segment=1)
+
+
+def fitted_launch(sweep: Sweep, topic: Topic, rng: np.random.Generator) -> Launch:
+    """Fit two topics by mean field, from the tokens of two random groups."""
+    tokens, content, log_weight, log_share = topic
+    n_tokens, v_weight = len(tokens.token), sweep.state.v * math.exp(log_weight)
+    total = content.statistics(np.ones(n_tokens))
+    seeds = []
+    for _ in range(2):
+        cell = np.searchsorted(tokens.start, rng.integers(n_tokens), side="right") - 1
+        part = slice(tokens.start[cell], tokens.start[cell + 1])
+        size = part.stop - part.start
+        in_cell = content.statistics(np.ones(size), part)
+        seeds.append(in_cell + (0.5 * size + 1.0) / n_tokens * total)
+    likelihood = content.likelihood(np.stack(seeds))
+    share = (likelihood[0] / likelihood.sum(axis=0))[tokens.column]
+    parts = np.full((2, len(log_share)), 0.5)
+    for _ in range(MAX_PASSES):
+        base = divided_base(sweep, log_share, parts)
+        tables, changed = _refine(sweep, tokens, likelihood, base, share)
+        in_a = content.statistics(share)
+        likelihood = content.likelihood(np.stack([in_a, total - in_a]))
+        weight = (tables.sum(axis=1) + 1.0) / (tables.sum() + 2.0)
+        parts = tables + (v_weight + 0.1) * weight[:, None]
+        parts /= parts.sum(axis=0)
+        if changed < SETTLED * n_tokens:
+            break
+    prior = np.maximum(v_weight * weight, SMALLEST)[:, None]
+    root = np.minimum(tables, np.maximum(prior * np.log1p(tables / prior), 1.0)).sum(axis=1)
+    return Launch(likelihood, tables, np.maximum(root, 0.5), SEGMENT)
+
+
+def _refine(
+    sweep: Sweep, tokens: TopicTokens, likelihood: Floats, base: Floats, share: Floats
+) -> tuple[Floats, float]:
+    """Update the shares once; return the expected tables, and the sum of the changes."""
+
+    def run(first: int, last: int) -> tuple[NDArray[np.int64], int]:
+        tables = np.zeros(base.shape, np.int64)
+        changed = refine_shares(first, last, tokens, likelihood, base, share, tables)
+        return tables, changed
+
+    is_small = len(share) < SMALL_TOPIC
+    found = sweep.threads.map(len(tokens.group), run, n_parts=1, is_small=is_small)
+    tables, changed = (sum(part) for part in zip(*found, strict=True))
+    return tables / UNIT, changed / UNIT
+
+
+def divided_base(sweep: Sweep, log_share: Floats, parts: Floats) -> Floats:
+    """Return λ τ of both topics: (2, cluster slots)."""
+    base: Floats = np.maximum(sweep.state.lam * np.exp(log_share) * parts, SMALLEST)
+    return base
+
+
+def _prior_of_parts(sweep: Sweep, log_weight: float, log_root: Floats) -> Floats:
+    """Return v ε of both topics: (2, 1)."""
+    return np.maximum(sweep.state.v * np.exp(log_weight + log_root), SMALLEST)[:, None]
+
+
+def draw_weights(sweep: Sweep, topic: Topic, launch: Launch, rng: np.random.Generator) -> Division:
+    """Draw u and r_k; no token is divided yet."""
+    log_root = _draw_log_beta(launch.root, rng)
+    prior = _prior_of_parts(sweep, topic.log_weight, log_root)
+    in_b = np.zeros(len(topic.tokens.token), np.uint8)
+    return Division(log_root, _draw_log_beta(prior + launch.tables, rng), in_b)
+
+
+def divide(
+    sweep: Sweep, topic: Topic, launch: Launch, division: Division, trial: int, draw: bool
+) -> float:
+    """Return the first line of log R.
+
+    Parameters
+    ----------
+    draw : bool
+        Whether to draw ``division.in_b`` first.
+    """
+    tokens, in_b = topic.tokens, division.in_b
+    base = divided_base(sweep, topic.log_share, np.exp(division.log_parts))
+    log_sums = np.empty(len(tokens.group))
+
+    def run(first: int, last: int) -> None:
+        urn = (launch.likelihood, base, launch.segment, draw, sweep.key, trial)
+        divide_tokens(first, last, tokens, *urn, in_b, log_sums)
+
+    sweep.threads.map(len(tokens.group), run, is_small=len(in_b) < SMALL_TOPIC)
+    with np.errstate(divide="ignore"):  # a launch may exclude the sides that there are
+        log_likelihood = np.log(launch.likelihood[in_b, tokens.column])
+    return float(log_sums.sum() - log_likelihood.sum())
+
+
+def log_ratio_of_weights(
+    sweep: Sweep, log_weight: float, launch: Launch, division: Division
+) -> float:
+    """Return the last line of log R."""
+    prior = _prior_of_parts(sweep, log_weight, division.log_root)
+    used = launch.tables.any(axis=0)  # elsewhere r_k is drawn from its prior
+    parts, tables = division.log_parts[:, used], launch.tables[:, used]
+    of_parts = _log_beta(parts, prior) - _log_beta(parts, prior + tables)
+    # The factor u (1 − u) that `_log_beta` has in excess cancels in each difference.
+    of_root = math.log(sweep.state.eta) - float(_log_beta(division.log_root, launch.root))
+    return float(of_parts.sum()) + of_root
+
+
+def _draw_log_beta(shapes: Floats, rng: np.random.Generator) -> Floats:
+    """Draw from Beta distributions; return log r and log(1 − r) in the two rows."""
+    log_gammas = np.log(rng.gamma(shapes + 1.0)) + np.log1p(-rng.random(shapes.shape)) / shapes
+    drawn: Floats = log_gammas - np.logaddexp(log_gammas[0], log_gammas[1])
+    return drawn
+
+
+def _log_beta(log_parts: Floats, shapes: Floats) -> Floats:
+    """Return the log-density of Beta(shapes) times r (1 − r), given log r and log(1 − r)."""
+    value: Floats = (shapes * log_parts).sum(axis=0) - betaln(shapes[0], shapes[1])
+    return value

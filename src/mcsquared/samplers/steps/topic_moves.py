@@ -1,0 +1,289 @@
+"""Splits and merges of topics: λ finite, labels in memory.
+
+A sweep over the groups opens a topic by a draw of its parameters from the prior, which rarely fits,
+so that the number of topics follows the number a chain starts with. Here a topic is split in two,
+or two are merged. The moves are Metropolis-Hastings steps given (z, ε, τ), with ψ, θ and the tables
+of both topics integrated out; these tables are drawn anew when a move is accepted.
+`mcsquared.samplers.steps.topic_division` has the ratio R of a division; a merge has its inverse.
+
+*Fitted* moves split a topic that is a blend. Topics with the same words are not merged by them,
+because a fit does not find the arbitrary division of their tokens. *Flat* moves do that: the ratio
+of a flat merge depends on the word counts of both topics only. Each kind is the reverse of itself.
+
+Whether to split or merge, which topic, and which two topics enter the acceptance probability. The
+number of trials depends on the sweep only: a number that depends on that of topics would not be
+reversible.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.arrays import Floats
+from mcsquared.kernels.cpu.topic_moves import (
+    TopicTokens,
+    draw_cell_tables,
+    find_cells,
+    overlap_with_topics,
+)
+from mcsquared.kernels.rng import Step
+from mcsquared.samplers.content.topic_tokens import VectorContent, WordContent
+from mcsquared.samplers.steps.topic_division import (
+    SMALLEST,
+    Division,
+    Launch,
+    Topic,
+    divide,
+    divided_base,
+    draw_weights,
+    fitted_launch,
+    flat_launch,
+    log_ratio_of_weights,
+)
+from mcsquared.samplers.types import Sweep
+
+SETTLE = 25  # sweeps before the first move: topics of the start are still blends
+YOUNG = 100  # a chain tries more in its first sweeps
+NO_TOKENS = np.zeros(0, np.uint8)
+SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
+
+
+class Kind(NamedTuple):
+    """A kind of moves.
+
+    Attributes
+    ----------
+    is_flat : bool
+    merge_share : float
+        Share of the trials that are merges.
+    trials, later_trials : int
+        Number of trials in a sweep of a young chain, and later.
+    """
+
+    is_flat: bool
+    merge_share: float
+    trials: int
+    later_trials: int
+
+
+KINDS = (Kind(False, 0.1, 4, 1), Kind(True, 0.95, 4, 1))
+
+
+def move_topics(sweep: Sweep) -> None:
+    """Try to split or merge some topics, where tokens have labels in memory."""
+    state = sweep.state
+    if state.sweep <= SETTLE or not is_possible(sweep):
+        return
+    moves = TopicMoves(sweep)
+    is_young = state.sweep <= YOUNG
+    kinds = [kind for kind in KINDS for _ in range(kind.trials if is_young else kind.later_trials)]
+    for trial, kind in enumerate(kinds):
+        if moves.rng.random() < kind.merge_share:
+            moves.try_merge(kind, trial)
+        else:
+            moves.try_split(kind, trial)
+    if moves.n_accepted:
+        moves.save_weights()
+
+
+def is_possible(sweep: Sweep) -> bool:
+    """Return whether tokens have labels in memory, and content with kernels."""
+    observations = sweep.observations
+    has_kernel = observations.n_words > 0 or observations.content_kind >= 0
+    in_memory = sweep.backend.labels_in_state and sweep.globals.groups_vary
+    return in_memory and has_kernel and observations.n_tokens > 0
+
+
+class TopicMoves:
+    """The moves of one sweep. Labels and counts of the state change when a move is accepted.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        After its groups have been resampled.
+    """
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep, self.state, self.counts = sweep, sweep.state, sweep.state.counts
+        self.rng, self.n_accepted = sweep.key.generator(Step.TOPIC_MOVES), 0
+        weights, empty = sweep.globals.weights, self.counts.tokens_in_topic == 0
+        self.log_topics = np.log(np.maximum(weights.topics, SMALLEST))
+        self.log_shares = weights.log_shares.copy()
+        self.unused = weights.topics[empty].sum()
+        self.log_unused_shares = np.logaddexp.reduce(self.log_shares[:, empty], axis=1)
+
+    def try_split(self, kind: Kind, trial: int) -> None:
+        """Propose to split a topic, large ones more often; accept or reject."""
+        sizes, bound = self.counts.tokens_in_topic, self.sweep.bounds.topics
+        topics = np.flatnonzero(sizes)
+        m = int(topics[_pick(self.chances(sizes[topics], len(topics)), self.rng)])
+        if len(topics) == len(sizes) or len(topics) == bound:
+            return
+        pair = [m, int(np.flatnonzero(sizes == 0)[0])]
+        is_m = self.state.topic_of_token == m
+        topic = self.topic(is_m, float(self.log_topics[m]), self.log_shares[:, m].copy())
+        launch = self.launch(kind, topic)
+        division = draw_weights(self.sweep, topic, launch, self.rng)
+        log_ratio = divide(self.sweep, topic, launch, division, trial, draw=True)
+        in_b = division.in_b == 1
+        if in_b.all() or not in_b.any():
+            return
+        statistics = np.stack([topic.content.statistics(1.0 * side) for side in (~in_b, in_b)])
+        log_ratio += self.log_ratio_of_content(statistics)
+        log_ratio += log_ratio_of_weights(self.sweep, topic.log_weight, launch, division)
+        log_ratio -= self.log_choice_of_split(kind, len(in_b), len(topics))
+        log_u = math.log(1.0 - self.rng.random())
+        if log_u >= log_ratio:
+            return
+        self.set_content(pair, division, statistics)
+        if log_u >= log_ratio + self.log_choice_of_partner(m)[pair[1]]:
+            self.set_content(pair, division, statistics, as_one=True)
+            return
+        self.state.topic_of_token[topic.tokens.token[in_b]] = pair[1]
+        self.redraw_tables(pair, topic, division, trial, is_split=True)
+        self.log_topics[pair] = topic.log_weight + division.log_root
+        self.log_shares[:, pair] = (topic.log_share + division.log_parts).T
+
+    def try_merge(self, kind: Kind, trial: int) -> None:
+        """Propose to merge two topics, similar ones more often; accept or reject."""
+        sizes, labels = self.counts.tokens_in_topic, self.state.topic_of_token
+        topics = np.flatnonzero(sizes)
+        if len(topics) == 1:
+            return
+        a = int(topics[self.rng.integers(len(topics))])
+        log_choice = self.log_choice_of_partner(a)
+        b = _pick(np.exp(log_choice), self.rng)
+        pair, statistics = [a, b], self.content_of([a, b])
+        log_weight = float(np.logaddexp(*self.log_topics[pair]))
+        log_share = np.logaddexp(*self.log_shares[:, pair].T)
+        log_parts = self.log_shares[:, pair].T - log_share
+        division = Division(self.log_topics[pair] - log_weight, log_parts, NO_TOKENS)
+        log_ratio = self.log_ratio_of_content(statistics) + log_choice[b]
+        log_ratio -= self.log_choice_of_split(kind, int(sizes[pair].sum()), len(topics) - 1)
+        log_u = math.log(1.0 - self.rng.random())
+        if kind.is_flat:
+            launch = flat_launch(0, len(log_share))
+            log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
+            if log_u >= -log_ratio:
+                return
+        topic = self.topic((labels == a) | (labels == b), log_weight, log_share)
+        in_b = (labels[topic.tokens.token] == b).view(np.uint8)
+        division = division._replace(in_b=in_b)
+        if not kind.is_flat:
+            launch = fitted_launch(self.sweep, topic, self.rng)
+            log_ratio += divide(self.sweep, topic, launch, division, trial, draw=False)
+            log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
+            if log_u >= -log_ratio:
+                return
+        labels[topic.tokens.token] = a
+        self.set_content(pair, division, statistics, as_one=True)
+        self.redraw_tables(pair, topic, division, trial, is_split=False)
+        self.log_topics[a], self.log_shares[:, a] = log_weight, log_share
+
+    def topic(self, chosen: NDArray[np.bool_], log_weight: float, log_share: Floats) -> Topic:
+        """Return the topic that has the chosen tokens."""
+        observations, token = self.sweep.observations, np.flatnonzero(chosen)
+        start, group = find_cells(token, observations.group_start)
+        cluster = self.state.cluster_of_group[group].astype(np.int64)
+        content = (WordContent if observations.n_words else VectorContent)(observations, token)
+        tokens = TopicTokens(token, content.column, start, group, cluster)
+        return Topic(tokens, content, log_weight, log_share)
+
+    def launch(self, kind: Kind, topic: Topic) -> Launch:
+        """Return the launch of a split."""
+        if kind.is_flat:
+            n_columns = int(topic.tokens.column.max()) + 1
+            return flat_launch(n_columns, len(topic.log_share))
+        return fitted_launch(self.sweep, topic, self.rng)
+
+    def chances(self, sizes: NDArray[np.int64], n_topics: int) -> Floats:
+        """Return the probability that a topic of each size is the one to split."""
+        chances: Floats = 0.5 * sizes / self.sweep.observations.n_tokens + 0.5 / n_topics
+        return chances
+
+    def log_choice_of_split(self, kind: Kind, n_tokens: int, n_topics: int) -> float:
+        """Return log q of a split, of one topic of ``n_topics``, over q of the reverse merge.
+
+        Without the choice of the second topic to merge, see `log_choice_of_partner`.
+        """
+        split = (1.0 - kind.merge_share) * self.chances(np.array([n_tokens]), n_topics)[0]
+        return math.log(split / (kind.merge_share / (n_topics + 1)))
+
+    def log_choice_of_partner(self, m: int) -> Floats:
+        """Return the log-probability of each slot to be merged with ``m``; −∞ if not occupied.
+
+        Topics with similar words are more probable; of vectors, all are alike.
+        """
+        sizes = self.counts.tokens_in_topic
+        others, weights = sizes > 0, np.ones(len(sizes))
+        others[m] = False
+        if self.sweep.observations.n_words:
+            overlap_with_topics(self.counts.words_in_topic, m, weights)
+            cosine = weights / np.sqrt(np.maximum(sizes * sizes[m], 1))
+            weights = np.maximum(cosine, 1e-6) ** SHARPNESS
+        weights = np.where(others, weights, 0.0)
+        chances = (1.0 - UNIFORM_SHARE) * weights / weights.sum() + UNIFORM_SHARE / others.sum()
+        return np.where(others, np.log(chances), -np.inf)
+
+    def content_of(self, pair: list[int]) -> Floats:
+        """Return the statistics of two topics: float64 (2, n_stats)."""
+        if self.sweep.observations.n_words:
+            return self.counts.words_in_topic[:, pair].T.astype(np.float64)
+        return self.counts.topic_statistics[pair]
+
+    def set_content(
+        self, pair: list[int], division: Division, statistics: Floats, as_one: bool = False
+    ) -> None:
+        """Write the statistics of two topics, or of both in the first slot, to the counts."""
+        in_b = int(division.in_b.sum())
+        sizes = np.array([len(division.in_b) - in_b, in_b])
+        if as_one:
+            sizes = np.array([len(division.in_b), 0])
+            statistics = np.stack([statistics.sum(axis=0), np.zeros_like(statistics[1])])
+        self.counts.tokens_in_topic[pair] = sizes
+        if self.sweep.observations.n_words:
+            self.counts.words_in_topic[:, pair] = statistics.T
+        else:
+            self.counts.topic_statistics[pair] = statistics
+
+    def log_ratio_of_content(self, statistics: Floats) -> float:
+        """Return DM(n_a) + DM(n_b) − DM(n_m), see `mcsquared.samplers.steps.topic_division`."""
+        family = self.sweep.observations.content_family
+        together = statistics.sum(axis=0, keepdims=True)
+        log_marginal = family.log_marginal(np.concatenate([statistics, together]))
+        return float(log_marginal[0] + log_marginal[1] - log_marginal[2])
+
+    def redraw_tables(
+        self, pair: list[int], topic: Topic, division: Division, trial: int, is_split: bool
+    ) -> None:
+        """Draw o_jm of the changed topics, and count their tokens and tables by cluster."""
+        base = divided_base(self.sweep, topic.log_share, np.exp(division.log_parts))
+        topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
+        cells = (topic.tokens, division.in_b, base, is_split)
+        change = draw_cell_tables(*cells, self.sweep.key, trial, topics, tables)
+        self.counts.topics_in_cluster[:, pair] = topics.T
+        self.state.tables[:, pair] = tables.T
+        assert self.sweep.sums.log_rising is not None
+        self.sweep.sums.log_rising[0] += change
+        self.n_accepted += 1
+
+    def save_weights(self) -> None:
+        """Put ε and τ into the globals; the first empty slot takes the weight of all of them."""
+        topics, log_shares = np.exp(self.log_topics), self.log_shares
+        empty = np.flatnonzero(self.counts.tokens_in_topic == 0)
+        topics[empty], log_shares[:, empty] = 0.0, -np.inf
+        topics[empty[:1]] = self.unused
+        log_shares[:, empty[:1]] = self.log_unused_shares[:, None]
+        weights = replace(self.sweep.globals.weights, topics=topics, log_shares=log_shares)
+        self.sweep.globals = replace(self.sweep.globals, weights=weights)
+
+
+def _pick(chances: Floats, rng: np.random.Generator) -> int:
+    """Draw an index with these probabilities, which sum to 1 but for rounding."""
+    cumulative = np.cumsum(chances)
+    return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
