@@ -24,7 +24,7 @@ class TopicTokens(NamedTuple):
     """The tokens of a topic, by group."""
 
     token: np.ndarray  # int64 (n_tokens,): ascending
-    column: np.ndarray  # int32 or int64 (n_tokens,): in tables of likelihoods
+    column: np.ndarray  # int32 (n_tokens,): in tables of likelihoods
     start: np.ndarray  # int64 (n_cells + 1,): tokens of cell c are start[c]:start[c + 1]
     group: np.ndarray  # int64 (n_cells,)
     cluster: np.ndarray  # int64 (n_cells,)

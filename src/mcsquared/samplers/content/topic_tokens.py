@@ -65,7 +65,7 @@ class VectorContent(TokenContent):
 
     def __init__(self, observations: Observations, token: NDArray[np.int64]) -> None:
         super().__init__(observations, token)
-        self.column = np.arange(len(token))
+        self.column = np.arange(len(token), dtype=np.int32)
         self.rows: Floats = self.family.centred_statistics(observations.values[token])
 
     def statistics(self, share: Floats, tokens: slice = slice(None)) -> Floats:

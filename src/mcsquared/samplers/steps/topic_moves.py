@@ -47,7 +47,7 @@ from mcsquared.samplers.steps.topic_division import (
 )
 from mcsquared.samplers.types import Sweep
 
-SETTLE = 25  # sweeps before the first move: topics of the start are still blends
+SETTLE = 30  # sweeps before the first move: topics of the start are still blends
 YOUNG = 100  # a chain tries more in its first sweeps
 NO_TOKENS = np.zeros(0, np.uint8)
 SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
