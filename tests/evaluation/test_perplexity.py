@@ -9,7 +9,7 @@ from scipy import sparse, stats
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.log_likelihood import log_exact
-from mcsquared.evaluation.perplexity import _with_log_prior, perplexity, split_halves
+from mcsquared.evaluation.perplexity import perplexity, split_halves, with_log_prior
 from mcsquared.families import Gaussian
 from mcsquared.prediction.parameters import parameters_of_draws
 from tests.prediction.models import (
@@ -152,7 +152,7 @@ def test_completion_and_exact_obey_the_chain_rule():
 
     def score(given, target):
         draws = parameters_of_draws(posterior, seed=4, n_new=20)
-        return log_exact(_with_log_prior(draws, posterior, test, False), given, target)
+        return log_exact(with_log_prior(draws, posterior, test, False), given, target)
 
     parts = score(None, first) + score(first, second)
     np.testing.assert_allclose(whole.log_likelihood, parts, rtol=1e-10)

@@ -2,10 +2,12 @@
 
 ``draws`` is an iterable of pairs: the parameters of a draw, and the log-prior of each group's
 cluster before any token is observed, float64 (n_groups, n_clusters + n_new).
+``weights`` are the weights of the draws, float64 (n_draws,); by default all are equal.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import repeat
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -41,11 +43,22 @@ N_PARTICLES = 10
 N_MOVES = 10  # earlier tokens whose topics are resampled before the next token
 
 
-def log_exact(draws: Draws, first: Corpus | None, target: Corpus) -> Floats:
+def _logs(weights: Floats | None) -> Iterable[float]:
+    """Return the logarithms of the draws' weights; zeros, without end, if all are equal."""
+    if weights is None:
+        return repeat(0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
+
+
+def log_exact(
+    draws: Draws, first: Corpus | None, target: Corpus, weights: Floats | None = None
+) -> Floats:
     """Return log p(target | first), or log p(target), of each group for λ = ∞: (n_groups,)."""
     evidence = np.full(target.n_groups, -np.inf)
     joint = evidence.copy()
-    for parameters, log_evidence in draws:
+    for log_weight, (parameters, log_evidence) in zip(_logs(weights), draws, strict=False):
+        log_evidence = log_evidence + log_weight
         if first is not None:
             log_evidence = log_evidence + log_group_given_cluster(first, parameters)
         log_target = log_group_given_cluster(target, parameters)
@@ -58,14 +71,18 @@ def log_exact(draws: Draws, first: Corpus | None, target: Corpus) -> Floats:
 
 
 def log_completion(
-    draws: Draws, first: Corpus, second: Corpus, iterations: Iterations = ITERATIONS
+    draws: Draws,
+    first: Corpus,
+    second: Corpus,
+    iterations: Iterations = ITERATIONS,
+    weights: Floats | None = None,
 ) -> Floats:
     """Return Σ_i log p(w_ji | first half) over the second half of each group: (n_groups,).
 
     The probability of each token is the mean over draws and samples of Σ_m θ_jm ψ_m(w).
     """
-    total, n_draws = np.full(0, -np.inf), 0
-    for parameters, log_prior in draws:
+    total, weight = np.full(0, -np.inf), 0.0
+    for log_weight, (parameters, log_prior) in zip(_logs(weights), draws, strict=False):
         topics = fold_in_groups(first, parameters, log_prior, iterations).topics
         if parameters.log_topic_evidence is not None:
             topics = topics * np.exp(parameters.log_topic_evidence)
@@ -75,10 +92,10 @@ def log_completion(
             log_tokens_given_topics(batch, topics[batch.groups])
             for batch in token_batches(second, parameters)
         ]
-        entries = np.concatenate(logs) if logs else np.zeros(0)
-        total = np.logaddexp(total, entries) if n_draws else entries
-        n_draws += 1
-    total -= np.log(n_draws)
+        entries = (np.concatenate(logs) if logs else np.zeros(0)) + log_weight
+        total = np.logaddexp(total, entries) if len(total) else entries
+        weight += np.exp(log_weight)
+    total -= np.log(weight)
     content = second.content
     if isinstance(content, Words):
         times, per_group = content.counts.data, np.diff(content.counts.indptr)
@@ -88,15 +105,17 @@ def log_completion(
     return np.bincount(group, times * total, minlength=second.n_groups).astype(np.float64)
 
 
-def log_left_to_right(draws: Draws, corpus: Corpus, n_particles: int = N_PARTICLES) -> Floats:
+def log_left_to_right(
+    draws: Draws, corpus: Corpus, n_particles: int = N_PARTICLES, weights: Floats | None = None
+) -> Floats:
     """Return log p(w_j), or log p(w_j | contexts), of each group: float64 (n_groups,).
 
     The probability is the mean of its estimates in all draws, weighted by the contexts' likelihood.
     """
     evidence = np.full(corpus.n_groups, -np.inf)
     joint = evidence.copy()
-    for parameters, log_prior in draws:
-        log_contexts = logsumexp(log_prior, axis=1)
+    for log_weight, (parameters, log_prior) in zip(_logs(weights), draws, strict=False):
+        log_contexts = logsumexp(log_prior, axis=1) + log_weight
         evidence = np.logaddexp(evidence, log_contexts)
         estimate = estimate_log_probability(corpus, parameters, log_prior, n_particles, N_MOVES)
         joint = np.logaddexp(joint, log_contexts + estimate)

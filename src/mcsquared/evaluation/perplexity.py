@@ -174,12 +174,13 @@ def perplexity(
         if method == "printed":
             return log_printed(posterior, known, given_contexts, seed)
         parameters = parameters_of_draws(posterior, seed, n_new, n_repeats)
-        draws = _with_log_prior(parameters, posterior, known, given_contexts)
+        draws = with_log_prior(parameters, posterior, known, given_contexts)
+        weights = np.repeat(posterior.parameter_weights, n_repeats)
         if not finite:
-            return log_exact(draws, first, target)
+            return log_exact(draws, first, target, weights)
         if first is None:
-            return log_left_to_right(draws, target, n_particles)
-        return log_completion(draws, first, target, Iterations(n_kept=n_kept))
+            return log_left_to_right(draws, target, n_particles, weights)
+        return log_completion(draws, first, target, Iterations(n_kept=n_kept), weights)
 
     n_dropped, n_draws = int(corpus.n_tokens - known.n_tokens), len(posterior.parameters)
     return score_groups(log_likelihood, known, method, given_contexts, seed, n_dropped, n_draws)
@@ -209,7 +210,7 @@ def score_groups(
     return PerplexityResult(value, method, given_contexts, n_tokens, n_dropped, n_draws, scores)
 
 
-def _with_log_prior(
+def with_log_prior(
     draws: Iterator[tuple[ParameterDraw, ModelParameters]],
     posterior: Posterior,
     corpus: Corpus,

@@ -151,6 +151,7 @@ def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Po
         for run in runs
         for row, draw in zip(run.row_of_draw, run.cluster_of_group, strict=True)
     ]
+    weights = posterior.draw_weights
     labels = np.empty(n_groups, np.int32)
     sizes = np.bincount(posterior.labels) / len(posterior.labels)
     step = max(CELLS_AT_ONCE // len(sizes), 1)
@@ -158,10 +159,10 @@ def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Po
         last = min(first + step, n_groups)
         # Groups that never share a cluster with a sampled one get the largest cluster.
         score = np.tile(1e-9 * sizes, (last - first, 1))
-        for path, row, share in stored:
+        for weight, (path, row, share) in zip(weights, stored, strict=True):
             cluster = read_draw(path, n_groups, row, first, last)
             known = cluster < len(share)
-            score[known] += share[cluster[known]]
+            score[known] += weight * share[cluster[known]]
         labels[first:last] = score.argmax(axis=1)
     labels[sample.groups] = posterior.labels
     return labels

@@ -19,12 +19,14 @@ from mcsquared.checkpoint import Checkpoint
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
+from mcsquared.evaluation.stacking import stack_chains
 from mcsquared.fitting.checks import check_memory, physical_memory
 from mcsquared.fitting.disk import disk_backend, drop_unsampled_clusters, labels_of_all
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
 from mcsquared.observations.disk import DiskObservations
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.convergence import assess_posterior
 from mcsquared.posterior.diagnostics import MAX_RHAT
 from mcsquared.progress import Progress
 from mcsquared.samplers.backends.base import Backend
@@ -237,6 +239,8 @@ class Fit(RunSettings):
             seed=self.seed,
             notes=[*corpus.notes, *notes],
         )
+        if len(runs) > 1:
+            posterior = _with_weights(posterior, corpus)
         if counts is not None:
             posterior.attach_codocuments(counts)
         if len(runs) > 1 and not self.schedule.is_staged:
@@ -293,6 +297,24 @@ def _truncation(run: ChainRun) -> str:
         f"chain {run.chain} extended its truncation to {slots[0]} clusters and {slots[1]} topics; "
         f"at most {largest[0]} and {largest[1]} were occupied"
     )
+
+
+def _with_weights(posterior: Posterior, corpus: Corpus) -> Posterior:
+    """Return the posterior with less weight of chains in clearly worse modes, and a note."""
+    if not assess_posterior(posterior).disagree:
+        return posterior
+    weights = stack_chains(posterior, corpus)
+    if weights is None:
+        return posterior
+    equal = posterior.chain_weights
+    lower = [str(chain) for chain in range(len(equal)) if weights[chain] < 0.5 * equal[chain]]
+    what = f"chain {lower[0]} predicts" if len(lower) == 1 else f"chains {', '.join(lower)} predict"
+    note = "the chains are weighted by their predictions: " + ", ".join(
+        f"{weight:.2f}" for weight in weights
+    )
+    if lower:
+        note += f"; {what} the groups clearly worse than the others"
+    return dataclasses.replace(posterior, chain_weights=weights, notes=[*posterior.notes, note])
 
 
 def _report_disagreement(posterior: Posterior) -> None:

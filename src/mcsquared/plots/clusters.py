@@ -282,9 +282,12 @@ def group_features(posterior: Posterior, shares: ArrayLike | None = None) -> spa
     """
     labels = posterior.cluster_of_group
     used = evenly_spaced(len(labels), MAX_DRAWS)
+    weights = posterior.draw_weights[used] / max(posterior.draw_weights[used].mean(), 1e-9)
     rows = np.arange(posterior.n_groups)
-    weight = np.full(len(rows), np.sqrt(0.5 / len(used)))
-    indicators = [sparse.csr_matrix((weight, (rows, labels[draw]))) for draw in used]
+    indicators = [
+        sparse.csr_matrix((np.full(len(rows), np.sqrt(0.5 * weight / len(used))), (rows, draw)))
+        for weight, draw in zip(weights, labels[used], strict=True)
+    ]
     topics = topic_given_group(posterior) if shares is None else np.asarray(shares, np.float64)
     if topics.ndim != 2 or len(topics) != posterior.n_groups:
         raise InputError(

@@ -254,10 +254,13 @@ class CoClustering:
     ----------
     cluster_of_group : int32 (n_draws, n_groups)
         The cluster of each group in each draw.
+    weights : float64 (n_draws,), optional
+        Weights of the draws, relative to their mean; equal by default.
     """
 
-    def __init__(self, cluster_of_group: Int32s) -> None:
+    def __init__(self, cluster_of_group: Int32s, weights: Floats | None = None) -> None:
         self._draws = cluster_of_group
+        self._weights = np.ones(len(cluster_of_group)) if weights is None else weights
 
     @property
     def n_groups(self) -> int:
@@ -269,7 +272,8 @@ class CoClustering:
 
     def among(self, groups: ArrayLike) -> CoClustering:
         """Return the co-clustering of some groups, renumbered in the order given."""
-        return CoClustering(self._draws[:, np.atleast_1d(self._indices(groups, "groups"))])
+        chosen = np.atleast_1d(self._indices(groups, "groups"))
+        return CoClustering(self._draws[:, chosen], self._weights)
 
     def between(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """Return the probability that two groups share a cluster, for pairs of group indices.
@@ -281,8 +285,8 @@ class CoClustering:
         """
         one, other = self._indices(first, "first"), self._indices(second, "second")
         total = np.zeros(np.broadcast_shapes(one.shape, other.shape))
-        for draw in self._draws:
-            total += draw[one] == draw[other]
+        for weight, draw in zip(self._weights, self._draws, strict=True):
+            total += weight * (draw[one] == draw[other])
         return total / len(self._draws)
 
     def rows(self, groups: ArrayLike) -> Floats:

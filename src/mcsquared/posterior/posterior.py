@@ -20,6 +20,7 @@ from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw, match_topics
 from mcsquared.posterior.tables import CoDocuments, count_pairs
+from mcsquared.posterior.weights import WeightedDraws, checked_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ N_TOP_WORDS = 20
 
 
 @dataclass(eq=False, repr=False)
-class Posterior:
+class Posterior(WeightedDraws):
     """Kept draws of a fit, summarised by one partition and one set of topics.
 
     In all tables, clusters are those of the consensus, by decreasing size. Topics are those of the
@@ -59,8 +60,18 @@ class Posterior:
         How the data were read, so that new data can be read in the same way.
     codocument : CoDocuments, optional
         Number of groups that contain two top words of a topic; see `attach_codocuments`.
+    chain_weights : float64 (n_chains,), optional
+        Weight of each chain, sums to 1; see Notes. By default every draw counts the same.
     n_fitted : int, optional
         Number of groups that were sampled, if the posterior contains only some of them.
+
+    Notes
+    -----
+    A fit whose chains disagree compares how well they predict (stacking of predictive
+    distributions, see `mcsquared.evaluation.stacking`), and gives chains in clearly worse modes
+    less weight; a note says so. The weights are those of a chain's draws in the consensus,
+    `coclustering`, stabilities, predictions and perplexities; consensus represents each chain by a
+    number of draws in proportion to its weight.
 
     Examples
     --------
@@ -102,6 +113,7 @@ class Posterior:
     source: dict[str, str] = field(default_factory=dict)
     codocument: CoDocuments | None = None
     n_fitted: int = None  # type: ignore[assignment]
+    chain_weights: Floats = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         self.group_names = np.asarray(self.group_names, dtype=object)
@@ -129,6 +141,7 @@ class Posterior:
             expected = lengths.get(name, n_groups)
             if length != expected:
                 raise InputError(f"{name} must have {expected} entries, got {length}")
+        self.chain_weights = checked_weights(self.chain_weights, self.chain_of_draw)
         if labels.min() < 0 or labels.max() >= n_groups:
             found_range = f"{labels.min()}..{labels.max()}"
             raise InputError(f"cluster_of_group must be in 0..{n_groups - 1}, got {found_range}")
@@ -158,7 +171,7 @@ class Posterior:
     @cached_property
     def labels(self) -> Int32s:
         """The consensus of the draws: int32 (n_groups,), clusters by decreasing size."""
-        return consensus(self.cluster_of_group, "vi")
+        return consensus(self.draws_by_weight, "vi")
 
     @property
     def n_clusters(self) -> int:
@@ -183,7 +196,7 @@ class Posterior:
         >>> posterior.consensus("binder").shape
         (40,)
         """
-        return self.labels if loss == "vi" else consensus(self.cluster_of_group, loss)
+        return self.labels if loss == "vi" else consensus(self.draws_by_weight, loss)
 
     def coclustering(self, groups: ArrayLike | None = None) -> CoClustering:
         """Return how often groups share a cluster, computed on demand.
@@ -198,7 +211,7 @@ class Posterior:
         >>> posterior.coclustering([0, 1, 30]).to_dense([0, 1, 2]).shape
         (3, 3)
         """
-        together = CoClustering(self.cluster_of_group)
+        together = CoClustering(self.cluster_of_group, self.draw_weights)
         return together if groups is None else together.among(groups)
 
     # One set of topics --------------------------------------------------------------------
@@ -209,7 +222,8 @@ class Posterior:
         if not self.parameters:
             raise InputError("topics require draws with parameters, got none")
         draws = self.cluster_of_group[[draw.index for draw in self.parameters]]
-        return int(np.argmin([expected_loss(self.labels, draw[None, :]) for draw in draws]))
+        loss = np.array([expected_loss(self.labels, draw[None, :]) for draw in draws])
+        return int(np.argmin(np.where(self.parameter_weights > 0, loss, np.inf)))
 
     @property
     def representative_draw(self) -> ParameterDraw:
@@ -258,10 +272,11 @@ class Posterior:
         NaN if there is no other draw.
         """
         total = np.zeros(self.n_topics)
-        others = [match for i, match in enumerate(self._matches) if i != self.representative]
-        for topic, closeness in others:
-            total[topic[topic >= 0]] += closeness[topic >= 0]
-        return total / len(others) if others else np.full(self.n_topics, np.nan)
+        weights = self.parameter_weights.copy()
+        weights[self.representative] = 0.0
+        for weight, (topic, closeness) in zip(weights, self._matches, strict=True):
+            total[topic[topic >= 0]] += weight * closeness[topic >= 0]
+        return total / weights.sum() if weights.any() else np.full(self.n_topics, np.nan)
 
     @cached_property
     def topic_given_cluster(self) -> pd.DataFrame:

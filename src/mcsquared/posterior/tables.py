@@ -107,10 +107,10 @@ def membership(posterior: Posterior) -> Floats:
     labels = posterior.labels
     others = np.bincount(labels)[labels] - 1
     total = np.zeros(posterior.n_groups)
-    for draw in posterior.cluster_of_group:
+    for weight, draw in zip(posterior.draw_weights, posterior.cluster_of_group, strict=True):
         pairs = labels.astype(np.int64) * (int(draw.max()) + 1) + draw
         _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
-        total += counts[inverse] - 1
+        total += weight * (counts[inverse] - 1)
     return np.where(others > 0, total / (np.maximum(others, 1) * posterior.n_draws), 1.0)
 
 
@@ -136,8 +136,8 @@ def representative_groups(
         _check_id("topic", topic, posterior.n_topics)
         candidates = np.arange(posterior.n_groups)
         by_draw = [
-            shares[posterior.cluster_of_group[draw.index], topic]
-            for draw, shares in aligned_shares(posterior)
+            weight * shares[posterior.cluster_of_group[draw.index], topic]
+            for weight, draw, shares in aligned_shares(posterior)
         ]
         score = np.mean(by_draw, axis=0)
     tokens = posterior.tokens_per_group[candidates]
@@ -164,10 +164,15 @@ def align_topics(values: Floats, topic: Int64s, n_topics: int) -> Floats:
     return aligned
 
 
-def aligned_shares(posterior: Posterior) -> Iterator[tuple[ParameterDraw, Floats]]:
+def aligned_shares(posterior: Posterior) -> Iterator[tuple[float, ParameterDraw, Floats]]:
     """Yield each draw with parameters and its topic shares: (n_clusters of the draw, n_topics)."""
-    for draw, topic in zip(posterior.parameters, posterior.topic_alignment, strict=True):
-        yield draw, align_topics(draw.topic_given_cluster(), topic, posterior.n_topics)
+    drawn = zip(posterior.parameters, posterior.topic_alignment, strict=True)
+    for weight, (draw, topic) in zip(posterior.parameter_weights, drawn, strict=True):
+        yield (
+            float(weight),
+            draw,
+            align_topics(draw.topic_given_cluster(), topic, posterior.n_topics),
+        )
 
 
 def topic_given_group(posterior: Posterior, dtype: type = np.float64) -> NDArray[Any]:
@@ -176,8 +181,8 @@ def topic_given_group(posterior: Posterior, dtype: type = np.float64) -> NDArray
     Rows sum to less than 1 if topics of some draws are unmatched.
     """
     total: NDArray[Any] = np.zeros((posterior.n_groups, posterior.n_topics), dtype)
-    for draw, shares in aligned_shares(posterior):
-        total += shares.astype(dtype)[posterior.cluster_of_group[draw.index]]
+    for weight, draw, shares in aligned_shares(posterior):
+        total += weight * shares.astype(dtype)[posterior.cluster_of_group[draw.index]]
     total /= len(posterior.parameters)
     return total
 

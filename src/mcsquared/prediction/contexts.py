@@ -81,9 +81,10 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, F
     """Return weights (n_groups, n_components) and statistics of the clusters of all draws."""
     weights, statistics = [], []
     column, family = context_of(posterior, name)
-    for draw, parameters in parameters_of_draws(posterior):
+    drawn = parameters_of_draws(posterior)
+    for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
         log_joint = log_cluster_joint(posterior, draw, parameters, corpus, leave_out=name)
-        weights.append(known_and_new_probabilities(log_joint, parameters.n_clusters))
+        weights.append(weight * known_and_new_probabilities(log_joint, parameters.n_clusters))
         labels = posterior.cluster_of_group[draw.index]
         statistics.append(column_statistics(column, family, labels, parameters.n_clusters))
     return np.hstack(weights) / len(weights), np.vstack(statistics)

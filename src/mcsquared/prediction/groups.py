@@ -46,17 +46,20 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
     total = np.zeros((n_groups, posterior.n_clusters))
     log_scale = np.full(n_groups, -np.inf)
     new = np.zeros(n_groups)
-    for draw, parameters in parameters_of_draws(posterior):
+    drawn = parameters_of_draws(posterior)
+    for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
+        if weight == 0.0:
+            continue
         log_joint = log_cluster_joint(posterior, draw, parameters, corpus)
         log_known = logsumexp(log_joint[:, : parameters.n_clusters], axis=1)
         log_known -= logsumexp(log_joint, axis=1)
-        new += np.clip(-np.expm1(log_known), 0.0, 1.0)
+        new += weight * np.clip(-np.expm1(log_known), 0.0, 1.0)
         known = softmax(log_joint[:, : parameters.n_clusters], axis=1)
         # Relative to the largest so far: p(known) of a group that is almost surely new underflows.
         scale = np.maximum(log_scale, log_known)
         total *= np.exp(log_scale - scale)[:, None]
         share = share_of_consensus(posterior.cluster_of_group[draw.index], posterior.labels)
-        total += np.exp(log_known - scale)[:, None] * (known @ share)
+        total += weight * np.exp(log_known - scale)[:, None] * (known @ share)
         log_scale = scale
     total /= total.sum(axis=1, keepdims=True)
     return total, new / len(posterior.parameters)

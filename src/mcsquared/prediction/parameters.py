@@ -32,7 +32,7 @@ N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-clu
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
 MIN_REST = 1e-3  # an unused weight below this is no longer split
 
-PARAMETERS, HALVES, PRINTED = range(3)  # random streams, one per purpose
+PARAMETERS, HALVES, PRINTED, STACKING = range(4)  # random streams, one per purpose
 
 
 @dataclass(frozen=True)

@@ -187,9 +187,9 @@ def cluster_overlap(posterior: Posterior) -> Floats:
     chosen = labels < n
     sizes = np.bincount(labels[chosen], minlength=n).astype(np.float64)
     total = np.zeros((n, n))
-    for draw in posterior.cluster_of_group:
+    for weight, draw in zip(posterior.draw_weights, posterior.cluster_of_group, strict=True):
         counts = contingency(labels[chosen], draw[chosen])
-        total += (counts @ counts.T).toarray()
+        total += weight * (counts @ counts.T).toarray()
     total /= posterior.n_draws
     pairs = sizes[:, None] * sizes[None, :]
     # Pairs of a group with itself are excluded.

@@ -54,12 +54,13 @@ def memberships(posterior: Posterior) -> Membership:
         share = share_of_consensus(draw, posterior.labels)
         consensus = n_clusters - 1 - share[:, ::-1].argmax(axis=1)
         row[:] = np.arange(n) * n_clusters + consensus[draw]
-    found, counts = np.unique(pairs, return_counts=True)
+    found, inverse = np.unique(pairs, return_inverse=True)
+    counts = np.bincount(inverse.ravel(), np.repeat(posterior.draw_weights, n))
     group, cluster = found // n_clusters, found % n_clusters
     order = np.lexsort((cluster, -counts, group))
     group, cluster, counts = group[order], cluster[order], counts[order]
     rank = np.arange(len(group)) - np.searchsorted(group, group)
-    kept = rank < N_CHOICES
+    kept = (rank < N_CHOICES) & (counts > 0)  # draws of a chain may have no weight
     choice = np.full((n, N_CHOICES), -1, np.int64)
     share = np.zeros((n, N_CHOICES))
     choice[group[kept], rank[kept]] = cluster[kept]

@@ -73,6 +73,7 @@ def checks(
     convergence = _convergence(posterior, diagnostics)
     found = [
         convergence,
+        _weights(posterior),
         _sample_size(diagnostics),
         _if_converged(convergence, _clusters(posterior, confidence)),
         _if_converged(convergence, _topics(posterior)),
@@ -110,6 +111,17 @@ def _convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Check:
         text += " Only several chains (n_chains=4) can show whether results depend on the start."
         return "watch", f"{chains} settled", text
     return "good", f"{chains} settled", text
+
+
+def _weights(posterior: Posterior) -> Check | None:
+    if not posterior.is_weighted:
+        return None
+    weights = [f"{weight:.0%} chain {c}" for c, weight in enumerate(posterior.chain_weights)]
+    text = (
+        "The chains disagree, and some predict the groups clearly worse. All results use these "
+        f"weights: {', '.join(weights)}."
+    )
+    return "watch", "Some chains have less weight", text
 
 
 def _sample_size(diagnostics: dict[str, Any]) -> Check | None:

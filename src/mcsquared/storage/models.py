@@ -46,6 +46,7 @@ _TRACE_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 _TRACE_REQUIRED = {"sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"}
 _MAX_TOTAL = 2**62
 _MAX_CODOCUMENT_WORDS = 100
+_MAX_CHAINS = 10_000
 
 
 class SavedModel(NamedTuple):
@@ -92,6 +93,8 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
         **pack_strings("group_names", posterior.group_names),
         **{name: getattr(posterior, name) for name in _ARRAYS},
     }
+    if posterior.is_weighted:
+        tensors["chain_weights"] = posterior.chain_weights
     if posterior.vocabulary is not None:
         tensors |= pack_strings("vocabulary", posterior.vocabulary)
     for name in ("word_frequency", "document_frequency"):
@@ -147,6 +150,9 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     priors = _priors(meta, vocabulary)
     n_words = None if vocabulary is None else len(vocabulary)
     n_tokens = int(tokens.sum())
+    weights: Any = None
+    if "chain_weights" in reader:
+        weights = reader.array("chain_weights", np.float64, (None,))
     posterior = Posterior(
         priors=priors,
         group_names=reader.strings("group_names", n_groups),
@@ -154,7 +160,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         contexts=_contexts(reader, meta["contexts"], priors, n_groups),
         tokens_per_group=tokens,
         cluster_of_group=draws,
-        chain_of_draw=reader.array("chain_of_draw", np.int32, (n_draws,), 0),
+        chain_of_draw=reader.array("chain_of_draw", np.int32, (n_draws,), 0, _MAX_CHAINS),
         sweep_of_draw=reader.array("sweep_of_draw", np.int32, (n_draws,), 0),
         trace=_unpack_trace(reader, meta["trace"]),
         parameters=[
@@ -167,6 +173,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         notes=_strings(meta, "notes", list),
         source=_strings(meta, "source", dict),
         n_fitted=_integer(meta, "n_fitted", 2**53, least=n_groups),
+        chain_weights=weights,
     )
     # The consensus is expensive to compute and cheap to check.
     labels = reader.array("labels", np.int32, (n_groups,), 0, n_groups - 1)

@@ -1,0 +1,126 @@
+"""Weights of chains that do not mix, by stacking of predictive distributions.
+
+Yao, Vehtari and Gelman, "Stacking for non-mixing Bayesian computations" (JMLR 23, 2022). The
+weights of the chains c maximise Σ_j log Σ_c w_c p_c(j) over a sample of the groups j. The density
+p_c(j) is that of the second half of a group's tokens, given the first half, the contexts and all
+other data:
+
+    1 / p_c(j)  =  mean over draws t of c of  1 / p(second half of j | first half, contexts, t)
+
+with importance ratios 1 / p that are truncated at √T times their mean over the T draws (Ionides
+2008). This is importance sampling of leave-one-out: the second half of a group is among the data of
+the draws, and the ratios remove it. For λ = ∞, p(... | t) is the joint probability of the second
+half. For a finite λ it is the product over its tokens of their probabilities given the first half.
+In neither case is it p(w_j), the probability of the whole group.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+
+from mcsquared.arrays import Floats, Int64s
+from mcsquared.corpus import Corpus
+from mcsquared.evaluation.log_likelihood import log_completion, log_exact
+from mcsquared.evaluation.perplexity import split_halves, with_log_prior
+from mcsquared.posterior import Posterior
+from mcsquared.prediction.groups import align
+from mcsquared.prediction.parameters import HALVES, STACKING, parameters_of_draws, stream
+
+MAX_GROUPS, MIN_GROUPS = 200, 20
+MAX_TOKENS = 20_000
+DRAWS_PER_CHAIN = 8  # of τ and ψ, at least
+N_STANDARD_ERRORS = 2.0
+MAX_ITERATIONS = 2000
+
+
+def stack_chains(posterior: Posterior, corpus: Corpus) -> Floats | None:
+    """Return the weights of chains: float64 (n_chains,); None if they do not differ clearly.
+
+    They differ clearly if the stacked predictive density of the sampled groups exceeds that of
+    equal weights by more than two standard errors, and by one nat per additional weight, which the
+    maximum gains by chance.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The training groups.
+    """
+    chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
+    if len(np.unique(chains)) < len(np.unique(posterior.chain_of_draw)) or len(set(chains)) < 2:
+        return None  # a chain without parameters cannot be compared
+    groups = _sample(corpus, posterior.seed)
+    if len(groups) < MIN_GROUPS:
+        return None
+    known = [chain for chain in range(chains.max() + 1) if (chains == chain).any()]
+    density = log_densities(posterior, corpus[groups])[known]
+    stacked = stacking_weights(density)
+    if not _differs_clearly(density, stacked):
+        return None
+    weights = np.zeros(int(posterior.chain_of_draw.max()) + 1)
+    weights[known] = stacked
+    return weights
+
+
+def _sample(corpus: Corpus, seed: int) -> Int64s:
+    """Return groups that have two halves, sampled at random, with a bounded number of tokens."""
+    tokens = corpus.tokens_per_group
+    order = stream(seed, STACKING).permutation(np.flatnonzero(tokens >= 2))[:MAX_GROUPS]
+    n_groups = int(np.searchsorted(np.cumsum(tokens[order]), MAX_TOKENS, side="right"))
+    return np.sort(order[: max(n_groups, MIN_GROUPS)])
+
+
+def log_densities(posterior: Posterior, corpus: Corpus) -> Floats:
+    """Return log p_c(j): float64 (n_chains, n_groups); −∞ for chains without parameters."""
+    chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
+    n_repeats = -(-DRAWS_PER_CHAIN // int(np.bincount(chains)[np.unique(chains)].min()))
+    known = align(posterior, corpus)
+    first, second = split_halves(known, stream(posterior.seed, HALVES))
+    by_draw = []
+    drawn = parameters_of_draws(posterior, n_repeats=n_repeats)
+    for pair in with_log_prior(drawn, posterior, known, given_contexts=True):
+        infinite = math.isinf(pair[0].lam)
+        by_draw.append((log_exact if infinite else log_completion)([pair], first, second))
+    scores, chain_of_score = np.array(by_draw), np.repeat(chains, n_repeats)
+    result = np.full((int(chains.max()) + 1, corpus.n_groups), -np.inf)
+    for chain in np.unique(chains):
+        result[chain] = leave_one_out(scores[chain_of_score == chain])
+    return result
+
+
+def leave_one_out(scores: Floats) -> Floats:
+    """Return the log of the importance-weighted mean of densities: (n_draws, n_groups) → groups."""
+    ratios = -scores
+    largest = logsumexp(ratios, axis=0) - 0.5 * math.log(len(scores))
+    ratios = np.minimum(ratios, largest)
+    return logsumexp(ratios + scores, axis=0) - logsumexp(ratios, axis=0)
+
+
+def stacking_weights(log_density: Floats) -> Floats:
+    """Return the weights that maximise Σ_j log Σ_c w_c p_c(j), by EM; the problem is concave.
+
+    Parameters
+    ----------
+    log_density : float64 (n_chains, n_groups)
+    """
+    density = np.exp(log_density - log_density.max(axis=0)).T
+    weights = np.full(density.shape[1], 1.0 / density.shape[1])
+    for _ in range(MAX_ITERATIONS):
+        shares = density * weights
+        shares /= shares.sum(axis=1, keepdims=True)
+        before, weights = weights, shares.mean(axis=0)
+        if np.abs(weights - before).max() < 1e-9:
+            break
+    return weights / weights.sum()
+
+
+def _differs_clearly(log_density: Floats, weights: Floats) -> bool:
+    """Return whether stacked weights predict clearly better than equal ones."""
+    n_chains, n_groups = log_density.shape
+    equal = logsumexp(log_density, axis=0) - math.log(n_chains)
+    with np.errstate(divide="ignore"):
+        gain = logsumexp(log_density + np.log(weights)[:, None], axis=0) - equal
+    error = math.sqrt(n_groups) * float(gain.std(ddof=1))
+    return bool(gain.sum() - (n_chains - 1) > N_STANDARD_ERRORS * error)
