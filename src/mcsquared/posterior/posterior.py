@@ -81,6 +81,10 @@ class Posterior(WeightedDraws):
     (6, 40, 50)
     >>> len(set(posterior.labels)) == posterior.n_clusters  # the consensus of the draws
     True
+    >>> posterior.is_weighted, posterior.draws_by_weight.shape, set(posterior.draw_weights.tolist())
+    (False, (6, 40), {1.0})
+    >>> len(posterior.parameter_weights) == len(posterior.parameters)
+    True
     >>> posterior.topic_given_cluster.shape == posterior.topic_of_tokens.shape
     True
     >>> posterior.word_given_topic.shape == posterior.components.shape
