@@ -11,6 +11,7 @@ import mcsquared as mc2
 from mcsquared import chain as chains
 from mcsquared import checkpoint as checkpoints
 from mcsquared.errors import InputError, ModelFileError
+from mcsquared.schedule import DEFAULT_CHAINS
 from tests.test_chain import assert_same_draws
 from tests.test_checkpoint import KilledError, killer
 from tests.test_progress import Clock
@@ -284,6 +285,21 @@ def test_automatic_burn_in_and_thinning_of_a_fixed_number_of_sweeps(
 ):
     fitted = model(n_sweeps=n_sweeps, burn_in=burn_in, thin=thin, n_chains=1, alpha=1.0)
     assert fitted.fit(NOTHING).posterior_.sweep_of_draw.tolist() == list(expected)
+
+
+def test_automatic_chains_depend_on_the_sweeps(corpus, short_stages, quiet):
+    assert n_sweeps(model(n_chains="auto").fit(corpus).posterior_) == [32] * DEFAULT_CHAINS
+    assert n_sweeps(model(n_chains="auto", n_sweeps=8).fit(corpus).posterior_) == [8]
+    assert_same_draws(
+        model(n_chains="auto").fit(corpus).posterior_,
+        model(n_chains=DEFAULT_CHAINS).fit(corpus).posterior_,
+    )
+
+
+def test_chains_start_differently(corpus, quiet):
+    for lam in (np.inf, 3.0):
+        trace = model(lam=lam, n_sweeps=2, n_chains=4).fit(corpus).posterior_.trace
+        assert trace.loc[trace["sweep"] == 1, "log_joint"].nunique() == 4
 
 
 def test_the_parameters_are_cloned_and_saved(corpus, tmp_path, short_stages, quiet):

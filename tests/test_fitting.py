@@ -40,7 +40,7 @@ def model(**parameters):
         ({"n_sweeps": True}, "n_sweeps must be an integer >= 1 or 'auto', got True"),
         ({"burn_in": -1}, "burn_in must be an integer >= 0 or 'auto', got -1"),
         ({"thin": 0}, "thin must be an integer >= 1 or 'auto', got 0"),
-        ({"n_chains": 0}, "n_chains must be an integer >= 1, got 0"),
+        ({"n_chains": 0}, "n_chains must be an integer >= 1 or 'auto', got 0"),
         ({"keep_parameters": 0}, "keep_parameters must be an integer >= 1, got 0"),
         ({"max_clusters": 0}, "max_clusters must be an integer >= 1, got 0"),
         ({"max_topics": 1.5}, "max_topics must be an integer >= 1, got 1.5"),

@@ -33,7 +33,7 @@ from mcsquared.prediction.groups import (
     most_probable_cluster,
     topic_proportions,
 )
-from mcsquared.schedule import DEFAULT_CHAINS, DEFAULT_SWEEPS, Schedule, StagedSchedule
+from mcsquared.schedule import DEFAULT_SWEEPS, Schedule, StagedSchedule
 from mcsquared.state import Bounds
 from mcsquared.storage.models import load_model, save_model
 
@@ -115,8 +115,9 @@ class MC2(ClusterMixin, TopicTransformer):
     max_seconds : float, optional
         Time limit: the fit ends after the sweep in which it is exceeded, with the draws so far.
         With ``n_sweeps="auto"`` it replaces the limit of 600 sweeps.
-    n_chains : int
-        Independent chains. All results combine the draws of all chains.
+    n_chains : int or "auto"
+        Independent chains; all results combine the draws of all chains. "auto": 3 with
+        ``n_sweeps="auto"``, 1 with a number of sweeps.
     n_jobs : int, optional
         Cores, divided among chains and their threads; -1 for all. Draws do not depend on it.
     max_clusters, max_topics : int, optional
@@ -188,7 +189,7 @@ class MC2(ClusterMixin, TopicTransformer):
     n_sweeps: int | str = DEFAULT_SWEEPS
     burn_in: int | str = "auto"
     thin: int | str = "auto"
-    n_chains: int = DEFAULT_CHAINS
+    n_chains: int | str = "auto"
     n_jobs: int | None = None
     max_clusters: int | None = None
     max_topics: int | None = None

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 DEFAULT_SWEEPS: int | str = 600  # of `MC2`; "auto" for `StagedSchedule`
-DEFAULT_CHAINS = 1  # of `MC2`
+DEFAULT_CHAINS = 3  # of `MC2` with n_sweeps="auto"; a fixed number of sweeps has one chain
 
 BURN_IN, THIN = 100, 5  # of a fixed number of sweeps, if there are enough
 

@@ -345,7 +345,8 @@ def short_stages(monkeypatch):
 
 
 def auto_command(file: Path, out: Path, *more: object) -> list[object]:
-    return ["fit", file, "--text", "abstract", "--out", out, "--sweeps", "auto", *more]
+    command = ["fit", file, "--text", "abstract", "--out", out, "--sweeps", "auto"]
+    return [*command, "--chains", 1, *more]
 
 
 @pytest.mark.usefixtures("short_stages")
@@ -379,6 +380,7 @@ def test_an_interrupted_auto_run_resumes_to_the_same_draws(papers_file, tmp_path
 def test_a_run_out_of_time_is_saved_and_can_be_resumed(papers_file, tmp_path, sweeps):
     out = tmp_path / "papers.mc2"
     command = ["fit", papers_file, "--text", "abstract", "--out", out, "--sweeps", sweeps]
+    command += ["--chains", 1]
     result = invoke(*command, "--max-seconds", 0.001)
     assert result.exit_code == 0, result.output
     assert "stopped by --max-seconds; continue with: mc2 " in result.stderr

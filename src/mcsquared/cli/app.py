@@ -117,7 +117,11 @@ def fit(
         None, metavar="S", help="Time limit; the model has the draws kept until then."
     ),
     seed: int = SEED,
-    chains: int = Option(DEFAULT_CHAINS, min=1, help="Number of independent chains."),
+    chains: int | None = Option(
+        None,
+        min=1,
+        help=f"Number of chains (default: {DEFAULT_CHAINS} with --sweeps auto, 1 otherwise).",
+    ),
     jobs: int | None = Option(None, metavar="N", help="Number of cores."),
     device: str = Option("cpu", metavar="cpu|cuda", help="Device that runs the sampler."),
     cluster: str | None = Option(
@@ -149,7 +153,7 @@ def fit(
         **implementation.chosen_sweeps(sweeps, burn_in, thin, stop_when_flat),
         max_seconds=max_seconds,
         random_state=seed,
-        n_chains=chains,
+        n_chains="auto" if chains is None else chains,
         n_jobs=jobs,
         device=device,
         callbacks=(StopWhenFlat(),) if stop_when_flat else (),

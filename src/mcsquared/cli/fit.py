@@ -86,7 +86,8 @@ def run(
     except ModelFileError as error:  # e.g. a full disk; the checkpoint contains the draws
         raise ModelFileError(f"{error}; {_how_to_resume(checkpoint)}") from None
     trace = model.posterior_.trace
-    total = "" if model.n_sweeps == "auto" else f" of {model.n_sweeps * model.n_chains}"
+    n_chains = 1 if model.n_chains == "auto" else int(model.n_chains)
+    total = "" if model.n_sweeps == "auto" else f" of {int(model.n_sweeps) * n_chains}"
     if model._stopped == "interrupted":
         kept = len(model.posterior_.cluster_of_group)
         print_message(

@@ -16,12 +16,19 @@ from mcsquared.checks import (
 )
 from mcsquared.errors import InputError
 from mcsquared.samplers.init.starts import check_init
-from mcsquared.schedule import BURN_IN, MAX_SWEEPS, THIN, Schedule, StagedSchedule
+from mcsquared.schedule import (
+    BURN_IN,
+    DEFAULT_CHAINS,
+    MAX_SWEEPS,
+    THIN,
+    Schedule,
+    StagedSchedule,
+)
 
 SAMPLER_NAMES = ("auto", "collapsed", "blocked")
 DEVICES = ("cpu", "cuda")
 BYTES_PER_TOKEN = 32  # lower bound, measured
-LEAST = {"n_sweeps": 1, "burn_in": 0, "thin": 1}
+LEAST = {"n_sweeps": 1, "burn_in": 0, "thin": 1, "n_chains": 1}
 MEANING_OF_AUTO = {
     "burn_in": "the first half of the sweeps is discarded",
     "thin": "about 100 draws are kept",
@@ -47,7 +54,6 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
 def checked_schedule(model: Any) -> Schedule | StagedSchedule:
     """Check every parameter of an estimator that is not a prior; return the schedule."""
     check_sampler(model.sampler, model.device, model.lam)
-    n_chains = check_integer("n_chains", model.n_chains, 1)
     keep_parameters = check_integer("keep_parameters", model.keep_parameters, 1)
     for name in ("max_clusters", "max_topics"):
         if getattr(model, name) is not None:
@@ -60,7 +66,8 @@ def checked_schedule(model: Any) -> Schedule | StagedSchedule:
     if not isinstance(model.checkpoint, str | os.PathLike | None):
         raise InputError(f"checkpoint must be a path, got {model.checkpoint!r}")
     check_init(model.init)
-    sweeps = {name: _sweeps(name, getattr(model, name), least) for name, least in LEAST.items()}
+    sweeps = {name: _number(name, getattr(model, name), least) for name, least in LEAST.items()}
+    n_chains = sweeps["n_chains"] or (1 if sweeps["n_sweeps"] else DEFAULT_CHAINS)
     if sweeps["n_sweeps"] is None:
         for name, meaning in MEANING_OF_AUTO.items():
             if sweeps[name] is not None:
@@ -70,11 +77,12 @@ def checked_schedule(model: Any) -> Schedule | StagedSchedule:
                 )
         limit = MAX_SWEEPS if model.max_seconds is None else None
         return StagedSchedule(keep_parameters, n_chains, limit)
-    return _fixed_schedule(sweeps["n_sweeps"], sweeps["burn_in"], sweeps["thin"], model)
+    numbers = (sweeps["n_sweeps"], sweeps["burn_in"], sweeps["thin"])
+    return _fixed_schedule(*numbers, keep_parameters, n_chains)
 
 
-def _sweeps(name: str, value: Any, least: int) -> int | None:
-    """Return a number of sweeps, or None for "auto"."""
+def _number(name: str, value: Any, least: int) -> int | None:
+    """Return a number of sweeps or chains, or None for "auto"."""
     if isinstance(value, str) and value == "auto":
         return None
     if not is_integer(value) or value < least:
@@ -82,13 +90,15 @@ def _sweeps(name: str, value: Any, least: int) -> int | None:
     return int(value)
 
 
-def _fixed_schedule(n_sweeps: int, burn_in: int | None, thin: int | None, model: Any) -> Schedule:
+def _fixed_schedule(
+    n_sweeps: int, burn_in: int | None, thin: int | None, keep_parameters: int, n_chains: int
+) -> Schedule:
     """Return the schedule of a fixed number of sweeps; None: the default for this number."""
     if burn_in is None:
         burn_in = BURN_IN if n_sweeps >= BURN_IN + (thin or THIN) else n_sweeps // 2
     if thin is None:
         thin = THIN if n_sweeps - burn_in >= THIN else 1
-    schedule = Schedule(n_sweeps, burn_in, thin, int(model.keep_parameters), int(model.n_chains))
+    schedule = Schedule(n_sweeps, burn_in, thin, keep_parameters, n_chains)
     if schedule.n_kept < 1:
         raise InputError(
             f"n_sweeps={n_sweeps} with burn_in={burn_in} and thin={thin} keeps no draw: raise "
