@@ -32,7 +32,7 @@ from mcsquared.observations.disk import DiskObservations
 from mcsquared.samplers.backends.cuda import check_families, missing_gpu
 from mcsquared.samplers.backends.sharded import ShardedBackend, sweep_shard
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Key, Labels, Sums
+from mcsquared.samplers.types import GroupFunction, Key, Labels
 from mcsquared.state import State
 
 if TYPE_CHECKING:
@@ -157,15 +157,15 @@ class ShardHandle(NamedTuple):
 
 
 UNASSIGNED = ShardHandle("", None, None)
-LABELS, SUMS = 0, 1  # positions in the result of `sweep_shard`
+LABELS, RESULT = 0, 1  # positions in what a function of groups returns
 
 
 class DaskBackend(ShardedBackend):
     """Shards on Dask workers, each with the labels of its groups.
 
     When a worker is lost, its shards are sent to another one with the labels that were last copied
-    to this process, and the sweeps since then are repeated with the same draws. While there are no
-    workers, shards are swept in this process.
+    to this process, and what was done since then is repeated, to the same draws. While there is no
+    worker at all, shards are swept in this process.
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ class DaskBackend(ShardedBackend):
     def load_labels(self, state: State, key: Key) -> None:
         """Send labels to the workers, and shards to those that do not have theirs yet."""
         super().load_labels(state, key)
-        self._globals: list[Globals] = []  # of the sweeps since the labels were copied
-        self._n_swept = [0] * self.n_shards  # number of these sweeps that the copied labels include
+        self._calls: list[tuple[GroupFunction, Any]] = []  # since labels were copied
+        self._n_done = [0] * self.n_shards  # of these calls, in the copied labels
         alive = _alive(self.client)
         before, self._handles = self._handles, [UNASSIGNED] * self.n_shards
         for number, handle in enumerate(before if alive else ()):
@@ -239,7 +239,7 @@ class DaskBackend(ShardedBackend):
 
     def _clusters(self, number: int) -> Int32s:
         """Return the current clusters of a shard's groups."""
-        if self._n_swept[number] == len(self._globals):
+        if self._n_done[number] == len(self._calls):
             return self.labels[number].clusters
         handle, future = self._handles[number], None
         if handle is not UNASSIGNED:
@@ -252,39 +252,41 @@ class DaskBackend(ShardedBackend):
     def _copy_labels(self) -> None:
         """Copy the labels of all shards to this process; earlier sweeps need not be repeated."""
         for number in range(self.n_shards):
-            if self._n_swept[number] < len(self._globals):
+            if self._n_done[number] < len(self._calls):
                 self.labels[number] = self._result(number, self._handles[number].labels, LABELS)
-                self._n_swept[number] = len(self._globals)
-        self._globals, self._n_swept = [], [0] * self.n_shards
+                self._n_done[number] = len(self._calls)
+        self._calls, self._n_done = [], [0] * self.n_shards
 
-    def sweep_shards(self, globals_: Globals) -> Iterator[Sums]:
-        """Sweep all shards on the workers; yield the sums of each, in their order."""
-        self._globals.append(globals_)
+    def map_shards(self, function: GroupFunction, argument: Any) -> Iterator[Any]:
+        """Have the workers apply a function to all shards; yield its results in shard order."""
+        self._calls.append((function, argument))
         alive, sent = set(_alive(self.client)), {}
         for worker in alive & {handle.worker for handle in self._handles}:
             with suppress(OSError):
-                (sent[worker],) = self._scatter(worker, globals_)
+                (sent[worker],) = self._scatter(worker, argument)
         futures = [
-            self._submit(number, sent[handle.worker]) if handle.worker in sent else None
+            self._submit(number, function, sent[handle.worker]) if handle.worker in sent else None
             for number, handle in enumerate(self._handles)
         ]
-        self.bytes_of_sweep = _n_bytes(globals_) * len(sent)
+        n_bytes, is_sweep = _n_bytes(argument), function is sweep_shard
+        self.bytes_of_sweep = n_bytes * len(sent) + (0 if is_sweep else self.bytes_of_sweep)
         for number, future in enumerate(futures):
-            sums = self._result(number, future, SUMS)
-            self.bytes_of_sweep += _n_bytes(sums)
-            yield sums
-        n_sweeps, n_bytes = len(self._globals), _n_bytes(globals_)
-        if n_sweeps >= SWEEPS_BETWEEN_COPIES or n_sweeps * n_bytes > MAX_BYTES_OF_GLOBALS:
-            self._copy_labels()
+            result = self._result(number, future, RESULT)
+            self.bytes_of_sweep += _n_bytes(result)
+            yield result
+        if is_sweep:
+            n_sweeps = sum(called is sweep_shard for called, _ in self._calls)
+            if n_sweeps >= SWEEPS_BETWEEN_COPIES or n_sweeps * n_bytes > MAX_BYTES_OF_GLOBALS:
+                self._copy_labels()
 
-    def _submit(self, number: int, globals_: Any) -> Any:
-        """Submit a sweep to the worker that holds a shard; return the future of its sums."""
+    def _submit(self, number: int, function: GroupFunction, argument: Any) -> Any:
+        """Submit a call to the worker that holds a shard; return the future of its result."""
         handle = self._handles[number]
         submit = partial(self.client.submit, workers=[handle.worker], pure=False)
-        sweep = _sweep_on_device if self.device == "cuda" else sweep_shard
-        swept = submit(sweep, handle.shard, handle.labels, globals_)
-        self._handles[number] = handle._replace(labels=submit(itemgetter(LABELS), swept))
-        return submit(itemgetter(SUMS), swept)
+        call = _call_on_device if self.device == "cuda" else _call
+        returned = submit(call, function, handle.shard, handle.labels, argument)
+        self._handles[number] = handle._replace(labels=submit(itemgetter(LABELS), returned))
+        return submit(itemgetter(RESULT), returned)
 
     def _wait(self, number: int, future: Any) -> Any:
         """Return the result of a future, None if its worker was lost."""
@@ -301,15 +303,15 @@ class DaskBackend(ShardedBackend):
         return None
 
     def _result(self, number: int, future: Any, which: int) -> Any:
-        """Return the labels or sums of a shard.
+        """Return the labels of a shard, or the result of the last call.
 
-        If its worker is lost, the shard is sent to another one, or swept locally if there is none.
+        It is sent to another worker when its worker is lost, or stays here if there is none.
         """
         for _ in range(MAX_LOSSES):
             if (found := self._wait(number, future)) is not None:
                 return found
             if not (alive := self._wait_for_workers()):
-                return self._sweep_locally(number)[which]
+                return self._call_locally(number)[which]
             future = self._replay(number, alive[number % len(alive)])[which]
         raise InputError(
             f"client lost {MAX_LOSSES} workers in a row that held shard {number + 1} of "
@@ -331,29 +333,29 @@ class DaskBackend(ShardedBackend):
         return alive
 
     def _replay(self, number: int, worker: str) -> tuple[Any, Any]:
-        """Send a shard to a worker and repeat the sweeps since its labels were copied.
+        """Send a shard to a worker and repeat the calls since its labels were copied.
 
-        Returns futures of labels and sums; None for both if that worker is lost as well.
+        Returns futures of labels and result; None for both if that worker is lost as well.
         """
-        sums = None
+        result = None
         try:
             self._handles[number] = self._send(number, worker)
-            for globals_ in self._globals[self._n_swept[number] :]:
-                (sent,) = self._scatter(worker, globals_)
-                sums = self._submit(number, sent)
+            for function, argument in self._calls[self._n_done[number] :]:
+                (sent,) = self._scatter(worker, argument)
+                result = self._submit(number, function, sent)
         except OSError:  # the scheduler may not know yet
             time.sleep(SECONDS_BETWEEN_CHECKS)
             return None, None
-        return self._handles[number].labels, sums
+        return self._handles[number].labels, result
 
-    def _sweep_locally(self, number: int) -> tuple[Labels, Sums | None]:
-        """Repeat the sweeps of a shard since its labels were copied, in this process."""
-        shard, labels, sums = self.shard(number), self.labels[number], None
-        for globals_ in self._globals[self._n_swept[number] :]:
-            labels, sums = sweep_shard(shard, labels, globals_, self.threads)
+    def _call_locally(self, number: int) -> tuple[Any, Any]:
+        """Repeat the calls of a shard since its labels were copied, in this process."""
+        shard, labels, result = self.shard(number), self.labels[number], None
+        for function, argument in self._calls[self._n_done[number] :]:
+            labels, result = function(shard, labels, argument, self.threads)
         self.labels[number], self._handles[number] = labels, UNASSIGNED
-        self._n_swept[number] = len(self._globals)
-        return labels, sums
+        self._n_done[number] = len(self._calls)
+        return labels, result
 
 
 def _alive(client: Any) -> list[str]:
@@ -390,7 +392,13 @@ def _to_device(shard: Observations, priors: Priors) -> Any:
     return DeviceShard(DeviceCorpus(shard, groups_vary=priors.lam != math.inf), priors)
 
 
-def _sweep_on_device(shard: Any, labels: Labels, globals_: Globals) -> tuple[Labels, Sums]:
-    """Sweep the groups of a shard that is on a GPU, see `sweep_shard`."""
-    swept: tuple[Labels, Sums] = shard.sweep_shard(labels, globals_)
-    return swept
+def _call(function: GroupFunction, shard: Observations, labels: Any, argument: Any) -> Any:
+    """Apply a function to a shard, in the thread of the worker that runs this."""
+    return function(shard, labels, argument, SINGLE_THREAD)
+
+
+def _call_on_device(function: GroupFunction, shard: Any, labels: Any, argument: Any) -> Any:
+    """Apply a function to a shard that is on a GPU; only sweeps run there."""
+    if function is sweep_shard:
+        return shard.sweep_shard(labels, argument)
+    return _call(function, shard.observations, labels, argument)

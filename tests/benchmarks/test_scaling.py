@@ -17,7 +17,7 @@ from benchmarks.steps import timed_steps
 from mcsquared import Priors
 from mcsquared.distributed import _n_bytes
 from mcsquared.observations import observe
-from mcsquared.samplers.backends.sharded import ShardedBackend
+from mcsquared.samplers.backends.sharded import ShardedBackend, sweep_shard
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key
 
@@ -86,11 +86,12 @@ def test_network_traffic_is_that_of_globals_and_sums(engine: str) -> None:
     sent = []
 
     class Watched(ShardedBackend):
-        def sweep_shards(self, given):
-            sent.append(2 * _n_bytes(given))
-            for sums in super().sweep_shards(given):
-                sent.append(_n_bytes(sums))
+        def map_shards(self, function, given):
+            n_bytes = [2 * _n_bytes(given)]
+            for sums in super().map_shards(function, given):
+                n_bytes.append(_n_bytes(sums))
                 yield sums
+            sent.extend(n_bytes if function is sweep_shard else ())
 
     backend = Watched(observations, priors, 2)
     state = BLOCKED.start(observations, priors, 0, 0, n_clusters=5, n_topics=10)

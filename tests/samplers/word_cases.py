@@ -11,6 +11,7 @@ from mcsquared.families import Categorical
 from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.steps.collapsed import collapsed_step
 from mcsquared.samplers.steps.slots import grow_slots
+from mcsquared.samplers.steps.split_merge import split_and_merge_clusters
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.state import NO_BOUNDS
 from tests.oracles.blocked import PlainData, PlainState
@@ -51,7 +52,8 @@ CASES = {
     for how, lam in LAMS.items()
 }
 
-BLOCKED_ALONE = BLOCKED.without(collapsed_step)  # what the plain sampler draws
+# What the plain sampler draws.
+BLOCKED_ALONE = BLOCKED.without(collapsed_step).without(split_and_merge_clusters)
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 

@@ -123,8 +123,11 @@ def topics_without_clusters(
     seed: int,
     chain: int,
     bounds: Bounds,
+    n_sweeps: int | None = None,
 ) -> NDArray[np.int32]:
-    """Return the topics of tokens after some sweeps without clusters, starting from ``topics``.
+    """Return the topics of tokens after sweeps without clusters, starting from ``topics``.
+
+    Their number is `sweeps_for` by default.
 
     When all groups of a cluster share one mixture (λ = ∞), blends of topics fit a cluster as well
     as the topics themselves, and moves of a few tokens do not separate them. Groups with individual
@@ -138,7 +141,7 @@ def topics_without_clusters(
     rng = key.generator(Step.START)
     state = blocked_state(observations, one_level, one_cluster, topics, rng)
     arguments = (observations, one_level, *key[:2], Bounds(1, bounds.topics))
-    for _ in range(sweeps_for(observations.n_tokens)):
+    for _ in range(sweeps_for(observations.n_tokens) if n_sweeps is None else n_sweeps):
         sweep(state, *arguments)
         if is_in_turn_sweep_due(state, observations):
             sweep_in_turn(state, *arguments)

@@ -25,6 +25,7 @@ from mcsquared.samplers.steps.log_joint import (
     record_varying_log_joint,
 )
 from mcsquared.samplers.steps.slots import add_empty_slots
+from mcsquared.samplers.steps.split_merge import split_and_merge_clusters
 from mcsquared.samplers.steps.tables import draw_cluster_tables
 from mcsquared.samplers.steps.topic_moves import move_topics
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
@@ -43,6 +44,7 @@ BLOCKED_STEPS: tuple[StepFunction, ...] = (
     draw_cluster_tables,
     record_varying_log_joint,  # if λ is finite
     resample_concentrations,  # λ, v, η, ε, α
+    split_and_merge_clusters,  # if λ is finite
     collapsed_step,  # if λ = ∞ and there are few words: a collapsed sweep
     record_log_joint,  # if λ = ∞
 )

@@ -117,6 +117,11 @@ class GroupTask(NamedTuple):
     threads: ThreadPool = SINGLE_THREAD
 
 
+# Takes observations and labels of a shard, an argument and threads; returns the labels, which it
+# must not change in place, and a result, which must not be None.
+GroupFunction = Callable[["Observations", Any, Any, ThreadPool], tuple[Any, Any]]
+
+
 class Cells(NamedTuple):
     """Token counts by word and column (a group or a cluster), and the cluster of each column."""
 

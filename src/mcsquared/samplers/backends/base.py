@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +13,16 @@ from mcsquared.samplers.steps.globals import draw_on_host
 from mcsquared.samplers.steps.log_joint import begin_log_density_on_host
 from mcsquared.samplers.steps.tables import draw_tables
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, Key, Sums, Sweep
+from mcsquared.samplers.types import Globals, GroupFunction, Key, Sums, Sweep
 from mcsquared.state import State
 
 
 class Backend(ABC):
     """The groups of one chain and their labels.
 
-    A backend must implement `load_labels`, `save_labels` and `sweep_groups`. The other steps draw
-    on the host, from the counts of the state; a backend that keeps counts on a device overrides
-    them and draws on the device.
+    A backend must implement `load_labels`, `save_labels`, `sweep_groups` and `map_groups`. The
+    other steps draw on the host, from the counts of the state; a backend that keeps counts on a
+    device overrides them and draws on the device.
 
     Parameters
     ----------
@@ -55,6 +56,13 @@ class Backend(ABC):
     @abstractmethod
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
+
+    @abstractmethod
+    def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
+        """Apply a function to the groups of every shard; return its results in shard order."""
+
+    def load_clusters(self, state: State) -> None:  # noqa: B027
+        """Take counts that changed with the clusters of groups, if the backend keeps them."""
 
     def store_draw(  # noqa: B027
         self, number_of_slot: NDArray[np.int32]

@@ -1,13 +1,22 @@
 """Groups in the memory of this process, swept by its threads."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.content.groups import sweep_groups
-from mcsquared.samplers.types import Cells, Globals, GroupTask, Key, Labels, Sums
+from mcsquared.samplers.types import (
+    Cells,
+    Globals,
+    GroupFunction,
+    GroupTask,
+    Key,
+    Labels,
+    Sums,
+)
 from mcsquared.state import State
 
 
@@ -38,3 +47,12 @@ class LocalBackend(Backend):
         # Cells by group instead of by cluster give the same draws, and need not be summed.
         groups_of_word = self.observations.layout.groups_of_word
         return replace(sums, cells=Cells(groups_of_word, self._labels.clusters))
+
+    def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
+        """Apply a function to all groups, which are one shard."""
+        clusters = self._labels.clusters
+        self._labels, result = function(self.observations, self._labels, argument, self.threads)
+        # The array of the state is kept.
+        clusters[:] = self._labels.clusters
+        self._labels = self._labels._replace(clusters=clusters)
+        return [result]

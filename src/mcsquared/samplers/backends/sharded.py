@@ -18,16 +18,27 @@ from mcsquared.kernels.cpu.tables import count_cells
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
+from mcsquared.observations.layout import Entries
 from mcsquared.samplers.backends.base import Backend
+from mcsquared.samplers.content.divisions import DividedLabels
 from mcsquared.samplers.content.groups import sweep_groups
 from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.init.extend_start import StartExtension
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sums, add_sums
+from mcsquared.samplers.types import (
+    Globals,
+    GroupFunction,
+    GroupTask,
+    Key,
+    Labels,
+    Sums,
+    add_sums,
+)
 from mcsquared.state import State
 
 CLUSTER_DTYPE = np.dtype(np.int32)
 TOPIC_DTYPE = DRAW_DTYPE = np.dtype(np.uint16)
+DIVISION = ("start", "topic", "count", "side")  # arrays of `DividedLabels`, a file each
 MAX_CLUSTER_NUMBER = 2**16 - 1  # largest cluster number in a stored draw
 
 
@@ -139,14 +150,18 @@ class ShardedBackend(Backend):
 
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
-        return add_sums(self.sweep_shards(globals_))
+        return add_sums(self.map_shards(sweep_shard, globals_))
 
-    def sweep_shards(self, globals_: Globals) -> Iterator[Sums]:
-        """Sweep all shards; yield the sums of each, in their order."""
+    def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
+        """Apply a function to the groups of every shard; return its results in shard order."""
+        return list(self.map_shards(function, argument))
+
+    def map_shards(self, function: GroupFunction, argument: Any) -> Iterator[Any]:
+        """Apply a function to every shard; yield its results in shard order."""
         for number in range(self.n_shards):
             shard, labels = self.shard(number), self.labels[number]
-            self.labels[number], sums = sweep_shard(shard, labels, globals_, self.threads)
-            yield sums
+            self.labels[number], result = function(shard, labels, argument, self.threads)
+            yield result
 
 
 def _check_families(observations: Observations) -> None:
@@ -174,7 +189,9 @@ class DiskLabels:
     def __init__(
         self, observations: DiskObservations, chunks: list[tuple[int, int]], chain: int = 0
     ) -> None:
-        folder, summary = observations.source.folder, observations.summary
+        self._folder = folder = observations.source.folder
+        summary = observations.summary
+        self._divided: set[int] = set()  # shards whose clusters are being split and merged
         self._clusters, self._topics = folder / f"clusters.{chain}", folder / f"topics.{chain}"
         self._draws = draws_file(folder, chain)
         self._groups = [
@@ -190,18 +207,32 @@ class DiskLabels:
         for path in (self._clusters, self._topics, self._draws):
             path.write_bytes(b"")
 
-    def __getitem__(self, number: int) -> Labels:
+    def __getitem__(self, number: int) -> Labels | DividedLabels:
         """Read the labels of a shard."""
-        return Labels(
-            _read(self._clusters, CLUSTER_DTYPE, *self._groups[number]),
-            _read(self._topics, TOPIC_DTYPE, *self._tokens[number]),
-        )
+        clusters = _read(self._clusters, CLUSTER_DTYPE, *self._groups[number])
+        if number not in self._divided:
+            topics = _read(self._topics, TOPIC_DTYPE, *self._tokens[number])
+            return Labels(clusters, topics)
+        arrays = [np.load(self._folder / f"{name}-{number}.npy") for name in DIVISION]
+        # Topics do not change while clusters are split and merged, and are not read then.
+        return DividedLabels(clusters, np.zeros(0, TOPIC_DTYPE), Entries(*arrays[:3]), arrays[3])
 
-    def __setitem__(self, number: int, labels: Labels) -> None:
+    def __setitem__(self, number: int, labels: Labels | DividedLabels) -> None:
         """Write the labels of a shard."""
         _write(self._clusters, labels.clusters, CLUSTER_DTYPE, self._groups[number][0])
+        if isinstance(labels, DividedLabels):
+            arrays = (*labels.rows, labels.sides)
+            changed = DIVISION[-1:] if number in self._divided else DIVISION
+            for name, array in zip(changed, arrays[-len(changed) :], strict=True):
+                np.save(self._folder / f"{name}-{number}.npy", array)
+            self._divided.add(number)
+            return
         if len(labels.topics):
             _write(self._topics, labels.topics, TOPIC_DTYPE, self._tokens[number][0])
+        if number in self._divided:
+            self._divided.remove(number)
+            for name in DIVISION:
+                (self._folder / f"{name}-{number}.npy").unlink()
 
     def of_sample(self) -> NDArray[np.int32]:
         """Return the clusters of the sampled groups: int32 (n_sampled,)."""

@@ -16,6 +16,7 @@ from mcsquared.samplers.content.python_families import (
     is_integrated,
 )
 from mcsquared.samplers.steps.weights import as_float32
+from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import GroupTask, Sums
 
 TABULATED = 128  # largest count of a group in a topic whose log rising factorial is tabulated
@@ -93,15 +94,25 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
 def sum_groups(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts; return fields of `Sums`."""
     observations, labels, globals_, threads = task
-    chunk_start, n_slots = observations.layout.chunk_start, globals_.slots[0]
+    return sum_by_label(observations, labels.clusters, globals_.slots[0], threads)
+
+
+def sum_by_label(
+    observations: Observations,
+    label_of_group: NDArray[np.int32],
+    n_labels: int,
+    threads: ThreadPool,
+) -> dict[str, Any]:
+    """Count the groups of every label and sum their contexts, as `Sums` names them."""
+    chunk_start = observations.layout.chunk_start
     n_chunks = len(chunk_start) - 1
-    statistics = np.zeros((n_chunks, n_slots, observations.n_context_statistics))
-    contexts = (chunk_start, labels.clusters, observations.dense, observations.bags)
+    statistics = np.zeros((n_chunks, n_labels, observations.n_context_statistics))
+    contexts = (chunk_start, label_of_group, observations.dense, observations.bags)
 
     def run(first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        groups = np.zeros(n_slots, np.int32)
-        categories = np.zeros((observations.n_categories, n_slots), np.int32)
-        totals = np.zeros((n_slots, len(observations.bag_families)), np.int64)
+        groups = np.zeros(n_labels, np.int32)
+        categories = np.zeros((observations.n_categories, n_labels), np.int32)
+        totals = np.zeros((n_labels, len(observations.bag_families)), np.int64)
         sum_contexts(first, last, *contexts, groups, statistics, categories, totals)
         return groups, categories, totals
 
@@ -110,6 +121,6 @@ def sum_groups(task: GroupTask) -> dict[str, Any]:
     for other in others:
         for total, part in zip(found, other, strict=True):
             total += part
-    context_statistics_by_chunk(observations, labels.clusters, statistics)
+    context_statistics_by_chunk(observations, label_of_group, statistics)
     sums = zip(("groups", "categories", "totals"), found, strict=True)
     return {**dict(sums), "context_statistics": statistics}

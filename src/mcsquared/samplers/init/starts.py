@@ -31,6 +31,7 @@ from mcsquared.state import NO_BOUNDS, Bounds, State
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
 MAX_INITIAL_CLUSTERS, MAX_INITIAL_TOPICS = 100, 300
+SETTLING_SWEEPS = 30  # without clusters, before groups that vary are clustered
 
 
 def check_init(init: object) -> None:
@@ -117,10 +118,15 @@ def start_blocked(
     n_clusters, n_topics = at_most(n_clusters, bounds.clusters), at_most(n_topics, bounds.topics)
     groups = observations.in_memory() if sample is None else observations.take(sample)
     clusters: NDArray[np.integer] = rng.integers(0, n_clusters, groups.n_groups)
-    if init == "auto":
-        clusters = cluster_whole_groups(groups, priors, clusters, seed, chain, bounds)
     topics = first_topics(groups, priors, n_topics, key, init, rng)
-    if groups.n_words and math.isinf(initial_value(priors.lam)):
+    groups_vary = not math.isinf(initial_value(priors.lam))
+    if init == "auto" and groups_vary and groups.n_tokens:
+        clusters = np.zeros(groups.n_groups, np.int64)  # `split_and_merge_clusters` finds them
+        settings = (seed, chain, bounds, SETTLING_SWEEPS)
+        topics = topics_without_clusters(groups, priors, topics, *settings)
+    elif init == "auto":
+        clusters = cluster_whole_groups(groups, priors, clusters, seed, chain, bounds)
+    if groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
     state = blocked_state(groups, priors, clusters, topics, rng)
     if sample is None:

@@ -39,7 +39,16 @@ from mcsquared.samplers.steps.weights import (
     topic_weights_with_tail,
 )
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import DrawnContexts, Globals, Key, Labels, Sums, Sweep, Weights
+from mcsquared.samplers.types import (
+    DrawnContexts,
+    Globals,
+    GroupFunction,
+    Key,
+    Labels,
+    Sums,
+    Sweep,
+    Weights,
+)
 from mcsquared.state import State
 
 CATEGORIES = int(Step.CATEGORIES)
@@ -70,6 +79,7 @@ class CudaBackend(Backend):
         content = DeviceWords if observations.n_words else DeviceVectors
         self.content: DeviceWords | DeviceVectors = content(observations, priors, corpus)
         self.scales = copy_to_device(corpus.scales)
+        self._host_labels: Any = None  # while functions are mapped over groups
         self.bags = [
             (rows, float(c), copy_to_device(log_rising_of_counts(float(c), N_TABULATED)))
             for rows, c in zip(corpus.bag_rows, observations.bags.concentration, strict=True)
@@ -112,6 +122,23 @@ class CudaBackend(Backend):
             state.topic_of_token = self._host_topics()
         self.content.save_counts(state)
         state.counts.category_counts = np.ascontiguousarray(self._host_categories().T)
+
+    def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
+        """Apply a function to all groups on the host, to which labels are copied."""
+        if self._host_labels is None:
+            self._host_labels = Labels(copy_to_host(self.clusters), self._host_topics())
+        labels, result = function(self.observations, self._host_labels, argument, self.threads)
+        self._host_labels = None if isinstance(labels, Labels) else labels
+        self._new_clusters = labels.clusters
+        return [result]
+
+    def load_clusters(self, state: State) -> None:
+        """Copy new clusters of groups, and counts that changed with them, to the GPU."""
+        self.clusters = copy_to_device(self._new_clusters.astype(np.int32))
+        self._resize(state)
+        copy_to_device(state.tables.reshape(-1).astype(np.int32), self.buffers.tables)
+        categories = np.ascontiguousarray(state.counts.category_counts.T)
+        self.categories = copy_to_device(self.corpus.category_table(categories))
 
     def _host_topics(self) -> NDArray[np.uint16]:
         """Return the topics of tokens on the host; empty if none are kept."""

@@ -1,0 +1,314 @@
+"""Divisions of pairs of clusters: how groups are shared out, and what a set of groups weighs.
+
+A pair of anchor groups stands for a block: the groups of the anchors' clusters. Side 0 of pair p is
+label 2p, side 1 is label 2p + 1, and all groups outside the blocks have the label 2 n_pairs. Sums
+over groups are integers, floats as multiples of 2⁻²⁴, so that they add up in any order.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mcsquared.kernels.cpu.predictive import JOIN, add_observation
+from mcsquared.kernels.cpu.special import crt, log_rising
+from mcsquared.kernels.rng import Step, uniform_of
+
+SIDES, PROPOSED_TABLES = int(Step.SPLIT_SIDES), int(Step.SPLIT_TABLES)
+FIXED_POINT = 2.0**24
+TOPIC_BITS = 14  # of the index of a random number: group, then topic
+ANCHORS, SCAN, PROPOSAL = 0, 1, 2
+
+
+class Pairs(NamedTuple):
+    """Pairs of anchor groups whose clusters are to be split or merged."""
+
+    of_cluster: np.ndarray  # int32 (cluster slots,): the pair of a cluster, -1 without one
+    side_of_cluster: np.ndarray  # int8 (cluster slots,): its side in a merge
+    anchors: np.ndarray  # int64 (n_pairs, 2): groups of the corpus
+    is_split: np.ndarray  # bool (n_pairs,)
+    is_launched: np.ndarray  # bool (n_pairs,): sides follow the data, else one coin per pair
+    log_odds: np.ndarray  # float64 (n_pairs,): of that coin
+
+
+class Launch(NamedTuple):
+    """Parameters of the two sides of every pair, from which groups are divided."""
+
+    shares: np.ndarray  # float64 (2 n_pairs, topic slots)
+    log_sizes: np.ndarray  # float64 (2 n_pairs,)
+    natural: np.ndarray  # float64 (2 n_pairs, statistics of dense contexts)
+    categories: np.ndarray  # int32 (categories of all bags, 2 n_pairs + 1): groups on each side
+    totals: np.ndarray  # int64 (2 n_pairs + 1, bags)
+    scores: np.ndarray  # float64 (n_groups,) log odds of contexts in Python; or (0,)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_topics_of_groups(first_chunk, last_chunk, groups, topic_of_token, n_slots):
+    """Count the tokens of every group by topic.
+
+    Returns
+    -------
+    n_topics : int64 (groups of the chunks,)
+    topic, count : int32 (n_entries,)
+        Of one group after another, topics in increasing order.
+    """
+    first, last = groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]
+    most = 0
+    for j in range(first, last):
+        most += min(groups.start[j + 1] - groups.start[j], n_slots)
+    n_topics = np.zeros(last - first, np.int64)
+    topic, count = np.empty(most, np.int32), np.empty(most, np.int32)
+    tokens = np.zeros(n_slots, np.int32)
+    at = 0
+    for j in range(first, last):
+        for i in range(groups.start[j], groups.start[j + 1]):
+            tokens[topic_of_token[i]] += 1
+        for m in range(n_slots):
+            if tokens[m] > 0:
+                topic[at], count[at] = m, tokens[m]
+                tokens[m] = 0
+                n_topics[j - first] += 1
+                at += 1
+    return n_topics, topic[:at].copy(), count[:at].copy()
+
+
+@njit(cache=True, error_model="numpy")
+def table_moments(n, a):
+    """Return mean and variance of CRT(n, a), approximately for n > 3: log(x − ½) for digamma."""
+    if n == 1:
+        return 1.0, 0.0
+    if n <= 3:
+        mean, squares = 0.0, 0.0
+        for i in range(n):
+            p = a / (a + i)
+            mean += p
+            squares += p * p
+        return mean, mean - squares
+    mean = a * math.log((a + n - 0.5) / (a + 0.5))
+    return 1.0 + mean, max(mean - a * a * (1.0 / (a + 0.5) - 1.0 / (a + n - 0.5)), 0.0)
+
+
+@njit(cache=True, error_model="numpy")
+def content_log_odds(j, rows, lam, one, other):
+    """Return about log p(n_j | one) − log p(n_j | other), for shares of topics ``one``, ``other``.
+
+    By Stirling's formula without its series: odds of proposals need not be those of the model.
+    """
+    value, product = 0.0, 1.0
+    for e in range(rows.start[j], rows.start[j + 1]):
+        a, b = lam * one[rows.column[e]], lam * other[rows.column[e]]
+        n = rows.count[e]
+        product *= a / b
+        if n <= 4:
+            for i in range(1, n):
+                product *= (a + i) / (b + i)
+        else:
+            x, y = a + n - 0.5, b + n - 0.5
+            value += x * math.log(x) - (a + 0.5) * math.log(a + 0.5)
+            value -= y * math.log(y) - (b + 0.5) * math.log(b + 0.5)
+        if product < 1e-100 or product > 1e100:
+            value += math.log(product)
+            product = 1.0
+    return value + math.log(product)
+
+
+@njit(cache=True, error_model="numpy")
+def context_log_odds(j, side, label, dense, bags, launch, statistics):
+    """Return the log odds of the contexts of group ``j`` on ``side`` and on ``side + 1``.
+
+    ``label`` is the side that the sums of categories include the group on; there it is left out.
+    ``statistics`` is scratch, as long as one row of dense statistics.
+    """
+    odds = 0.0
+    for c in range(dense.kind.size):
+        if not dense.observed[j, c]:
+            continue
+        first, last = dense.stat_start[c], dense.stat_start[c + 1]
+        statistics[first:last] = 0.0
+        values = dense.values[j, dense.value_start[c] : dense.value_start[c + 1]]
+        add_observation(dense.kind[c], statistics[first:last], values, JOIN)
+        for s in range(first, last):
+            odds += statistics[s] * (launch.natural[side, s] - launch.natural[side + 1, s])
+    for c in range(bags.concentration.size):
+        first, last = bags.start[c, j], bags.start[c, j + 1]
+        if first == last:
+            continue
+        n = 0
+        for e in range(first, last):
+            n += bags.count[e]
+        for s in range(side, side + 2):
+            sign, own = (1.0 if s == side else -1.0), label == s
+            for e in range(first, last):
+                count = bags.count[e]
+                held = launch.categories[bags.category[e], s] - (count if own else 0)
+                odds += sign * log_rising(bags.concentration[c] + held, count)
+            total = launch.totals[s, c] - (n if own else 0)
+            odds -= sign * log_rising(bags.smoothing[c] + total, n)
+    return odds
+
+
+@njit(cache=True, error_model="numpy")
+def log_sigmoid(x):
+    """Return log(1 / (1 + exp(−x)))."""
+    return -math.log1p(math.exp(-x)) if x > 0.0 else x - math.log1p(math.exp(x))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def divide_groups(
+    first_chunk,
+    last_chunk,
+    mode,
+    attempt,
+    groups,
+    clusters,
+    rows,
+    contexts,
+    pairs,
+    launch,
+    lam,
+    key,
+    label_of_group,
+    tables,
+    log_proposal,
+    n_moved,
+):
+    """Share the groups of every block out to the two sides of its pair.
+
+    Parameters
+    ----------
+    mode : int
+        ANCHORS: only the anchors have a side. SCAN: every group of a launched pair draws one,
+        whatever its cluster. PROPOSAL: groups of a split draw theirs, those of a merge have that of
+        their cluster.
+    attempt : int
+        Of the random numbers.
+    clusters : int32 (n_groups,)
+    rows : Entries
+        Topics of every group.
+    contexts : (Dense, Bags)
+    label_of_group : int32 (n_groups,)
+        The previous labels, which are overwritten.
+    tables : int64 (2 n_pairs, topic slots)
+        Expected numbers of tables are added, in fixed point.
+    log_proposal : int64 (n_pairs,)
+        Log-probabilities of the sides of launched pairs are added, in fixed point.
+    n_moved : int64 (1,)
+        Groups whose label changed.
+    """
+    dense, bags = contexts
+    n_pairs = len(pairs.anchors)
+    statistics = np.empty(dense.stat_start[-1])
+    for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
+        before, label_of_group[j] = label_of_group[j], 2 * n_pairs
+        p = pairs.of_cluster[clusters[j]]
+        if p < 0 or (mode == SCAN and not pairs.is_launched[p]):
+            continue
+        group = groups.first_group + j
+        side = -1
+        if group == pairs.anchors[p, 0]:
+            side = 0
+        elif group == pairs.anchors[p, 1]:
+            side = 1
+        elif mode == ANCHORS:
+            continue
+        else:
+            odds = pairs.log_odds[p]
+            if pairs.is_launched[p]:
+                odds = launch.log_sizes[2 * p] - launch.log_sizes[2 * p + 1]
+                one, other = launch.shares[2 * p], launch.shares[2 * p + 1]
+                odds += content_log_odds(j, rows, lam, one, other)
+                odds += context_log_odds(j, 2 * p, before, dense, bags, launch, statistics)
+                if launch.scores.size > 0:
+                    odds += launch.scores[j]
+            if mode == SCAN or pairs.is_split[p]:
+                u = uniform_of(key, SIDES, group, attempt)
+                side = 0 if math.log(1.0 / u - 1.0) < odds else 1
+            else:
+                side = pairs.side_of_cluster[clusters[j]]
+            if mode == PROPOSAL and pairs.is_launched[p]:
+                log_q = max(log_sigmoid(odds if side == 0 else -odds), -1e9)
+                log_proposal[p] += round(log_q * FIXED_POINT)
+        label = 2 * p + side
+        label_of_group[j] = label
+        n_moved[0] += label != before
+        for e in range(rows.start[j], rows.start[j + 1]):
+            m, n = rows.column[e], rows.count[e]
+            if mode == SCAN:
+                expected = table_moments(n, lam * launch.shares[label, m])[0]
+            else:
+                expected = 1.0 + math.log(float(n))
+            tables[label, m] += round(expected * FIXED_POINT)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_table_moments(
+    first_chunk, last_chunk, groups, rows, label_of_group, lam, shares, means, variances
+):
+    """Add mean and variance of every set's number of tables, in fixed point.
+
+    Sets are the sides of the pairs, then their unions. ``shares`` float64 (3 n_pairs, topic slots),
+    ``means`` and ``variances`` int64 of the same shape.
+    """
+    n_pairs = len(shares) // 3
+    for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
+        label = np.int64(label_of_group[j])
+        if label == 2 * n_pairs:
+            continue
+        for e in range(rows.start[j], rows.start[j + 1]):
+            m, n = rows.column[e], rows.count[e]
+            for s in (label, 2 * n_pairs + label // 2):
+                mean, variance = table_moments(n, lam * shares[s, m])
+                means[s, m] += round(mean * FIXED_POINT)
+                variances[s, m] += round(variance * FIXED_POINT)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_tables_of_sets(
+    first_chunk,
+    last_chunk,
+    groups,
+    rows,
+    label_of_group,
+    lam,
+    shares,
+    is_new,
+    key,
+    tables,
+    log_likelihood,
+):
+    """Draw o_jm ~ CRT(n_jm, λ τ_m) in the sets that are new, and add log p(n_j | τ) in all sets.
+
+    Parameters
+    ----------
+    shares : float64 (3 n_pairs, topic slots)
+        τ of every set: the sides of the pairs, then their unions.
+    is_new : bool (3 n_pairs,)
+    tables : int64 (3 n_pairs, topic slots)
+        Added to.
+    log_likelihood : int64 (3 n_pairs,)
+        Σ_j Σ_m ln Γ(λτ_m + n_jm) − ln Γ(λτ_m) is added, in fixed point.
+    """
+    n_pairs = len(shares) // 3
+    for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
+        label = np.int64(label_of_group[j])
+        if label == 2 * n_pairs:
+            continue
+        index = (groups.first_group + j) << TOPIC_BITS
+        for s in (label, 2 * n_pairs + label // 2):
+            total = 0.0
+            for e in range(rows.start[j], rows.start[j + 1]):
+                m, n = rows.column[e], rows.count[e]
+                a = lam * shares[s, m]
+                total += log_rising(a, n)
+                if is_new[s]:
+                    tables[s, m] += crt(n, a, key[0], key[1], key[2], PROPOSED_TABLES, index + m)
+            log_likelihood[s] += round(total * FIXED_POINT)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_topics(first_chunk, last_chunk, groups, rows, clusters, topics):
+    """Add the tokens of every group to ``topics`` int32 (cluster slots, topic slots)."""
+    for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
+        for e in range(rows.start[j], rows.start[j + 1]):
+            topics[clusters[j], rows.column[e]] += rows.count[e]

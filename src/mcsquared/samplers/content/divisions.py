@@ -1,0 +1,237 @@
+"""Functions that split-merge maps over the groups of every shard, and what they exchange.
+
+Each takes the observations and labels of a shard, an argument and threads, and returns the labels
+with additive sums; `mcsquared.samplers.steps.split_merge` calls them through the backend.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.kernels.cpu.split_merge import (
+    Launch,
+    Pairs,
+    count_topics_of_groups,
+    divide_groups,
+    draw_tables_of_sets,
+    sum_table_moments,
+    sum_topics,
+)
+from mcsquared.observations import Observations
+from mcsquared.observations.layout import Entries
+from mcsquared.samplers.content.groups import sum_by_label
+from mcsquared.samplers.threads import ThreadPool, add_in_order
+from mcsquared.samplers.types import Key, Labels
+from mcsquared.state import TopicLabels
+
+Sums = dict[str, Any]
+
+
+class DividedLabels(NamedTuple):
+    """Labels of a shard while its clusters are split and merged.
+
+    Attributes
+    ----------
+    rows : Entries
+        Topics of every group, which do not change.
+    sides : int32 (n_groups,)
+        Twice the pair of a group plus its side of it, twice the number of pairs without one.
+    """
+
+    clusters: Int32s
+    topics: TopicLabels
+    rows: Entries
+    sides: Int32s
+
+
+class Division(NamedTuple):
+    """How `divide` shares groups out to the sides of pairs.
+
+    Attributes
+    ----------
+    statistics : float64 (2 n_pairs, statistics of contexts but bags)
+        For contexts of Python families.
+    """
+
+    mode: int
+    attempt: int
+    pairs: Pairs
+    launch: Launch
+    statistics: Floats
+    lam: float
+    key: Key
+
+
+class Sets(NamedTuple):
+    """Sets of groups, whose tables are drawn: the sides of all pairs, then their unions.
+
+    Attributes
+    ----------
+    shares : float64 (3 n_pairs, topic slots)
+    is_new : bool (3 n_pairs,)
+        Which of them are not a cluster now.
+    """
+
+    shares: Floats
+    is_new: Any
+    lam: float
+    key: Key
+
+
+def begin(
+    observations: Observations, labels: Labels, n_topic_slots: int, threads: ThreadPool
+) -> tuple[DividedLabels, Sums]:
+    """Count the topics of every group."""
+    groups = observations.groups
+
+    def run(first: int, last: int) -> Any:
+        return count_topics_of_groups(first, last, groups, labels.topics, n_topic_slots)
+
+    parts = threads.map(len(groups.chunk_start) - 1, run)
+    n_topics, topic, count = (np.concatenate(found) for found in zip(*parts, strict=True))
+    rows = Entries(np.concatenate([[0], np.cumsum(n_topics)]), topic, count)
+    sides = np.zeros(observations.n_groups, np.int32)
+    return DividedLabels(labels.clusters.copy(), labels.topics, rows, sides), {}
+
+
+def describe(
+    observations: Observations, labels: DividedLabels, chosen: Int64s, threads: ThreadPool
+) -> tuple[DividedLabels, tuple[Int32s, Floats]]:
+    """Return clusters and topic counts of chosen groups of the corpus, in increasing order.
+
+    Counts are float64 (groups of the shard among the chosen, topic slots of the largest topic).
+    """
+    first = np.searchsorted(chosen, observations.first_group)
+    last = np.searchsorted(chosen, observations.first_group + observations.n_groups)
+    groups = chosen[first:last] - observations.first_group
+    rows = labels.rows
+    counts = np.zeros((len(groups), int(rows.column.max(initial=-1)) + 1))
+    for row, j in enumerate(groups):
+        entries = slice(rows.start[j], rows.start[j + 1])
+        counts[row, rows.column[entries]] = rows.count[entries]
+    return labels, (labels.clusters[groups], counts)
+
+
+def divide(
+    observations: Observations, labels: DividedLabels, division: Division, threads: ThreadPool
+) -> tuple[DividedLabels, Sums]:
+    """Share the groups of every block out to the sides of its pair; sum them by side."""
+    n_sides, n_slots = division.launch.shares.shape
+    launch = division.launch._replace(scores=_python_scores(observations, labels, division))
+    sides = labels.sides.copy()
+    groups, contexts = observations.groups, (observations.dense, observations.bags)
+    observed = (groups, labels.clusters, labels.rows, contexts, division.pairs, launch)
+
+    def run(first: int, last: int) -> Sums:
+        sums = {
+            "tables": np.zeros((n_sides, n_slots), np.int64),
+            "log_proposal": np.zeros(n_sides // 2, np.int64),
+            "n_moved": np.zeros(1, np.int64),
+        }
+        given = (*observed, division.lam, division.key, sides)
+        divide_groups(first, last, division.mode, division.attempt, *given, *sums.values())
+        return sums
+
+    sums = add_parts(threads.map(len(groups.chunk_start) - 1, run, n_parts=1))
+    sums |= sum_by_label(observations, sides, n_sides + 1, threads)
+    return labels._replace(sides=sides), sums
+
+
+def _python_scores(observations: Observations, labels: DividedLabels, division: Division) -> Floats:
+    """Return the log odds of contexts whose families are written in Python, (n_groups,) or (0,)."""
+    if not observations.python_contexts:
+        return np.zeros(0)
+    scores = np.zeros(observations.n_groups)
+    pair_of_group = division.pairs.of_cluster[labels.clusters]
+    for context, columns in observations.python_columns:
+        pair_of_value = pair_of_group[context.observed]
+        for p in np.unique(pair_of_value[pair_of_value >= 0]):
+            chosen = np.flatnonzero(pair_of_value == p)
+            both = division.statistics[2 * p : 2 * p + 2, columns]
+            log_density = context.family.log_predictive(context.x[chosen], both)
+            odds = np.nan_to_num(log_density[:, 0] - log_density[:, 1])
+            scores[np.flatnonzero(context.observed)[chosen]] += odds
+    return scores
+
+
+def table_moments(
+    observations: Observations, labels: DividedLabels, sets: Sets, threads: ThreadPool
+) -> tuple[DividedLabels, Sums]:
+    """Sum means and variances of the numbers of tables of every set."""
+    groups, shape = observations.groups, sets.shares.shape
+
+    def run(first: int, last: int) -> Sums:
+        sums = {name: np.zeros(shape, np.int64) for name in ("means", "variances")}
+        given = (groups, labels.rows, labels.sides, sets.lam, sets.shares)
+        sum_table_moments(first, last, *given, *sums.values())
+        return sums
+
+    return labels, add_parts(threads.map(len(groups.chunk_start) - 1, run, n_parts=1))
+
+
+def draw_tables(
+    observations: Observations, labels: DividedLabels, sets: Sets, threads: ThreadPool
+) -> tuple[DividedLabels, Sums]:
+    """Draw the tables of new sets, and sum log p(n_j | τ) of all sets."""
+    groups, shape = observations.groups, sets.shares.shape
+
+    def run(first: int, last: int) -> Sums:
+        sums = {
+            "tables": np.zeros(shape, np.int64),
+            "log_likelihood": np.zeros(shape[0], np.int64),
+        }
+        given = (groups, labels.rows, labels.sides, sets.lam, sets.shares, sets.is_new, sets.key)
+        draw_tables_of_sets(first, last, *given, *sums.values())
+        return sums
+
+    return labels, add_parts(threads.map(len(groups.chunk_start) - 1, run, n_parts=1))
+
+
+def move(
+    observations: Observations, labels: DividedLabels, cluster_of_side: Int32s, threads: ThreadPool
+) -> tuple[DividedLabels, Sums]:
+    """Move the groups of every side to its cluster."""
+    inside = labels.sides < len(cluster_of_side)
+    clusters = labels.clusters.copy()
+    clusters[inside] = cluster_of_side[labels.sides[inside]]
+    return labels._replace(clusters=clusters), {}
+
+
+def end(
+    observations: Observations, labels: DividedLabels, slots: tuple[int, int], threads: ThreadPool
+) -> tuple[Labels, Sums]:
+    """Return plain labels and the sums of every cluster."""
+    groups = observations.groups
+
+    def run(first: int, last: int) -> Sums:
+        topics = np.zeros(slots, np.int32)
+        sum_topics(first, last, groups, labels.rows, labels.clusters, topics)
+        return {"topics": topics}
+
+    sums = add_parts(threads.map(len(groups.chunk_start) - 1, run, n_parts=1))
+    sums |= sum_by_label(observations, labels.clusters, slots[0], threads)
+    return Labels(labels.clusters, labels.topics), sums
+
+
+def add_parts(parts: Iterable[Sums]) -> Sums:
+    """Add integer sums in any order, and chunk sums of floats in chunk order."""
+    first, *others = parts
+    total = dict(first)
+    for part in others:
+        for name, value in part.items():
+            combine: Callable[..., Any] = np.add
+            if name == "context_statistics":
+                combine = _join_chunks
+            total[name] = combine(total[name], value)
+    return total
+
+
+def _join_chunks(one: Floats, other: Floats) -> Floats:
+    return np.concatenate([one, other])
+
+
+def summed_chunks(sums: Sums) -> Sums:
+    """Return sums with their chunk sums added."""
+    return sums | {"context_statistics": add_in_order(sums["context_statistics"])}

@@ -1,0 +1,301 @@
+"""Clusters are split and merged, with new tables for their groups: λ finite.
+
+Given the topics of all tokens, with τ, φ and π integrated out, the target is
+
+    p(z, o)  ∝  α^K Π_k Γ(n_k) m(x_k) DM(O_k; vε) Π_jm |s(n_jm, o_jm)| λ^o_jm
+
+with m the marginal density of contexts. A pair of anchor groups, chosen whatever their clusters,
+proposes to split the cluster that holds both, or to merge the two that hold them. Tables of a new
+set S of groups are drawn with it, o ~ CRT(n, λτ(S)), where τ(S) depends on the set alone. The
+Stirling numbers cancel, and a set weighs
+
+    W(S, O)  =  log DM(O; vε) + Σ_{j in S} log p(n_j | λτ(S)) − Σ_m O_m log τ(S)_m
+
+    log A(S → A, B)  =  log α + ln Γ(n_A) + ln Γ(n_B) − ln Γ(n_S) + m(A) + m(B) − m(S)
+                        + W(A, O_A) + W(B, O_B) − W(S, O_S) − log q(A, B)
+
+and a merge is accepted with the inverse. Most pairs are divided by a launch: both sides start
+as the anchors alone, and groups choose between them until few change (Jain and Neal, "A split-merge
+Markov chain Monte Carlo procedure for the Dirichlet process mixture model", 2004). The others are
+divided by a coin of unknown bias, so that their merges depend on the marginal likelihood alone,
+which removes clusters that no launch would find again.
+
+Pairs of a round have no cluster in common. The groups of a pair's clusters stay together, so pairs
+do not depend on each other, and all of them are proposed at once, by sums over groups.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from mcsquared.arrays import Floats, Int32s
+from mcsquared.families.numerics import log_gamma_ratio
+from mcsquared.kernels.cpu.split_merge import (
+    ANCHORS,
+    FIXED_POINT,
+    PROPOSAL,
+    SCAN,
+    Launch,
+    Pairs,
+)
+from mcsquared.kernels.rng import Step
+from mcsquared.observations import Observations
+from mcsquared.samplers.content import divisions
+from mcsquared.samplers.content.divisions import Division, Sets, add_parts, summed_chunks
+from mcsquared.samplers.steps.groups import update_counts
+from mcsquared.samplers.types import Key, Sums, Sweep
+
+FIRST_SWEEPS, EVERY = 60, 5  # every sweep at first, then fewer: most proposals are rejected
+N_ROUNDS = 1
+ROUND_CHAIN = 2**26  # offset of the chain number: no other round draws the same numbers
+N_CANDIDATES, N_PAIRS = 256, 64  # groups from which anchors are chosen, and pairs of a round
+MOST_CANDIDATES = 64  # of the second anchor
+SHARE_LAUNCHED = 0.75
+MAX_SCANS = 12
+FEW_MOVED = 0.01  # share of groups: a launch ends when fewer move
+NEWTON_STEPS = 4
+SMALLEST_SHARE = 1e-300
+
+
+def split_and_merge_clusters(sweep: Sweep) -> None:
+    """Propose to split and to merge clusters, if λ is finite."""
+    state = sweep.state
+    now = state.sweep <= FIRST_SWEEPS or state.sweep % EVERY == 0
+    if math.isinf(state.lam) or not now or sweep.observations.n_groups < 2:
+        return
+    sweep.backend.map_groups(divisions.begin, len(state.topic_weights))
+    for number in range(N_ROUNDS):
+        chain = sweep.key.chain + ROUND_CHAIN * (number + 1)
+        Round(sweep, sweep.key._replace(chain=chain)).run()
+    slots = state.counts.topics_in_cluster.shape
+    update_counts(state, Sums(**add_parts(sweep.backend.map_groups(divisions.end, slots))))
+    sweep.backend.load_clusters(state)
+
+
+class Round:
+    """Pairs of clusters that are proposed at once.
+
+    Parameters
+    ----------
+    key : Key
+        Of the random numbers of this round.
+    """
+
+    pairs: Pairs
+    clusters: Int32s  # (n_pairs, 2): clusters of the anchors
+
+    def __init__(self, sweep: Sweep, key: Key) -> None:
+        self.sweep, self.key = sweep, key
+        state = sweep.state
+        active = state.counts.tokens_in_topic > 0
+        # Topics with tokens have a prior weight, however small.
+        floor = np.where(active, SMALLEST_SHARE, 0.0)
+        self.prior = np.maximum(np.where(active, state.v * state.topic_weights, 0.0), floor)
+
+    def run(self) -> None:
+        """Propose, and accept or reject, a split or a merge for every pair."""
+        self.choose_pairs()
+        if not len(self.clusters):
+            return
+        sums = self.divide(self.launch(), PROPOSAL, MAX_SCANS + 1)
+        shares = self.shares_of_sets(sums)
+        is_split = self.pairs.is_split
+        is_new = np.concatenate([np.repeat(is_split, 2), ~is_split])
+        sets = Sets(shares, is_new, self.sweep.state.lam, self.key)
+        drawn = self.sum_groups(divisions.draw_tables, sets)
+        tables = np.where(is_new[:, None], drawn["tables"], self.current_tables())
+        log_weight = self.log_weights(tables, shares, drawn["log_likelihood"] / FIXED_POINT)
+        log_weight += log_marginals(self.sweep.observations, sums)
+        self.accept(self.log_gain(sums, log_weight), sums["groups"], tables)
+
+    def sum_groups(self, function: Any, argument: Any) -> dict[str, Any]:
+        """Return the sums of a function over all groups."""
+        return add_parts(self.sweep.backend.map_groups(function, argument))
+
+    def choose_pairs(self) -> None:
+        """Draw anchors; the second one is the most similar of 1, 4, 16 or 64 candidates."""
+        state, rng = self.sweep.state, self.key.generator(Step.SPLIT_PAIRS)
+        n_groups = self.sweep.observations.n_groups
+        chosen = np.sort(rng.choice(n_groups, min(N_CANDIDATES, n_groups), replace=False))
+        clusters, rows = self.describe(chosen)
+        first = rng.integers(0, len(chosen), N_PAIRS)
+        candidates = rng.integers(0, len(chosen), (N_PAIRS, MOST_CANDIDATES))
+        n_candidates = 4 ** rng.integers(0, 4, N_PAIRS)
+        similarity = np.einsum("pm,pcm->pc", rows[first], rows[candidates])
+        excluded = np.arange(MOST_CANDIDATES) >= n_candidates[:, None]
+        similarity[excluded | (candidates == first[:, None])] = -1.0
+        second = candidates[np.arange(N_PAIRS), similarity.argmax(axis=1)]
+        is_launched, coins = rng.random(N_PAIRS) < SHARE_LAUNCHED, rng.random(N_PAIRS)
+        of_cluster = np.full(len(state.counts.groups_in_cluster), -1, np.int32)
+        side_of_cluster = np.zeros(len(of_cluster), np.int8)
+        kept: list[int] = []
+        for pair, (a, b) in enumerate(zip(clusters[first], clusters[second], strict=True)):
+            if first[pair] == second[pair] or of_cluster[a] >= 0 or of_cluster[b] >= 0:
+                continue
+            of_cluster[[a, b]] = len(kept)
+            side_of_cluster[b] = a != b
+            kept.append(pair)
+        self.clusters = np.stack([clusters[first[kept]], clusters[second[kept]]], axis=1)
+        self.pairs = Pairs(
+            of_cluster=of_cluster,
+            side_of_cluster=side_of_cluster,
+            anchors=np.stack([chosen[first[kept]], chosen[second[kept]]], axis=1),
+            is_split=self.clusters[:, 0] == self.clusters[:, 1],
+            is_launched=is_launched[kept],
+            log_odds=np.log(coins[kept]) - np.log1p(-coins[kept]),
+        )
+
+    def describe(self, chosen: Any) -> tuple[Int32s, Floats]:
+        """Return clusters of groups, and square roots of their topic counts, of unit length."""
+        n_slots = len(self.sweep.state.topic_weights)
+        parts = self.sweep.backend.map_groups(divisions.describe, chosen)
+        rows = np.vstack(
+            [np.pad(counts, ((0, 0), (0, n_slots - counts.shape[1]))) for _, counts in parts]
+        )
+        rows = np.sqrt(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))
+        return np.concatenate([clusters for clusters, _ in parts]), rows
+
+    def launch(self) -> Launch:
+        """Return the parameters of both sides of every pair, given its groups and anchors."""
+        n_sides, n_slots = 2 * len(self.clusters), len(self.prior)
+        observations = self.sweep.observations
+        empty = Launch(
+            shares=np.zeros((n_sides, n_slots)),
+            log_sizes=np.zeros(n_sides),
+            natural=np.zeros((n_sides, int(observations.dense.stat_start[-1]))),
+            categories=np.zeros((observations.n_categories, n_sides + 1), np.int32),
+            totals=np.zeros((n_sides + 1, len(observations.bag_families)), np.int64),
+            scores=np.zeros(0),
+        )
+        self.statistics = np.zeros((n_sides, observations.n_context_statistics))
+        launch = self.estimate(self.divide(empty, ANCHORS, 0))
+        for scan in range(1, MAX_SCANS + 1):
+            sums = self.divide(launch, SCAN, scan)
+            launch = self.estimate(sums)
+            if sums["n_moved"][0] <= FEW_MOVED * sums["groups"][:-1].sum():
+                break
+        return launch
+
+    def divide(self, launch: Launch, mode: int, attempt: int) -> dict[str, Any]:
+        """Divide the groups of every pair; return the sums of both sides."""
+        lam, key = self.sweep.state.lam, self.key
+        division = Division(mode, attempt, self.pairs, launch, self.statistics, lam, key)
+        return summed_chunks(self.sum_groups(divisions.divide, division))
+
+    def estimate(self, sums: dict[str, Any]) -> Launch:
+        """Return the parameters of sides with these sums."""
+        n_sides = 2 * len(self.clusters)
+        tables = sums["tables"] / FIXED_POINT
+        self.statistics = sums["context_statistics"][:n_sides]
+        natural = [np.zeros((n_sides, 0))]
+        for family, columns in self.sweep.observations.context_columns:
+            if family.kernel is not None:
+                parameters = family.mean_parameters(self.statistics[:, columns])
+                natural.append(family.natural_parameters(parameters))
+        return Launch(
+            shares=self.mean_shares(tables),
+            log_sizes=np.log(sums["groups"][:n_sides] + 0.5),
+            natural=np.hstack(natural),
+            categories=sums["categories"],
+            totals=sums["totals"],
+            scores=np.zeros(0),
+        )
+
+    def mean_shares(self, tables: Floats) -> Floats:
+        """Return the mean of τ given numbers of tables (n_sets, topic slots)."""
+        total = self.sweep.state.v + tables.sum(axis=1, keepdims=True)
+        return np.maximum((self.prior + tables) / total, SMALLEST_SHARE)
+
+    def shares_of_sets(self, sums: dict[str, Any]) -> Floats:
+        """Return τ(S) of both sides and of their union, for every pair: (3 n_pairs, topic slots).
+
+        Near the fixed point τ = (vε + E[O | τ]) / (v + E|O|), by Newton steps in log τ_m with the
+        derivative of E[O_m | τ], the variance of O_m; steps are bounded. The sides come first.
+        """
+        state, nothing = self.sweep.state, np.zeros(0)
+        shares = self.mean_shares(with_unions(sums["tables"]) / FIXED_POINT)
+        rest = max(state.v - float(self.prior.sum()), 0.0)
+        for _ in range(NEWTON_STEPS):
+            sets = Sets(shares, nothing, state.lam, self.key)
+            moments = self.sum_groups(divisions.table_moments, sets)
+            means, variances = moments["means"] / FIXED_POINT, moments["variances"] / FIXED_POINT
+            target = self.mean_shares(means)
+            slope = np.maximum(1.0 - variances / np.maximum(self.prior + means, 1e-300), 0.1)
+            step = np.clip(np.log(target / shares) / slope, -1.0, 1.0)
+            shares = np.where(means > 0.0, shares * np.exp(step), target)
+            total = state.v + means.sum(axis=1, keepdims=True)
+            shares *= (1.0 - rest / total) / shares.sum(axis=1, keepdims=True)
+            shares = np.maximum(shares, SMALLEST_SHARE)
+        return shares
+
+    def current_tables(self) -> Floats:
+        """Return the tables of sets that are clusters now; of other sets, something else."""
+        sides = self.sweep.state.tables[self.clusters.reshape(-1)]
+        return np.concatenate([sides, self.sweep.state.tables[self.clusters[:, 0]]])
+
+    def log_weights(self, tables: Floats, shares: Floats, log_likelihood: Floats) -> Floats:
+        """Return W(S, O) of every set."""
+        occupied = tables > 0
+        prior = np.broadcast_to(self.prior, tables.shape)[occupied]
+        terms = np.zeros(tables.shape)
+        terms[occupied] = log_gamma_ratio(prior, tables[occupied].astype(np.float64))
+        terms[occupied] -= tables[occupied] * np.log(shares[occupied])
+        total = tables.sum(axis=1).astype(np.float64)
+        return terms.sum(axis=1) - log_gamma_ratio(self.sweep.state.v, total) + log_likelihood
+
+    def log_gain(self, sums: dict[str, Any], log_weight: Floats) -> Floats:
+        """Return log A of every pair divided, against its union."""
+        n_pairs = len(self.clusters)
+        sizes = gammaln(with_unions(sums["groups"][: 2 * n_pairs, None])[:, 0])
+        value = sizes + log_weight
+        divided = value[: 2 * n_pairs].reshape(n_pairs, 2).sum(axis=1) - value[2 * n_pairs :]
+        by_coin = sizes[: 2 * n_pairs].reshape(n_pairs, 2).sum(axis=1) - sizes[2 * n_pairs :]
+        log_proposal = sums["log_proposal"] / FIXED_POINT
+        log_proposal = np.where(self.pairs.is_launched, log_proposal, by_coin)
+        return math.log(self.sweep.state.alpha) + divided - log_proposal
+
+    def accept(self, log_gain: Floats, groups: Any, tables: Floats) -> None:
+        """Accept or reject every pair in turn, and move its groups."""
+        state, bound = self.sweep.state, self.sweep.bounds.clusters
+        numbers = np.log(self.key.generator(Step.SPLIT_ACCEPTANCE).random(len(log_gain)))
+        n_missing = int(self.pairs.is_split.sum()) - int(
+            (state.counts.groups_in_cluster == 0).sum()
+        )
+        if n_missing > 0:
+            state.add_cluster_slots(n_missing)
+        occupied, n_pairs = state.counts.groups_in_cluster, len(log_gain)
+        moved_to = self.clusters.copy()
+        for p, (a, b) in enumerate(self.clusters):
+            if self.pairs.is_split[p]:
+                if numbers[p] >= log_gain[p] or (bound is not None and state.n_clusters >= bound):
+                    continue
+                b = int(np.flatnonzero(occupied == 0)[0])
+                moved_to[p, 1] = b
+                occupied[[a, b]] = groups[2 * p : 2 * p + 2]
+                state.tables[[a, b]] = tables[2 * p : 2 * p + 2]
+            elif numbers[p] < -log_gain[p]:
+                moved_to[p, 1] = a
+                occupied[[a, b]] = groups[2 * p] + groups[2 * p + 1], 0
+                state.tables[a], state.tables[b] = tables[2 * n_pairs + p], 0
+        self.sweep.backend.map_groups(divisions.move, moved_to.reshape(-1).astype(np.int32))
+
+
+def with_unions(sides: Any) -> Any:
+    """Append the sums of both sides of every pair to the sums of sides (2 n_pairs, n)."""
+    return np.concatenate([sides, sides.reshape(len(sides) // 2, 2, -1).sum(axis=1)])
+
+
+def log_marginals(observations: Observations, sums: dict[str, Any]) -> Floats:
+    """Return the log marginal density of the contexts of every set, up to a constant."""
+    n_sides = len(sums["groups"]) - 1
+    total = np.zeros(n_sides + n_sides // 2)
+    statistics = with_unions(sums["context_statistics"][:n_sides])
+    for family, columns in observations.context_columns:
+        total += family.log_marginal(statistics[:, columns])
+    categories, first = sums["categories"][:, :n_sides].T, 0
+    for family in observations.bag_families:
+        total += family.log_marginal(with_unions(categories[:, first : first + family.n_stats]))
+        first += family.n_stats
+    return total
