@@ -182,7 +182,7 @@ def separated(n_groups=120):
     return Corpus(counts, {"year": year + rng.normal(size=n_groups)}), kind
 
 
-def run(corpus, n_sweeps=25, n_clusters=1, bounds=NO_BOUNDS, make=LocalBackend, **options):
+def run(corpus, n_sweeps=45, n_clusters=1, bounds=NO_BOUNDS, make=LocalBackend, **options):
     """Sweep from so many random clusters; return the state."""
     priors = Priors.for_corpus(corpus, lam=Gamma(1, 0.1))
     observations = observe(corpus, priors)

@@ -15,7 +15,7 @@ from mcsquared.kernels.cpu.predictive import JOIN, add_observation
 from mcsquared.kernels.cpu.special import crt, log_rising
 from mcsquared.kernels.rng import Step, uniform_of
 
-SIDES, PROPOSED_TABLES = int(Step.SPLIT_SIDES), int(Step.SPLIT_TABLES)
+SIDES, TABLES = int(Step.CLUSTER_SIDES), int(Step.SET_TABLES)
 FIXED_POINT = 2.0**24
 TOPIC_BITS = 14  # of the index of a random number: group, then topic
 ANCHORS, SCAN, PROPOSAL = 0, 1, 2
@@ -302,7 +302,7 @@ def draw_tables_of_sets(
                 a = lam * shares[s, m]
                 total += log_rising(a, n)
                 if is_new[s]:
-                    tables[s, m] += crt(n, a, key[0], key[1], key[2], PROPOSED_TABLES, index + m)
+                    tables[s, m] += crt(n, a, key[0], key[1], key[2], TABLES, index + m)
             log_likelihood[s] += round(total * FIXED_POINT)
 
 

@@ -31,12 +31,12 @@ class Backend(ABC):
 
     Attributes
     ----------
-    labels_in_state : bool
-        Whether the labels of the state are those of the backend at any time, and may be changed by
-        other steps of a sweep; moves of topics are skipped if not.
+    collects_labels : bool
+        Whether `save_labels` collects the labels of all tokens and `load_labels` takes changed
+        ones in the middle of a sweep; moves of topics are skipped if not.
     """
 
-    labels_in_state = False
+    collects_labels = False
 
     def __init__(
         self, observations: Observations, priors: Priors, threads: ThreadPool = SINGLE_THREAD

@@ -23,7 +23,7 @@ from mcsquared.state import State
 class LocalBackend(Backend):
     """Groups in the memory of this process; the labels of the state are updated in place."""
 
-    labels_in_state = True
+    collects_labels = True
     _labels: Labels
     _words: NDArray[np.int32]
 

@@ -96,6 +96,7 @@ class ShardedBackend(Backend):
         bounds = np.linspace(0, n_chunks, min(n_shards, n_chunks) + 1).round().astype(int)
         self.chunks = [(int(first), int(last)) for first, last in pairwise(bounds)]
         self.on_disk = isinstance(observations, DiskObservations)
+        self.collects_labels = not self.on_disk
         self._shards: dict[int, Observations] = {}
 
     @property

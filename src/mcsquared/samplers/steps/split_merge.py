@@ -116,7 +116,7 @@ class Round:
 
     def choose_pairs(self) -> None:
         """Draw anchors; the second one is the most similar of 1, 4, 16 or 64 candidates."""
-        state, rng = self.sweep.state, self.key.generator(Step.SPLIT_PAIRS)
+        state, rng = self.sweep.state, self.key.generator(Step.CLUSTER_PAIRS)
         n_groups = self.sweep.observations.n_groups
         chosen = np.sort(rng.choice(n_groups, min(N_CANDIDATES, n_groups), replace=False))
         clusters, rows = self.describe(chosen)
@@ -259,7 +259,7 @@ class Round:
     def accept(self, log_gain: Floats, groups: Any, tables: Floats) -> None:
         """Accept or reject every pair in turn, and move its groups."""
         state, bound = self.sweep.state, self.sweep.bounds.clusters
-        numbers = np.log(self.key.generator(Step.SPLIT_ACCEPTANCE).random(len(log_gain)))
+        numbers = np.log(self.key.generator(Step.CLUSTER_MOVES).random(len(log_gain)))
         n_missing = int(self.pairs.is_split.sum()) - int(
             (state.counts.groups_in_cluster == 0).sum()
         )

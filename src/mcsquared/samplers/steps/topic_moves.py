@@ -48,7 +48,7 @@ from mcsquared.samplers.steps.topic_division import (
 from mcsquared.samplers.types import Sweep
 
 SETTLE = 30  # sweeps before the first move: topics of the start are still blends
-YOUNG = 100  # a chain tries more in its first sweeps
+YOUNG, PERIOD = 100, 5  # moves in each of the first sweeps, then in every fifth one
 NO_TOKENS = np.zeros(0, np.uint8)
 SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
 
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
     merge_share : float
         Share of the trials that are merges.
     trials, later_trials : int
-        Number of trials in a sweep of a young chain, and later.
+        Number of trials in one of the first sweeps, and in a later one with moves.
     """
 
     is_flat: bool
@@ -71,16 +71,18 @@ class Kind(NamedTuple):
     later_trials: int
 
 
-KINDS = (Kind(False, 0.1, 4, 1), Kind(True, 0.95, 4, 1))
+KINDS = (Kind(False, 0.1, 4, 5), Kind(True, 0.95, 4, 5))
 
 
 def move_topics(sweep: Sweep) -> None:
-    """Try to split or merge some topics, where tokens have labels in memory."""
+    """Try to split or merge some topics, if the backend can collect the labels of tokens."""
     state = sweep.state
-    if state.sweep <= SETTLE or not is_possible(sweep):
-        return
-    moves = TopicMoves(sweep)
     is_young = state.sweep <= YOUNG
+    is_due = state.sweep > SETTLE and (is_young or state.sweep % PERIOD == 0)
+    if not is_due or not is_possible(sweep):
+        return
+    sweep.backend.save_labels(state)
+    moves = TopicMoves(sweep)
     kinds = [kind for kind in KINDS for _ in range(kind.trials if is_young else kind.later_trials)]
     for trial, kind in enumerate(kinds):
         if moves.rng.random() < kind.merge_share:
@@ -89,14 +91,15 @@ def move_topics(sweep: Sweep) -> None:
             moves.try_split(kind, trial)
     if moves.n_accepted:
         moves.save_weights()
+        sweep.backend.load_labels(state, sweep.key)
 
 
 def is_possible(sweep: Sweep) -> bool:
-    """Return whether tokens have labels in memory, and content with kernels."""
+    """Return whether the labels of tokens can be collected, and their content has kernels."""
     observations = sweep.observations
     has_kernel = observations.n_words > 0 or observations.content_kind >= 0
-    in_memory = sweep.backend.labels_in_state and sweep.globals.groups_vary
-    return in_memory and has_kernel and observations.n_tokens > 0
+    has_labels = sweep.backend.collects_labels and sweep.globals.groups_vary
+    return has_labels and has_kernel and observations.n_tokens > 0
 
 
 class TopicMoves:
@@ -110,6 +113,8 @@ class TopicMoves:
 
     def __init__(self, sweep: Sweep) -> None:
         self.sweep, self.state, self.counts = sweep, sweep.state, sweep.state.counts
+        make_writeable(self.counts, "words_in_topic", "topics_in_cluster")
+        make_writeable(self.state, "tables_in_cluster", "topic_of_token")
         self.rng, self.n_accepted = sweep.key.generator(Step.TOPIC_MOVES), 0
         weights, empty = sweep.globals.weights, self.counts.tokens_in_topic == 0
         self.log_topics = np.log(np.maximum(weights.topics, SMALLEST))
@@ -281,6 +286,12 @@ class TopicMoves:
         log_shares[:, empty[:1]] = self.log_unused_shares[:, None]
         weights = replace(self.sweep.globals.weights, topics=topics, log_shares=log_shares)
         self.sweep.globals = replace(self.sweep.globals, weights=weights)
+
+
+def make_writeable(owner: object, *names: str) -> None:
+    """Copy arrays that were received from a worker, which are read-only."""
+    for name in names:
+        setattr(owner, name, np.require(getattr(owner, name), requirements="W"))
 
 
 def _pick(chances: Floats, rng: np.random.Generator) -> int:
