@@ -30,7 +30,8 @@ from mcsquared.state import NO_BOUNDS, Bounds, State
 
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
-MAX_INITIAL_CLUSTERS, MAX_INITIAL_TOPICS = 100, 300
+MAX_INITIAL_CLUSTERS, MAX_INITIAL_TOPICS = 100, 480
+MIN_TEXT_VOCABULARY = 1000  # words: with fewer, they are features of images, say
 SETTLING_SWEEPS = 30  # without clusters, before groups that vary are clustered
 
 
@@ -98,9 +99,11 @@ def start_blocked(
     Parameters
     ----------
     init : {"auto", "random"}
-        "auto": topics from random groups, clusters from a mixture without topics, see
-        `cluster_whole_groups`. "random": both at random. For words with λ = ∞, the topics are then
-        refined by sweeps without clusters, see `topics_without_clusters`.
+        "auto": topics from random groups. If λ is finite, they are refined by a few sweeps
+        without clusters, see `topics_without_clusters`, and all groups start in one cluster. If
+        λ = ∞, or without content, the clusters are those of a mixture without topics, see
+        `cluster_whole_groups`. "random": both at random. For words with λ = ∞, the topics are
+        then refined by sweeps without clusters in either case.
     n_clusters, n_topics : int
         Initial numbers, chosen by `clusters_for` and `topics_for` by default.
 
@@ -114,12 +117,12 @@ def start_blocked(
     rng = key.generator(Step.START)
     sample = groups_to_start_with(observations, rng)
     n_clusters = clusters_for(observations) if n_clusters is None else n_clusters
-    n_topics = topics_for(observations) if n_topics is None else n_topics
+    groups_vary = not math.isinf(initial_value(priors.lam))
+    n_topics = topics_for(observations, groups_vary) if n_topics is None else n_topics
     n_clusters, n_topics = at_most(n_clusters, bounds.clusters), at_most(n_topics, bounds.topics)
     groups = observations.in_memory() if sample is None else observations.take(sample)
     clusters: NDArray[np.integer] = rng.integers(0, n_clusters, groups.n_groups)
     topics = first_topics(groups, priors, n_topics, key, init, rng)
-    groups_vary = not math.isinf(initial_value(priors.lam))
     if init == "auto" and groups_vary and groups.n_tokens:
         clusters = np.zeros(groups.n_groups, np.int64)  # `split_and_merge_clusters` finds them
         settings = (seed, chain, bounds, SETTLING_SWEEPS)
@@ -158,13 +161,16 @@ def clusters_for(observations: Observations) -> int:
     return int(np.clip(observations.n_groups // 4, 1, MAX_INITIAL_CLUSTERS))
 
 
-def topics_for(observations: Observations) -> int:
+def topics_for(observations: Observations, groups_vary: bool = True) -> int:
     """Return the initial number of topics, which depends on the size of the data.
 
     It is generous, because topics die more easily than they are born: 14 for the letters (20,000
-    tokens of 35 words), 50 for images (2 million of 200), 150 for papers (2 million of 13,000).
+    tokens of 35 words), 50 for images (2 million of 200), 300 for papers (2 million of 13,000).
+    Groups of text that vary use more topics than groups that share the mixture of their cluster.
     """
     most = math.sqrt(observations.n_tokens) / 10
+    if groups_vary and observations.n_words >= MIN_TEXT_VOCABULARY:
+        most *= 2
     if observations.n_words:
         most = min(most, 10 + observations.n_words / 5)
     return int(np.clip(round(most), 5, MAX_INITIAL_TOPICS))
