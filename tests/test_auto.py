@@ -73,12 +73,12 @@ def test_a_fit_that_does_not_settle_ends_at_the_limit_with_one_warning(corpus):
     with pytest.warns(ConvergenceWarning) as caught:
         posterior = model().fit(corpus).posterior_
     [warning] = caught
-    assert n_sweeps(posterior) == [600, 600]
+    assert n_sweeps(posterior) == [300, 300]
     assert str(warning.message) == posterior.notes[-1]
-    assert posterior.notes[-1].startswith("not settled after 600 sweeps of 2 chains: ")
+    assert posterior.notes[-1].startswith("not settled after 300 sweeps of 2 chains: ")
     assert "more sweeps per chain are needed" in posterior.notes[-1]
     assert warning.filename == __file__
-    assert posterior.sweep_of_draw.min() == 304
+    assert posterior.sweep_of_draw.min() == 152
     assert posterior.n_draws == 2 * 38
     assert len(posterior.parameters) == 10
 
@@ -97,8 +97,8 @@ def test_chains_are_assessed_together(corpus, short_stages, quiet, monkeypatch):
 @pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)])
 def test_the_draws_are_those_of_a_run_with_as_many_sweeps(corpus, lam, quiet):
     staged = model(lam=lam).fit(corpus).posterior_
-    assert n_sweeps(staged) == [600, 600]
-    fixed = model(lam=lam, n_sweeps=600, burn_in=300, thin=1).fit(corpus).posterior_
+    assert n_sweeps(staged) == [300, 300]
+    fixed = model(lam=lam, n_sweeps=300, burn_in=150, thin=1).fit(corpus).posterior_
     for name in ("log_joint", "n_clusters", "v"):
         np.testing.assert_array_equal(staged.trace[name], fixed.trace[name])
     for chain in (0, 1):

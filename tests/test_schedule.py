@@ -21,7 +21,7 @@ def simulated(schedule, chain=0, n_sweeps=700):
 
 
 def test_stages_double_until_the_limit_or_for_ever():
-    assert list(StagedSchedule(10).stages()) == [150, 300, 600]
+    assert list(StagedSchedule(10).stages()) == [150, 300]
     assert list(StagedSchedule(10).stages())[-1] == MAX_SWEEPS
     assert list(islice(StagedSchedule(10, max_sweeps=None).stages(), 6))[-1] == 32 * FIRST_STAGE
     schedule = StagedSchedule(10)

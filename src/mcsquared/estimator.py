@@ -114,9 +114,9 @@ class MC2(ClusterMixin, TopicTransformer):
         draws are kept, and no other value is allowed.
     max_seconds : float, optional
         Time limit: the fit ends after the sweep in which it is exceeded, with the draws so far.
-        With ``n_sweeps="auto"`` it replaces the limit of 600 sweeps.
+        With ``n_sweeps="auto"`` it replaces the limit of 300 sweeps.
     n_chains : int or "auto"
-        Independent chains; all results combine the draws of all chains. "auto": 3 with
+        Independent chains; all results combine the draws of all chains. "auto": 4 with
         ``n_sweeps="auto"``, 1 with a number of sweeps.
     n_jobs : int, optional
         Cores, divided among chains and their threads; -1 for all. Draws do not depend on it.
@@ -150,7 +150,7 @@ class MC2(ClusterMixin, TopicTransformer):
 
     Notes
     -----
-    With ``n_sweeps="auto"`` all chains run to 150 sweeps, then to 300, 600, and with
+    With ``n_sweeps="auto"`` all chains run to 150 sweeps, then to 300, and with
     ``max_seconds`` further, always to twice as many. The first half of the sweeps is burn-in. After
     each stage the fit ends if R-hat of all label-free scalars is at most 1.1, their effective
     sample size at least 100, and the partitions of the chains agree: their R-hat is at most 1.1

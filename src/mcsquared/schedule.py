@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any
 
-DEFAULT_SWEEPS: int | str = 600  # of `MC2`; "auto" for `StagedSchedule`
-DEFAULT_CHAINS = 3  # of `MC2` with n_sweeps="auto"; a fixed number of sweeps has one chain
+DEFAULT_SWEEPS: int | str = "auto"  # of `MC2`: see `StagedSchedule`
+DEFAULT_CHAINS = 4  # of `MC2` with n_sweeps="auto"; a fixed number of sweeps has one chain
 
 BURN_IN, THIN = 100, 5  # of a fixed number of sweeps, if there are enough
 
 FIRST_STAGE = 150  # sweeps at the end of the first stage; each stage doubles them
-MAX_SWEEPS = 600  # of a run in stages without a time limit
+MAX_SWEEPS = 300  # of a run in stages without a time limit
 DRAWS_PER_FIT = 100  # kept draws of all chains at the end of a stage, approximately
 
 
@@ -69,7 +69,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class StagedSchedule:
-    """Stages of 150, 300, 600, ... sweeps, until the chains have settled.
+    """Stages of 150, 300, ... sweeps, until the chains have settled.
 
     After ``n`` sweeps the first ``n // 2`` are burn-in. Draws of the second half are kept at
     multiples of ``thin``, which doubles with each stage, so that their number does not grow.

@@ -121,13 +121,20 @@ def test_a_bound_on_the_number_of_topics_holds(data):
     assert sweep(data, 30, bounds=Bounds(topics=3)).n_topics <= 3
 
 
-def test_backends_without_labels_in_the_state_skip_the_moves(data):
-    def sharded(*given, threads):
-        return ShardedBackend(*given, n_shards=3, threads=threads)
+def sharded(*given, threads):
+    return ShardedBackend(*given, n_shards=3, threads=threads)
 
-    state = sweep(data, backend=sharded)
+
+def test_moves_do_not_depend_on_shards(data):
+    state, whole = sweep(data, backend=sharded), sweep(data)
+    np.testing.assert_array_equal(state.topic_of_token, whole.topic_of_token)
+    np.testing.assert_array_equal(state.tables_in_cluster, whole.tables_in_cluster)
+
+
+def test_backends_that_cannot_collect_labels_skip_the_moves(data, monkeypatch):
+    monkeypatch.setattr(LocalBackend, "collects_labels", False)
     without = sweep(data, sampler=BLOCKED.without(move_topics))
-    np.testing.assert_array_equal(state.topic_of_token, without.topic_of_token)
+    np.testing.assert_array_equal(sweep(data).topic_of_token, without.topic_of_token)
 
 
 @pytest.mark.parametrize("segment", [2, 3, 10])
