@@ -23,7 +23,7 @@ from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key
 from mcsquared.state import NO_BOUNDS, Bounds, count
 
-N_TOPICS, N_WORDS = 6, 30
+N_TOPICS, N_WORDS, N_TOKENS = 6, 30, 80
 KEY = Key(1, 0, 3)
 
 
@@ -32,14 +32,26 @@ def _moves_from_the_start(monkeypatch):
     monkeypatch.setattr(topic_moves, "SETTLE", 1)
 
 
-@pytest.fixture(scope="module")
-def data():
-    """Groups of six topics with five words each."""
-    rng = np.random.default_rng(0)
+def words(rng, theta):
+    """Topics of five words each."""
     psi = np.kron(np.eye(N_TOPICS), np.ones(N_WORDS // N_TOPICS)) * N_TOPICS / N_WORDS
-    theta = rng.dirichlet(np.full(N_TOPICS, 0.3), 60)
-    corpus = Corpus(rng.multinomial(80, theta @ psi))
-    priors = Priors.for_corpus(corpus, Categorical(0.1), {}, alpha=1.0, v=2.0, eta=1.0, lam=3.0)
+    return rng.multinomial(N_TOKENS, theta @ psi), Categorical(0.1)
+
+
+def vectors(rng, theta):
+    """Topics that are points of the plane, with noise."""
+    labels = np.array([rng.choice(N_TOPICS, N_TOKENS, p=weights) for weights in theta])
+    points = rng.normal(scale=5.0, size=(N_TOPICS, 2))
+    return list(points[labels] + rng.normal(size=(*labels.shape, 2))), "multivariate_gaussian"
+
+
+@pytest.fixture(scope="module", params=[words, vectors])
+def data(request):
+    """Groups of six topics."""
+    rng = np.random.default_rng(0)
+    content, family = request.param(rng, rng.dirichlet(np.full(N_TOPICS, 0.3), 60))
+    corpus = Corpus(content)
+    priors = Priors.for_corpus(corpus, family, {}, alpha=1.0, v=2.0, eta=1.0, lam=3.0)
     return observe(corpus, priors), priors
 
 
@@ -78,6 +90,8 @@ def test_counts_equal_a_recount_after_every_move(data, monkeypatch):
         recount = count(observations, state.cluster_of_group, state.topic_of_token, *slots)
         for name in ("topics_in_cluster", "tokens_in_topic", "words_in_topic"):
             np.testing.assert_array_equal(getattr(state.counts, name), getattr(recount, name))
+        statistics = state.counts.topic_statistics
+        np.testing.assert_allclose(statistics, recount.topic_statistics, rtol=1e-9, atol=1e-9)
         tables, topics = state.tables, recount.topics_in_cluster
         assert ((tables > 0) == (topics > 0)).all()
         assert (tables <= topics).all()

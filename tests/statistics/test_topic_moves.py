@@ -1,5 +1,7 @@
 """Splits and merges of topics leave the posterior as it is, alone and within a sweep."""
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -38,9 +40,10 @@ CASES = [
 @pytest.fixture(autouse=True)
 def _many_moves(monkeypatch):
     """Moves from the first sweep on, as many merges as splits, cells divided in segments of 2."""
-    kinds = [kind._replace(merge_share=0.5, trials=2, later_trials=2) for kind in KINDS]
+    kinds = [kind._replace(merge_share=0.5, n_trials=2) for kind in KINDS]
     monkeypatch.setattr(topic_moves, "KINDS", kinds)
     monkeypatch.setattr(topic_moves, "SETTLE", 0)
+    monkeypatch.setattr(topic_moves, "YOUNG", inf)
     monkeypatch.setattr(topic_division, "SEGMENT", 2)
 
 
@@ -89,7 +92,7 @@ def test_sweeps_with_moves_agree_with_enumeration(lam, name):
 @pytest.mark.calibrate
 @pytest.mark.parametrize(("lam", "name"), CASES)
 def test_moves_alone_agree_in_a_long_chain(lam, name, calibration):
-    n_sweeps = 40_000
+    n_sweeps = 20_000
     labels, numbers = compare_given_clusters(make(name, lam), n_sweeps, seed=1)
     note = f"topics given clusters; by chance {labels.expected:.4f}"
     measured = {"largest_z": numbers.largest_z, "total_variation": labels.total_variation}

@@ -17,6 +17,7 @@ from mcsquared.kernels.rng import Step, uniform_of
 
 UNIT = 2.0**20  # fixed-point numbers add up in any order
 NEGLIGIBLE = 1e-18  # share of a state of the filter that is dropped
+NORMALISE_EVERY = 8  # tokens: their likelihoods do not underflow
 SPLIT_TOKENS, SPLIT_TABLES = int(Step.SPLIT_TOKENS), int(Step.SPLIT_TABLES)
 
 
@@ -96,8 +97,8 @@ def filter_segment(column, likelihood, a, b, weight, low, high):
     """Sum out the sides of a segment's tokens; return the log-likelihood of the tokens.
 
     An urn with ``a`` and ``b`` balls gives the side of each token in turn. ``weight[i, n]`` is the
-    probability that ``n`` of the first ``i`` tokens are on side a, given what these are, for ``n``
-    from ``low[i]`` to ``high[i]``; all others are negligible.
+    probability that ``n`` of the first ``i`` tokens are on side a, given what these are, up to a
+    factor, for ``n`` from ``low[i]`` to ``high[i]``; all others are negligible.
     """
     weight[0, 0], low[0], high[0], total = 1.0, 0, 0, 0.0
     for i in range(column.size):
@@ -110,17 +111,18 @@ def filter_segment(column, likelihood, a, b, weight, low, high):
             new[n] = old[n - 1] * (n - 1 + a) * to_a + old[n] * (i - n + b) * to_b
         new[last + 1] = old[last] * (last + a) * to_a
         last += 1
-        mass = 0.0
-        for n in range(first, last + 1):
-            mass += new[n]
-        total += math.log(mass)
-        scale = 1.0 / mass
-        for n in range(first, last + 1):
-            new[n] *= scale
-        while new[first] < NEGLIGIBLE:
-            first += 1
-        while new[last] < NEGLIGIBLE:
-            last -= 1
+        if i % NORMALISE_EVERY == NORMALISE_EVERY - 1 or i == column.size - 1:
+            mass = 0.0
+            for n in range(first, last + 1):
+                mass += new[n]
+            total += math.log(mass)
+            scale = 1.0 / mass
+            for n in range(first, last + 1):
+                new[n] *= scale
+            while first < last and new[first] < NEGLIGIBLE:
+                first += 1
+            while first < last and new[last] < NEGLIGIBLE:
+                last -= 1
         low[i + 1], high[i + 1] = first, last
     return total
 

@@ -1,12 +1,13 @@
 """Tokens of one topic as its moves see them: words, or vectors of a family with kernels.
 
 Both have additive statistics, from which follows the likelihood of each token, the parameters at
-their posterior mean.
+their posterior mean. Tables of likelihoods have a column for every word, or for every vector. Sums
+are by `einsum`, because the rounding of BLAS may depend on threads.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,66 +16,62 @@ from numpy.typing import NDArray
 from mcsquared.arrays import Floats
 from mcsquared.observations import Observations
 
+ENTRIES_AT_ONCE = 1 << 20
 
-class TokenContent(ABC):
-    """Statistics and likelihoods of chosen tokens.
+
+class WordContent:
+    """Words: the statistics are their counts.
 
     Parameters
     ----------
     token : int64 (n_tokens,)
+        The chosen tokens.
     """
-
-    column: NDArray[Any]  # of each token in tables of likelihoods
 
     def __init__(self, observations: Observations, token: NDArray[np.int64]) -> None:
         self.family: Any = observations.content_family
-
-    @abstractmethod
-    def statistics(self, share: Floats, tokens: slice = slice(None)) -> Floats:
-        """Return Σ_i share_i T(x_i) over these tokens: float64 (n_stats,)."""
-
-    @abstractmethod
-    def likelihood(self, statistics: Floats) -> Floats:
-        """Return the likelihoods given the statistics (2, n_stats) of two topics: (2, n_columns).
-
-        Up to a factor for each column.
-        """
-
-
-class WordContent(TokenContent):
-    """Words: the statistics are their counts."""
-
-    def __init__(self, observations: Observations, token: NDArray[np.int64]) -> None:
-        super().__init__(observations, token)
         self.column, self.n_words = observations.word[token], observations.n_words
 
     def statistics(self, share: Floats, tokens: slice = slice(None)) -> Floats:
-        """Return the counts of the words, weighted by the shares of the tokens."""
+        """Return Σ_i share_i T(w_i) over these tokens: float64 (n_stats,)."""
         counts = np.bincount(self.column[tokens], weights=share, minlength=self.n_words)
         return counts.astype(np.float64, copy=False)
 
     def likelihood(self, statistics: Floats) -> Floats:
-        """Return the posterior mean of ψ in both topics."""
+        """Return the likelihoods in two topics, given their statistics: float64 (2, n_columns)."""
         words = statistics + self.family.concentration
         likelihood: Floats = words / words.sum(axis=1, keepdims=True)
         return likelihood
 
 
-class VectorContent(TokenContent):
-    """Vectors: each token has a column of its own."""
+class VectorContent:
+    """Vectors, with the same methods; see `WordContent`."""
 
     def __init__(self, observations: Observations, token: NDArray[np.int64]) -> None:
-        super().__init__(observations, token)
+        self.family: Any = observations.content_family
         self.column = np.arange(len(token), dtype=np.int32)
-        self.rows: Floats = self.family.centred_statistics(observations.values[token])
+        self.values = observations.values[token]
 
     def statistics(self, share: Floats, tokens: slice = slice(None)) -> Floats:
-        """Return the weighted sum of the statistics."""
-        return np.einsum("i,ij->j", share, self.rows[tokens])  # unlike @, in the order of tokens
+        """Return Σ_i share_i T(x_i) over these tokens: float64 (n_stats,)."""
+        total, first = np.zeros(self.family.n_stats), 0
+        for rows in self._rows(self.values[tokens]):
+            total += np.einsum("i,ij->j", share[first : first + len(rows)], rows)
+            first += len(rows)
+        return total
 
     def likelihood(self, statistics: Floats) -> Floats:
-        """Return the likelihoods at the posterior mean; the larger one of each token is 1."""
-        parameters = self.family.mean_parameters(statistics)
-        natural = self.family.natural_parameters(parameters)
-        log_likelihood = np.stack([np.einsum("ij,j->i", self.rows, row) for row in natural])
+        """Return the likelihoods in two topics, relative to the larger one of each token."""
+        natural = self.family.natural_parameters(self.family.mean_parameters(statistics))
+        parts = [np.einsum("kj,ij->ki", natural, rows) for rows in self._rows(self.values)]
+        log_likelihood = np.concatenate(parts, axis=1)
         return np.exp(log_likelihood - log_likelihood.max(axis=0))
+
+    def _rows(self, values: Floats) -> Iterator[Floats]:
+        """Yield T(x) of some vectors at a time, which may be much larger than the vectors."""
+        step = max(ENTRIES_AT_ONCE // self.family.n_stats, 1)
+        for first in range(0, len(values), step):
+            yield self.family.centred_statistics(values[first : first + step])
+
+
+TokenContent = WordContent | VectorContent

@@ -35,69 +35,37 @@ from mcsquared.kernels.cpu.topic_moves import UNIT, TopicTokens, divide_tokens, 
 from mcsquared.samplers.content.topic_tokens import TokenContent
 from mcsquared.samplers.types import Sweep
 
-MAX_PASSES = 30
-SETTLED = 0.005  # mean change of a token's share at which a fit ends
+MAX_PASSES = 15
+SETTLED = 0.01  # mean change of a token's share at which a fit ends
 SEGMENT = 512  # tokens of a group that are divided jointly
 SMALL_TOPIC = 20_000  # tokens: below, other threads are not woken
 SMALLEST = 1e-280
 
 
 class Topic(NamedTuple):
-    """A topic, or two taken as one.
-
-    Attributes
-    ----------
-    tokens : TopicTokens
-    content : TokenContent
-    log_weight : float
-        log ε_m.
-    log_share : float64 (cluster slots,)
-        log τ_km.
-    """
+    """A topic, or two taken as one."""
 
     tokens: TopicTokens
     content: TokenContent
-    log_weight: float
-    log_share: Floats
+    log_weight: float  # log ε_m
+    log_share: Floats  # log τ_km (cluster slots,)
 
 
 class Launch(NamedTuple):
-    """What a division is drawn from.
+    """What a division is drawn from."""
 
-    Attributes
-    ----------
-    likelihood : float64 (2, n_columns)
-        Of every word, or of every token where these are vectors, given ψ*.
-    tables : float64 (2, cluster slots)
-        O*.
-    root : float64 (2,)
-        T*.
-    segment : int
-        Tokens of a group that are divided jointly.
-    """
-
-    likelihood: Floats
-    tables: Floats
-    root: Floats
-    segment: int
+    likelihood: Floats  # of words or vectors, given ψ* (2, n_columns)
+    tables: Floats  # O* (2, cluster slots)
+    root: Floats  # T* (2,)
+    segment: int  # tokens of a group that are divided jointly
 
 
 class Division(NamedTuple):
-    """A division of a topic.
+    """A division of a topic."""
 
-    Attributes
-    ----------
-    log_root : float64 (2,)
-        log u and log(1 − u).
-    log_parts : float64 (2, cluster slots)
-        log r_k and log(1 − r_k).
-    in_b : uint8 (n_tokens,)
-        1 for the tokens of the second topic.
-    """
-
-    log_root: Floats
-    log_parts: Floats
-    in_b: NDArray[np.uint8]
+    log_root: Floats  # log u and log(1 − u) (2,)
+    log_parts: Floats  # log r_k and log(1 − r_k) (2, cluster slots)
+    in_b: NDArray[np.uint8]  # 1 for the tokens of the second topic (n_tokens,)
 
 
 def flat_launch(n_columns: int, n_clusters: int) -> Launch:

@@ -61,29 +61,27 @@ class Kind(NamedTuple):
     is_flat : bool
     merge_share : float
         Share of the trials that are merges.
-    trials, later_trials : int
-        Number of trials in one of the first sweeps, and in a later one with moves.
+    n_trials : int
+        Number of trials in a sweep with moves.
     """
 
     is_flat: bool
     merge_share: float
-    trials: int
-    later_trials: int
+    n_trials: int
 
 
-KINDS = (Kind(False, 0.1, 4, 5), Kind(True, 0.95, 4, 5))
+KINDS = (Kind(False, 0.1, 3), Kind(True, 0.95, 3))
 
 
 def move_topics(sweep: Sweep) -> None:
     """Try to split or merge some topics, if the backend can collect the labels of tokens."""
     state = sweep.state
-    is_young = state.sweep <= YOUNG
-    is_due = state.sweep > SETTLE and (is_young or state.sweep % PERIOD == 0)
+    is_due = state.sweep > SETTLE and (state.sweep <= YOUNG or state.sweep % PERIOD == 0)
     if not is_due or not is_possible(sweep):
         return
     sweep.backend.save_labels(state)
     moves = TopicMoves(sweep)
-    kinds = [kind for kind in KINDS for _ in range(kind.trials if is_young else kind.later_trials)]
+    kinds = [kind for kind in KINDS for _ in range(kind.n_trials)]
     for trial, kind in enumerate(kinds):
         if moves.rng.random() < kind.merge_share:
             moves.try_merge(kind, trial)
@@ -143,10 +141,10 @@ class TopicMoves:
         log_ratio += log_ratio_of_weights(self.sweep, topic.log_weight, launch, division)
         log_ratio -= self.log_choice_of_split(kind, len(in_b), len(topics))
         log_u = math.log(1.0 - self.rng.random())
-        if log_u >= log_ratio:
+        if not log_u < log_ratio:
             return
         self.set_content(pair, division, statistics)
-        if log_u >= log_ratio + self.log_choice_of_partner(m)[pair[1]]:
+        if not log_u < log_ratio + self.log_choice_of_partner(m)[pair[1]]:
             self.set_content(pair, division, statistics, as_one=True)
             return
         self.state.topic_of_token[topic.tokens.token[in_b]] = pair[1]
@@ -174,7 +172,7 @@ class TopicMoves:
         if kind.is_flat:
             launch = flat_launch(0, len(log_share))
             log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
-            if log_u >= -log_ratio:
+            if not log_u < -log_ratio:
                 return
         topic = self.topic((labels == a) | (labels == b), log_weight, log_share)
         in_b = (labels[topic.tokens.token] == b).view(np.uint8)
@@ -183,7 +181,7 @@ class TopicMoves:
             launch = fitted_launch(self.sweep, topic, self.rng)
             log_ratio += divide(self.sweep, topic, launch, division, trial, draw=False)
             log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
-            if log_u >= -log_ratio:
+            if not log_u < -log_ratio:
                 return
         labels[topic.tokens.token] = a
         self.set_content(pair, division, statistics, as_one=True)
