@@ -41,6 +41,8 @@ class Settings:
         Numbers of topics of LDA; the last is the upper bound for mcsquared.
     scene_sweeps, scene_seeds : int
         Fits of the labelled images.
+    seeds : int
+        Fits of each data set whose clusters are compared with each other.
     letter_starts, identifiable_starts, identifiable_sweeps : int
         Fits of the letters.
     pairs, pair_seconds
@@ -84,6 +86,7 @@ class Settings:
     peer_topics: tuple[int, ...] = (50, 100, 150)
     scene_sweeps: int = 300
     scene_seeds: int = 5
+    seeds: int = 3
     letter_starts: int = 20
     identifiable_starts: int = 10
     identifiable_sweeps: int = 2_000
@@ -127,6 +130,7 @@ class Settings:
             peer_topics=(20, 40),
             scene_sweeps=20,
             scene_seeds=1,
+            seeds=2,
             letter_starts=2,
             identifiable_starts=1,
             identifiable_sweeps=50,

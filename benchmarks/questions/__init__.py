@@ -1,6 +1,7 @@
 """The benchmarks, one module each: ``run(settings) -> Result`` answers one question."""
 
 from benchmarks.questions import (
+    agreement,
     clusters,
     consensus,
     device,
@@ -22,6 +23,7 @@ QUESTIONS = {
     "quality": quality.run,
     "splits": splits.run,
     "clusters": clusters.run,
+    "agreement": agreement.run,
     "letters": letters.run,
     "growth": growth.run,
     "scaling": scaling.run,
