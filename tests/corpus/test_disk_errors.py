@@ -119,7 +119,7 @@ def vector(width, n=2):
             {},
             "must hold at least one text, but all are missing",
         ),
-        ([{"text": ["a", "!"]}], {}, "at least one word of two letters or more"),
+        ([{"text": ["a", "!"]}], {}, "at least one word (by default, two or more alphanumeric"),
         ([{"text": ["ab", "cd"]}], {"min_df": 2}, "none of 2 words remain"),
         (
             [{"text": ["ab", "cd"]}],
@@ -197,7 +197,9 @@ def test_paths_without_parquet_files_are_refused(tmp_path, scratch):
     ):
         with pytest.raises(mc2.InputError, match=said):
             mc2.ParquetFolder(path, scratch=scratch).open()
-    with pytest.raises(mc2.InputError, match="path must be the name of a folder, got 3"):
+    with pytest.raises(
+        mc2.InputError, match="path must be the path of a folder or a Parquet file, got 3"
+    ):
         mc2.ParquetFolder(3)
 
 

@@ -285,7 +285,7 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path, name):
         Corpus.read(tmp_path / name, text="t")
     with pytest.raises(InputError, match="must be a file or hold Parquet files"):
         Corpus.read(tmp_path, text="t")
-    with pytest.raises(InputError, match="path must be the name of a file"):
+    with pytest.raises(InputError, match="path must be the path of a file"):
         Corpus.read(3, text="t")
 
 

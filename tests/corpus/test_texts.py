@@ -93,7 +93,11 @@ def test_texts_in_any_script_are_split_into_words():
         (["fine", 3], {}, r"texts\[1\] must be a string, got 3"),
         (["fine", b"bytes"], {}, r"texts\[1\] must be a string, got b'bytes'"),
         ([None, None], {}, "texts must hold at least one text, but all are missing"),
-        (["", "!"], {}, "texts must hold at least one word of two letters or more, got none"),
+        (
+            ["", "!"],
+            {},
+            r"at least one word \(by default, two or more alphanumeric characters\), got",
+        ),
         (["one", "two"], {"min_df": 2}, "none of 2 words remain"),
         (
             ["one", "two"],

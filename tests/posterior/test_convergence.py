@@ -13,7 +13,7 @@ from mcsquared.posterior.convergence import (
     assess,
     assess_posterior,
     compare_partitions,
-    verdict,
+    convergence_summary,
 )
 from tests.posterior.models import make_posterior
 
@@ -53,18 +53,18 @@ def traces(*chains, burn_in=0):
 TRUTH = np.repeat(np.arange(4), 10)
 
 
-def by_definition(chains, n_used):
+def by_definition(chains, n_per_half):
     """Return R-hat of the vectors of all co-clustering indicators, summed over the pairs."""
     halves = []
     for chain in chains:
         middle = len(chain) // 2
         for half in (chain[:middle], chain[-middle:]):
-            chosen = np.linspace(0, middle - 1, n_used).round().astype(int)
+            chosen = np.linspace(0, middle - 1, n_per_half).round().astype(int)
             together = half[chosen][:, :, None] == half[chosen][:, None, :]
-            halves.append(together.reshape(n_used, -1).astype(float))
+            halves.append(together.reshape(n_per_half, -1).astype(float))
     within = np.mean([half.var(axis=0, ddof=1).sum() for half in halves])
     between = np.array([half.mean(axis=0) for half in halves]).var(axis=0, ddof=1).sum()
-    return math.sqrt((n_used - 1) / n_used + between / within)
+    return math.sqrt((n_per_half - 1) / n_per_half + between / within)
 
 
 @pytest.mark.parametrize("n_draws", [4, 11, 40])
@@ -72,8 +72,8 @@ def test_partitions_are_compared_by_the_indicators_of_all_pairs(n_draws):
     rng = np.random.default_rng(1)
     chains = [partitions(rng, n_draws, TRUTH, noise) for noise in (0.1, 0.3, 0.3)]
     rhat, agreement = compare_partitions(chains)
-    n_used = min(n_draws // 2, 10)
-    assert rhat == pytest.approx(by_definition(chains, n_used))
+    n_per_half = min(n_draws // 2, 10)
+    assert rhat == pytest.approx(by_definition(chains, n_per_half))
     assert 0.2 < agreement < 0.9
 
 
@@ -105,7 +105,7 @@ def test_chains_in_different_partitions_have_not_settled_even_if_all_scalars_hav
     assert not found.settled
     assert found.disagree
     [problem] = found.problems
-    assert problem.sentence.startswith("clusters (adjusted Rand index between chains 0.")
+    assert problem.description.startswith("clusters (adjusted Rand index between chains 0.")
 
 
 def test_nearly_equal_partitions_agree_although_no_chain_varies():
@@ -129,7 +129,7 @@ def test_equal_draws_have_settled():
     assert agreement == 1.0
     found = assess(traces(np.zeros(20), np.zeros(20)), chains)
     assert found.settled
-    assert found.sentence() == (
+    assert found.summary() == (
         "settled after 20 sweeps of 2 chains: adjusted Rand index between chains 1.00"
     )
 
@@ -144,7 +144,7 @@ def test_a_large_corpus_is_compared_by_a_sample_of_its_groups():
 
 def test_few_draws_are_a_problem():
     found = assess(traces([1.0, 2.0, 1.5]), [np.zeros((3, 4), np.int32)])
-    assert [problem.sentence for problem in found.problems] == [
+    assert [problem.description for problem in found.problems] == [
         "too few draws to assess convergence"
     ]
     assert not assess(traces([]), []).settled
@@ -157,7 +157,7 @@ def test_burn_in_is_not_assessed():
     draws = [partitions(rng, 20, TRUTH, 0.1) for _ in range(2)]
     assert assess(traces(*chains, burn_in=100), draws).settled
     found = assess(traces(*chains), draws)
-    assert [problem.sentence[:16] for problem in found.problems] == ["log_joint (R-hat"]
+    assert [problem.description[:16] for problem in found.problems] == ["log_joint (R-hat"]
 
 
 def test_a_trend_and_too_few_effective_draws_are_problems():
@@ -168,7 +168,7 @@ def test_a_trend_and_too_few_effective_draws_are_problems():
     slow = np.repeat(rng.normal(size=60), 10)
     found = assess(traces(slow), draws)
     assert not found.disagree
-    assert found.problems[0].sentence.startswith("log_joint (effective sample size ")
+    assert found.problems[0].description.startswith("log_joint (effective sample size ")
 
 
 def test_the_prediction_of_sweeps_is_about_what_it_takes():
@@ -192,14 +192,12 @@ def test_the_prediction_of_sweeps_is_about_what_it_takes():
 def test_a_scalar_with_an_effective_sample_size_but_without_rhat_has_a_finite_prediction():
     values = np.array([0.0] * 4 + [1.0] + [0.0] * 4)  # its middle is in neither half
     found = assess(traces(values), [np.zeros((4, 3), np.int32)])
-    assert found.sentence().startswith(
-        "not settled after 9 sweeps of 1 chain: log_joint (effective"
-    )
+    assert found.summary().startswith("not settled after 9 sweeps of 1 chain: log_joint (effective")
     assert 9 <= found.more_sweeps < 9 * 40
 
 
 def assessment(**changes):
-    given = {"n_sweeps": 600, "n_chains": 3, "n_used": 300, "rhat": 1.3, "sample_size": 40.0}
+    given = {"n_sweeps": 600, "n_chains": 3, "n_after_burn_in": 300, "rhat": 1.3, "ess": 40.0}
     given |= {"agreement": 0.5, "problems": (), "seconds": 0.2}
     return Assessment(**(given | changes))
 
@@ -208,23 +206,23 @@ def test_the_sentence_names_problems_sweeps_and_time():
     problems = tuple(map(Problem, "abcde", (4, 3, 2, 2, 2)))
     found = assessment(problems=problems)
     assert found.more_sweeps == 2 * 4 * 300 - 600
-    assert found.sentence() == (
+    assert found.summary() == (
         "not settled after 600 sweeps of 3 chains: a, b, c and 2 more; "
         "about 1,800 more sweeps per chain are needed (18 minutes)"
     )
-    assert found.sentence(n_parallel=3).endswith("(6 minutes)")
+    assert found.summary(n_parallel=3).endswith("(6 minutes)")
     endless = assessment(problems=(Problem("a", math.inf),), n_chains=1, seconds=math.nan)
-    assert endless.sentence() == (
+    assert endless.summary() == (
         "not settled after 600 sweeps of 1 chain: a; more than 11,000 more sweeps are needed"
     )
-    assert assessment().sentence() == (
+    assert assessment().summary() == (
         "settled after 600 sweeps of 3 chains: R-hat at most 1.30, effective sample size at least "
         "40, adjusted Rand index between chains 0.50"
     )
 
 
-def test_the_verdict_is_the_note_of_the_fit_or_computed():
+def test_the_summary_is_the_note_of_the_fit_or_computed():
     posterior, _, _ = make_posterior()
-    assert verdict(posterior) == assess_posterior(posterior).sentence()
+    assert convergence_summary(posterior) == assess_posterior(posterior).summary()
     posterior.notes.append("not settled after 600 sweeps of 2 chains: lam")
-    assert verdict(posterior) == "not settled after 600 sweeps of 2 chains: lam"
+    assert convergence_summary(posterior) == "not settled after 600 sweeps of 2 chains: lam"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mcsquared.posterior.diagnostics import (
-    MIN_SAMPLE_SIZE,
+    MIN_ESS,
     chains_of,
     diagnostics,
     effective_sample_size,
@@ -133,10 +133,10 @@ def test_advice_for_few_effective_draws_names_the_required_length():
     chains = autoregressive(2, 2, 200, 0.8)
     size = effective_sample_size(chains)
     assert split_rhat(chains) < 1.1
-    assert size < MIN_SAMPLE_SIZE
+    assert size < MIN_ESS
     sentence, (summary,) = advice_of(chains)
     assert sentence.startswith(f"effective sample size {size:.0f}:")
-    assert f"{MIN_SAMPLE_SIZE / size:.2g} times as many sweeps" in sentence
+    assert f"{MIN_ESS / size:.2g} times as many sweeps" in sentence
     assert summary.startswith("log_joint: effective sample size below 100")
 
 

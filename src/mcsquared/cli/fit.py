@@ -18,7 +18,7 @@ from mcsquared.model.parameters import LAM, Concentration
 from mcsquared.posterior.convergence import NOT_SETTLED, SETTLED
 from mcsquared.storage import check_target
 
-MAX_TOPICS = 10
+N_PRINTED_TOPICS = 10
 OPTION_OF_PARAMETER = {"n_sweeps": "--sweeps", "burn_in": "--burn-in", "n_chains": "--chains"}
 
 
@@ -107,17 +107,17 @@ def run(
 
 
 def _print_advice(model: MC2) -> bool:
-    """Print what the diagnostics found; return whether a run in stages has settled."""
+    """Print what the diagnostics found; return whether a run with n_sweeps="auto" has converged."""
     posterior = model.posterior_
     advice = posterior.diagnostics().attrs["advice"]
-    verdicts = [note for note in posterior.notes if note.startswith((SETTLED, NOT_SETTLED))]
+    summaries = [note for note in posterior.notes if note.startswith((SETTLED, NOT_SETTLED))]
     if model.n_sweeps == "auto":
-        advice = [*verdicts, *(line for line in advice if "the bound" in line)]
+        advice = [*summaries, *(line for line in advice if "the bound" in line)]
     for line in advice:
         for parameter, option in OPTION_OF_PARAMETER.items():
             line = line.replace(parameter, option)
         print_message(f"note: {line}")
-    return any(note.startswith(SETTLED) for note in verdicts)
+    return any(note.startswith(SETTLED) for note in summaries)
 
 
 def _print_next(file: FileOptions, out: Path) -> None:
@@ -152,21 +152,21 @@ def _check_outputs(file: Path, out: Path, checkpoint: Path, resume: bool) -> Non
 def _how_to_resume(checkpoint: Path) -> str:
     """Return advice on how to continue this run."""
     if not checkpoint.exists():
-        return "no checkpoint was written yet: run the command again"
+        return "no checkpoint has been written yet: run the command again"
     arguments = [argument for argument in sys.argv[1:] if argument != "--resume"]
     return f"continue with: {shlex.join(['mc2', *arguments, '--resume'])}"
 
 
 def print_result(model: MC2, out: Path) -> None:
     """Print the numbers of clusters and topics, and the largest topics."""
-    typer.echo(f"{model.n_clusters_} clusters, {model.n_topics_} topics, saved in {out}")
+    typer.echo(f"{model.n_clusters_} clusters, {model.n_topics_} topics, saved to {out}")
     trace = model.posterior_.trace
     in_draws = trace.loc[trace["kept"], "n_clusters"]
     low, high = in_draws.min(), in_draws.max()
     if not low <= model.n_clusters_ <= high:
         typer.echo(f"  the draws have {low} to {high} clusters each; the result is their consensus")
     topics = model.posterior_.topics()
-    for row in topics.head(MAX_TOPICS).itertuples():
+    for row in topics.head(N_PRINTED_TOPICS).itertuples():
         typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {row.words}")
-    if len(topics) > MAX_TOPICS:
-        typer.echo(f"  and {len(topics) - MAX_TOPICS} more")
+    if len(topics) > N_PRINTED_TOPICS:
+        typer.echo(f"  and {len(topics) - N_PRINTED_TOPICS} more")

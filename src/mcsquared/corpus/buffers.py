@@ -217,18 +217,18 @@ class RowsBuffer:
     storage : Storage
     name : str
         Files are ``name.start``, ``name.values`` and ``name.counts``.
-    is_counted : bool
+    has_counts : bool
         Whether entries have counts; otherwise each entry counts once.
     dtype : dtype-like
         Type of the entries.
     """
 
     def __init__(
-        self, storage: Storage, name: str, is_counted: bool = True, dtype: Any = np.int32
+        self, storage: Storage, name: str, has_counts: bool = True, dtype: Any = np.int32
     ) -> None:
         self.start = storage.buffer(f"{name}.start", np.int64)
         self.values = storage.buffer(f"{name}.values", dtype)
-        self.counts = storage.buffer(f"{name}.counts", np.int32) if is_counted else None
+        self.counts = storage.buffer(f"{name}.counts", np.int32) if has_counts else None
         self.start.append([0])
 
     @property

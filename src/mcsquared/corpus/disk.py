@@ -94,7 +94,8 @@ class DiskCorpus:
         self._words, self._names = words, names
         references = {name: column.reference for name, column in columns.items()}
         no_rows = RowsBuffer(Storage(), "words")
-        self._empty = shared = Corpus(replace(words, rows=no_rows), references)  # for all parts
+        # Every corpus that `__getitem__` reads copies the vocabulary and notes of this one.
+        self._empty = shared = Corpus(replace(words, rows=no_rows), references)
         self.contexts: dict[str, Column] = shared.contexts
         self._columns = {
             name: replace(column, reference=self.contexts[name]) for name, column in columns.items()
@@ -242,7 +243,7 @@ class ParquetFolder:
     scratch : path, optional
         Folder in which `open` creates the scratch folder. It needs about 12 bytes for each distinct
         word of a group (twice that while it is written) and 8 for each number. By default the
-        system's folder for temporary files, which must not be in memory.
+        system's temporary directory, which must not be memory-backed (tmpfs).
     **vectorizer
         Arguments of ``CountVectorizer`` for texts; see `Corpus.from_texts`.
 
@@ -276,7 +277,8 @@ class ParquetFolder:
         scratch: str | PathLike[str] | None = None,
         **vectorizer: Any,
     ) -> None:
-        with input_errors(f"path must be the name of a folder, got {path!r:.60}", TypeError):
+        message = f"path must be the path of a folder or a Parquet file, got {path!r:.60}"
+        with input_errors(message, TypeError):
             self.path = Path(path)
         self.text, self.contexts, self.bags = text, contexts, bags
         self.group_names, self.vocabulary = group_names, vocabulary

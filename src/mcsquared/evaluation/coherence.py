@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.posterior.tables import CoDocuments, coherence, count_pairs
 
@@ -74,7 +75,8 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> Floats:
         raise InputError(
             f"codocuments must have shape (n_topics, n_top, n_top), got {together.shape}"
         )
-    if n_groups < 1 or together.max(initial=0) > n_groups or together.min(initial=0) < 0:
+    check_integer("n_groups", n_groups, 1)
+    if together.max(initial=0) > n_groups or together.min(initial=0) < 0:
         raise InputError(f"codocuments must be between 0 and n_groups ({n_groups})")
     words = np.zeros(together.shape[:2], np.int32)
     return coherence(CoDocuments(words, together), n_groups, together.shape[1])

@@ -252,7 +252,7 @@ class Bag(_Dirichlet):
     def sample_observations(
         self, parameters: Floats, labels: Integers, rng: Rng, sizes: Integers | None = None
     ) -> sparse.csr_matrix:
-        """Draw one bag of the given size per label: int32 (n, size)."""
+        """Draw one bag of ``sizes[i]`` entries per label: counts, int32 (n, n_categories)."""
         sizes = np.ones(labels.size, np.int64) if sizes is None else sizes
         bag = np.repeat(np.arange(labels.size), sizes)
         category = draw_categories(np.exp(parameters), labels[bag], rng)

@@ -144,7 +144,7 @@ class Fit(RunSettings):
         if not self.schedule.is_staged:
             return notes
         assessment = assess_chains(runs)
-        notes.append(assessment.sentence(runner.n_parallel))
+        notes.append(assessment.summary(runner.n_parallel))
         if not assessment.settled:
             warnings.warn(notes[-1], ConvergenceWarning, stacklevel=6)
         return notes

@@ -1,6 +1,6 @@
 """Figures of a fitted model or its posterior, drawn with matplotlib.
 
-Every function takes a fitted `MC2` or a `Posterior` and an optional ``ax`` to draw on, and returns
+Every function takes a fitted `MC2` or a `Posterior` and an optional ``ax`` to plot on, and returns
 the axes. The colours are safe for colour-blind readers.
 """
 

@@ -34,7 +34,7 @@ def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
 def heat_map(
     ax: Axes, values: NDArray[Any], label: str, vmax: float | None = None, **options: Any
 ) -> None:
-    """Draw a matrix of shares or probabilities with a colour bar."""
+    """Plot a matrix of shares or probabilities with a colour bar."""
     image = ax.imshow(values, cmap="Blues", vmin=0.0, vmax=vmax, interpolation="nearest", **options)
     ax.figure.colorbar(image, ax=ax, label=label, fraction=0.05, pad=0.02)
 

@@ -48,7 +48,7 @@ MAX_NUMBERED = 30  # clusters with a number on the map
 def cluster_topics(
     model: Any, clusters: Ids = None, topics: Ids = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw the share of each topic in each cluster as a heat map.
+    """Plot the share of each topic in each cluster as a heat map.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def cluster_topics(
 
 
 def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw how often groups share a cluster, as a matrix ordered by cluster.
+    """Plot how often groups share a cluster, as a matrix ordered by cluster.
 
     Lines separate the clusters of the consensus that are large enough.
 
@@ -128,7 +128,7 @@ def _mark_clusters(ax: Axes, labels: NDArray[np.int32], numbered: bool) -> None:
 
 
 def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the contingency table of two clusterings of the same groups.
+    """Plot the contingency table of two clusterings of the same groups.
 
     Rows are the clusters of ``first``, columns those of ``second``, ordered so that most groups
     are on the diagonal. Colours are shares of the row, numbers count groups. The title shows
@@ -222,7 +222,7 @@ def cluster_map(
     random_state: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the groups as points, coloured by cluster; similar groups are close to each other.
+    """Plot the groups as points, coloured by cluster; similar groups are close to each other.
 
     Groups are similar if they share a cluster in many draws and have similar topics. The position
     among groups that share a cluster in all draws is arbitrary. Pale points belong to their
@@ -239,7 +239,7 @@ def cluster_map(
         "auto" is UMAP if it is installed, otherwise scikit-learn's t-SNE. Large distances carry
         little information in either.
     max_groups : int
-        Draw a random sample if there are more groups.
+        Plot a random sample if there are more groups.
 
     Examples
     --------

@@ -39,7 +39,7 @@ N_SERIES = 5  # topics or clusters by default
 def topic_words(
     model: Any, topics: Ids = None, n_words: int = 8, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw the most probable words of topics, one block of bars per topic.
+    """Plot the most probable words of topics, one block of bars per topic.
 
     Bars are proportional to the words' probabilities, scaled to the largest one of the topic.
 
@@ -59,7 +59,7 @@ def topic_words(
     if posterior.vocabulary is None:
         raise InputError(
             "topic_words requires words, but the content of this model is vectors; "
-            "topic_images draws vectors that are images"
+            "topic_images plots vectors that are images"
         )
     words = top_words(posterior, check_integer("n_words", n_words, 1))
     ids = select("topics", topics, posterior.n_topics, 12)
@@ -88,7 +88,7 @@ def topic_words(
 def topic_images(
     model: Any, shape: tuple[int, int], topics: Ids = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw topics whose words or dimensions are the pixels of an image.
+    """Plot topics whose words or dimensions are the pixels of an image.
 
     Each image has its own scale: the darkest pixel is the most probable word.
 
@@ -153,7 +153,7 @@ def _scaled(image: Floats) -> Floats:
 def topic_over_context(
     model: Any, name: str, topics: Ids = None, *, n_values: int = 10, ax: Axes | None = None
 ) -> Axes:
-    """Draw the distribution of a context over the tokens of each topic, p(context | topic).
+    """Plot the distribution of a context over the tokens of each topic, p(context | topic).
 
     Numbers, dates and counts are drawn as lines, categories, bags and booleans as bars, and vectors
     as means with standard deviations.
@@ -184,7 +184,7 @@ def topic_over_context(
 def context_of_cluster(
     model: Any, name: str, clusters: Ids = None, *, n_values: int = 10, ax: Axes | None = None
 ) -> Axes:
-    """Draw the distribution of a context in clusters, and in all groups in grey.
+    """Plot the distribution of a context in clusters, and in all groups in grey.
 
     Parameters
     ----------
@@ -219,19 +219,19 @@ def context_of_cluster(
 def _draw(
     table: pd.DataFrame, display: str | None, series: dict[Any, str], n_values: int, ax: Axes | None
 ) -> Axes:
-    """Draw some columns of a table (keys of ``series``) with their labels, and a legend."""
+    """Plot some columns of a table (keys of ``series``) with their labels, and a legend."""
     ids, names = list(series), list(series.values())
     if display == "vector":
         ax = axes_for(ax, 6.4, 3.2)
-        _draw_moments(table, ids, names, ax)
+        _plot_moments(table, ids, names, ax)
     elif display in ("curve", "counts"):
         ax = axes_for(ax, 6.4, 3.2)
-        _draw_curves(table[ids], display, names, ax)
+        _plot_curves(table[ids], display, names, ax)
     else:
         rows = _most_probable(table[ids], n_values)
         height = 1.1 + len(rows) * max(0.3, 0.11 * (len(ids) + 1))
         ax = axes_for(ax, 6.4, min(height, 12.0))
-        _draw_bars(rows, names, ax)
+        _plot_bars(rows, names, ax)
     # Outside the axes, where it hides nothing.
     title = table.columns.names[0]
     ax.legend(title=title, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -244,7 +244,7 @@ def _series_style(name: str, number: int) -> dict[str, Any]:
     return line_style(number)
 
 
-def _draw_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Axes) -> None:
+def _plot_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Axes) -> None:
     x = table.index.to_numpy()
     counts, dates = display == "counts", x.dtype.kind == "M"
     marker = "." if counts and len(x) <= 60 else None
@@ -269,7 +269,7 @@ def _most_probable(table: pd.DataFrame, n_values: int) -> pd.DataFrame:
     return table.iloc[order]
 
 
-def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> None:
+def _plot_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> None:
     n_series = table.shape[1]
     thickness = 0.84 / n_series
     position = np.arange(len(table))
@@ -284,8 +284,8 @@ def _draw_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> None:
     ax.set_ylabel(label_text(table.index.name, 40))
 
 
-def _draw_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str], ax: Axes) -> None:
-    """Draw the mean of each dimension with one standard deviation as an error bar."""
+def _plot_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str], ax: Axes) -> None:
+    """Plot the mean of each dimension with one standard deviation as an error bar."""
     dimension = np.arange(len(table))
     offset = 0.6 / max(len(ids), 1)
     for number, (series, label) in enumerate(zip(ids, names, strict=True)):

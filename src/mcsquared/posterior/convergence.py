@@ -1,11 +1,12 @@
-"""Whether the chains of a fit have settled, in one sentence.
+"""Convergence of the chains of a fit, summarised in one sentence.
 
-A fit has settled if R-hat and the effective sample size of every label-free scalar are acceptable
-(`diagnostics`), and if the partitions of the chains agree. Partitions are compared by R-hat of the
-co-clustering indicators: the draws of a half chain are points in the space of all pairs of groups,
-in which the squared distance of two partitions is the number of pairs that they disagree on (twice,
-for ordered pairs). Variances within and between half chains are those of these points, summed over
-all pairs, so that labels do not matter and uncertain partitions are not mistaken for disagreement.
+"Settled" means converged: R-hat and the effective sample size of every label-free scalar are
+acceptable (`diagnostics`), and the partitions of the chains agree. Partitions are compared by R-hat
+of the co-clustering indicators: the draws of a half chain are points in the space of all pairs of
+groups, in which the squared distance between two partitions is the number of pairs that they
+disagree on (each unordered pair is counted twice). Variances within and between half chains are
+those of these points, summed over all pairs, so that labels do not matter and uncertain partitions
+are not mistaken for disagreement.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from mcsquared.arrays import Floats, Int32s
 from mcsquared.posterior.consensus import evenly_spaced
-from mcsquared.posterior.diagnostics import MAX_RHAT, MIN_SAMPLE_SIZE, diagnostics
+from mcsquared.posterior.diagnostics import MAX_RHAT, MIN_ESS, diagnostics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 MIN_AGREEMENT = 0.95  # adjusted Rand index above which partitions agree whatever their R-hat
 MAX_FACTOR = 20.0  # longer runs are not predicted
-SETTLED, NOT_SETTLED = "settled after", "not settled after"  # the beginning of the sentence
+SETTLED, NOT_SETTLED = "settled after", "not settled after"  # converged, or not
 
 _MAX_DRAWS = 10  # of each half of a chain
 _MAX_GROUPS = 1000
@@ -37,11 +38,12 @@ _MAX_NAMED = 3
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that has not settled, and how many times as many sweeps it would take."""
+    """A failed convergence check, and the factor by which the number of sweeps should grow."""
 
-    sentence: str
+    description: str
     factor: float
-    disagree: bool = False  # chains or their halves, rather than an imprecise estimate
+    # True if chains or half chains disagree; False if there are only too few (effective) draws.
+    disagree: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,31 +54,31 @@ class Assessment:
     ----------
     n_sweeps, n_chains : int
         Sweeps of the longest chain, burn-in included.
-    n_used : int
-        Sweeps of each chain after the burn-in.
-    rhat, sample_size : float
+    n_after_burn_in : int
+        Sweeps of the shortest chain after its burn-in.
+    rhat, ess : float
         The largest R-hat and the smallest effective sample size; NaN if unknown or if nothing
         varies.
     agreement : float
         Mean adjusted Rand index between draws of different chains, or of the halves of one chain.
     problems : tuple of Problem
-        Empty if the fit has settled; those that would take longest first.
+        Empty if the chains have converged; those that would take longest first.
     seconds : float
         Mean time of one sweep of one chain; NaN if unknown.
     """
 
     n_sweeps: int
     n_chains: int
-    n_used: int
+    n_after_burn_in: int
     rhat: float
-    sample_size: float
+    ess: float
     agreement: float
     problems: tuple[Problem, ...]
     seconds: float
 
     @property
     def settled(self) -> bool:
-        """Whether the fit may end."""
+        """Whether the chains have converged."""
         return not self.problems
 
     @property
@@ -90,16 +92,16 @@ class Assessment:
         if self.settled:
             return 0
         factor = min(max(problem.factor for problem in self.problems), MAX_FACTOR)
-        return max(round(2 * factor * max(self.n_used, 1)) - self.n_sweeps, self.n_sweeps)
+        return max(round(2 * factor * max(self.n_after_burn_in, 1)) - self.n_sweeps, self.n_sweeps)
 
-    def sentence(self, n_parallel: int = 1) -> str:
+    def summary(self, n_parallel: int = 1) -> str:
         """Return the result in one sentence; ``n_parallel`` chains run at the same time."""
         chains = "1 chain" if self.n_chains == 1 else f"{self.n_chains} chains"
         sweeps = "1 sweep" if self.n_sweeps == 1 else f"{self.n_sweeps:,} sweeps"
         length = f"{sweeps} of {chains}"
         if self.settled:
-            return f"{SETTLED} {length}: {self._summary()}"
-        named = ", ".join(problem.sentence for problem in self.problems[:_MAX_NAMED])
+            return f"{SETTLED} {length}: {self._figures()}"
+        named = ", ".join(problem.description for problem in self.problems[:_MAX_NAMED])
         if len(self.problems) > _MAX_NAMED:
             named += f" and {len(self.problems) - _MAX_NAMED} more"
         beyond = max(problem.factor for problem in self.problems) > MAX_FACTOR
@@ -110,12 +112,12 @@ class Assessment:
             needed += f" ({_duration(seconds)})"
         return f"{NOT_SETTLED} {length}: {named}; {needed}"
 
-    def _summary(self) -> str:
+    def _figures(self) -> str:
         parts = []
         if math.isfinite(self.rhat):
             parts.append(f"R-hat at most {self.rhat:.2f}")
-        if math.isfinite(self.sample_size):
-            parts.append(f"effective sample size at least {self.sample_size:,.0f}")
+        if math.isfinite(self.ess):
+            parts.append(f"effective sample size at least {self.ess:,.0f}")
         if self.n_chains > 1 and math.isfinite(self.agreement):
             parts.append(f"adjusted Rand index between chains {self.agreement:.2f}")
         return ", ".join(parts) or "all draws are equal"
@@ -132,40 +134,42 @@ def assess(trace: pd.DataFrame, draws: Sequence[Int32s]) -> Assessment:
         The cluster of each group in the kept draws of each chain.
     """
     table = diagnostics(trace)
-    rhat, sizes = table["rhat"].to_numpy(np.float64), table["ess_bulk"].to_numpy(np.float64)
-    used = [len(part) - _burn_in(part) for _, part in trace.groupby("chain", sort=True)]
-    n_used = min(used, default=0)
+    rhat, ess = table["rhat"].to_numpy(np.float64), table["ess_bulk"].to_numpy(np.float64)
+    lengths = [len(part) - _burn_in(part) for _, part in trace.groupby("chain", sort=True)]
+    n_after_burn_in = min(lengths, default=0)
     partition_rhat, agreement = compare_partitions(draws)
     problems = []
-    if n_used < 4 or math.isnan(agreement):
+    if n_after_burn_in < 4 or math.isnan(agreement):
         problems.append(Problem("too few draws to assess convergence", 4.0))
-    for name, value, size in zip(table["scalar"], rhat, sizes, strict=True):
-        problems += _problems_of_scalar(str(name), value, size)
+    for name, rhat_of_scalar, ess_of_scalar in zip(table["scalar"], rhat, ess, strict=True):
+        problems += _problems_of_scalar(str(name), rhat_of_scalar, ess_of_scalar)
     # A comparison with NaN is false: partitions that do not vary agree.
     if partition_rhat > MAX_RHAT and agreement < MIN_AGREEMENT:
         between = "chains" if len(draws) > 1 else "halves of the chain"
-        sentence = f"clusters (adjusted Rand index between {between} {agreement:.2f})"
-        problems.append(Problem(sentence, _factor(partition_rhat), disagree=True))
-    known = rhat[~np.isnan(rhat)], sizes[~np.isnan(sizes)]
-    seconds = trace["seconds"].tail(max(n_used, 1)).mean() if "seconds" in trace else math.nan
+        description = f"clusters (adjusted Rand index between {between} {agreement:.2f})"
+        problems.append(Problem(description, _factor(partition_rhat), disagree=True))
+    rhat, ess = rhat[~np.isnan(rhat)], ess[~np.isnan(ess)]
+    seconds = (
+        trace["seconds"].tail(max(n_after_burn_in, 1)).mean() if "seconds" in trace else math.nan
+    )
     return Assessment(
         n_sweeps=int(trace["sweep"].max()) if len(trace) else 0,
         n_chains=max(len(draws), 1),
-        n_used=n_used,
-        rhat=float(known[0].max()) if known[0].size else math.nan,
-        sample_size=float(known[1].min()) if known[1].size else math.nan,
+        n_after_burn_in=n_after_burn_in,
+        rhat=float(rhat.max()) if rhat.size else math.nan,
+        ess=float(ess.min()) if ess.size else math.nan,
         agreement=agreement,
         problems=tuple(sorted(problems, key=lambda problem: -problem.factor)),
         seconds=float(seconds),
     )
 
 
-def verdict(posterior: Posterior) -> str:
-    """Return the sentence of a run in stages, which is in its notes; assess other runs."""
+def convergence_summary(posterior: Posterior) -> str:
+    """Return the convergence note of a run with n_sweeps='auto'; assess any other run."""
     for note in posterior.notes:
         if note.startswith((SETTLED, NOT_SETTLED)):
             return note
-    return assess_posterior(posterior).sentence()
+    return assess_posterior(posterior).summary()
 
 
 def assess_posterior(posterior: Posterior) -> Assessment:
@@ -180,21 +184,22 @@ def _burn_in(trace: pd.DataFrame) -> int:
     return int(np.argmax(kept)) if kept.any() else len(kept)
 
 
-def _problems_of_scalar(name: str, rhat: float, size: float) -> list[Problem]:
+def _problems_of_scalar(name: str, rhat: float, ess: float) -> list[Problem]:
     """Return the problem of a scalar, if it has one. A constant has none: both values are NaN."""
     # NaN is never the maximum unless it is the first argument.
-    factor = max(1.0, _factor(rhat), MIN_SAMPLE_SIZE / max(1.0, size))
+    factor = max(1.0, _factor(rhat), MIN_ESS / max(1.0, ess))
     if rhat > MAX_RHAT:
         return [Problem(f"{name} (R-hat {rhat:.2f})", factor, disagree=True)]
-    if size < MIN_SAMPLE_SIZE:
-        return [Problem(f"{name} (effective sample size {size:.0f})", factor)]
+    if ess < MIN_ESS:
+        return [Problem(f"{name} (effective sample size {ess:.0f})", factor)]
     return []
 
 
 def _factor(rhat: float) -> float:
-    """Return how many times as many sweeps give `MAX_RHAT`: R-hat² − 1 is inversely proportional.
+    """Return the factor by which the number of sweeps must grow to reach `MAX_RHAT`.
 
-    The variance of the mean of a half chain is, for chains that mix.
+    For chains that mix, R-hat² − 1 is inversely proportional to the number of sweeps, as is the
+    variance of a half chain's mean.
     """
     return (rhat**2 - 1.0) / (MAX_RHAT**2 - 1.0)
 
@@ -209,23 +214,23 @@ def compare_partitions(draws: Sequence[Int32s]) -> tuple[float, float]:
     Parameters
     ----------
     draws : sequence of int32 (n_draws, n_groups)
-        Of each chain.
+        The cluster of each group in the draws of each chain.
     """
     shortest = min((len(chain) for chain in draws), default=0)
-    n_used = min(shortest // 2, _MAX_DRAWS)
-    if n_used < 2:
+    n_per_half = min(shortest // 2, _MAX_DRAWS)
+    if n_per_half < 2:
         return math.nan, math.nan
     halves = []
     for chain in draws:
         middle = len(chain) // 2
         for half in (chain[:middle], chain[-middle:]):
-            halves.append(half[evenly_spaced(len(half), n_used)])
+            halves.append(half[evenly_spaced(len(half), n_per_half)])
     points = np.concatenate(halves)
     if points.shape[1] > _MAX_GROUPS:
         chosen = np.random.default_rng(0).choice(points.shape[1], _MAX_GROUPS, replace=False)
         points = points[:, chosen]
     together = _pairs_together(points)
-    chain_of_point = np.repeat(np.arange(len(halves)) // (2 if len(draws) > 1 else 1), n_used)
+    chain_of_point = np.repeat(np.arange(len(halves)) // (2 if len(draws) > 1 else 1), n_per_half)
     apart = chain_of_point[:, None] != chain_of_point[None, :]
     agreement = _adjusted_rand(together, points.shape[1])[apart].mean()
     return _rhat(together, len(halves)), float(agreement)
@@ -249,7 +254,7 @@ def _pairs_together(points: Int32s) -> Floats:
 
 
 def _rhat(together: Floats, n_halves: int) -> float:
-    """Return R-hat of points with these inner products, as many of each half chain."""
+    """Return R-hat of points, the same number per half chain, given their inner products."""
     n_draws = len(together) // n_halves
     by_half = together.reshape(n_halves, n_draws, n_halves, n_draws)
     means = by_half.mean(axis=(1, 3))  # inner products of the means of the half chains

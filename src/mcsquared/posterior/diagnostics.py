@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 
 MAX_RHAT = 1.1  # above it, chains disagree; Vehtari et al. (2021) recommend 1.01 for final results
-MIN_SAMPLE_SIZE = 100.0  # below it, means and intervals are imprecise
+MIN_ESS = 100.0  # below it, means and intervals are imprecise
 
-_LOW_SAMPLE_SIZE = (
-    f"effective sample size below {MIN_SAMPLE_SIZE:.0f}, so estimates are imprecise: "
-    "increase n_sweeps"
+_LOW_ESS = (
+    f"effective sample size below {MIN_ESS:.0f}, so estimates are imprecise: increase n_sweeps"
 )
 
 SCALARS = ("n_clusters", "n_topics", "log_joint", *NAMES)
@@ -79,11 +78,11 @@ def _advice(
         return (
             "each chain is stable, but chains differ: inspect them separately or increase n_sweeps"
         )
-    if sample_size < MIN_SAMPLE_SIZE:
-        factor = MIN_SAMPLE_SIZE / max(sample_size, 1.0)
+    if sample_size < MIN_ESS:
+        factor = MIN_ESS / max(sample_size, 1.0)
         return (
             f"effective sample size {sample_size:.0f}: {factor:.2g} times as many sweeps after "
-            f"burn-in would give {MIN_SAMPLE_SIZE:.0f}"
+            f"burn-in would give {MIN_ESS:.0f}"
         )
     return ""
 
@@ -95,7 +94,7 @@ def _summary(scalars: Iterable[str], advice: Iterable[str]) -> list[str]:
         if sentence:
             # Effective sample sizes differ between scalars; the remedy does not.
             low = sentence.startswith("effective sample size")
-            lines.setdefault(_LOW_SAMPLE_SIZE if low else sentence, []).append(name)
+            lines.setdefault(_LOW_ESS if low else sentence, []).append(name)
     return [f"{', '.join(names)}: {sentence}" for sentence, names in lines.items()]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.model.parameters import DECLARED, Gamma
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.convergence import assess_posterior, verdict
+from mcsquared.posterior.convergence import assess_posterior, convergence_summary
 from mcsquared.posterior.diagnostics import SCALARS
 from mcsquared.posterior.exports import plural
 from mcsquared.report.packing import shorten
@@ -100,7 +100,7 @@ def _convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Check:
     if not any(math.isfinite(row["rhat"]) for row in diagnostics["scalars"]):
         text = "Too few draws were kept to compute R-hat."
         return "watch", "Convergence could not be assessed", text
-    assessment, sentence = assess_posterior(posterior), verdict(posterior)
+    assessment, sentence = assess_posterior(posterior), convergence_summary(posterior)
     chains = "The chain has" if assessment.n_chains == 1 else "The chains have"
     text = f"{sentence[0].upper()}{sentence[1:]}."
     if not assessment.settled:

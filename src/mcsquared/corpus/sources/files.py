@@ -36,7 +36,7 @@ def read_table(
 
     Files other than Parquet may be gzipped. A folder of Parquet files is read as one table.
     """
-    with input_errors(f"path must be the name of a file, got {path!r:.60}", TypeError):
+    with input_errors(f"path must be the path of a file, got {path!r:.60}", TypeError):
         path = Path(path)
     kind = _format(path, format)
     _check_readable(path, kind)

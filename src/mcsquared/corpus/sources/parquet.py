@@ -276,7 +276,7 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
         f"column {mapping.text[0]!r}",
         folder.vocabulary,
         folder.words_of_codes,
-        is_counted=mapping.kind != "lists",
+        has_counts=mapping.kind != "lists",
         vectorizer=folder.vectorizer,
     )
     contexts = {
@@ -285,7 +285,7 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
     }
     names = None
     if mapping.group_names is not None:
-        names = RowsBuffer(storage, "names", is_counted=False, dtype="uint8")
+        names = RowsBuffer(storage, "names", has_counts=False, dtype="uint8")
     n_bytes = min(max(folder.memory // _BATCHES_IN_MEMORY, _MIN_BATCH_BYTES), _MAX_BATCH_BYTES)
     for path in mapping.files:
         for batch in batches(path, mapping.columns, n_bytes):
@@ -306,7 +306,7 @@ def _add_content(words: WordsBuilder, mapping: ColumnMapping, batch: Any, path: 
         else:
             counts = batch.column(mapping.text[1]) if len(mapping.text) == 2 else None
             tokens = arrow.tokens_batch(column, counts)
-            words.add_tokens(tokens, arrow.is_coded(column.type), column.null_count)
+            words.add_batch(tokens, arrow.is_coded(column.type), column.null_count)
     except (InputError, pa.ArrowException) as error:
         if str(error).startswith("texts"):
             raise

@@ -62,14 +62,14 @@ def count_texts(
 ) -> BufferedWords:
     """Count the words of texts; see `Corpus.from_texts`. ``argument`` is their name in errors."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise InputError(f"texts must be a list of strings, got {type(texts).__name__}")
+        raise InputError(f"{argument} must be a list of strings, got {type(texts).__name__}")
     listed: list[str | None] = []
     for j, text in enumerate(as_list(texts)):
         if not isinstance(text, str) and not is_missing(text):
-            raise InputError(f"texts[{j}] must be a string, got {text!r:.40}")
+            raise InputError(f"{argument}[{j}] must be a string, got {text!r:.40}")
         listed.append(str(text) if isinstance(text, str) else None)
     if not listed:
-        raise InputError("texts must hold at least one group, got none")
+        raise InputError(f"{argument} must hold at least one group, got none")
     builder = WordsBuilder(Storage(), argument, vocabulary, vectorizer=vectorizer)
     builder.add_texts(listed)
     return builder.finish()
@@ -82,8 +82,8 @@ def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None)
     groups = as_list(tokens)
     if not groups:
         raise InputError("tokens must hold at least one group, got none")
-    builder = WordsBuilder(Storage(), "tokens", vocabulary, is_counted=False)
-    builder.add_groups(_group_tokens(j, group) for j, group in enumerate(groups))
+    builder = WordsBuilder(Storage(), "tokens", vocabulary, has_counts=False)
+    builder.add_tokens(_group_tokens(j, group) for j, group in enumerate(groups))
     return builder.finish()
 
 
@@ -119,7 +119,7 @@ class WordsBuilder:
     words_of_codes : sequence of str, optional
         Words that integer codes refer to. By default, and if all of these words are integers, the
         codes themselves are the words.
-    is_counted : bool
+    has_counts : bool
         Whether words are given with counts.
     vectorizer : dict, optional
         Arguments of ``CountVectorizer`` for texts.
@@ -131,7 +131,7 @@ class WordsBuilder:
         argument: str,
         vocabulary: Any = None,
         words_of_codes: Any = None,
-        is_counted: bool = True,
+        has_counts: bool = True,
         vectorizer: dict[str, Any] | None = None,
     ) -> None:
         self._storage, self._argument = storage, argument
@@ -144,7 +144,7 @@ class WordsBuilder:
             name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
         }
         self._encoder = LabelEncoder(storage.budget)
-        self._raw = RowsBuffer(storage, "raw words", is_counted)
+        self._raw = RowsBuffer(storage, "raw words", has_counts)
         self._word_frequency = np.zeros(0, np.int64)
         self._document_frequency: Int64s | None = None
         self._n_missing = 0
@@ -152,7 +152,7 @@ class WordsBuilder:
     def add_texts(self, texts: list[str | None]) -> None:
         """Split and count the texts of consecutive groups."""
         self._n_missing += sum(text is None for text in texts)
-        failure = "texts cannot be counted"
+        failure = f"{self._argument} cannot be counted"
         errors = (TypeError, AttributeError, re.error)
         with (
             input_errors(failure, ValueError),
@@ -183,11 +183,11 @@ class WordsBuilder:
                 raise
         return vectorizer.build_analyzer()
 
-    def add_groups(self, groups: Iterable[list[str]]) -> None:
+    def add_tokens(self, groups: Iterable[list[str]]) -> None:
         """Append the words of consecutive groups."""
         self._append(*self._encoder.codes_of_groups(groups), None)
 
-    def add_tokens(self, batch: Batch, is_coded: bool = False, n_missing: int = 0) -> None:
+    def add_batch(self, batch: Batch, is_coded: bool = False, n_missing: int = 0) -> None:
         """Append a batch of bags of words; if ``is_coded``, their labels are integers."""
         labels = batch.labels
         if is_coded and self._words_of_codes is not None:
@@ -243,13 +243,14 @@ class WordsBuilder:
         """Return the words to keep, and the final code of each provisional code."""
         names, position = self._encoder.sorted()
         if not len(names):
-            what = "word" if self._document_frequency is None else "word of two letters or more"
+            hint = " (by default, two or more alphanumeric characters)"
+            what = "word" + ("" if self._document_frequency is None else hint)
             raise InputError(f"{self._argument} must hold at least one {what}, got none")
         if self._document_frequency is None:
             return names, position
         order = np.argsort(position)
         frequencies = self._document_frequency[order], self._word_frequency[order]
-        keep = _frequency_mask(*frequencies, n_groups, self._limits, notes)
+        keep = _frequency_mask(*frequencies, n_groups, self._limits, notes, self._argument)
         new_code = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         return names[keep], new_code[position]
 
@@ -267,7 +268,12 @@ class WordsBuilder:
 
 
 def _frequency_mask(
-    document_frequency: Int64s, word_frequency: Int64s, n_texts: int, limits: Any, notes: list[str]
+    document_frequency: Int64s,
+    word_frequency: Int64s,
+    n_texts: int,
+    limits: Any,
+    notes: list[str],
+    argument: str,
 ) -> NDArray[np.bool_]:
     """Return the mask of the words that ``min_df``, ``max_df`` and ``max_features`` keep."""
     min_df, max_df = limits["min_df"], limits["max_df"]
@@ -288,7 +294,7 @@ def _frequency_mask(
         keep = np.isin(np.arange(len(keep)), chosen)
     if not keep.any():
         raise InputError(
-            f"texts: none of {len(keep)} words remain (min_df={min_df}, max_df={max_df}); "
+            f"{argument}: none of {len(keep)} words remain (min_df={min_df}, max_df={max_df}); "
             "try a lower min_df or a higher max_df"
         )
     return keep
