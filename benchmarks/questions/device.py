@@ -250,7 +250,8 @@ def _measure(case: Case, start: Start, n_sweeps: int, n_dropped: int, seed: int)
 
 def _run(start: Start, n_sweeps: int, seed: int, bounds: Bounds, make_backend: Any) -> list[float]:
     """Run a chain as a fit does; return the seconds of each sweep."""
-    from mcsquared.chain import ChainRun, Runner, RunSettings, Schedule
+    from mcsquared.chain import ChainRun, Runner, RunSettings
+    from mcsquared.schedule import Schedule
 
     priors, observations, state = start
     run, burn_in = ChainRun(0, state), 5 * n_sweeps // 6

@@ -30,7 +30,7 @@ from mcsquared.prediction.groups import align
 from mcsquared.prediction.parameters import HALVES, STACKING, parameters_of_draws, stream
 
 MAX_GROUPS, MIN_GROUPS = 200, 20
-MAX_TOKENS = 20_000
+MAX_TOKENS = 40_000
 DRAWS_PER_CHAIN = 8  # of τ and ψ, at least
 N_STANDARD_ERRORS = 2.0
 MAX_ITERATIONS = 2000

@@ -94,10 +94,11 @@ class Fit(RunSettings):
         n_groups = corpus.source.n_groups
         if corpus.n_groups < n_groups:
             posterior.n_fitted = n_groups
-            posterior.notes.append(
+            note = (
                 f"fitted to {n_groups:,} groups; results are shown for a random sample "
                 f"of {corpus.n_groups:,}"
             )
+            posterior.notes.insert(len(corpus.notes), note)  # convergence stays last
         return FitResult(posterior, states, stopped, labels_of_all(corpus, runs, posterior))
 
     def _stop(self, runner: Runner, runs: list[ChainRun], interrupted: bool) -> Stop | None:
@@ -314,7 +315,8 @@ def _with_weights(posterior: Posterior, corpus: Corpus) -> Posterior:
     )
     if lower:
         note += f"; {what} the groups clearly worse than the others"
-    return dataclasses.replace(posterior, chain_weights=weights, notes=[*posterior.notes, note])
+    notes = [*corpus.notes, note, *posterior.notes[len(corpus.notes) :]]  # convergence stays last
+    return dataclasses.replace(posterior, chain_weights=weights, notes=notes)
 
 
 def _report_disagreement(posterior: Posterior) -> None:
