@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from mcsquared.corpus import Corpus
 from mcsquared.families import Bag, Categorical, Gaussian
+from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
@@ -243,3 +244,19 @@ def test_a_rejected_round_changes_nothing(monkeypatch):
     np.testing.assert_array_equal(state.cluster_of_group, before.cluster_of_group)
     np.testing.assert_array_equal(state.tables_in_cluster, before.tables_in_cluster)
     assert differences(before.counts, state.counts) == []
+
+
+def test_new_slots_fill_whole_vectors(monkeypatch):
+    """Kernels read and write sixteen clusters at a time."""
+    corpus, _ = separated()
+    right = split_merge.Round.accept
+
+    def accept(self, log_gain, *given):
+        counts = self.sweep.state.counts
+        counts.groups_in_cluster[counts.groups_in_cluster == 0] = 1  # as if no slot were empty
+        right(self, log_gain, *given)
+
+    monkeypatch.setattr(split_merge.Round, "accept", accept)
+    state, _ = run(corpus, 3)
+    assert len(state.counts.groups_in_cluster) % N_LANES == 0
+    assert state.counts.topics_in_cluster.shape[0] % N_LANES == 0

@@ -44,6 +44,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import divisions
 from mcsquared.samplers.content.divisions import Division, Sets, add_parts, summed_chunks
+from mcsquared.samplers.init.assignments import round_up_to_lanes
 from mcsquared.samplers.steps.groups import update_counts
 from mcsquared.samplers.types import Key, Sums, Sweep
 
@@ -264,7 +265,7 @@ class Round:
             (state.counts.groups_in_cluster == 0).sum()
         )
         if n_missing > 0:
-            state.add_cluster_slots(n_missing)
+            state.add_cluster_slots(round_up_to_lanes(n_missing))  # as vector kernels require
         occupied, n_pairs = state.counts.groups_in_cluster, len(log_gain)
         moved_to = self.clusters.copy()
         for p, (a, b) in enumerate(self.clusters):
