@@ -127,5 +127,9 @@ def test_an_unknown_mode_is_rejected():
 
 
 def test_durations_and_rates_are_short():
-    assert [module._clock(s) for s in (5, 75, 3700)] == ["0:05", "1:15", "1:01:40"]
-    assert [module._short(n) for n in (950.0, 1.5e3, 1234567.0)] == ["950", "1.5 k", "1.23 M"]
+    assert [module._format_duration(s) for s in (5, 75, 3700)] == ["0:05", "1:15", "1:01:40"]
+    assert [module._format_number(n) for n in (950.0, 1.5e3, 1234567.0)] == [
+        "950",
+        "1.5 k",
+        "1.23 M",
+    ]

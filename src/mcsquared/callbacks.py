@@ -78,9 +78,9 @@ class StopWhenFlat:
             raise InputError(f"max_rhat must be a number > 1, got {self.max_rhat!r}")
         if not isinstance(self.min_ess, int | float) or not self.min_ess >= 0.0:
             raise InputError(f"min_ess must be a number >= 0, got {self.min_ess!r}")
-        known, scalars = (*DEFAULT_SCALARS, *NAMES), self.scalars
-        if isinstance(scalars, str) or not scalars or not set(scalars) <= set(known):
-            raise InputError(f"scalars must be some of {', '.join(known)}, got {scalars!r}")
+        allowed, scalars = (*DEFAULT_SCALARS, *NAMES), self.scalars
+        if isinstance(scalars, str) or not scalars or not set(scalars) <= set(allowed):
+            raise InputError(f"scalars must be some of {', '.join(allowed)}, got {scalars!r}")
 
     def __call__(self, info: SweepInfo) -> str | None:
         """Record a sweep; return STOP_CHAIN if the chain is flat."""

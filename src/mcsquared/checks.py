@@ -44,8 +44,8 @@ def check_integer(name: str, value: Any, least: int) -> int:
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise `InputError` for the parameter ``name`` unless ``value`` is one of ``choices``."""
     if value not in choices:
-        known = list(map(repr, choices))
-        required = " or ".join(known) if len(known) == 2 else f"one of {', '.join(known)}"
+        quoted = list(map(repr, choices))
+        required = " or ".join(quoted) if len(quoted) == 2 else f"one of {', '.join(quoted)}"
         raise InputError(f"{name} must be {required}, got {value!r}")
 
 

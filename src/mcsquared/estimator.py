@@ -388,8 +388,8 @@ class MC2(ClusterMixin, TopicTransformer):
         return self.posterior_, corpus
 
     def _content_kind(self) -> str:
-        known = isinstance(self.content, str) and self.content in CONTENT_KINDS
-        return str(self.content) if known else "auto"
+        is_kind = isinstance(self.content, str) and self.content in CONTENT_KINDS
+        return str(self.content) if is_kind else "auto"
 
     def _html_repr(self) -> str:
         """Return the summary of a fitted model for notebooks."""

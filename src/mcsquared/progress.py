@@ -94,9 +94,9 @@ class Progress:
         if elapsed > 0:
             sweeps_per_second = (len(self._times) - 1) / elapsed
             if self.n_tokens:
-                parts.append(f"{_short(sweeps_per_second * self.n_tokens)} tokens/s")
+                parts.append(f"{_format_number(sweeps_per_second * self.n_tokens)} tokens/s")
             left = (self.n_sweeps * self.n_chains - done) / sweeps_per_second
-            parts.append(f"{_clock(left)} left")
+            parts.append(f"{_format_duration(left)} left")
         return ", ".join(parts)
 
 
@@ -159,10 +159,10 @@ class _Lines:
         print(f"sweep {done} of {self.n_total}: {summary}", file=self.stream, flush=True)
 
 
-def _short(number: float) -> str:
+def _format_number(number: float) -> str:
     """Format a number with three digits and a unit prefix.
 
-    >>> _short(1_234_567.0), _short(950.0)
+    >>> _format_number(1_234_567.0), _format_number(950.0)
     ('1.23 M', '950')
     """
     for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
@@ -171,10 +171,10 @@ def _short(number: float) -> str:
     return f"{number:.3g}"
 
 
-def _clock(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """Format a duration as hours, minutes and seconds.
 
-    >>> _clock(75), _clock(3700)
+    >>> _format_duration(75), _format_duration(3700)
     ('1:15', '1:01:40')
     """
     minutes, rest = divmod(round(seconds), 60)

@@ -5,7 +5,12 @@ import pytest
 from numba import njit
 
 from mcsquared.kernels.cpu.lanes import N_LANES
-from mcsquared.kernels.cpu.thresholds import block_sums, running_sums, topic_at, topic_in_block
+from mcsquared.kernels.cpu.thresholds import (
+    block_sums,
+    running_sums,
+    search_block_sums,
+    search_running_sums,
+)
 
 F = np.float32
 SIZES = [16, 32, 48, 112, 256, 272, 512]
@@ -16,7 +21,7 @@ def by_lanes(left, right, n, numbers, out):
     sums = np.full(n + 3 * N_LANES, np.nan, np.float32)
     total = running_sums(left, 1, right, 2, n, sums)
     for i in range(numbers.size):
-        out[i] = topic_at(sums, n, numbers[i] * total)
+        out[i] = search_running_sums(sums, n, numbers[i] * total)
     return total
 
 
@@ -25,7 +30,7 @@ def by_blocks(left, right, n, numbers, out):
     sums = np.full(2 * n + 3 * N_LANES, np.inf, np.float32)
     total = block_sums(left, 1, right, 2, n, sums)
     for i in range(numbers.size):
-        out[i] = topic_in_block(sums, n, numbers[i] * total)
+        out[i] = search_block_sums(sums, n, numbers[i] * total)
     return total
 
 

@@ -14,7 +14,7 @@ from mcsquared.kernels.cpu.mixtures import tabulate_mixtures
 from mcsquared.kernels.cpu.varying_groups import (
     add_tables,
     resample_groups,
-    score_topics,
+    score_clusters,
     tabulate_log_rising,
 )
 from mcsquared.kernels.cpu.varying_tokens import (
@@ -163,7 +163,7 @@ def test_topics_of_a_group_are_scored_also_beyond_the_table():
     table = np.zeros((8, most + 1, N_CLUSTERS), F)
     tabulate_log_rising(0, 8, base, table)
     topics, token_counts = np.array([1, 4, 7, -1]), np.array([20, 3, 500, -1])
-    score_topics(topics, token_counts, 3, base, table.reshape(-1), most, part)
+    score_clusters(topics, token_counts, 3, base, table.reshape(-1), most, part)
     a = base[:, topics[:3]].astype(float)
     exact = (gammaln(a + token_counts[:3]) - gammaln(a)).sum(axis=1)
     np.testing.assert_allclose(part, exact, rtol=3e-6)

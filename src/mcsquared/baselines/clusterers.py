@@ -32,12 +32,12 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
     random_state: Any
 
     @abstractmethod
-    def _cluster(self, rows: Any) -> Int64s:
+    def _cluster(self, features: Any) -> Int64s:
         """Return a label for each row."""
 
     @abstractmethod
-    def _assign(self, rows: Any) -> Int64s:
-        """Return the labels of new rows, with the numbering of `_cluster`."""
+    def _assign(self, features: Any) -> Int64s:
+        """Return the labels of new groups, with the numbering of `_cluster`."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the groups.
@@ -48,31 +48,31 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
             A dense matrix of floats has one row of features per group, which is used unchanged.
         y : ignored
         """
-        self._learn_rows(X)
-        rows, known = self._rows(X)
-        if not known.any():
-            raise InputError("X must have at least one word, got none")
-        found = self._cluster(rows[np.flatnonzero(known)])
+        self._fit_features(X)
+        features, has_content = self._features(X)
+        if not has_content.any():
+            raise InputError("X must have at least one non-empty group, got none")
+        found = self._cluster(features[np.flatnonzero(has_content)])
         used, sizes = np.unique(found, return_counts=True)
         self.n_clusters_ = len(used)
         # By decreasing size; labels without groups have the rank of the largest cluster.
         self._rank = np.zeros(max(int(found.max()) + 1, getattr(self, "n_clusters", 0)), np.int64)
         self._rank[used[np.argsort(-sizes, kind="stable")]] = np.arange(len(used))
-        self.labels_ = np.zeros(len(known), np.int64)
-        self.labels_[known] = self._rank[found]
+        self.labels_ = np.zeros(len(has_content), np.int64)
+        self.labels_[has_content] = self._rank[found]
         return self
 
     def predict(self, X: Any) -> Int64s:
         """Return the cluster of each group."""
         check_is_fitted(self)
-        rows, known = self._rows(X)
-        labels = np.zeros(len(known), np.int64)
-        if known.any():
-            labels[known] = self._rank[self._assign(rows[np.flatnonzero(known)])]
+        features, has_content = self._features(X)
+        labels = np.zeros(len(has_content), np.int64)
+        if has_content.any():
+            labels[has_content] = self._rank[self._assign(features[np.flatnonzero(has_content)])]
         return labels
 
-    def _learn_rows(self, X: Any) -> None:
-        """Learn the vocabulary and document frequencies, or the width of given rows."""
+    def _fit_features(self, X: Any) -> None:
+        """Store the vocabulary and document frequencies, or the number of given features."""
         check_choice("weighting", self.weighting, WEIGHTINGS)
         content, self._vocabulary = as_corpus(X).content, None
         if not isinstance(content, Words):
@@ -84,40 +84,40 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
 
             self._idf = TfidfTransformer().fit(content.counts)
 
-    def _rows(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
-        """Return the rows of groups, csr_matrix or float64, and a mask of groups with content."""
+    def _features(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Return the features of groups, csr_matrix or float64, and whether each has content."""
         if self._vocabulary is None:
-            return self._given_rows(X)
+            return self._given_features(X)
         words: Any = self._vocabulary
         content = as_corpus(X, content="counts", vocabulary=words).aligned_to(words).content
         assert isinstance(content, Words)
         sizes = content.tokens_per_group
         if self.weighting == "tfidf":
-            rows = self._idf.transform(content.counts)
+            features = self._idf.transform(content.counts)
         elif self.weighting == "proportions":
-            rows = sparse.diags_array(1.0 / np.maximum(sizes, 1)) @ content.counts
+            features = sparse.diags_array(1.0 / np.maximum(sizes, 1)) @ content.counts
         else:
-            rows = content.counts.astype(np.float64)
-        return sparse.csr_matrix(rows), sizes > 0
+            features = content.counts.astype(np.float64)
+        return sparse.csr_matrix(features), sizes > 0
 
-    def _given_rows(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the rows of groups that were given as one vector each."""
+    def _given_features(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the features of groups that were given as one vector each."""
         content = as_corpus(X).content
         sizes = content.tokens_per_group
         if isinstance(content, Words) or (sizes > 1).any():
             raise InputError("X must have one row per group, got groups of several vectors")
         if content.width != self._width:
             raise InputError(f"X must have {self._width} columns, got {content.width}")
-        rows = np.zeros((content.n_groups, content.width))
-        rows[sizes > 0] = content.values
-        return rows, sizes > 0
+        features = np.zeros((content.n_groups, content.width))
+        features[sizes > 0] = content.values
+        return features, sizes > 0
 
 
-def _check_n_clusters(n_clusters: Any, rows: Any) -> int:
-    n_groups = rows.shape[0]
+def _check_n_clusters(n_clusters: Any, features: Any) -> int:
+    n_groups = features.shape[0]
     if check_integer("n_clusters", n_clusters, 1) > n_groups:
-        known = f"the number of groups with words ({n_groups})"
-        raise InputError(f"n_clusters must be at most {known}, got {n_clusters}")
+        limit = f"the number of groups with words ({n_groups})"
+        raise InputError(f"n_clusters must be at most {limit}, got {n_clusters}")
     return int(n_clusters)
 
 
@@ -154,18 +154,18 @@ class KMeans(_Clusterer):
     n_init: int = 10
     random_state: int | np.random.RandomState | None = None
 
-    def _cluster(self, rows: Any) -> Int64s:
+    def _cluster(self, features: Any) -> Int64s:
         from sklearn import cluster
 
         self.model_ = cluster.KMeans(
-            _check_n_clusters(self.n_clusters, rows),
+            _check_n_clusters(self.n_clusters, features),
             n_init=check_integer("n_init", self.n_init, 1),
             random_state=as_seed(self.random_state),
-        ).fit(rows)
+        ).fit(features)
         return self.model_.labels_
 
-    def _assign(self, rows: Any) -> Int64s:
-        return self.model_.predict(rows)
+    def _assign(self, features: Any) -> Int64s:
+        return self.model_.predict(features)
 
 
 @dataclass(eq=False, repr=False)
@@ -200,21 +200,21 @@ class NMF(_Clusterer):
     max_iter: int = 500
     random_state: int | np.random.RandomState | None = None
 
-    def _cluster(self, rows: Any) -> Int64s:
+    def _cluster(self, features: Any) -> Int64s:
         from sklearn import decomposition
 
-        least = rows.min()
+        least = features.min()
         if least < 0:
             raise InputError(f"X must not have negative values, got {least:g}")
         self.model_ = decomposition.NMF(
-            _check_n_clusters(self.n_clusters, rows),
+            _check_n_clusters(self.n_clusters, features),
             max_iter=check_integer("max_iter", self.max_iter, 1),
             random_state=as_seed(self.random_state),
         )
-        return self.model_.fit_transform(rows).argmax(axis=1)
+        return self.model_.fit_transform(features).argmax(axis=1)
 
-    def _assign(self, rows: Any) -> Int64s:
-        return self.model_.transform(rows).argmax(axis=1)
+    def _assign(self, features: Any) -> Int64s:
+        return self.model_.transform(features).argmax(axis=1)
 
 
 @dataclass(eq=False, repr=False)
@@ -257,7 +257,7 @@ class AffinityPropagation(_Clusterer):
     max_iter: int = 200
     random_state: int | np.random.RandomState | None = None
 
-    def _cluster(self, rows: Any) -> Int64s:
+    def _cluster(self, features: Any) -> Int64s:
         from sklearn import cluster
 
         check_choice("similarity", self.similarity, SIMILARITIES)
@@ -267,23 +267,23 @@ class AffinityPropagation(_Clusterer):
             damping=self.damping,
             max_iter=check_integer("max_iter", self.max_iter, 1),
             random_state=as_seed(self.random_state),
-        ).fit(-self._distances(rows, rows))
+        ).fit(-self._distances(features, features))
         labels, centers = model.labels_, model.cluster_centers_indices_
         if len(centers) == 0 or (labels < 0).any():
-            # Without convergence, of which scikit-learn has warned, use one cluster.
-            centers, labels = np.zeros(1, np.int64), np.zeros(rows.shape[0], np.int64)
-        self.cluster_centers_ = rows[centers]
+            # If it did not converge (scikit-learn has already warned), fall back to one cluster.
+            centers, labels = np.zeros(1, np.int64), np.zeros(features.shape[0], np.int64)
+        self.cluster_centers_ = features[centers]
         return labels
 
-    def _assign(self, rows: Any) -> Int64s:
-        return self._distances(rows, self.cluster_centers_).argmin(axis=1)
+    def _assign(self, features: Any) -> Int64s:
+        return self._distances(features, self.cluster_centers_).argmin(axis=1)
 
-    def _distances(self, rows: Any, others: Any) -> Floats:
+    def _distances(self, features: Any, others: Any) -> Floats:
         from sklearn.metrics import euclidean_distances
 
         if self.similarity == "symmetric_kl":
-            return symmetric_kl(rows, others)
-        return euclidean_distances(rows, others, squared=True)
+            return symmetric_kl(features, others)
+        return euclidean_distances(features, others, squared=True)
 
 
 @dataclass(eq=False, repr=False)

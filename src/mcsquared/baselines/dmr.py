@@ -184,8 +184,8 @@ class ContextFeatures:
         chosen = list(dict.fromkeys(names))
         for name in chosen:
             if name not in contexts:
-                known = ", ".join(contexts) or "none"
-                raise InputError(f"contexts must be contexts of the corpus ({known}), got {name!r}")
+                found = ", ".join(contexts) or "none"
+                raise InputError(f"contexts must be contexts of the corpus ({found}), got {name!r}")
         shares = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
         cuts = {
             name: [_cuts(values, shares) for values in np.atleast_2d(contexts[name].values.T)]

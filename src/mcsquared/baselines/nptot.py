@@ -4,7 +4,8 @@
 
 A hierarchical Dirichlet process in which every topic has a Dirichlet process mixture of Gaussians
 f_m over time in addition to its words, and every word has the time of its group. Given times, the
-likelihood of a token of topic m is ψ_mw f_m(t), and the score of a word is
+likelihood of a token of topic m is ψ_mw f_m(t). In document completion, where the first half of a
+group's tokens is given and the second half is scored, the score of a word is
 
     p(w | t, first half)  =  Σ_m θ_m f_m(t) ψ_mw  /  Σ_m θ_m f_m(t)
 """
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GRID_POINTS = 101
-FIRST_COMPONENTS = 8  # initial component slots of each topic
+N_INITIAL_COMPONENT_SLOTS = 8  # of each topic
 
 
 @dataclass(eq=False, repr=False)
@@ -124,7 +125,7 @@ class NPTOT(DirichletProcessModel):
         Parameters
         ----------
         grid : array of numbers, or of dates if the times are dates, optional
-            Times; by default 101 points from the first to the last time of training.
+            Times; by default 101 points from the earliest to the latest time in the training data.
 
         Examples
         --------
@@ -215,8 +216,8 @@ def _relative(log_densities: Floats) -> Floats:
 def time_column(corpus: Corpus, name: Any) -> Column:
     """Return the column of times as numbers."""
     if name not in corpus.contexts:
-        known = ", ".join(map(repr, corpus.contexts)) or "none"
-        raise InputError(f"time must be a context of the corpus ({known}), got {name!r}")
+        names = ", ".join(map(repr, corpus.contexts)) or "none"
+        raise InputError(f"time must be a context of the corpus ({names}), got {name!r}")
     return corpus.contexts[name].convert_for("gaussian")
 
 
@@ -225,12 +226,12 @@ def time_family(family: Any, width: float, column: Column, n_tokens: int) -> Gau
     if isinstance(family, Gaussian):
         filled = column.fill_family(family)
     elif isinstance(family, str) and family == "auto":
-        known = column.fill_family(Gaussian())
-        assert isinstance(known, Gaussian)
+        default = column.fill_family(Gaussian())
+        assert isinstance(default, Gaussian)
         # The prior is as strong as the likelihood of all tokens.
         shape = 0.5 * max(n_tokens, 2)
         square = check_positive("width", width) ** 2
-        rate = shape * square * float(known.rate or 1.0)
+        rate = shape * square * float(default.rate or 1.0)
         filled = column.fill_family(Gaussian(strength=square, shape=shape, rate=rate))
     else:
         raise InputError(f"family must be 'auto' or a Gaussian, got {family!r}")
@@ -252,12 +253,12 @@ class NPTOTDraw(HDPDraw):
     def mean_densities(self, family: Gaussian, times: Floats) -> Floats:
         """Return the predictive density f_m(t), parameters integrated out: (n_times, n_topics)."""
         new = np.exp(family.log_predictive(times, np.zeros((1, family.n_stats))))
-        known = np.exp(family.log_predictive(times, self.component_statistics))
+        occupied = np.exp(family.log_predictive(times, self.component_statistics))
         counts = self.component_statistics[:, 0]
         result = np.empty((len(times), self.n_topics))
         for m, bounds in enumerate(pairwise(self.component_start)):
             rows = slice(*bounds)
-            total = known[:, rows] @ counts[rows] + self.alpha * new[:, 0]
+            total = occupied[:, rows] @ counts[rows] + self.alpha * new[:, 0]
             result[:, m] = total / (counts[rows].sum() + self.alpha)
         return result
 
@@ -274,13 +275,13 @@ class NPTOTDraw(HDPDraw):
         seen = ~np.isnan(times)
         by_topic = np.split(self.component_statistics, self.component_start[1:])
         for m in range(n_topics):
-            known = by_topic[m] if m < self.n_topics else np.zeros((0, family.n_stats))
-            shape = np.append(known[:, 0], self.alpha)
+            occupied = by_topic[m] if m < self.n_topics else np.zeros((0, family.n_stats))
+            shape = np.append(occupied[:, 0], self.alpha)
             log_weights = draw_log_dirichlet(shape[None, :], rng)[0]
             new = split_unused_weight(float(np.exp(log_weights[-1])), self.alpha, rng)
             with np.errstate(divide="ignore"):
                 log_weights = np.concatenate([log_weights[:-1], np.log(new)])
-            parameters = draw_content(family, known, len(new), rng)
+            parameters = draw_content(family, occupied, len(new), rng)
             logs = family.log_likelihood(times[seen], parameters) + log_weights
             result[seen, m] = np.logaddexp.reduce(logs, axis=1)
         return result
@@ -296,7 +297,8 @@ class NPTOTChain:
     parameters : float64 (4,)
         Normal-Gamma prior of a component: mean, strength, shape, rate.
     alpha : float or Gamma
-        Concentration of the components of a topic, or its prior; every topic starts with one.
+        Concentration of the components of a topic, or its prior. Every topic starts with a single
+        component.
     """
 
     def __init__(
@@ -317,7 +319,7 @@ class NPTOTChain:
         self.state = state_from_assignments(observations, priors, groups, topics, rng)
         timed = np.repeat(~np.isnan(time), np.diff(observations.group_start))
         component_of_token = np.where(timed, 0, -1).astype(np.int32)
-        statistics = np.zeros((len(self.state.topic_weights), FIRST_COMPONENTS, 3))
+        statistics = np.zeros((len(self.state.topic_weights), N_INITIAL_COMPONENT_SLOTS, 3))
         start = initial_value(alpha)
         self.times = make_times(time, component_of_token, start, parameters, statistics)
         self._sum_times()
@@ -356,7 +358,7 @@ class NPTOTChain:
         while token < observations.n_tokens:
             # Sums are recomputed, because rounding errors of updates accumulate.
             self._sum_times()
-            n_topics, n_components, _ = self.times.statistics.shape
+            n_topic_slots, n_component_slots, _ = self.times.statistics.shape
             bound = -1 if self.max_topics is None else self.max_topics
             group, token = resample_word_topics(
                 group,
@@ -368,14 +370,14 @@ class NPTOTChain:
                 key,
                 self.times,
             )
-            if state.n_topics == n_topics:
+            if state.n_topics == n_topic_slots:
                 state.grow_topics()
-            n_slots, times = n_components, self.times
-            if self.n_components.max(initial=0) == n_components:
+            n_slots, times = n_component_slots, self.times
+            if self.n_components.max(initial=0) == n_component_slots:
                 n_slots *= 2
             # New scratch arrays, and empty slots for components.
             statistics = np.zeros((len(state.topic_weights), n_slots, 3))
-            statistics[:n_topics, :n_components] = times.statistics
+            statistics[:n_topic_slots, :n_component_slots] = times.statistics
             self.times = make_times(*times[:4], statistics)
 
     def _sum_times(self) -> None:

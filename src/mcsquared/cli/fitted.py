@@ -97,8 +97,8 @@ def _class_labels(corpus: Corpus, name: str) -> NDArray[Any]:
 
 def _print_scores(truth: NDArray[Any], found: NDArray[Any]) -> None:
     """Print how well clusters and classes agree, over the groups with a class."""
-    known = truth >= 0
-    truth, found = truth[known], found[known]
+    has_class = truth >= 0
+    truth, found = truth[has_class], found[has_class]
     scores = {
         "purity": evaluation.purity(truth, found),
         "NMI": evaluation.nmi(truth, found),

@@ -41,8 +41,8 @@ class Options:
 
 def run(names: list[str], options: Options) -> None:
     """Run experiments one after another; an experiment that cannot run does not stop the others."""
-    known = experiments().NAMES
-    chosen = list(known) if "all" in names else names
+    all_names = experiments().NAMES
+    chosen = list(all_names) if "all" in names else names
     for name in chosen:
         experiments().find(name)
     done: list[str] = []
@@ -148,7 +148,7 @@ def _print_tables(record: dict[str, Any]) -> None:
 
 
 def _draw(name: str, record: dict[str, Any], folder: Path) -> list[Path]:
-    """Draw the figures of a record, if matplotlib is installed."""
+    """Plot the figures of a record, if matplotlib is installed."""
     if find_spec("matplotlib") is None:
         print_message(f"note: {name}: figures require matplotlib: pip install 'mcsquared[plot]'")
         return []

@@ -181,14 +181,14 @@ def load_nus_wide(folder: Folder = None, concepts: Sequence[str] | None = None) 
     find = partial(find_file, folder, source=NUS_WIDE, gzipped=True)
     names = _image_names(find("ImageList/Imagelist.txt", layout="one path per line"))
     if concepts is None:
-        known = read_lines(find("ConceptsList/Concepts81.txt", layout="names of concepts"))
+        chosen = read_lines(find("ConceptsList/Concepts81.txt", layout="names of concepts"))
     else:
-        known = list(concepts)
+        chosen = list(concepts)
     layout = "0 or 1 on each line, in the order of Imagelist.txt"
     has_concept = np.column_stack(
         [
             _read_flags(find(f"Groundtruth/AllLabels/Labels_{name}.txt", layout=layout), len(names))
-            for name in known
+            for name in chosen
         ]
     )
     keep = np.ones(len(names), bool) if concepts is None else has_concept.sum(axis=1) == 1
@@ -201,7 +201,7 @@ def load_nus_wide(folder: Folder = None, concepts: Sequence[str] | None = None) 
     contexts = {"tags": merged_bag("tags", read_counts(path, len(tags), keep), tags)}
     words = [f"visual{number}" for number in range(counts.shape[1])]
     corpus = Corpus(counts, contexts, group_names=names[keep], vocabulary=words)
-    concept_names = np.array(known, dtype=object)
+    concept_names = np.array(chosen, dtype=object)
     joined = ["|".join(concept_names[row]) for row in has_concept[keep]]
     labels = {"label": np.array(joined, dtype=object)}
     train = path.parents[1] / "ImageList" / "TrainImagelist.txt"

@@ -168,13 +168,13 @@ def perplexity(
     numbers = {"n_new": n_new, "n_repeats": n_repeats, "n_particles": n_particles, "n_kept": n_kept}
     for name, number in numbers.items():
         check_integer(name, number, 1)
-    known = align(posterior, corpus)
+    aligned = align(posterior, corpus)
 
     def log_likelihood(first: Corpus | None, target: Corpus) -> Floats:
         if method == "printed":
-            return log_printed(posterior, known, given_contexts, seed)
+            return log_printed(posterior, aligned, given_contexts, seed)
         parameters = parameters_of_draws(posterior, seed, n_new, n_repeats)
-        draws = with_log_prior(parameters, posterior, known, given_contexts)
+        draws = with_log_prior(parameters, posterior, aligned, given_contexts)
         weights = np.repeat(posterior.parameter_weights, n_repeats)
         if not finite:
             return log_exact(draws, first, target, weights)
@@ -182,8 +182,8 @@ def perplexity(
             return log_left_to_right(draws, target, n_particles, weights)
         return log_completion(draws, first, target, Iterations(n_kept=n_kept), weights)
 
-    n_dropped, n_draws = int(corpus.n_tokens - known.n_tokens), len(posterior.parameters)
-    return score_groups(log_likelihood, known, method, given_contexts, seed, n_dropped, n_draws)
+    n_dropped, n_draws = int(corpus.n_tokens - aligned.n_tokens), len(posterior.parameters)
+    return score_groups(log_likelihood, aligned, method, given_contexts, seed, n_dropped, n_draws)
 
 
 def score_groups(

@@ -54,13 +54,13 @@ def stack_chains(posterior: Posterior, corpus: Corpus) -> Floats | None:
     groups = _sample(corpus, posterior.seed)
     if len(groups) < MIN_GROUPS:
         return None
-    known = [chain for chain in range(chains.max() + 1) if (chains == chain).any()]
-    density = log_densities(posterior, corpus[groups])[known]
+    with_draws = [chain for chain in range(chains.max() + 1) if (chains == chain).any()]
+    density = log_densities(posterior, corpus[groups])[with_draws]
     stacked = stacking_weights(density)
     if not _differs_clearly(density, stacked):
         return None
     weights = np.zeros(int(posterior.chain_of_draw.max()) + 1)
-    weights[known] = stacked
+    weights[with_draws] = stacked
     return weights
 
 
@@ -76,11 +76,11 @@ def log_densities(posterior: Posterior, corpus: Corpus) -> Floats:
     """Return log p_c(j): float64 (n_chains, n_groups); −∞ for chains without parameters."""
     chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
     n_repeats = -(-DRAWS_PER_CHAIN // int(np.bincount(chains)[np.unique(chains)].min()))
-    known = align(posterior, corpus)
-    first, second = split_halves(known, stream(posterior.seed, HALVES))
+    aligned = align(posterior, corpus)
+    first, second = split_halves(aligned, stream(posterior.seed, HALVES))
     by_draw = []
     drawn = parameters_of_draws(posterior, n_repeats=n_repeats)
-    for pair in with_log_prior(drawn, posterior, known, given_contexts=True):
+    for pair in with_log_prior(drawn, posterior, aligned, given_contexts=True):
         infinite = math.isinf(pair[0].lam)
         by_draw.append((log_exact if infinite else log_completion)([pair], first, second))
     scores, chain_of_score = np.array(by_draw), np.repeat(chains, n_repeats)

@@ -344,10 +344,10 @@ class ConjugateFamily(FamilyTraits, ABC):
         if values.get("family") != cls.name:
             raise InputError(f"family must be {cls.name!r}, got {values.get('family')!r}")
         given = {field: value for field, value in values.items() if field != "family"}
-        known = _field_names(cls) or []
-        unknown = [str(field) for field in given if field not in known]
+        allowed = _field_names(cls) or []
+        unknown = [str(field) for field in given if field not in allowed]
         if unknown:
-            raise InputError(f"fields of {cls.name!r} must be among {known}, got {unknown[0]!r}")
+            raise InputError(f"fields of {cls.name!r} must be among {allowed}, got {unknown[0]!r}")
         try:
             return cls(**given)
         except TypeError as error:

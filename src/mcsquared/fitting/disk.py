@@ -161,8 +161,8 @@ def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Po
         score = np.tile(1e-9 * sizes, (last - first, 1))
         for weight, (path, row, share) in zip(weights, stored, strict=True):
             cluster = read_draw(path, n_groups, row, first, last)
-            known = cluster < len(share)
-            score[known] += weight * share[cluster[known]]
+            in_consensus = cluster < len(share)
+            score[in_consensus] += weight * share[cluster[in_consensus]]
         labels[first:last] = score.argmax(axis=1)
     labels[sample.groups] = posterior.labels
     return labels

@@ -87,7 +87,7 @@ class Declaration:
         return number
 
     def allows(self, value: float, prior: Concentration | None = None) -> bool:
-        """Whether ``value`` can be drawn under ``prior``, or under any prior if None."""
+        """Return whether ``value`` can be drawn under ``prior``, or under any prior if None."""
         if prior is None:
             return value > 0.0 and (value < math.inf or self.may_be_infinite)
         # A draw can be any positive float.

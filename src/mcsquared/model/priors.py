@@ -163,8 +163,8 @@ def context_families(
         )
     for name in contexts:
         if name not in corpus.contexts:
-            known = ", ".join(map(repr, corpus.contexts)) or "none"
-            raise InputError(f"contexts must name columns of the corpus ({known}), got {name!r}")
+            names = ", ".join(map(repr, corpus.contexts)) or "none"
+            raise InputError(f"contexts must name columns of the corpus ({names}), got {name!r}")
     filled = {}
     for name, given in contexts.items():
         column = corpus.contexts[name]

@@ -173,9 +173,9 @@ class LayoutSummary:
             total = tokens_before + np.cumsum(block, dtype=np.int64)
             cost = total + GROUP_COST * (groups_before + np.arange(1, len(block) + 1))
             passed = targets[len(chunks) : np.searchsorted(targets, cost[-1], side="right")]
-            at = np.searchsorted(cost, passed)
-            chunks += (groups_before + at + 1).tolist()
-            tokens += total[at].tolist()
+            index = np.searchsorted(cost, passed)
+            chunks += (groups_before + index + 1).tolist()
+            tokens += total[index].tolist()
             total_times = np.bincount(block, minlength=len(times))
             total_times[: len(times)] += times
             times = total_times

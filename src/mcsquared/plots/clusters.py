@@ -249,8 +249,8 @@ def cluster_map(
     """
     posterior = posterior_of(model)
     if method not in EMBEDDINGS:
-        known = ", ".join(map(repr, EMBEDDINGS))
-        raise InputError(f"method must be one of {known}, got {method!r}")
+        methods = ", ".join(map(repr, EMBEDDINGS))
+        raise InputError(f"method must be one of {methods}, got {method!r}")
     n_groups, max_groups = posterior.n_groups, check_integer("max_groups", max_groups, 1)
     groups = np.arange(n_groups)
     if n_groups > max_groups:

@@ -155,8 +155,8 @@ def topic_over_context(
 ) -> Axes:
     """Plot the distribution of a context over the tokens of each topic, p(context | topic).
 
-    Numbers, dates and counts are drawn as lines, categories, bags and booleans as bars, and vectors
-    as means with standard deviations.
+    Numbers, dates and counts are plotted as lines, categories, bags and booleans as bars, and
+    vectors as means with standard deviations.
 
     Parameters
     ----------

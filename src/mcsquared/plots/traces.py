@@ -37,9 +37,9 @@ def trace(model: Any, scalar: str = "log_joint", *, ax: Axes | None = None) -> A
     """
     posterior = posterior_of(model)
     frame = posterior.trace
-    known = [name for name in frame.columns if name not in ("sweep", "chain", "kept")]
-    if scalar not in known:
-        raise InputError(f"scalar must be one of {', '.join(known) or 'none'}, got {scalar!r}")
+    scalars = [name for name in frame.columns if name not in ("sweep", "chain", "kept")]
+    if scalar not in scalars:
+        raise InputError(f"scalar must be one of {', '.join(scalars) or 'none'}, got {scalar!r}")
     ax = axes_for(ax, 6.4, 3.0)
     first_kept: list[int] = []
     for number, (chain, rows) in enumerate(frame.groupby("chain", sort=True)):

@@ -28,8 +28,8 @@ _MAX_COUNTS = 1000
 def context_of(posterior: Posterior, name: str) -> tuple[Column, ConjugateFamily]:
     """Return the training column and the family of a context."""
     if name not in posterior.priors.contexts:
-        known = ", ".join(map(repr, posterior.priors.contexts)) or "none"
-        raise InputError(f"name must be a context of this model ({known}), got {name!r}")
+        names = ", ".join(map(repr, posterior.priors.contexts)) or "none"
+        raise InputError(f"name must be a context of this model ({names}), got {name!r}")
     return posterior.contexts[name], posterior.priors.contexts[name]
 
 

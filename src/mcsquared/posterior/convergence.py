@@ -105,11 +105,13 @@ class Assessment:
         if len(self.problems) > _MAX_NAMED:
             named += f" and {len(self.problems) - _MAX_NAMED} more"
         beyond = max(problem.factor for problem in self.problems) > MAX_FACTOR
-        needed = f"{'more than' if beyond else 'about'} {_rounded(self.more_sweeps)} more sweeps"
+        needed = (
+            f"{'more than' if beyond else 'about'} {_format_count(self.more_sweeps)} more sweeps"
+        )
         needed += " per chain are needed" if self.n_chains > 1 else " are needed"
         seconds = self.seconds * self.more_sweeps * math.ceil(self.n_chains / n_parallel)
         if math.isfinite(seconds):
-            needed += f" ({_duration(seconds)})"
+            needed += f" ({_format_duration(seconds)})"
         return f"{NOT_SETTLED} {length}: {named}; {needed}"
 
     def _figures(self) -> str:
@@ -278,20 +280,20 @@ def _adjusted_rand(together: Floats, n_groups: int) -> Floats:
     return np.where(trivial, 1.0, (both - expected) / np.where(trivial, 1.0, largest - expected))
 
 
-def _rounded(number: int) -> str:
+def _format_count(number: int) -> str:
     """Return a number with two significant digits.
 
-    >>> _rounded(1849), _rounded(52)
+    >>> _format_count(1849), _format_count(52)
     ('1,800', '52')
     """
     return f"{float(f'{number:.2g}'):,.0f}"
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """Return a duration in words.
 
-    >>> _duration(1.0), _duration(44.6), _duration(1000.0), _duration(9000.0)
-    ('1 second', '45 seconds', '17 minutes', '2.5 hours')
+    >>> [_format_duration(seconds) for seconds in (1.0, 44.6, 1000.0, 9000.0)]
+    ['1 second', '45 seconds', '17 minutes', '2.5 hours']
     """
     value, unit = max(seconds, 1.0), "second"
     if value >= 5400:

@@ -152,8 +152,8 @@ class Posterior(WeightedDraws):
 
     def __repr__(self) -> str:
         # Computing the consensus takes time, so it is included only if it is already known.
-        known = {"labels", "representative"} <= vars(self).keys()
-        found = f"; {self.n_clusters} clusters, {self.n_topics} topics" if known else ""
+        is_computed = {"labels", "representative"} <= vars(self).keys()
+        found = f"; {self.n_clusters} clusters, {self.n_topics} topics" if is_computed else ""
         draws = f"{self.n_draws} draws of {self.n_groups} groups"
         return f"Posterior({draws}, {len(self.parameters)} with parameters{found})"
 

@@ -159,8 +159,8 @@ def align_topics(values: Floats, topic: Int64s, n_topics: int) -> Floats:
     ``topic`` is the draw's entry of `Posterior.topic_alignment`, -1 for unmatched topics.
     """
     aligned = np.zeros((len(values), n_topics))
-    known = topic >= 0
-    aligned[:, topic[known]] = values[:, known]
+    matched = topic >= 0
+    aligned[:, topic[matched]] = values[:, matched]
     return aligned
 
 

@@ -201,11 +201,11 @@ def check_names(posterior: Posterior, corpus: Corpus) -> None:
     Additional contexts are allowed. A name counts as misspelt if it is unknown to the model and
     similar to a context that the corpus lacks.
     """
-    known, found = list(posterior.contexts), list(corpus.contexts)
-    lacking = [str(name) for name in known if name not in found]
+    expected, found = list(posterior.contexts), list(corpus.contexts)
+    lacking = [str(name) for name in expected if name not in found]
     for name in found:
         similar = get_close_matches(str(name), lacking, n=1, cutoff=SIMILARITY_CUTOFF)
-        if name not in known and similar:
+        if name not in expected and similar:
             raise InputError(
                 f"contexts must have the names used in training, got {name!r} but no {similar[0]!r}"
             )

@@ -127,7 +127,7 @@ def content_data(
     image_shape: tuple[int, int] | None,
     dimension_names: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Return the kind of the content, its unit, and how to draw it."""
+    """Return the kind of the content, its unit, and how to plot it."""
     if posterior.vocabulary is not None:
         shape = image_shape or image_shape_of(posterior.vocabulary)
         unit = "pixels" if shape else "words"
@@ -155,7 +155,7 @@ def vector_data(posterior: Posterior) -> dict[str, Any]:
         squares = mixture @ (variance + np.square(means)) - np.square(mixture_means)
         sd = np.sqrt(np.maximum(squares, 0.0))
         arrays |= {"topic_sd": np.sqrt(variance), "cluster_sd": sd[:-1], "overall_sd": sd[-1]}
-        if means.shape[1] >= 2:  # to draw ellipses of the first two dimensions
+        if means.shape[1] >= 2:  # to plot ellipses of the first two dimensions
             arrays["topic_covariance"] = covariance[:, 0, 1]
     return data | {name: pack(values) for name, values in arrays.items()}
 

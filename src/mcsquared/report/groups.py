@@ -230,8 +230,8 @@ def _fixed_point(
         evidence = np.einsum("im,im->i", theta[group], likelihood)
         # Entries without support in any topic are ignored. Dividing the counts avoids a table of
         # normalised probabilities, which would take most of the time.
-        known = evidence > _MIN_EVIDENCE
-        sums.data = np.divide(counts, evidence, out=np.zeros_like(counts), where=known)
+        has_evidence = evidence > _MIN_EVIDENCE
+        sums.data = np.divide(counts, evidence, out=np.zeros_like(counts), where=has_evidence)
         found = theta * np.asarray(sums @ likelihood, np.float32)
         if infinite:
             theta = np.where(tokens > 0, found / np.maximum(tokens, 1.0), prior)

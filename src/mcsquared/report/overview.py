@@ -125,10 +125,10 @@ def _weights(posterior: Posterior) -> Check | None:
 
 
 def _sample_size(diagnostics: dict[str, Any]) -> Check | None:
-    known = [row for row in diagnostics["scalars"] if math.isfinite(row["ess_bulk"])]
-    if not known:
+    finite = [row for row in diagnostics["scalars"] if math.isfinite(row["ess_bulk"])]
+    if not finite:
         return None
-    worst = min(known, key=lambda row: row["ess_bulk"])
+    worst = min(finite, key=lambda row: row["ess_bulk"])
     size = worst["ess_bulk"]
     text = f"The smallest effective sample size is {size:,.0f} ({worst['label']})."
     if size >= _GOOD_SAMPLE_SIZE:

@@ -78,8 +78,8 @@ def write_report(
     title : str, optional
         Title of the page.
     image_shape : (height, width), optional
-        Draw topics as images whose pixels are the words or dimensions in row-major order. Words
-        named r0c0, r0c1, ... are drawn as images by default.
+        Show topics as images whose pixels are the words or dimensions in row-major order. Words
+        named r0c0, r0c1, ... are shown as images by default.
     dimension_names : sequence of str, optional
         Names of the dimensions if the content is vectors.
 

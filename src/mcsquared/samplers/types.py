@@ -61,8 +61,8 @@ class Weights:
     log_shares: Floats
 
 
-class DrawnContexts(NamedTuple):
-    """φ: parameters of the contexts in every cluster slot.
+class ContextDraw(NamedTuple):
+    """A draw of φ: parameters of the contexts in every cluster slot.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Globals:
     key: Key
     lam: float
     weights: Weights
-    contexts: DrawnContexts
+    contexts: ContextDraw
     content: Any
     scaled_shares: Any = None
 
@@ -145,7 +145,9 @@ class Sums:
     Attributes
     ----------
     groups : int32 (cluster slots,)
+        Number of groups in every cluster.
     totals : int64 (cluster slots, bags)
+        Number of entries of every bag context, over the groups of every cluster.
     context_statistics : float64 (n_chunks, cluster slots, statistics of all contexts except bags)
     categories : int32 (categories of all bags, cluster slots) or None
     topics, tables : int32 (cluster slots, topic slots) or None
@@ -158,7 +160,7 @@ class Sums:
     log_rising : float64 (n_chunks,) or None
         λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
     cells : Cells or None
-        The same counts in sparse form, by cluster or by group.
+        ``cell_counts`` in sparse form, by cluster or by group.
     """
 
     groups: Int32s

@@ -298,8 +298,8 @@ def _check_length(path: PathLike, text: str) -> None:
 def _reason(error: Exception) -> str:
     """Return the reason for an error of the operating system."""
     if isinstance(error, OSError):
-        known = _REASONS.get(error.errno or 0)
-        return known or (error.strerror or str(error)).lower()
+        reason = _REASONS.get(error.errno or 0)
+        return reason or (error.strerror or str(error)).lower()
     return str(error)
 
 

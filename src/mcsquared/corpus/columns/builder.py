@@ -302,10 +302,10 @@ def _list_vectors(lengths: NDArray[Any], numbers: Floats, width: int) -> Batch:
 
 
 def _list_bags(lengths: NDArray[Any], numbers: Floats) -> Batch:
-    known = ~np.isnan(numbers)
-    distinct, codes = np.unique(numbers[known], return_inverse=True)
+    observed = ~np.isnan(numbers)
+    distinct, codes = np.unique(numbers[observed], return_inverse=True)
     labels = [category_label(value) for value in distinct.tolist()]
-    return Batch("bag", len(lengths), bool(labels), codes, labels, kept_lengths(lengths, known))
+    return Batch("bag", len(lengths), bool(labels), codes, labels, kept_lengths(lengths, observed))
 
 
 def kept_lengths(lengths: Int64s, kept: NDArray[np.bool_]) -> Int64s:

@@ -174,8 +174,8 @@ class Column:
         names = object_array(list(code_of))
         if self.kind == "category":
             return replace(self, values=new_code[self.values], categories=names)
-        known = np.flatnonzero(new_code[:-1] >= 0)
-        recode = count_matrix(known, new_code[known], (self.n_categories, len(names)))
+        kept = np.flatnonzero(new_code[:-1] >= 0)
+        recode = count_matrix(kept, new_code[kept], (self.n_categories, len(names)))
         return replace(self, values=self.values @ recode, categories=names)
 
     def conform(self, reference: "Column") -> "Column":

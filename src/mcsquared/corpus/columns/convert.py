@@ -187,10 +187,10 @@ def _split_like(column: Column, reference: Column) -> Column:
     from mcsquared.corpus.columns.builder import split
     from mcsquared.corpus.columns.infer import column_from
 
-    known = set(_labels(reference))
+    in_training = set(_labels(reference))
     parts = []
     for name in _labels(column):
-        separators = [mark for mark in (";", ",", "|") if mark in name and name not in known]
+        separators = [mark for mark in (";", ",", "|") if mark in name and name not in in_training]
         parts.append(split(name, separators[0]) if separators else [name])
     return column_from(column.name, [parts[code] if code >= 0 else None for code in column.values])
 
@@ -242,10 +242,10 @@ def aligned_content(
     bag = Column("content", "bag", content.counts, content.vocabulary).align(vocabulary)
     words = Words(bag.values, bag.categories)  # type: ignore[arg-type]
     trained = set(words.vocabulary)  # np.isin compares strings pair by pair
-    known = np.array([word in trained for word in content.vocabulary], dtype=bool)
+    in_training = np.array([word in trained for word in content.vocabulary], dtype=bool)
     occurring = np.zeros(content.n_words, dtype=bool)
     occurring[content.counts.indices] = True
-    n_dropped, n_tokens = int((occurring & ~known).sum()), content.n_tokens - words.n_tokens
+    n_dropped, n_tokens = int((occurring & ~in_training).sum()), content.n_tokens - words.n_tokens
     if n_dropped:
         notes.append(f"{n_dropped} words unseen in training were dropped ({n_tokens} tokens)")
     return words, n_dropped, n_tokens

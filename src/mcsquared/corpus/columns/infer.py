@@ -270,8 +270,8 @@ def _lists(rows: list[Any]) -> Batch:
         entry_counts = None if entry_counts is None else entry_counts[kept]
     encoder = LabelEncoder(MemoryBudget())
     codes = encoder.codes(labels)
-    known = encoder.labels().tolist()
-    return Batch("bag", len(rows), bool(known), codes, known, lengths, entry_counts)
+    distinct = encoder.labels().tolist()
+    return Batch("bag", len(rows), bool(distinct), codes, distinct, lengths, entry_counts)
 
 
 def _item_label(item: Any) -> str | None:
@@ -287,8 +287,8 @@ def _entries(row: Any) -> tuple[list[Any], list[int] | None]:
         codes = np.flatnonzero(row).tolist()
         return codes, [_count(row[code]) for code in codes]
     if isinstance(row, Mapping):
-        known = {item: _count(count) for item, count in row.items() if not is_missing(count)}
-        return list(known), list(known.values())
+        counts = {item: _count(count) for item, count in row.items() if not is_missing(count)}
+        return list(counts), list(counts.values())
     if isinstance(row, np.ndarray):
         if row.ndim != 1:
             raise InputError(f"must hold 1-D arrays in its rows, got {row.ndim} dimensions")

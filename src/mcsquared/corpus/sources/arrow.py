@@ -154,8 +154,8 @@ def _lists(array: Any) -> Batch:
         return Batch("floats", len(array), not np.isnan(numbers).all(), numbers, lengths=lengths)
     codes, labels = _encode(items)
     if len(codes) and codes.min() < 0:
-        known = codes >= 0
-        lengths, codes = kept_lengths(lengths, known), codes[known]
+        has_code = codes >= 0
+        lengths, codes = kept_lengths(lengths, has_code), codes[has_code]
     return Batch("bag", len(array), bool(labels), codes, labels, lengths)
 
 

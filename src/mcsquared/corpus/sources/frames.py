@@ -54,10 +54,10 @@ class Table:
             )
         if str(name) not in self.columns:
             near = get_close_matches(str(name), self.columns, n=1)
-            known = ", ".join(map(repr, list(self.columns)[:20])) + (
+            names = ", ".join(map(repr, list(self.columns)[:20])) + (
                 ", ..." if len(self.columns) > 20 else ""
             )
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {known or 'none'}"
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {names or 'none'}"
             raise InputError(
                 f"{argument} names the column {str(name)!r}, which {self.source} does not have; "
                 f"{hint}"
@@ -349,8 +349,8 @@ def _matrix(data: Any, layer: str | None) -> Any:
     else:
         layers = getattr(data, "layers", {})
         if layer not in layers:
-            known = ", ".join(map(repr, layers)) or "none"
-            raise InputError(f"layer must be one of {known}, got {layer!r}")
+            names = ", ".join(map(repr, layers)) or "none"
+            raise InputError(f"layer must be one of {names}, got {layer!r}")
         matrix, argument = layers[layer], f"layer {layer!r}"
     if matrix is None:
         raise InputError(f"{argument} must be a matrix, got None")

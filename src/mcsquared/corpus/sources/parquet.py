@@ -165,7 +165,7 @@ def _check_same_kind(
     file_of_kind: dict[str, Path], kind: str, file: Path, text: tuple[str, ...]
 ) -> None:
     file_of_kind.setdefault(kind, file)
-    decided = [known for known in file_of_kind if known not in ("nulls", "empty lists")]
+    decided = [found for found in file_of_kind if found not in ("nulls", "empty lists")]
     if "empty lists" in file_of_kind and decided and decided[0] not in _LISTS:
         decided.append("empty lists")
     if len(decided) > 1:

@@ -36,9 +36,9 @@ from mcsquared.kernels.cpu.lanes import (
 from mcsquared.kernels.cpu.thresholds import (
     block_sums,
     running_sums,
+    search_block_sums,
+    search_running_sums,
     sum_lanes,
-    topic_at,
-    topic_in_block,
 )
 from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, uniform_of
 
@@ -47,7 +47,7 @@ TOPICS = int(Step.TOPICS)
 # A search is faster for more than MANY_TOPICS topics and at least MANY_TOKENS tokens.
 MANY_TOPICS, MANY_TOKENS = 240, 8
 MAX_BLOCKS_PER_PASS = 7  # their counts fit in the registers even if these have eight floats
-N_NUMBERS = 32 * BLOCK  # random numbers generated at a time
+N_UNIFORMS = 32 * BLOCK  # random numbers generated at a time
 
 
 def blocks_per_pass(n_topics: int) -> tuple[int, ...]:
@@ -76,15 +76,15 @@ def upper_edges(left, left_at, right, right_at, n, end, edges):
 
 
 @njit(cache=True, inline="always")
-def count_edges(numbers, first, last, total, n, edges, per_pass, reached):
-    """Count how many of ``numbers[first:last] * total`` reach each of the n edges.
+def count_edges(uniforms, first, last, total, n, edges, per_pass, reached):
+    """Count how many of ``uniforms[first:last] * total`` reach each of the n edges.
 
     ``reached[16 + m]`` is the count of edge m, and ``reached[m]`` that of the edge before it.
     """
     for begin in range(0, n, len(per_pass) * N_LANES):
         row, counts = load_row(edges, begin, per_pass), fill_row(F(0.0), per_pass)
         for i in range(first, last):
-            counts = count_reached(counts, row, element(numbers, i) * total)
+            counts = count_reached(counts, row, element(uniforms, i) * total)
         store_row(reached, N_LANES + begin, counts)
     # The edge before the first block of a lane is in the last block of the previous lane.
     store(reached, 0, shift_up(load(reached, n), F(last - first)))
@@ -135,7 +135,7 @@ def draw_cells(
     end = np.zeros(N_LANES, np.float32)
     end[N_LANES - 1] = np.inf
     by_block = np.full(2 * n + 3 * N_LANES, np.inf, np.float32)
-    numbers = np.empty(N_NUMBERS, np.float32)
+    uniforms = np.empty(N_UNIFORMS, np.float32)
     for w in range(first_word, last_word):
         words_in_topic[w * n : (w + 1) * n] = 0
         for e in range(entry_start[w], entry_start[w + 1]):
@@ -143,7 +143,7 @@ def draw_cells(
             tokens_of_cell[np.uint32(k)] += count_of_entry[e]
         # Every word starts a new block, so that no two words share a random number.
         block = word_start[w] // BLOCK + w
-        used = N_NUMBERS
+        used = N_UNIFORMS
         n_left = word_start[w + 1] - word_start[w]
         for first in range(0, n_clusters, N_LANES):
             occupied = nonzero_mask(tokens_of_cell, first)
@@ -158,19 +158,19 @@ def draw_cells(
                 else:
                     total = upper_edges(shares, k * n, weights, w * n, n, end, edges)
                 while n_tokens > 0:
-                    if used == N_NUMBERS:
-                        n_blocks = min(N_NUMBERS, n_left + BLOCK - 1) // BLOCK
-                        fill_uniforms(numbers, n_blocks, key, TOPICS, block)
+                    if used == N_UNIFORMS:
+                        n_blocks = min(N_UNIFORMS, n_left + BLOCK - 1) // BLOCK
+                        fill_uniforms(uniforms, n_blocks, key, TOPICS, block)
                         block += n_blocks
                         used = 0
-                    take = min(n_tokens, N_NUMBERS - used)
+                    take = min(n_tokens, N_UNIFORMS - used)
                     if is_searched:
                         for i in range(used, used + take):
-                            m = topic_in_block(by_block, n, numbers[i] * total)
+                            m = search_block_sums(by_block, n, uniforms[i] * total)
                             increment(words_in_topic, w * n + m)
                             increment(topics_in_cluster, k * n + m)
                     else:
-                        count_edges(numbers, used, used + take, total, n, edges, per_pass, reached)
+                        count_edges(uniforms, used, used + take, total, n, edges, per_pass, reached)
                         for m in range(0, n, N_LANES):
                             found = subtract(load(reached, m), load(reached, m + N_LANES))
                             add_counts(words_in_topic, w * n + m, found)
@@ -202,7 +202,7 @@ def draw_topics_by_word(
         total = running_sums(ones, 0, weights, w * n, n, sums)
         for i in range(word_start[w], word_start[w + 1]):
             u = np.float32(uniform_of(key, step, i, 0))
-            topic_of_token[token_by_word[i]] = topic_at(sums, n, u * total)
+            topic_of_token[token_by_word[i]] = search_running_sums(sums, n, u * total)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -24,7 +24,12 @@ from mcsquared.kernels.cpu.predictive import (
     prepare,
 )
 from mcsquared.kernels.cpu.special import pick
-from mcsquared.kernels.cpu.times import begin_group, join_component, leave_component, start_times
+from mcsquared.kernels.cpu.times import (
+    begin_group,
+    join_component,
+    leave_component,
+    prepare_components,
+)
 from mcsquared.kernels.rng import Step, uniform_of
 
 UNROLLED = 8  # number of independent sums
@@ -68,7 +73,7 @@ def free_slot(occupied):
 
 
 @njit(cache=True, error_model="numpy")
-def used_slots(occupied):
+def count_slots_to_visit(occupied):
     """Return the number of slots up to the last occupied one, as a multiple of `UNROLLED`."""
     top = occupied.size
     while top > 0 and occupied[top - 1] == 0:
@@ -77,47 +82,47 @@ def used_slots(occupied):
 
 
 @njit(cache=True, error_model="numpy")
-def compute_weights(counts, share, beta, n_slots, product, lanes):
-    """Fill ``product`` with the weight of every topic and ``lanes`` with their sums in eight lanes.
+def compute_weights(counts, topic_factor, beta, n_slots, weights, partial_sums):
+    """Write the weight of every topic to ``weights``, and their sums in eight lanes.
 
-    Lane i sums the slots i, i + 8, i + 16, ..., so that the compiler can keep all lanes in a vector
+    Lane i sums the slots i, i + 8, i + 16, ..., so that the compiler can keep all sums in a vector
     register without changing the order of any sum.
     """
     for m in range(n_slots):
-        product[m] = (counts[m] + beta) * share[m]
+        weights[m] = (counts[m] + beta) * topic_factor[m]
     s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
     for b in range(0, n_slots, 8):
-        s0 += product[b]
-        s1 += product[b + 1]
-        s2 += product[b + 2]
-        s3 += product[b + 3]
-        s4 += product[b + 4]
-        s5 += product[b + 5]
-        s6 += product[b + 6]
-        s7 += product[b + 7]
-    lanes[0], lanes[1], lanes[2], lanes[3] = s0, s1, s2, s3
-    lanes[4], lanes[5], lanes[6], lanes[7] = s4, s5, s6, s7
+        s0 += weights[b]
+        s1 += weights[b + 1]
+        s2 += weights[b + 2]
+        s3 += weights[b + 3]
+        s4 += weights[b + 4]
+        s5 += weights[b + 5]
+        s6 += weights[b + 6]
+        s7 += weights[b + 7]
+    partial_sums[0], partial_sums[1], partial_sums[2], partial_sums[3] = s0, s1, s2, s3
+    partial_sums[4], partial_sums[5], partial_sums[6], partial_sums[7] = s4, s5, s6, s7
 
 
 @njit(cache=True, error_model="numpy")
-def update_weight(m, counts, share, beta, product, lanes):
-    """Update ``product`` and ``lanes`` after a change of slot ``m``.
+def update_weight(m, counts, topic_factor, beta, weights, partial_sums):
+    """Update ``weights`` and ``partial_sums`` after a change in slot ``m``.
 
     Rounding errors accumulate only over the repetitions of a word in a group.
     """
-    weight = (counts[m] + beta) * share[m]
-    lanes[m % UNROLLED] += weight - product[m]
-    product[m] = weight
+    weight = (counts[m] + beta) * topic_factor[m]
+    partial_sums[m % UNROLLED] += weight - weights[m]
+    weights[m] = weight
 
 
 @njit(cache=True, error_model="numpy")
-def pick_slot(product, n_slots, lanes, threshold):
+def pick_slot(weights, n_slots, partial_sums, threshold):
     """Return the slot where the running sum, lane by lane, exceeds ``threshold``.
 
     Without branches: a misprediction would cost more than the sums.
     """
-    s0, s1, s2, s3 = lanes[0], lanes[1], lanes[2], lanes[3]
-    s4, s5, s6 = lanes[4], lanes[5], lanes[6]
+    s0, s1, s2, s3 = partial_sums[0], partial_sums[1], partial_sums[2], partial_sums[3]
+    s4, s5, s6 = partial_sums[4], partial_sums[5], partial_sums[6]
     c1 = s0 + s1
     c2 = c1 + s2
     c3 = c2 + s3
@@ -133,18 +138,18 @@ def pick_slot(product, n_slots, lanes, threshold):
     steps = 0
     running = 0.0
     for m in range(lane, n_slots, UNROLLED):
-        running += product[m]
+        running += weights[m]
         steps += running <= threshold
     chosen = lane + UNROLLED * steps
     if chosen >= n_slots:  # beyond the end of the lane by rounding: take the last occupied slot
         chosen = n_slots - 1
-        while product[chosen] == 0.0:
+        while weights[chosen] == 0.0:
             chosen -= 1
     return chosen
 
 
 @njit(cache=True, error_model="numpy")
-def share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times):
+def compute_topic_factor(m, row, v, topic_weights, tokens_in_topic, smoothing, times):
     """Return the factor of a topic's weight that does not depend on the word."""
     prior = row[m] + v * topic_weights[m]
     if times is not None:
@@ -195,21 +200,23 @@ def resample_word_topics(
     tokens_in_topic, topic_weights, log_unused, v, eta, max_topics = state[4:]
     n_words, capacity = words_in_topic.shape
     smoothing = n_words * beta
-    share, product, lanes = np.zeros(capacity), np.zeros(capacity), np.zeros(UNROLLED)
-    n_slots = used_slots(tokens_in_topic)
+    topic_factor, weights, partial_sums = np.zeros(capacity), np.zeros(capacity), np.zeros(UNROLLED)
+    n_slots = count_slots_to_visit(tokens_in_topic)
     n_active = np.count_nonzero(tokens_in_topic)
     unused = math.exp(log_unused[0])
     full = False
     if times is not None:
-        full = start_times(times)
+        full = prepare_components(times)
     for j in range(first_group, group_start.size - 1):
         row = topics_in_cluster[cluster_of_group[j]]
         new_density = 1.0
         if times is not None:
             new_density = begin_group(j, times)
-        weighted_word = -1  # the word whose weights are in ``product``
+        weighted_word = -1  # the word whose weights are in ``weights``
         for m in range(n_slots):
-            share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
+            topic_factor[m] = compute_topic_factor(
+                m, row, v, topic_weights, tokens_in_topic, smoothing, times
+            )
         for i in range(max(first_token, group_start[j]), group_start[j + 1]):
             if n_active == capacity or full:
                 return j, i
@@ -225,19 +232,21 @@ def resample_word_topics(
                 leave_component(i, j, m, new_density, times)
             if tokens_in_topic[m] == 0:
                 unused = close_topic(m, unused, topic_weights, log_unused)
-                share[m] = 0.0
+                topic_factor[m] = 0.0
                 n_active -= 1
             else:
-                share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
+                topic_factor[m] = compute_topic_factor(
+                    m, row, v, topic_weights, tokens_in_topic, smoothing, times
+                )
 
             # Repetitions of a word in a group are adjacent; each changes at most two topics.
             if word[i] != weighted_word:
-                compute_weights(counts, share, beta, n_slots, product, lanes)
+                compute_weights(counts, topic_factor, beta, n_slots, weights, partial_sums)
                 weighted_word = word[i]
             else:
-                update_weight(m, counts, share, beta, product, lanes)
-            total = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
-            total += (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
+                update_weight(m, counts, topic_factor, beta, weights, partial_sums)
+            total = (partial_sums[0] + partial_sums[1]) + (partial_sums[2] + partial_sums[3])
+            total += (partial_sums[4] + partial_sums[5]) + (partial_sums[6] + partial_sums[7])
             new_weight = v * unused / n_words * new_density
             if max_topics >= 0 and n_active >= max_topics:
                 new_weight = 0.0
@@ -249,7 +258,7 @@ def resample_word_topics(
                 n_active += 1
                 weighted_word = -1
             else:
-                m = pick_slot(product, n_slots, lanes, threshold)
+                m = pick_slot(weights, n_slots, partial_sums, threshold)
             if times is not None:
                 u = uniform_of(key, TOPICS, i, 1)
                 full = join_component(i, j, m, new_density, u, times)
@@ -257,9 +266,11 @@ def resample_word_topics(
             counts[m] += 1
             row[m] += 1
             tokens_in_topic[m] += 1
-            share[m] = share_of(m, row, v, topic_weights, tokens_in_topic, smoothing, times)
+            topic_factor[m] = compute_topic_factor(
+                m, row, v, topic_weights, tokens_in_topic, smoothing, times
+            )
             if weighted_word >= 0 and i + 1 < group_start[j + 1] and word[i + 1] == weighted_word:
-                update_weight(m, counts, share, beta, product, lanes)
+                update_weight(m, counts, topic_factor, beta, weights, partial_sums)
     return group_start.size - 1, group_start[-1]
 
 

@@ -1,14 +1,14 @@
 """Logarithms, exponentials and cosines in a form that the compiler can vectorise.
 
-They are polynomials on a reduced range, accurate to about 2 units in the last place. Calls of the C
-library, one number at a time, would be most of the cost of a token.
+They are polynomials on a reduced range, accurate to about 2 units in the last place. Scalar calls
+to the C library would dominate the cost per token.
 """
 
 import numpy as np
 from llvmlite import ir
 from numba import float32, int32, njit, types
 
-from mcsquared.kernels.cpu.lanes import instruction
+from mcsquared.kernels.cpu.lanes import llvm_intrinsic
 
 F = np.float32
 MIN_EXPONENT = -700.0  # exp(x) is replaced by 0 below this x
@@ -21,7 +21,9 @@ ROUND_TO_INTEGER = 6755399441055744.0
 
 def _bitcast(argument, result, llvm_type):
     """Return an intrinsic that reinterprets the bits of a number."""
-    return instruction(result, argument)(lambda builder, value: builder.bitcast(value, llvm_type))
+    return llvm_intrinsic(result, argument)(
+        lambda builder, value: builder.bitcast(value, llvm_type)
+    )
 
 
 bits_of = _bitcast(types.float32, types.int32, ir.IntType(32))

@@ -5,7 +5,7 @@ Given π, τ, ψ and λ, groups are independent. For each group
     p(l_ji = m | z_j = k, ·)  ∝  (n_jm + λ τ_km) ψ_m(w_ji),             n_jm excludes token i
     p(z_j = k | ·)            ∝  π_k F(x_j | k) Π_m Γ(λτ_km + n_jm) / Γ(λτ_km)
 
-Random numbers are selected by the key of a group, so its result does not depend on other groups.
+Random numbers are keyed by group, so the result of a group does not depend on other groups.
 """
 
 import math
@@ -40,32 +40,32 @@ def add_probabilities(log_cluster, log_total):
 
 
 @njit(cache=True, error_model="numpy")
-def fill_numbers(numbers, n, key, step):
+def fill_step_uniforms(uniforms, n, key, step):
     """Write the first ``n`` random numbers of a step; ``key`` is (seed, group key, iteration)."""
-    fill_uniforms(numbers, (n + BLOCK - 1) // BLOCK, key, step, 0)
+    fill_uniforms(uniforms, (n + BLOCK - 1) // BLOCK, key, step, 0)
 
 
 @njit(cache=True, error_model="numpy")
-def fill_sequentially(state, k, clusters, tokens, rows, draw, numbers, key):
+def fill_sequentially(state, k, clusters, tokens, rows, draw, uniforms, key):
     """Add the tokens one after another; return Σ_i log Σ_m (n_m + λτ_m) ψ_m(w_i).
 
     n_m counts the tokens before i. If ``draw``, topics are drawn from p(l_i = m | tokens before i,
     w_i); otherwise they are those of ``state``.
     """
     if draw:
-        fill_numbers(numbers, rows.size, key, FILLING)
+        fill_step_uniforms(uniforms, rows.size, key, FILLING)
     topic, counts, weights, logs, sums = state
     likelihood, mass = tokens.likelihood, clusters.mass[k]
     counts[:] = 0.0
     weights[:] = mass
     value, product = 0.0, 1.0
     for i in range(rows.size):
-        m, total = draw_product(weights, likelihood[rows[i]], sums, numbers[i])
+        m, total = draw_product(weights, likelihood[rows[i]], sums, uniforms[i])
         if total > 0.0:
             value, product = add_log(value, product, total)
         else:
             log_row, log_mass = tokens.log_likelihood[rows[i]], clusters.log_mass[k]
-            m, log_total = draw_in_logs(counts, weights, log_mass, log_row, logs, numbers[i])
+            m, log_total = draw_in_logs(counts, weights, log_mass, log_row, logs, uniforms[i])
             value += log_total
         if draw:
             topic[i] = m
@@ -76,12 +76,12 @@ def fill_sequentially(state, k, clusters, tokens, rows, draw, numbers, key):
 
 
 @njit(cache=True, error_model="numpy")
-def resample_topics(state, k, clusters, tokens, rows, numbers, key, shares):
-    """Draw every token's topic in turn; add p(l_i = m | ·) to ``shares`` unless it is empty.
+def resample_topics(state, k, clusters, tokens, rows, uniforms, key, expected_counts):
+    """Draw every token's topic in turn; add p(l_i = m | ·) to ``expected_counts`` if not empty.
 
     Averages of these probabilities have less variance than averages of the drawn topics.
     """
-    fill_numbers(numbers, rows.size, key, TOPICS)
+    fill_step_uniforms(uniforms, rows.size, key, TOPICS)
     topic, counts, weights, logs, sums = state
     likelihood, mass = tokens.likelihood, clusters.mass[k]
     for i in range(rows.size):
@@ -89,16 +89,16 @@ def resample_topics(state, k, clusters, tokens, rows, numbers, key, shares):
         counts[m] -= 1.0
         weights[m] = counts[m] + mass[m]
         row = likelihood[rows[i]]
-        m, total = draw_product(weights, row, sums, numbers[i])
+        m, total = draw_product(weights, row, sums, uniforms[i])
         if total == 0.0:
             log_row, log_mass = tokens.log_likelihood[rows[i]], clusters.log_mass[k]
-            m, _ = draw_in_logs(counts, weights, log_mass, log_row, logs, numbers[i])
-            if shares.size:
-                shares[m] += 1.0
-        elif shares.size:
+            m, _ = draw_in_logs(counts, weights, log_mass, log_row, logs, uniforms[i])
+            if expected_counts.size:
+                expected_counts[m] += 1.0
+        elif expected_counts.size:
             scale = 1.0 / total
-            for other in range(shares.size):
-                shares[other] += weights[other] * row[other] * scale
+            for other in range(expected_counts.size):
+                expected_counts[other] += weights[other] * row[other] * scale
         topic[i] = m
         counts[m] += 1.0
         weights[m] = counts[m] + mass[m]
@@ -106,7 +106,7 @@ def resample_topics(state, k, clusters, tokens, rows, numbers, key, shares):
 
 @njit(cache=True, error_model="numpy")
 def move_jointly(
-    state, spare, k, clusters, tokens, rows, log_prior, log_proposal, scratch, numbers, key
+    state, spare, k, clusters, tokens, rows, log_prior, log_proposal, scratch, uniforms, key
 ):
     """Propose a cluster and all topics jointly; return the cluster after acceptance or rejection.
 
@@ -115,9 +115,9 @@ def move_jointly(
     """
     other = draw_cluster(log_proposal, scratch, uniform_of(key, PROPOSAL, 0, 0))
     proposed = log_prior[other] - log_proposal[other]
-    proposed += fill_sequentially(spare, other, clusters, tokens, rows, True, numbers, key)
+    proposed += fill_sequentially(spare, other, clusters, tokens, rows, True, uniforms, key)
     current = log_prior[k] - log_proposal[k]
-    current += fill_sequentially(state, k, clusters, tokens, rows, False, numbers, key)
+    current += fill_sequentially(state, k, clusters, tokens, rows, False, uniforms, key)
     if math.log(uniform_of(key, ACCEPTANCE, 0, 0)) >= proposed - current:
         return k
     state.topic[: rows.size] = spare.topic[: rows.size]
@@ -149,32 +149,32 @@ def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluste
     n_clusters, n_slots = clusters.mass.shape
     longest = np.diff(group_start).max() if group_start.size > 1 else 0
     state, spare = empty_state(longest, n_slots), empty_state(longest, n_slots)
-    numbers = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
-    used, no_shares = np.empty(n_slots, np.int64), np.empty(0)
+    uniforms = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
+    used, no_counts = np.empty(n_slots, np.int64), np.empty(0)
     scratch, log_joint = np.empty(n_clusters), np.empty(n_clusters)
     for j in range(group_start.size - 1):
         rows = row_of_token[group_start[j] : group_start[j + 1]]
-        key = key_of_group[j]
+        group_key = key_of_group[j]
         log_cluster[j] = -math.inf
         topics[j] = 0.0
         if rows.size == 0:
             add_probabilities(log_prior[j], log_cluster[j])
             continue
-        k = draw_cluster(log_proposal[j], scratch, uniform(seed, key, 0, START, 0, 0))
-        fill_sequentially(state, k, clusters, tokens, rows, True, numbers, (seed, key, 0))
-        for sweep in range(1, n_burn_in + n_kept + 1):
-            sweep_key, is_kept = (seed, key, sweep), sweep > n_burn_in
+        k = draw_cluster(log_proposal[j], scratch, uniform(seed, group_key, 0, START, 0, 0))
+        fill_sequentially(state, k, clusters, tokens, rows, True, uniforms, (seed, group_key, 0))
+        for iteration in range(1, n_burn_in + n_kept + 1):
+            key, is_kept = (seed, group_key, iteration), iteration > n_burn_in
             if joint_moves[j]:
                 priors = log_prior[j], log_proposal[j]
                 k = move_jointly(
-                    state, spare, k, clusters, tokens, rows, *priors, scratch, numbers, sweep_key
+                    state, spare, k, clusters, tokens, rows, *priors, scratch, uniforms, key
                 )
-            shares = topics[j] if is_kept else no_shares
-            resample_topics(state, k, clusters, tokens, rows, numbers, sweep_key, shares)
+            expected_counts = topics[j] if is_kept else no_counts
+            resample_topics(state, k, clusters, tokens, rows, uniforms, key, expected_counts)
             weigh_clusters(state, log_prior[j], clusters, used, log_joint)
             if is_kept:
                 add_probabilities(log_joint, log_cluster[j])
-            k = draw_cluster(log_joint, scratch, uniform(seed, key, sweep, CLUSTER, 0, 0))
+            k = draw_cluster(log_joint, scratch, uniform(seed, group_key, iteration, CLUSTER, 0, 0))
             change_cluster(state, k, clusters)
         log_cluster[j] -= math.log(n_kept)
         topics[j] /= n_kept

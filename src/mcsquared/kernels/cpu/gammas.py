@@ -79,12 +79,13 @@ def try_low(u, accept, shape):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_all_low(out, first, n, shape, numbers, in_logs, pending):
+def try_all_low(out, first, n, shape, uniforms, in_logs, pending):
     """Apply `try_low` to n cells from ``first`` on; mark those not accepted in ``pending``."""
     for block in range((n + CELLS_PER_BLOCK - 1) // CELLS_PER_BLOCK):
-        begin, at = block * CELLS_PER_BLOCK, block * BLOCK
+        begin, offset = block * CELLS_PER_BLOCK, block * BLOCK
         # Slices, because an index that could be negative prevents vectorisation.
-        u, accept = numbers[at : at + CELLS_PER_BLOCK], numbers[at + CELLS_PER_BLOCK : at + BLOCK]
+        u = uniforms[offset : offset + CELLS_PER_BLOCK]
+        accept = uniforms[offset + CELLS_PER_BLOCK : offset + BLOCK]
         drawn, is_pending = out[first + begin : first + n], pending[begin:]
         for i in range(min(CELLS_PER_BLOCK, n - begin)):
             value, log_value, accepted = try_low(u[i], accept[i], shape)
@@ -93,28 +94,28 @@ def try_all_low(out, first, n, shape, numbers, in_logs, pending):
 
 
 @njit(cache=True, error_model="numpy")
-def gather_numbers(cells, n, numbers, taken):
+def gather_uniforms(cells, n, uniforms, taken):
     """Copy the first two random numbers of some cells from the output of `fill_uniforms`."""
     for i in range(n):
-        at = cells[i] // CELLS_PER_BLOCK * BLOCK + cells[i] % CELLS_PER_BLOCK
-        taken[0, i] = numbers[at]
-        taken[1, i] = numbers[at + CELLS_PER_BLOCK]
+        offset = cells[i] // CELLS_PER_BLOCK * BLOCK + cells[i] % CELLS_PER_BLOCK
+        taken[0, i] = uniforms[offset]
+        taken[1, i] = uniforms[offset + CELLS_PER_BLOCK]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_list_small(numbers, n, shape, in_logs, values, accepted):
-    """Apply `try_small` to each column of float32 ``numbers`` (3, n); the third row is not used."""
+def try_list_small(uniforms, n, shape, in_logs, values, accepted):
+    """Apply `try_small` to each column of float32 ``uniforms`` (3, n), without the third row."""
     for i in range(n):
-        value, log_value, ok = try_small(numbers[0, i], numbers[1, i], shape)
+        value, log_value, ok = try_small(uniforms[0, i], uniforms[1, i], shape)
         values[i] = log_value if in_logs else value
         accepted[i] = int32(1) if ok else int32(0)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def try_list_large(numbers, n, shapes, in_logs, values, accepted):
-    """Apply `try_large` to each column of float32 ``numbers`` (3, n)."""
+def try_list_large(uniforms, n, shapes, in_logs, values, accepted):
+    """Apply `try_large` to each column of float32 ``uniforms`` (3, n)."""
     for i in range(n):
-        value, log_value, ok = try_large(numbers[0, i], numbers[1, i], numbers[2, i], shapes[i])
+        value, log_value, ok = try_large(uniforms[0, i], uniforms[1, i], uniforms[2, i], shapes[i])
         values[i] = log_value if in_logs else value
         accepted[i] = int32(1) if ok else int32(0)
 
@@ -126,15 +127,15 @@ def retry(out, first, number, cells, shapes, n, small, step, key, in_logs, scrat
     ``number + cell`` is the index of the random numbers of ``out[first + cell]``. If ``small``, all
     shapes are equal and below 1, and ``scratch`` holds the random numbers of attempt 0.
     """
-    numbers, values, accepted = scratch
+    uniforms, values, accepted = scratch
     attempt = 0
     while n > 0:
         if attempt > 0 or not small:
-            fill_uniforms_at(cells, n, number, key, step, attempt, numbers)
+            fill_uniforms_at(cells, n, number, key, step, attempt, uniforms)
         if small:
-            try_list_small(numbers, n, shapes[0], in_logs, values, accepted)
+            try_list_small(uniforms, n, shapes[0], in_logs, values, accepted)
         else:
-            try_list_large(numbers, n, shapes, in_logs, values, accepted)
+            try_list_large(uniforms, n, shapes, in_logs, values, accepted)
         left = 0
         for i in range(n):
             cell, shape = cells[i], shapes[i]
@@ -174,7 +175,7 @@ def draw_gamma_rows(
     large_cells, small_cells = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
     shapes, equal_shapes = np.ones(capacity, np.float32), np.full(capacity, shape, np.float32)
     pending = np.ones(capacity, np.int32)
-    numbers = np.empty(2 * capacity + BLOCK, np.float32)
+    uniforms = np.empty(2 * capacity + BLOCK, np.float32)
     scratch = (
         np.empty((3, capacity), np.float32),
         np.empty(capacity, np.float32),
@@ -186,8 +187,8 @@ def draw_gamma_rows(
         n = (min(last_row, row + ROWS_PER_PASS) - row) * n_columns
         if small:
             n_blocks = (n + CELLS_PER_BLOCK - 1) // CELLS_PER_BLOCK
-            fill_uniforms(numbers, n_blocks, key, step, number // CELLS_PER_BLOCK)
-            try_all_low(out, first, n, float32(shape), numbers, in_logs, pending)
+            fill_uniforms(uniforms, n_blocks, key, step, number // CELLS_PER_BLOCK)
+            try_all_low(out, first, n, float32(shape), uniforms, in_logs, pending)
         n_large = n_small = 0
         for block in range(0, n, N_LANES):
             positive = nonzero_mask(counts, first + block)
@@ -208,10 +209,10 @@ def draw_gamma_rows(
                 large_cells[n_large] = cell
                 shapes[n_large] = float32(shape + counts[first + cell])
                 n_large += 1
-        at = (first, number)
-        gather_numbers(small_cells, n_small, numbers, scratch[0])
-        retry(out, *at, small_cells, equal_shapes, n_small, True, step, key, in_logs, scratch)
-        retry(out, *at, large_cells, shapes, n_large, False, step + 1, key, in_logs, scratch)
+        place = (first, number)
+        gather_uniforms(small_cells, n_small, uniforms, scratch[0])
+        retry(out, *place, small_cells, equal_shapes, n_small, True, step, key, in_logs, scratch)
+        retry(out, *place, large_cells, shapes, n_large, False, step + 1, key, in_logs, scratch)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -286,10 +287,10 @@ def log_gamma_of_cell(cell, count, shape, step, key):
             if accepted:
                 return value
             attempt += 1
-    numbers = np.empty(BLOCK, np.float32)
-    fill_uniforms(numbers, 1, key, step, cell // CELLS_PER_BLOCK)
+    uniforms = np.empty(BLOCK, np.float32)
+    fill_uniforms(uniforms, 1, key, step, cell // CELLS_PER_BLOCK)
     i = cell % CELLS_PER_BLOCK
-    value, accepted = log_try_small(float(numbers[i]), float(numbers[i + CELLS_PER_BLOCK]), shape)
+    value, accepted = log_try_small(float(uniforms[i]), float(uniforms[i + CELLS_PER_BLOCK]), shape)
     attempt = 1
     while not accepted:
         words = random_uint32s(key, step, cell, attempt)

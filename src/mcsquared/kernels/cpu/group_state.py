@@ -13,7 +13,7 @@ from numba import njit
 
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
-from mcsquared.kernels.cpu.thresholds import pick_product, sum_products
+from mcsquared.kernels.cpu.thresholds import search_products, sum_products
 
 MIN_TABLE_ENTRY = 1e-150  # smaller numbers become 0: their products would be subnormal, hence slow
 MIN_PRECISE_SUM = 1e-125  # smaller sums are imprecise and are recomputed in logarithms
@@ -95,7 +95,7 @@ def draw_product(weights, row, sums, u):
     If the sum is too small to be precise, 0 is returned for it and the topic is meaningless.
     """
     total = sum_products(weights, row, row.size, sums)
-    m = pick_product(sums, u * total)
+    m = search_products(sums, u * total)
     if m < 0:  # by rounding
         m = heaviest(weights, row)
     return m, (total if total > MIN_PRECISE_SUM else 0.0)

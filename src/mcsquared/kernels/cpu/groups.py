@@ -19,16 +19,16 @@ class Groups(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def empty_numbers(groups):
+def empty_uniforms(groups):
     """Return an uninitialised array for the random numbers of the longest group."""
     return np.empty((groups.longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
 
 
 @njit(cache=True, error_model="numpy")
-def fill_group_numbers(j, groups, key, step, numbers):
+def fill_group_uniforms(j, groups, key, step, uniforms):
     """Write a random number for every token of group ``j``."""
     first, last = groups.start[j], groups.start[j + 1]
     n_blocks = (last - first + BLOCK - 1) // BLOCK
     # Every group starts a new block, so that no two groups share a random number.
     block = (groups.first_token + first) // BLOCK + groups.first_group + j
-    fill_uniforms(numbers, n_blocks, key, step, block)
+    fill_uniforms(uniforms, n_blocks, key, step, block)

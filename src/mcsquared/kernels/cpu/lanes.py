@@ -55,7 +55,7 @@ VECTOR = VectorType()
 ARRAY, ANY = object(), object()  # arguments of any type; arrays are passed by address
 
 
-def instruction(result, *arguments):
+def llvm_intrinsic(result, *arguments):
     """Return a decorator that turns ``function(builder, *values)`` into a numba intrinsic.
 
     ``arguments`` are the types of the values. ``result`` is the type returned, or a function that
@@ -128,41 +128,41 @@ def build_prefix_sums(builder, value):
 
 def _lane_by_lane(operation):
     """Return an intrinsic that applies an LLVM operation to two vectors, lane by lane."""
-    return instruction(VECTOR, VECTOR, VECTOR)(
+    return llvm_intrinsic(VECTOR, VECTOR, VECTOR)(
         lambda builder, left, right: getattr(builder, operation)(left, right)
     )
 
 
-load = instruction(VECTOR, ARRAY, types.int64)(
+load = llvm_intrinsic(VECTOR, ARRAY, types.int64)(
     lambda builder, array, offset: _load(builder, array, offset)
 )
-store = instruction(types.void, ARRAY, types.int64, VECTOR)(_store)
-fill = instruction(VECTOR, types.float32)(_broadcast)
-prefix_sums = instruction(VECTOR, VECTOR)(build_prefix_sums)
+store = llvm_intrinsic(types.void, ARRAY, types.int64, VECTOR)(_store)
+fill = llvm_intrinsic(VECTOR, types.float32)(_broadcast)
+prefix_sums = llvm_intrinsic(VECTOR, VECTOR)(build_prefix_sums)
 add, subtract, multiply = map(_lane_by_lane, ("fadd", "fsub", "fmul"))
 
 
-@instruction(lambda array, offset: array.dtype, ARRAY, types.int64)
+@llvm_intrinsic(lambda array, offset: array.dtype, ARRAY, types.int64)
 def element(builder, array, offset):
     """Return ``array[offset]`` without the test for a negative offset, as costly as the load."""
     return builder.load(builder.gep(array, [offset]))
 
 
-@instruction(types.void, ARRAY, types.int64)
+@llvm_intrinsic(types.void, ARRAY, types.int64)
 def increment(builder, array, offset):
     """Add 1 to ``array[offset]``, an int32."""
     address = builder.gep(array, [offset])
     builder.store(builder.add(builder.load(address), ir.Constant(INT32, 1)), address)
 
 
-@instruction(types.void, ARRAY, types.int64, VECTOR)
+@llvm_intrinsic(types.void, ARRAY, types.int64, VECTOR)
 def add_counts(builder, array, offset, vector):
     """Add the lanes, which are integers, to the int32 ``array[offset:offset + 16]``."""
     counts = builder.fptosi(vector, INTS)
     _store(builder, array, offset, builder.add(_load(builder, array, offset, INTS), counts))
 
 
-@instruction(types.int64, ARRAY, types.int64)
+@llvm_intrinsic(types.int64, ARRAY, types.int64)
 def nonzero_mask(builder, array, offset):
     """Return a bit mask of the nonzero elements of the int32 ``array[offset:offset + 16]``."""
     zeros = ir.Constant(INTS, [0] * N_LANES)
@@ -170,31 +170,31 @@ def nonzero_mask(builder, array, offset):
     return builder.zext(builder.bitcast(differs, ir.IntType(N_LANES)), INT64)
 
 
-@instruction(types.int64, types.int64)
+@llvm_intrinsic(types.int64, types.int64)
 def trailing_zeros(builder, bits):
     """Return the position of the lowest bit that is set."""
     return builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
 
 
-@instruction(VECTOR, VECTOR, VECTOR)
+@llvm_intrinsic(VECTOR, VECTOR, VECTOR)
 def maximum(builder, left, right):
     """Return the maximum of two vectors, lane by lane."""
     return builder.select(builder.fcmp_ordered(">", left, right), left, right)
 
 
-@instruction(VECTOR, VECTOR, VECTOR, VECTOR)
+@llvm_intrinsic(VECTOR, VECTOR, VECTOR, VECTOR)
 def add_product(builder, total, left, right):
     """Return total + left × right, lane by lane."""
     return builder.fadd(total, builder.fmul(left, right, flags=FUSED), flags=FUSED)
 
 
-@instruction(types.float32, VECTOR, types.int64)
+@llvm_intrinsic(types.float32, VECTOR, types.int64)
 def lane(builder, vector, index):
     """Return lane ``index`` of a vector."""
     return builder.extract_element(vector, builder.trunc(index, INT32))
 
 
-@instruction(VECTOR, VECTOR)
+@llvm_intrinsic(VECTOR, VECTOR)
 def monotone_prefix_sums(builder, vector):
     """Return prefix sums of lanes ≥ 0 that do not decrease by rounding.
 
@@ -211,7 +211,7 @@ def monotone_prefix_sums(builder, vector):
     return vector
 
 
-@instruction(VECTOR, VECTOR, types.float32)
+@llvm_intrinsic(VECTOR, VECTOR, types.float32)
 def shift_up(builder, vector, first):
     """Return a vector with each lane moved to the next position and ``first`` in lane 0."""
     positions = ir.Constant(INTS, [0, *range(N_LANES - 1)])
@@ -219,21 +219,21 @@ def shift_up(builder, vector, first):
     return builder.insert_element(moved, first, ir.Constant(INT32, 0))
 
 
-@instruction(types.int64, VECTOR, types.float32)
+@llvm_intrinsic(types.int64, VECTOR, types.float32)
 def count_at_most(builder, vector, value):
     """Return the number of lanes that are at most ``value``."""
     small = builder.fcmp_ordered("<=", vector, _broadcast(builder, value))
     return builder.zext(builder.ctpop(builder.bitcast(small, ir.IntType(N_LANES))), INT64)
 
 
-@instruction(lambda value, blocks: types.UniTuple(VECTOR, blocks.count), types.float32, ANY)
+@llvm_intrinsic(lambda value, blocks: types.UniTuple(VECTOR, blocks.count), types.float32, ANY)
 def fill_row(builder, value, blocks):
     """Return a row of ``len(blocks)`` vectors, filled with ``value``."""
     row = [_broadcast(builder, value)] * blocks.type.count
     return cgutils.pack_array(builder, row, FLOATS)
 
 
-@instruction(
+@llvm_intrinsic(
     lambda array, offset, blocks: types.UniTuple(VECTOR, blocks.count), ARRAY, types.int64, ANY
 )
 def load_row(builder, array, offset, blocks):
@@ -243,7 +243,7 @@ def load_row(builder, array, offset, blocks):
     return cgutils.pack_array(builder, row, FLOATS)
 
 
-@instruction(types.void, ARRAY, types.int64, ANY)
+@llvm_intrinsic(types.void, ARRAY, types.int64, ANY)
 def store_row(builder, array, offset, row):
     """Write a row to ``array[offset:]``."""
     start = builder.gep(array, [offset])
@@ -251,7 +251,7 @@ def store_row(builder, array, offset, row):
         _store(builder, start, _block(k), builder.extract_value(row, k))
 
 
-@instruction(lambda row, position, amount: row, ANY, types.int64, types.float32)
+@llvm_intrinsic(lambda row, position, amount: row, ANY, types.int64, types.float32)
 def add_at(builder, row, position, amount):
     """Return a row with ``amount`` added to the element at ``position``."""
     where = _broadcast(builder, builder.trunc(position, INT32))
@@ -265,7 +265,7 @@ def add_at(builder, row, position, amount):
     return _map_row(add_in, row, builder)
 
 
-@instruction(lambda counts, edges, value: counts, ANY, ANY, types.float32)
+@llvm_intrinsic(lambda counts, edges, value: counts, ANY, ANY, types.float32)
 def count_reached(builder, counts, edges, value):
     """Return the row ``counts`` with 1 added where ``edges``, another row, is at most ``value``."""
     values, one = _broadcast(builder, value), ir.Constant(FLOATS, [1.0] * N_LANES)
@@ -277,7 +277,7 @@ def count_reached(builder, counts, edges, value):
     return _map_row(count_in, counts, builder)
 
 
-@instruction(VECTOR, ANY, ARRAY, types.int64, ARRAY, types.int64, ARRAY)
+@llvm_intrinsic(VECTOR, ANY, ARRAY, types.int64, ARRAY, types.int64, ARRAY)
 def weighted_sums(builder, row, base, base_offset, factor, factor_offset, sums):
     """Write running sums of (row + base) × factor, lane by lane, and return the last of them.
 
@@ -293,7 +293,7 @@ def weighted_sums(builder, row, base, base_offset, factor, factor_offset, sums):
     return total
 
 
-@instruction(types.int64, ARRAY, types.int64, types.float32, ANY)
+@llvm_intrinsic(types.int64, ARRAY, types.int64, types.float32, ANY)
 def block_in_lane(builder, sums, index, value, blocks):
     """Return the number of blocks of ``sums`` whose lane ``index`` is at most ``value``."""
     start = builder.gep(sums, [index])
@@ -304,7 +304,7 @@ def block_in_lane(builder, sums, index, value, blocks):
     return position
 
 
-@instruction(types.void, ARRAY, types.int64)
+@llvm_intrinsic(types.void, ARRAY, types.int64)
 def prefetch(builder, array, offset):
     """Load the cache line of ``array[offset]`` ahead of its use."""
     pointer = ir.IntType(8).as_pointer()

@@ -173,7 +173,7 @@ def divide_groups(
     log_proposal,
     n_moved,
 ):
-    """Share the groups of every block out to the two sides of its pair.
+    """Divide the groups of every block between the two sides of its pair.
 
     Parameters
     ----------

@@ -53,10 +53,10 @@ def count_cells(entries, cluster_of_group, cells):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, beta, known, out):
+def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, beta, tabulated, out):
     """Write Σ_m Σ_w [ln Γ(β + n_mw) − ln Γ(β)] over the words of each chunk to ``out`` (n_chunks,).
 
-    ``known`` contains the terms of small n, from `log_rising_of_counts`.
+    ``tabulated`` contains the terms of small n, from `log_rising_of_counts`.
     """
     cells, n_topics = words_in_topic.reshape(-1), words_in_topic.shape[1]
     for chunk in range(first_chunk, last_chunk):
@@ -67,21 +67,21 @@ def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, bet
             while occupied != 0:
                 n = cells[cell + trailing_zeros(occupied)]
                 occupied &= occupied - 1
-                total += known[n] if n < known.size else log_rising(beta, n)
+                total += tabulated[n] if n < tabulated.size else log_rising(beta, n)
             cell += N_LANES
         for left in range(cell, end):
             n = cells[left]
-            total += known[n] if n < known.size else log_rising(beta, n)
+            total += tabulated[n] if n < tabulated.size else log_rising(beta, n)
         out[chunk] = total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def log_rising_of_counts(beta, size):
     """Return ln Γ(β + n) − ln Γ(β) for n = 0 ... size − 1."""
-    known = np.empty(size)
+    tabulated = np.empty(size)
     for n in range(size):
-        known[n] = log_rising(beta, n)
-    return known
+        tabulated[n] = log_rising(beta, n)
+    return tabulated
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

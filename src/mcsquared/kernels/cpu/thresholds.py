@@ -19,8 +19,8 @@ from mcsquared.kernels.cpu.lanes import (
     build_prefix_sums,
     count_at_most,
     fill,
-    instruction,
     lane,
+    llvm_intrinsic,
     load,
     multiply,
     prefix_sums,
@@ -32,26 +32,26 @@ DOUBLES = ir.VectorType(ir.DoubleType(), N_LANES)
 
 
 @njit(cache=True, inline="always")
-def sum_lanes(left, left_at, right, right_at, n, sums):
+def sum_lanes(left, left_offset, right, right_offset, n, sums):
     """Write the running sums of left × right over n topics in each lane; return the last vector.
 
     The sums of lane i are at i, i + 16, ...
     """
-    total = multiply(load(left, left_at), load(right, right_at))
+    total = multiply(load(left, left_offset), load(right, right_offset))
     store(sums, 0, total)
     for m in range(N_LANES, n, N_LANES):
-        total = add_product(total, load(left, left_at + m), load(right, right_at + m))
+        total = add_product(total, load(left, left_offset + m), load(right, right_offset + m))
         store(sums, m, total)
     return total
 
 
 @njit(cache=True, inline="always")
-def running_sums(left, left_at, right, right_at, n, sums):
+def running_sums(left, left_offset, right, right_offset, n, sums):
     """Write the running sums of left × right over n topics, lane by lane; return their total.
 
     The sums of lane i are at i, i + 16, ..., followed by a block of zeros and prefix sums of lanes.
     """
-    total = sum_lanes(left, left_at, right, right_at, n, sums)
+    total = sum_lanes(left, left_offset, right, right_offset, n, sums)
     by_lane = prefix_sums(total)
     store(sums, n, fill(F(0.0)))
     store(sums, n + N_LANES, by_lane)
@@ -59,11 +59,11 @@ def running_sums(left, left_at, right, right_at, n, sums):
 
 
 @njit(cache=True, inline="always")
-def topic_at(sums, n, threshold):
+def search_running_sums(sums, n, threshold):
     """Return the topic whose interval contains ``threshold``: first its lane, then its block.
 
-    The topic has a positive weight if any topic has one. Prefix sums of lanes are rounded
-    differently, so a threshold near their edge can miss its lane or select one of weight 0.
+    Rounding can select a lane of weight 0 or run past the end; the fallback then returns a nearby
+    topic of positive weight.
     """
     lane_index = min(count_at_most(load(sums, n + N_LANES), threshold), N_LANES - 1)
     rest = max(threshold - lane(load(sums, n + N_LANES - 1 + lane_index), 0), F(0.0))
@@ -84,7 +84,7 @@ def topic_at(sums, n, threshold):
 
 
 @njit(cache=True, inline="always")
-def block_sums(left, left_at, right, right_at, n, sums):
+def block_sums(left, left_offset, right, right_offset, n, sums):
     """Write prefix sums within each block of sixteen, then of the blocks; return the total.
 
     The prefix sums of the blocks begin at n + 16, after a block of zeros.
@@ -92,7 +92,7 @@ def block_sums(left, left_at, right, right_at, n, sums):
     store(sums, n, fill(F(0.0)))
     total = F(0.0)
     for m in range(0, n, N_LANES):
-        inside = prefix_sums(multiply(load(left, left_at + m), load(right, right_at + m)))
+        inside = prefix_sums(multiply(load(left, left_offset + m), load(right, right_offset + m)))
         store(sums, m, inside)
         total += lane(inside, N_LANES - 1)
         sums[n + N_LANES + m // N_LANES] = total
@@ -100,7 +100,7 @@ def block_sums(left, left_at, right, right_at, n, sums):
 
 
 @njit(cache=True, inline="always")
-def topic_in_block(sums, n, threshold):
+def search_block_sums(sums, n, threshold):
     """Return the topic whose interval contains ``threshold``: first its block, then its lane.
 
     Sums within a block are rounded differently, so a threshold near the edge of an interval can
@@ -115,15 +115,15 @@ def topic_in_block(sums, n, threshold):
     lane_index = count_at_most(load(sums, block * N_LANES), rest)
     if lane_index >= N_LANES:  # by rounding: take the block's last topic of positive weight
         lane_index = N_LANES - 1
-        at = block * N_LANES
-        while lane_index > 0 and sums[at + lane_index - 1] == sums[at + N_LANES - 1]:
+        offset = block * N_LANES
+        while lane_index > 0 and sums[offset + lane_index - 1] == sums[offset + N_LANES - 1]:
             lane_index -= 1
     return block * N_LANES + lane_index
 
 
-@instruction(types.float64, ARRAY, ARRAY, types.int64, ARRAY)
+@llvm_intrinsic(types.float64, ARRAY, ARRAY, types.int64, ARRAY)
 def sum_products(builder, left, right, n, sums):
-    """Return Σ left[m] right[m] over n float64; write the sums that `pick_product` searches.
+    """Return Σ left[m] right[m] over n float64; write the sums that `search_products` searches.
 
     n is a multiple of 16. ``sums`` has n + 16 elements: the running sums of lane i at i, i + 16,
     ..., then the prefix sums of the lanes.
@@ -146,7 +146,7 @@ def sum_products(builder, left, right, n, sums):
 
 
 @njit(cache=True, error_model="numpy")
-def pick_product(sums, threshold):
+def search_products(sums, threshold):
     """Return the index at which the sums of `sum_products` exceed the threshold.
 
     Indices are ordered by lane. Return −1 if, by rounding, no sum exceeds the threshold.

@@ -37,18 +37,18 @@ class Times(NamedTuple):
 
 def make_times(time, component_of_token, alpha, parameters, statistics) -> Times:
     """Return `Times` with scratch arrays for one call of a kernel."""
-    n_topics, n_components, _ = statistics.shape
+    n_topic_slots, n_component_slots, _ = statistics.shape
     return Times(
         time,
         component_of_token,
         alpha,
         parameters,
         statistics,
-        prepared=np.zeros((n_topics, n_components, 4)),
+        prepared=np.zeros((n_topic_slots, n_component_slots, 4)),
         prior=np.zeros(4),
-        density=np.zeros((n_topics, n_components)),
+        density=np.zeros((n_topic_slots, n_component_slots)),
         density_time=np.full(1, math.nan),
-        factor=np.ones(n_topics),
+        factor=np.ones(n_topic_slots),
     )
 
 
@@ -74,7 +74,7 @@ def density_at(prepared, t):
 
 
 @njit(cache=True, error_model="numpy")
-def start_times(times):
+def prepare_components(times):
     """Prepare every occupied component; return whether some topic has no empty slot."""
     prepare_gaussian(times.parameters, np.zeros(3), times.prior)
     times.density_time[0] = math.nan

@@ -10,7 +10,7 @@ from numba import float32, njit
 
 from mcsquared.kernels.cpu.contexts import add_context_scores
 from mcsquared.kernels.cpu.fast_math import log32
-from mcsquared.kernels.cpu.groups import empty_numbers, fill_group_numbers
+from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms
 from mcsquared.kernels.cpu.lanes import N_LANES, add, fill, load, store
 from mcsquared.kernels.cpu.special import log_rising, pick
 from mcsquared.kernels.rng import Step, uniform_of
@@ -37,36 +37,36 @@ def tabulate_log_rising(first_topic, last_topic, base, table):
 
 
 @njit(cache=True, error_model="numpy")
-def score_topics(topics, counts, n_topics, base, rising, n_tabulated, part):
-    """Write Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) over a group's topics to float32 ``part``."""
-    n_clusters = part.size
+def score_clusters(topics, counts, n_topics, base, rising, n_tabulated, log_scores):
+    """Write Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) of a group to float32 ``log_scores``."""
+    n_clusters = log_scores.size
     for k in range(0, n_clusters, N_LANES):
         total = fill(F(0.0))
         for t in range(n_topics):
             n = min(counts[t], n_tabulated)
             total = add(total, load(rising, (topics[t] * (n_tabulated + 1) + n) * n_clusters + k))
-        store(part, k, total)
+        store(log_scores, k, total)
     for t in range(n_topics):
         if counts[t] > n_tabulated:
             m, more = topics[t], counts[t] - n_tabulated
             for k in range(n_clusters):
                 a = max(float(base[k, m]), 1e-30)
-                part[k] += float32(log_rising(a + n_tabulated, more))
+                log_scores[k] += float32(log_rising(a + n_tabulated, more))
 
 
 @njit(cache=True, error_model="numpy")
-def add_tables(topics, counts, n_topics, base, numbers, tables):
+def add_tables(topics, counts, n_topics, base, uniforms, tables):
     """Add o_m ~ CRT(n_m, base_m) to ``tables`` (topics,), with a random number per customer."""
-    at = 0
+    first = 0
     for t in range(n_topics):
         m = topics[t]
         a = base[m]
-        group_numbers = numbers[at : at + counts[t]]
+        topic_uniforms = uniforms[first : first + counts[t]]
         opened = 1
-        for i in range(1, group_numbers.size):
-            opened += 1 if group_numbers[i] * (a + float32(i)) < a else 0
+        for i in range(1, topic_uniforms.size):
+            opened += 1 if topic_uniforms[i] * (a + float32(i)) < a else 0
         tables[m] += opened
-        at += counts[t]
+        first += counts[t]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -102,9 +102,9 @@ def resample_groups(
     """
     n_clusters, n_slots = base.shape
     dense, bags, parameters = contexts
-    scores, part = np.empty(n_clusters), np.empty(n_clusters, np.float32)
+    scores, log_scores = np.empty(n_clusters), np.empty(n_clusters, np.float32)
     statistics = np.empty(dense.stat_start[-1])
-    count, numbers = np.zeros(n_slots, np.int64), empty_numbers(groups)
+    count, uniforms = np.zeros(n_slots, np.int64), empty_uniforms(groups)
     topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
     n_tabulated = rising.size // base.size - 1
     for chunk in range(first_chunk, last_chunk):
@@ -119,15 +119,15 @@ def resample_groups(
                     counts[n_topics] = count[m]
                     count[m] = 0
                     n_topics += 1
-            score_topics(topics, counts, n_topics, base, rising, n_tabulated, part)
+            score_clusters(topics, counts, n_topics, base, rising, n_tabulated, log_scores)
             for k in range(n_clusters):
-                scores[k] = log_weights[k] + part[k]
+                scores[k] = log_weights[k] + log_scores[k]
             add_context_scores(j, dense, bags, parameters, statistics, scores)
             z = pick(scores, n_clusters, uniform_of(key, CLUSTERS, groups.first_group + j, 0))
             cluster_of_group[j] = z
-            total += part[z]
-            fill_group_numbers(j, groups, key, GROUP_TABLES, numbers)
-            add_tables(topics, counts, n_topics, base[z], numbers, tables_in_cluster[z])
+            total += log_scores[z]
+            fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)
+            add_tables(topics, counts, n_topics, base[z], uniforms, tables_in_cluster[z])
             for t in range(n_topics):
                 topics_in_cluster[z, topics[t]] += counts[t]
         log_likelihood[chunk] = total

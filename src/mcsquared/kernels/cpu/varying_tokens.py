@@ -10,7 +10,7 @@ Groups are independent of each other.
 import numpy as np
 from numba import float32, njit
 
-from mcsquared.kernels.cpu.groups import empty_numbers, fill_group_numbers
+from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms
 from mcsquared.kernels.cpu.lanes import (
     N_LANES,
     add_at,
@@ -24,7 +24,7 @@ from mcsquared.kernels.cpu.lanes import (
     store_row,
     weighted_sums,
 )
-from mcsquared.kernels.cpu.thresholds import running_sums, topic_at
+from mcsquared.kernels.cpu.thresholds import running_sums, search_running_sums
 from mcsquared.kernels.rng import Step
 
 F, LONG = np.float32, np.int64
@@ -53,24 +53,24 @@ def draw_token(counts, word, topic, u, base, factors, stride, sums, blocks):
 @njit(cache=True, error_model="numpy")
 def begin_group(j, groups, key, base, cluster_of_group, topic_of_token, scratch):
     """Fill ``scratch`` with the topic counts, cluster weights and random numbers of group ``j``."""
-    counts, row, numbers, _ = scratch
+    counts, row, uniforms, _ = scratch
     counts[:] = F(0.0)
     for i in range(groups.start[j], groups.start[j + 1]):
         counts[topic_of_token[i]] += ONE
     k = cluster_of_group[j]
     for m in range(row.size):
         row[m] = base[k, m]
-    fill_group_numbers(j, groups, key, TOPICS, numbers)
+    fill_group_uniforms(j, groups, key, TOPICS, uniforms)
 
 
 @njit(cache=True, error_model="numpy")
 def sweep_group(first, last, offset, word, topic_of_token, factors, blocks, scratch):
     """Draw the topics of tokens ``first:last``; ``offset`` tokens of their group precede them."""
-    n, row, numbers, sums = scratch
+    n, row, uniforms, sums = scratch
     counts = load_row(n, 0, blocks)
     stride = len(blocks) * N_LANES
     for i in range(first, last):
-        w, m, u = LONG(word[i]), LONG(topic_of_token[i]), numbers[offset + i - first]
+        w, m, u = LONG(word[i]), LONG(topic_of_token[i]), uniforms[offset + i - first]
         counts, drawn = draw_token(counts, w, m, u, row, factors, stride, sums, blocks)
         topic_of_token[i] = drawn
     store_row(n, 0, counts)
@@ -81,15 +81,15 @@ def sweep_two_groups(
     first_a, first_b, length, word, topic_of_token, factors, blocks, scratch_a, scratch_b
 ):
     """Draw the topics of ``length`` tokens in each of two groups, alternately."""
-    n_a, row_a, numbers_a, sums_a = scratch_a
-    n_b, row_b, numbers_b, sums_b = scratch_b
+    n_a, row_a, uniforms_a, sums_a = scratch_a
+    n_b, row_b, uniforms_b, sums_b = scratch_b
     counts_a, counts_b = load_row(n_a, 0, blocks), load_row(n_b, 0, blocks)
     stride = len(blocks) * N_LANES
     for i in range(length):
         a, b = first_a + i, first_b + i
-        w, m, u = LONG(word[a]), LONG(topic_of_token[a]), numbers_a[i]
+        w, m, u = LONG(word[a]), LONG(topic_of_token[a]), uniforms_a[i]
         counts_a, drawn_a = draw_token(counts_a, w, m, u, row_a, factors, stride, sums_a, blocks)
-        w, m, u = LONG(word[b]), LONG(topic_of_token[b]), numbers_b[i]
+        w, m, u = LONG(word[b]), LONG(topic_of_token[b]), uniforms_b[i]
         counts_b, drawn_b = draw_token(counts_b, w, m, u, row_b, factors, stride, sums_b, blocks)
         topic_of_token[a] = drawn_a
         topic_of_token[b] = drawn_b
@@ -104,7 +104,7 @@ def make_scratch(groups, n_slots):
     return (
         np.empty(n_slots, np.float32),
         np.empty(n_slots, np.float32),
-        empty_numbers(groups),
+        empty_uniforms(groups),
         np.zeros(n_slots + 3 * N_LANES, np.float32),
     )
 
@@ -172,7 +172,7 @@ def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topi
 
     ``topics`` lists the topics that have tokens; ``position`` is the index of each in that list.
     """
-    count, topics, position, numbers, sums, all_sums = scratch
+    count, topics, position, uniforms, sums, all_sums = scratch
     n_slots = count.size
     n_topics = 0
     for i in range(first, last):
@@ -198,7 +198,7 @@ def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topi
             sums[t] = total
         mass = table[w, k]
         # The part over all topics comes first, because floats are most precise near 0.
-        threshold = numbers[i - first] * (total + mass)
+        threshold = uniforms[i - first] * (total + mass)
         drawn = old
         if threshold >= mass and total > float32(0.0):
             t = 0
@@ -209,7 +209,7 @@ def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topi
             # The sum is recomputed in another order, so the threshold is rescaled.
             share = threshold / mass
             all_total = running_sums(base, k * n_slots, factors, w * n_slots, n_slots, all_sums)
-            drawn = topic_at(all_sums, n_slots, min(share, float32(1.0)) * all_total)
+            drawn = search_running_sums(all_sums, n_slots, min(share, float32(1.0)) * all_total)
         if count[drawn] == 0:
             topics[n_topics] = drawn
             position[drawn] = n_topics
@@ -258,13 +258,13 @@ def sweep_tokens_by_group_topics(
         np.zeros(n_slots, np.int64),
         np.empty(n_slots + 1, np.int64),
         np.empty(n_slots, np.int64),
-        empty_numbers(groups),
+        empty_uniforms(groups),
         np.empty(n_slots + 1, np.float32),
         np.zeros(n_slots + 3 * N_LANES, np.float32),
     )
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         first, last, k = groups.start[j], groups.start[j + 1], np.int64(cluster_of_group[j])
-        fill_group_numbers(j, groups, key, TOPICS, scratch[3])
+        fill_group_uniforms(j, groups, key, TOPICS, scratch[3])
         sweep_group_topics(first, last, k, word, base, factors, table, scratch, topic_of_token)
 
 

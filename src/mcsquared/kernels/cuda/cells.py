@@ -119,10 +119,10 @@ def draw_cells(n_topics):
     ):
         sums = cuda.shared.array((N_WARPS, n_topics), float32)
         count = cuda.shared.array((N_WARPS, n_topics), int32)
-        thread, warp, at = thread_of_warp(), warp_of_block(), warp_of_grid()
-        if at >= n_words * WARPS_PER_WORD:
+        thread, warp, warp_index = thread_of_warp(), warp_of_block(), warp_of_grid()
+        if warp_index >= n_words * WARPS_PER_WORD:
             return
-        w, part = order[at // WARPS_PER_WORD], at % WARPS_PER_WORD
+        w, part = order[warp_index // WARPS_PER_WORD], warp_index % WARPS_PER_WORD
         block = word_start[w] // BLOCK + w
         for m in range(thread, n_topics, 32):
             count[warp, m] = 0

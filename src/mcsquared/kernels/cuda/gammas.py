@@ -68,10 +68,10 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
             attempt += 1
     else:
         # The first attempts of 32 cells share the four words of sixteen counters.
-        at = cell % CELLS_PER_BLOCK
-        index = cell // CELLS_PER_BLOCK * 16 + (at & 15)
+        cell_in_block = cell % CELLS_PER_BLOCK
+        index = cell // CELLS_PER_BLOCK * 16 + (cell_in_block & 15)
         w0, w1, w2, w3 = random_uint32s(seed, chain, sweep, step, index, 0)
-        if at < 16:
+        if cell_in_block < 16:
             value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w2), small)
         else:
             value, log_value, accepted = try_small(unit_float32(w1), unit_float32(w3), small)

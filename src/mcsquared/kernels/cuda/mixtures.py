@@ -118,10 +118,10 @@ def draw_clusters_of_words(per_thread):
         part = cuda.local.array(per_thread, float32)
         score = cuda.local.array(per_thread, float64)
         sums = cuda.local.array(per_thread, float32)
-        thread, at = thread_of_warp(), warp_of_grid()
-        if at >= n_groups:
+        thread, warp_index = thread_of_warp(), warp_of_grid()
+        if warp_index >= n_groups:
             return
-        j = order[at]
+        j = order[warp_index]
         first, last = entry_start[j], entry_start[j + 1]
         for q in range(per_thread):
             k = q * 32 + thread

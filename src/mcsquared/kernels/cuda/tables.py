@@ -93,21 +93,21 @@ def add_floats(n_parts, values, parts):
 
 
 @one_block_each(BLOCK_THREADS)
-def add_log_rising(n_parts, counts, concentration, known, parts):
+def add_log_rising(n_parts, counts, concentration, tabulated, parts):
     """Write partial sums of ln Γ(c + n) − ln Γ(c) over int32 ``counts`` n to float64 ``parts``.
 
-    ``known`` contains the terms of small n, at least the first nine.
+    ``tabulated`` contains the terms of small n, at least the first nine.
     """
     shared = cuda.shared.array(BLOCK_THREADS, float64)
     total = 0.0
     for i in range(cuda.grid(1), counts.size, n_parts * BLOCK_THREADS):
         n = counts[i]
         if n > 0:
-            if n < known.size:
-                total += known[n]
+            if n < tabulated.size:
+                total += tabulated[n]
             else:
-                last = known.size - 1
-                total += known[last] + log_rising(concentration + last, float64(n - last))
+                last = tabulated.size - 1
+                total += tabulated[last] + log_rising(concentration + last, float64(n - last))
     total = reduce_block(shared, total, False)
     if cuda.threadIdx.x == 0:
         parts[cuda.blockIdx.x] = total
@@ -157,8 +157,8 @@ def count_contexts(
 
 
 @one_block_each(BLOCK_THREADS)
-def normalise_log_rows(n_columns, first, last, table):
-    """Normalise the logs of variates in rows ``first:last`` to log-probabilities, by column."""
+def normalise_log_columns(n_columns, first, last, table):
+    """Normalise the logs of variates in rows ``first:last`` of each column to log-probabilities."""
     shared = cuda.shared.array(BLOCK_THREADS, float64)
     thread, k = cuda.threadIdx.x, cuda.blockIdx.x
     highest = -math.inf

@@ -22,18 +22,18 @@ TOPICS_PER_PASS = 8 if SIMULATED else 128
 
 
 @cuda.jit(device=True)
-def log_sum(n_topics, log_tau, at, rows, row):
-    """Return log Σ_m exp(log_tau[at + m] + rows[row + m]), −∞ if all terms are 0."""
+def log_sum(n_topics, log_tau, tau_offset, rows, row):
+    """Return log Σ_m exp(log_tau[tau_offset + m] + rows[row + m]), −∞ if all terms are 0."""
     highest = -math.inf
     for m in range(n_topics):
-        value = log_tau[at + m] + rows[row + m]
+        value = log_tau[tau_offset + m] + rows[row + m]
         if value > highest:
             highest = value
     if highest == -math.inf:
         return highest
     total = 0.0
     for m in range(n_topics):
-        value = log_tau[at + m] + rows[row + m]
+        value = log_tau[tau_offset + m] + rows[row + m]
         if value > -math.inf:
             total += math.exp(value - highest)
     return highest + math.log(total)
@@ -76,10 +76,10 @@ def score_vector_groups(n_topics, per_thread):
         sums = cuda.local.array(n_sums, float64)
         score = cuda.local.array(per_thread, float64)
         product = cuda.local.array(per_thread, float64)
-        thread, warp, at = thread_of_warp(), warp_of_block(), warp_of_grid()
-        if at >= n_groups:
+        thread, warp, warp_index = thread_of_warp(), warp_of_block(), warp_of_grid()
+        if warp_index >= n_groups:
             return
-        j = order[first_group + at]
+        j = order[first_group + warp_index]
         begin, last = group_start[j], group_start[j + 1]
         for q in range(per_thread):
             score[q] = 0.0

@@ -40,7 +40,7 @@ def exponential(log_value, highest):
 
 
 @cuda.jit(device=True)
-def pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u):
+def pick_topic(row, prior, log_tau, tau_offset, n_of_thread, log_lam, sums, u):
     """Return a topic with probability ∝ prior exp(row), or −1 if rounding leaves none.
 
     Parameters
@@ -65,7 +65,7 @@ def pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u):
     running = running_sum(total, thread)
     all_sum = shuffle(running, 31)
     if not all_sum > TINY:
-        total = sum_in_logs(row, prior, log_tau, at, n_of_thread, log_lam, sums)
+        total = sum_in_logs(row, prior, log_tau, tau_offset, n_of_thread, log_lam, sums)
         running = running_sum(total, thread)
         all_sum = shuffle(running, 31)
     threshold = u * all_sum
@@ -86,13 +86,13 @@ def pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u):
 
 
 @cuda.jit(device=True)
-def sum_in_logs(row, prior, log_tau, at, n_of_thread, log_lam, sums):
+def sum_in_logs(row, prior, log_tau, tau_offset, n_of_thread, log_lam, sums):
     """Write running sums of weights that underflow; of the prior if all likelihoods are 0."""
     possible = False
     for q in range(sums.size):
         base = weight = -math.inf
         if q < n_of_thread:
-            base = math.log(prior[q]) if prior[q] > TINY else log_lam + log_tau[at + q]
+            base = math.log(prior[q]) if prior[q] > TINY else log_lam + log_tau[tau_offset + q]
             weight = base + row[q]
         prior[q] = base
         row[q] = weight if weight > -math.inf else -math.inf  # NaN becomes −∞
@@ -169,16 +169,16 @@ def draw_vector_topics(n_topics):
             topic = int32(topic_of_token[i])
             number = uniform(seed, chain, sweep, TOPICS, first_token + i, 0)
         for t in range(int32(min(int64(32), last - begin))):
-            at = int64(shuffle(cluster, t)) * n_topics + first_topic
+            tau_offset = int64(shuffle(cluster, t)) * n_topics + first_topic
             at_row = (begin + t - first) * n_topics + first_topic
             for q in range(per_thread):
                 row[q] = -math.inf
                 prior[q] = 0.0
                 if q < n_of_thread:
                     row[q] = rows[at_row + q]
-                    prior[q] = tau[at + q]
+                    prior[q] = tau[tau_offset + q]
             u = shuffle(number, t)
-            drawn = pick_topic(row, prior, log_tau, at, n_of_thread, 0.0, sums, u)
+            drawn = pick_topic(row, prior, log_tau, tau_offset, n_of_thread, 0.0, sums, u)
             if thread == t and drawn >= 0:
                 topic = drawn
         if i < last:
@@ -225,7 +225,7 @@ def sweep_vector_groups(n_topics):
         begin, last = group_start[j], group_start[j + 1]
         first_topic = thread * int32(per_thread)
         n_of_thread = min(int32(per_thread), int32(n_topics) - first_topic)
-        at = int64(cluster_of_group[j]) * n_topics + first_topic
+        tau_offset = int64(cluster_of_group[j]) * n_topics + first_topic
         log_lam = math.log(lam)
         # Topics are counted in shared memory; then each thread copies the counts of its topics.
         count_topics(n_topics, begin, last, topic_of_token, count)
@@ -248,9 +248,9 @@ def sweep_vector_groups(n_topics):
                     prior[q] = 0.0
                     if q < n_of_thread:
                         row[q] = rows[at_row + q]
-                        prior[q] = others[q] + lam * tau[at + q]
+                        prior[q] = others[q] + lam * tau[tau_offset + q]
                 u = shuffle(number, t)
-                drawn = pick_topic(row, prior, log_tau, at, n_of_thread, log_lam, sums, u)
+                drawn = pick_topic(row, prior, log_tau, tau_offset, n_of_thread, log_lam, sums, u)
                 if drawn < 0:  # by rounding: the token keeps its topic
                     drawn = old
                 for q in range(per_thread):

@@ -117,7 +117,7 @@ def describe(
 def divide(
     observations: Observations, labels: DividedLabels, division: Division, threads: ThreadPool
 ) -> tuple[DividedLabels, Sums]:
-    """Share the groups of every block out to the sides of its pair; sum them by side."""
+    """Divide the groups of every block between the sides of its pair; sum them by side."""
     n_sides, n_slots = division.launch.shares.shape
     launch = division.launch._replace(scores=_python_scores(observations, labels, division))
     sides = labels.sides.copy()

@@ -35,11 +35,11 @@ def groups_to_start_with(
     is_small = n_tokens <= MAX_UNSAMPLED_TOKENS and n_groups <= MAX_UNSAMPLED_GROUPS
     if sampled is None and (is_small or integrated_families(observations)):
         return None
-    known = np.arange(n_groups) if sampled is None else sampled
+    groups = np.arange(n_groups) if sampled is None else sampled
     n_sampled = min(
-        SAMPLED_GROUPS, math.ceil(n_groups * MAX_UNSAMPLED_TOKENS / max(n_tokens, 1)), len(known)
+        SAMPLED_GROUPS, math.ceil(n_groups * MAX_UNSAMPLED_TOKENS / max(n_tokens, 1)), len(groups)
     )
-    return np.sort(rng.choice(known, n_sampled, replace=False))
+    return np.sort(rng.choice(groups, n_sampled, replace=False))
 
 
 class StartExtension:

@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.contexts import sum_exponentials
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
 from mcsquared.kernels.rng import Step
-from mcsquared.samplers.types import DrawnContexts, Sweep
+from mcsquared.samplers.types import ContextDraw, Sweep
 
 ROWS_PER_CHUNK = 8 * ROWS_PER_PASS  # categories whose probabilities are summed together
 MIN_PARALLEL_CATEGORIES = 20_000
 MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
 
 
-def draw_contexts(sweep: Sweep) -> DrawnContexts:
+def draw_contexts(sweep: Sweep) -> ContextDraw:
     """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior."""
     natural, python = draw_dense(sweep)
-    return DrawnContexts(natural, _log_categories(sweep), python)
+    return ContextDraw(natural, _log_categories(sweep), python)
 
 
 def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
-    """Draw φ_k of all contexts except bags: ``natural`` and ``python`` of `DrawnContexts`."""
+    """Draw φ_k of all contexts except bags: ``natural`` and ``python`` of `ContextDraw`."""
     observations, rng = sweep.observations, sweep.key.generator(Step.CONTEXTS)
     statistics = sweep.state.counts.context_statistics
     natural = np.zeros((int(observations.dense.stat_start[-1]), len(statistics)))

@@ -65,10 +65,10 @@ def record_varying_log_joint(sweep: Sweep) -> None:
         log_unused = math.log(unused) if unused > 0.0 else float(state.log_unused[0])
         weights = np.append(topic_weights[active], math.exp(log_unused))
         log_shares = sweep.backend.log_shares(sweep.globals)[counts.groups_in_cluster > 0]
-        known = np.column_stack([log_shares[:, active], _log_sums(log_shares[:, ~active])])
+        log_weights = np.column_stack([log_shares[:, active], _log_sums(log_shares[:, ~active])])
         log_rising = float(sweep.sums.log_rising.sum())
         terms.append(log_rising - log_rising_of_lengths(state.lam, *observations.layout.lengths))
-        terms.append(_log_dirichlet(known, state.v * weights))
+        terms.append(_log_dirichlet(log_weights, state.v * weights))
         terms.append(_log_root(weights[:-1], log_unused, state.eta))
     state.log_joint = sum(terms, sweep.log_density())
 
@@ -219,10 +219,10 @@ def _begin_log_counts(
     bounds : int64 (n_chunks + 1,)
         Chunks of the rows that belong to these distributions.
     """
-    known, by_chunk = log_rising_of_counts(prior[0], N_TABULATED), np.zeros(len(bounds) - 1)
+    tabulated, by_chunk = log_rising_of_counts(prior[0], N_TABULATED), np.zeros(len(bounds) - 1)
 
     def add(first: int, last: int) -> None:
-        log_joint_of_words(first, last, bounds, counts, prior[0], known, by_chunk)
+        log_joint_of_words(first, last, bounds, counts, prior[0], tabulated, by_chunk)
 
     if counts.size < MIN_PARALLEL_LOG_JOINT:
         threads = SINGLE_THREAD

@@ -18,7 +18,7 @@ from mcsquared.kernels.cuda.tables import (
     count_contexts,
     draw_log_shares,
     draw_table_counts,
-    normalise_log_rows,
+    normalise_log_columns,
     weigh_topics,
 )
 from mcsquared.kernels.cuda.varying_groups import resample_groups, tabulate_log_rising
@@ -40,7 +40,7 @@ from mcsquared.samplers.steps.weights import (
 )
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import (
-    DrawnContexts,
+    ContextDraw,
     Globals,
     GroupFunction,
     Key,
@@ -168,7 +168,7 @@ class CudaBackend(Backend):
         log_categories = self._draw_categories(key)
         log_clusters = draw_log_cluster_weights(sweep)
         natural, python = draw_dense(sweep)
-        contexts = DrawnContexts(natural, log_categories, python)
+        contexts = ContextDraw(natural, log_categories, python)
         return Globals(key, state.lam, Weights(topics, log_clusters, log_shares), contexts, None)
 
     def _resize(self, state: State) -> None:
@@ -202,7 +202,7 @@ class CudaBackend(Backend):
             shape = max(concentration, MIN_BAG_SHAPE)
             cells = (len(rows) * n_clusters, rows.start * n_clusters)
             draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *key, True, out)
-            normalise_log_rows(n_clusters, rows.start, rows.stop, out)
+            normalise_log_columns(n_clusters, rows.start, rows.stop, out)
         return out
 
     def sweep_groups(self, globals_: Globals) -> Sums:
@@ -317,10 +317,10 @@ class CudaBackend(Backend):
         """Add up the log-densities of all counts on the GPU, in parts."""
         self.content.add_log_counts()
         n_clusters = self.buffers.n_clusters
-        for c, (rows, concentration, known) in enumerate(self.bags):
+        for c, (rows, concentration, tabulated) in enumerate(self.bags):
             counts = self.categories[rows.start * n_clusters : rows.stop * n_clusters]
             out = self.buffers.device[f"log_counts {c}"]
-            add_log_rising(N_PARTIAL_SUMS, counts, concentration, known, out)
+            add_log_rising(N_PARTIAL_SUMS, counts, concentration, tabulated, out)
         self.log_counts_added = True
 
     def begin_log_density(self, state: State) -> Callable[[], float]:

@@ -41,7 +41,7 @@ class DeviceWords(DeviceContent):
         super().__init__(observations, priors, corpus)
         self.n_words = observations.n_words
         self.beta = float(priors.content.kernel_parameters()[0])
-        self.known = copy_to_device(log_rising_of_counts(self.beta, N_TABULATED))
+        self.tabulated = copy_to_device(log_rising_of_counts(self.beta, N_TABULATED))
         if not corpus.groups_vary:
             word_start = observations.layout.word_start
             self.word_order = copy_to_device(longest_first(word_start))
@@ -161,7 +161,7 @@ class DeviceWords(DeviceContent):
     def add_log_counts(self) -> None:
         """Add up the log-densities of all counts, in parts."""
         out = self.buffers.device["log_counts"]
-        add_log_rising(N_PARTIAL_SUMS, self.words, self.beta, self.known, out)
+        add_log_rising(N_PARTIAL_SUMS, self.words, self.beta, self.tabulated, out)
 
     def host_sums(self, all_sums: bool) -> dict[str, NDArray[Any] | None]:
         """Return tokens by word and topic on the host; where λ = ∞, by word and cluster."""
