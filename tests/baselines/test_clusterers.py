@@ -136,7 +136,7 @@ def test_groups_without_words_are_in_the_largest_cluster(corpus, model):
 
 @every_clusterer
 def test_nothing_but_empty_groups_is_refused(model):
-    with pytest.raises(InputError, match="X must have at least one word"):
+    with pytest.raises(InputError, match="X must have at least one non-empty group"):
         clone(model).fit(Corpus(np.zeros((3, 2), int)))
 
 

@@ -223,7 +223,7 @@ def test_without_times_perplexity_is_that_of_the_hierarchical_process():
 
 
 def test_some_times_may_be_missing_and_slots_may_run_out(monkeypatch):
-    monkeypatch.setattr(nptot, "FIRST_COMPONENTS", 1)
+    monkeypatch.setattr(nptot, "N_INITIAL_COMPONENT_SLOTS", 1)
     (train, test), _ = dated(missing=0.3)
     model = NPTOT(**SHORT, alpha=2.0).fit(train)
     assert np.isfinite(model.perplexity(test, given_contexts=True))

@@ -173,7 +173,7 @@ def test_arguments_that_do_not_fit_the_frame_are_refused(arguments, message):
 
 
 def test_a_text_column_with_something_else_in_it_is_refused():
-    with pytest.raises(InputError, match=r"texts\[1\] must be a string, got 3"):
+    with pytest.raises(InputError, match=r"column 't'\[1\] must be a string, got 3"):
         Corpus.from_frame(pd.DataFrame({"t": ["a text", 3]}), text="t")
     with pytest.raises(InputError, match="must hold at least one text, but all are missing"):
         Corpus.from_frame(pd.DataFrame({"t": [None, np.nan]}), text="t")
