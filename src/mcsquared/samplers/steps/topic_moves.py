@@ -125,7 +125,7 @@ class TopicMoves:
         sizes, bound = self.counts.tokens_in_topic, self.sweep.bounds.topics
         topics = np.flatnonzero(sizes)
         m = int(topics[_pick(self.chances(sizes[topics], len(topics)), self.rng)])
-        if len(topics) == len(sizes) or len(topics) == bound:
+        if len(topics) >= (len(sizes) if bound is None else min(bound, len(sizes))):
             return
         pair = [m, int(np.flatnonzero(sizes == 0)[0])]
         is_m = self.state.topic_of_token == m
