@@ -74,3 +74,8 @@ def test_words_outside_the_vocabulary_are_refused():
 def test_impossible_codocuments_are_refused(together):
     with pytest.raises(InputError, match="codocuments"):
         npmi_coherence(together, 5)
+
+
+def test_the_number_of_groups_must_be_positive():
+    with pytest.raises(InputError, match="n_groups must be an integer >= 1, got 0"):
+        npmi_coherence(np.zeros((1, 2, 2)), 0)
