@@ -209,3 +209,14 @@ def test_column_names_may_be_numbers_or_several_levels():
     assert list(Corpus.from_frame(frame, text=0, contexts=[1]).contexts) == ["1"]
     frame.columns = pd.MultiIndex.from_tuples([("a", "text"), ("a", "year")])
     assert list(Corpus.from_frame(frame, "a text", ["a year"]).contexts) == ["a year"]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_integers_that_no_float_represents_exactly_are_numbers(missing, tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    large = [2**60 + 1, None if missing else 3]
+    table = pyarrow.table({"text": ["some words", "other words"], "number": large})
+    parquet.write_table(table, tmp_path / "large.parquet")
+    corpus = Corpus.read(tmp_path / "large.parquet", text="text", contexts=["number"])
+    assert corpus.contexts["number"].values[0] == 2.0**60
+    assert corpus.contexts["number"].observed.tolist() == [True, not missing]

@@ -282,7 +282,8 @@ def test_numbers_of_any_kind_become_plain_ones():
 def test_names_lead_to_families():
     assert families.by_name("gaussian") == Gaussian()
     assert families.by_name("multivariate_gaussian") == MultivariateGaussian()
-    assert families.names() == list(dict.fromkeys(case.family.name for case in CASES.values()))
+    expected = list(dict.fromkeys(case.family.name for case in CASES.values()))
+    assert families.names()[: len(expected)] == expected  # user-defined ones follow
     with pytest.raises(InputError, match=f"{', '.join(families.names())}, got 'gauss'"):
         families.by_name("gauss")
 

@@ -104,6 +104,16 @@ def batch_from(values: Any) -> Batch:
     return _from_objects(list(values))
 
 
+def _as_float64(series: Any) -> Floats:
+    """Return a series of numbers as float64, NaN where a value is missing."""
+    import narwhals as nw
+
+    try:
+        return series.cast(nw.Float64).to_numpy().astype(np.float64)
+    except ValueError:  # Arrow does not convert integers that no float represents exactly
+        return np.array([np.nan if x is None else x for x in series.to_list()], np.float64)
+
+
 def _from_series(values: Any) -> Batch:
     """Return a batch from a series of any library, or from another iterable."""
     import narwhals as nw
@@ -120,7 +130,7 @@ def _from_series(values: Any) -> Batch:
         return _from_array(np.asarray(values)) if is_array else _from_objects(list(values))
     dtype = series.dtype
     if dtype.is_numeric():
-        return _from_array(series.cast(nw.Float64).to_numpy().astype(np.float64))
+        return _from_array(_as_float64(series))
     if isinstance(dtype, nw.Datetime):
         if dtype.time_zone is not None:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)

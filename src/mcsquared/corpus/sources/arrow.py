@@ -182,7 +182,7 @@ def _is_list(dtype: Any) -> bool:
 
 
 def _floats(array: Any) -> Floats:
-    found: Floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    found: Floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return found
 
 
