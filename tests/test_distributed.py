@@ -29,6 +29,13 @@ SCHEDULE = {"n_sweeps": 12, "burn_in": 4, "thin": 2, "keep_parameters": 2}
 SCHEDULE |= {"random_state": 3, "progress": False}
 
 
+@pytest.fixture(autouse=True)
+def short_launches(monkeypatch):
+    """Fewer calls of each worker or passes over the shards in every sweep."""
+    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.MAX_SCANS", 2)
+    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.NEWTON_STEPS", 1)
+
+
 @pytest.fixture(scope="module")
 def client():
     cluster = distributed.LocalCluster(

@@ -139,13 +139,13 @@ def distance(seen, table):
     return 0.5 * sum(abs(seen[partition] / total - p) for partition, p in table.items())
 
 
-TOLERANCE = 0.09  # 2,500 dependent draws of 15 partitions are 0.03 to 0.06 away by chance
+TOLERANCE = 0.1  # 1,500 dependent draws of 15 partitions are 0.04 to 0.08 away by chance
 CONTEXTS = ["none", "year and bag", "drawn", "integrated"]
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
 def test_splits_and_merges_alone_agree_with_enumeration(name):
-    seen, table = visits(name, 2_500)
+    seen, table = visits(name, 1_500)
     assert len(seen) == 15
     assert distance(seen, table) < TOLERANCE
 
@@ -171,7 +171,7 @@ def test_a_wrong_acceptance_ratio_is_noticed(wrong, monkeypatch):
         return right(self, *given) + math.log(wrong) * 3
 
     monkeypatch.setattr(split_merge.Round, "log_gain", log_gain)
-    assert distance(*visits("year and bag", 2_500)) > TOLERANCE
+    assert distance(*visits("year and bag", 1_500)) > TOLERANCE
 
 
 def separated(n_groups=120):

@@ -232,7 +232,7 @@ class Round:
         return shares
 
     def current_tables(self) -> Floats:
-        """Return the tables of sets that are clusters now; of other sets, something else."""
+        """Return the current tables of every set; they are not used for sets that are new."""
         sides = self.sweep.state.tables[self.clusters.reshape(-1)]
         return np.concatenate([sides, self.sweep.state.tables[self.clusters[:, 0]]])
 
