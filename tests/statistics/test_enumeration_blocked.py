@@ -13,7 +13,7 @@ from mcsquared.samplers.steps.collapsed import collapsed_step
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.state import Bounds
 from tests.statistics import plain_blocked
-from tests.statistics.agreement import compare, is_exact, row
+from tests.statistics.agreement import compare, compare_twice, is_exact, row
 from tests.statistics.corpora import CORPORA, OWN, bounded, missing_and_bag
 
 BLOCKED_ALONE = BLOCKED.without(collapsed_step)
@@ -87,14 +87,8 @@ def test_long_chains_of_both_sweeps_in_turn_agree_with_enumeration(name, calibra
 def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
     """Of so many rows some are beyond three standard errors by chance: those get a second chain."""
     n_sweeps = 6_000 if name in OWN else 20_000
-    found = compare(make(name, lam), n_sweeps=n_sweeps, seed=1, sampler=BLOCKED_ALONE)
-    measured = row(found)
-    if not is_exact(found, allowance=0.01, n_errors=3):
-        first, n_sweeps = measured, 3 * n_sweeps
-        found = compare(make(name, lam), n_sweeps=n_sweeps, seed=2, sampler=BLOCKED_ALONE)
-        measured = row(found)
-        measured["note"] += f"; a first, shorter chain: z {first['largest_z']:.2f}"
-    calibration(f"enumeration, blocked, {lam}: {name}", n=n_sweeps, **measured)
+    found, measured = compare_twice(make(name, lam), n_sweeps, BLOCKED_ALONE)
+    calibration(f"enumeration, blocked, {lam}: {name}", **measured)
     assert is_exact(found, allowance=0.01, n_errors=3), found
 
 

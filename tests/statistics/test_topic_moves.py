@@ -17,11 +17,11 @@ from mcsquared.samplers.types import Sums
 from tests.statistics.agreement import (
     Visits,
     compare,
+    compare_twice,
     distance,
     everything,
     is_exact,
     n_topics,
-    row,
     run,
 )
 from tests.statistics.forward import WordsDesign
@@ -105,15 +105,8 @@ def test_moves_alone_agree_in_a_long_chain(lam, name, calibration):
 @pytest.mark.parametrize(("lam", "name"), CASES)
 def test_long_chains_with_moves_agree_with_enumeration(lam, name, calibration):
     """A row beyond three standard errors, as some are by chance, gets a second chain."""
-    n_sweeps = 20_000
-    found = compare(make(name, lam), n_sweeps=n_sweeps, seed=1, sampler=BLOCKED)
-    measured = row(found)
-    if not is_exact(found, allowance=0.01, n_errors=3):
-        first, n_sweeps = measured, 3 * n_sweeps
-        found = compare(make(name, lam), n_sweeps=n_sweeps, seed=2, sampler=BLOCKED)
-        measured = row(found)
-        measured["note"] += f"; a first, shorter chain: z {first['largest_z']:.2f}"
-    calibration(f"enumeration, blocked, topic moves, {lam}: {name}", n=n_sweeps, **measured)
+    found, measured = compare_twice(make(name, lam), 20_000, BLOCKED)
+    calibration(f"enumeration, blocked, topic moves, {lam}: {name}", **measured)
     assert is_exact(found, allowance=0.01, n_errors=3), found
 
 

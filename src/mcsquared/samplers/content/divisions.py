@@ -23,7 +23,7 @@ from mcsquared.observations import Observations
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.content.groups import sum_by_label
 from mcsquared.samplers.threads import ThreadPool, add_in_order
-from mcsquared.samplers.types import Key, Labels
+from mcsquared.samplers.types import CHUNK_SUMS, Key, Labels
 from mcsquared.state import TopicLabels
 
 Sums = dict[str, Any]
@@ -134,7 +134,7 @@ def divide(
         divide_groups(first, last, division.mode, division.attempt, *given, *sums.values())
         return sums
 
-    sums = add_parts(threads.map(len(groups.chunk_start) - 1, run, n_parts=1))
+    sums = _sum_chunks(observations, run, threads)
     sums |= sum_by_label(observations, sides, n_sides + 1, threads)
     return labels._replace(sides=sides), sums
 
@@ -168,7 +168,7 @@ def table_moments(
         sum_table_moments(first, last, *given, *sums.values())
         return sums
 
-    return labels, add_parts(threads.map(len(groups.chunk_start) - 1, run, n_parts=1))
+    return labels, _sum_chunks(observations, run, threads)
 
 
 def draw_tables(
@@ -186,7 +186,7 @@ def draw_tables(
         draw_tables_of_sets(first, last, *given, *sums.values())
         return sums
 
-    return labels, add_parts(threads.map(len(groups.chunk_start) - 1, run, n_parts=1))
+    return labels, _sum_chunks(observations, run, threads)
 
 
 def move(
@@ -210,7 +210,7 @@ def end(
         sum_topics(first, last, groups, labels.rows, labels.clusters, topics)
         return {"topics": topics}
 
-    sums = add_parts(threads.map(len(groups.chunk_start) - 1, run, n_parts=1))
+    sums = _sum_chunks(observations, run, threads)
     sums |= sum_by_label(observations, labels.clusters, slots[0], threads)
     return Labels(labels.clusters, labels.topics), sums
 
@@ -221,15 +221,16 @@ def add_parts(parts: Iterable[Sums]) -> Sums:
     total = dict(first)
     for part in others:
         for name, value in part.items():
-            combine: Callable[..., Any] = np.add
-            if name == "context_statistics":
-                combine = _join_chunks
-            total[name] = combine(total[name], value)
+            one = total[name]
+            total[name] = np.concatenate([one, value]) if name in CHUNK_SUMS else one + value
     return total
 
 
-def _join_chunks(one: Floats, other: Floats) -> Floats:
-    return np.concatenate([one, other])
+def _sum_chunks(
+    observations: Observations, run: Callable[[int, int], Sums], threads: ThreadPool
+) -> Sums:
+    """Add the sums of all chunks of groups, with one share of them per thread."""
+    return add_parts(threads.map(len(observations.layout.chunk_start) - 1, run, n_parts=1))
 
 
 def summed_chunks(sums: Sums) -> Sums:

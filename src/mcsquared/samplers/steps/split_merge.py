@@ -48,7 +48,7 @@ from mcsquared.samplers.init.assignments import round_up_to_lanes
 from mcsquared.samplers.steps.groups import update_counts
 from mcsquared.samplers.types import Key, Sums, Sweep
 
-FIRST_SWEEPS, EVERY = 60, 5  # every sweep at first, then fewer: most proposals are rejected
+FIRST_SWEEPS, PERIOD = 60, 5  # every sweep at first, then fewer: most proposals are rejected
 N_ROUNDS = 1
 ROUND_CHAIN = 2**26  # offset of the chain number: no other round draws the same numbers
 N_CANDIDATES, N_PAIRS = 256, 64  # groups from which anchors are chosen, and pairs of a round
@@ -63,7 +63,7 @@ SMALLEST_SHARE = 1e-300
 def split_and_merge_clusters(sweep: Sweep) -> None:
     """Propose to split and to merge clusters, if λ is finite."""
     state = sweep.state
-    now = state.sweep <= FIRST_SWEEPS or state.sweep % EVERY == 0
+    now = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
     if math.isinf(state.lam) or not now or sweep.observations.n_groups < 2:
         return
     sweep.backend.map_groups(divisions.begin, len(state.topic_weights))
@@ -92,8 +92,8 @@ class Round:
         state = sweep.state
         active = state.counts.tokens_in_topic > 0
         # Topics with tokens have a prior weight, however small.
-        floor = np.where(active, SMALLEST_SHARE, 0.0)
-        self.prior = np.maximum(np.where(active, state.v * state.topic_weights, 0.0), floor)
+        weights = np.maximum(state.v * state.topic_weights, SMALLEST_SHARE)
+        self.prior = np.where(active, weights, 0.0)
 
     def run(self) -> None:
         """Propose, and accept or reject, a split or a merge for every pair."""
@@ -260,7 +260,7 @@ class Round:
     def accept(self, log_gain: Floats, groups: Any, tables: Floats) -> None:
         """Accept or reject every pair in turn, and move its groups."""
         state, bound = self.sweep.state, self.sweep.bounds.clusters
-        numbers = np.log(self.key.generator(Step.CLUSTER_MOVES).random(len(log_gain)))
+        log_uniforms = np.log(self.key.generator(Step.CLUSTER_MOVES).random(len(log_gain)))
         n_missing = int(self.pairs.is_split.sum()) - int(
             (state.counts.groups_in_cluster == 0).sum()
         )
@@ -270,17 +270,19 @@ class Round:
         moved_to = self.clusters.copy()
         for p, (a, b) in enumerate(self.clusters):
             if self.pairs.is_split[p]:
-                if numbers[p] >= log_gain[p] or (bound is not None and state.n_clusters >= bound):
+                is_full = bound is not None and state.n_clusters >= bound
+                if log_uniforms[p] >= log_gain[p] or is_full:
                     continue
                 b = int(np.flatnonzero(occupied == 0)[0])
                 moved_to[p, 1] = b
                 occupied[[a, b]] = groups[2 * p : 2 * p + 2]
                 state.tables[[a, b]] = tables[2 * p : 2 * p + 2]
-            elif numbers[p] < -log_gain[p]:
+            elif log_uniforms[p] < -log_gain[p]:
                 moved_to[p, 1] = a
                 occupied[[a, b]] = groups[2 * p] + groups[2 * p + 1], 0
                 state.tables[a], state.tables[b] = tables[2 * n_pairs + p], 0
-        self.sweep.backend.map_groups(divisions.move, moved_to.reshape(-1).astype(np.int32))
+        if not np.array_equal(moved_to, self.clusters):
+            self.sweep.backend.map_groups(divisions.move, moved_to.reshape(-1).astype(np.int32))
 
 
 def with_unions(sides: Any) -> Any:

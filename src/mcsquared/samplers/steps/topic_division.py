@@ -167,7 +167,7 @@ def log_ratio_of_weights(
 ) -> float:
     """Return the last line of log R."""
     prior = _prior_of_parts(sweep, log_weight, division.log_root)
-    used = launch.tables.any(axis=0)  # elsewhere r_k is drawn from its prior
+    used = launch.tables.any(axis=0)  # in other clusters r_k is drawn from its prior
     parts, tables = division.log_parts[:, used], launch.tables[:, used]
     of_parts = _log_beta(parts, prior) - _log_beta(parts, prior + tables)
     # The factor u (1 − u) that `_log_beta` has in excess cancels in each difference.
