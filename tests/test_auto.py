@@ -123,7 +123,7 @@ def test_draws_do_not_depend_on_the_number_of_cores(corpus, short_stages, quiet)
 def test_a_run_killed_at_any_sweep_resumes_to_the_same_draws(
     corpus, tmp_path, short_stages, quiet, monkeypatch, n_chains
 ):
-    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN_WRITES", 0.0)
     whole = model(n_chains=n_chains).fit(corpus).posterior_
     assert n_sweeps(whole) == [32] * n_chains
     path = tmp_path / "run"

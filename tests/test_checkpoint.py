@@ -63,7 +63,7 @@ def make_model(n_chains=1, **parameters):
 
 @pytest.fixture
 def at_every_sweep(monkeypatch):
-    monkeypatch.setattr(module, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_WRITES", 0.0)
 
 
 class KilledError(Exception):
@@ -118,7 +118,7 @@ EXECUTIONER = """
     from mcsquared import checkpoint
     from tests.test_checkpoint import CONDEMNED, KINDS, N_LONG, make_corpus, make_model
 
-    checkpoint.SECONDS_BETWEEN = 0.0
+    checkpoint.SECONDS_BETWEEN_WRITES = 0.0
     folder, kills = sys.argv[1], 0
     for i, (name, n_chains, sampling) in enumerate(CONDEMNED):
         corpus, path = make_corpus(name), f"{folder}/{i}"
@@ -210,7 +210,7 @@ def test_writes_are_some_time_apart_and_the_end_is_always_written(tmp_path, monk
     model = make_model(checkpoint=tmp_path / "run")
     model.fit(make_corpus("words"))
     assert len(written) == 1
-    monkeypatch.setattr(module, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_WRITES", 0.0)
     model.fit(make_corpus("words"))
     assert len(written) == 1 + 41
 

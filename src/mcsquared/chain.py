@@ -73,10 +73,10 @@ class ChainRun:
     cluster_of_group: list[Int32s] = field(default_factory=list)
     sweep_of_draw: list[int] = field(default_factory=list)
     parameters: list[ParameterDraw] = field(default_factory=list)
-    # Position of each draw among all that were kept so far, also those that were dropped later.
+    # Position of each draw among all draws stored so far, including those dropped later.
     row_of_draw: list[int] = field(default_factory=list)
     n_stored: int = 0
-    # Whether a callback has ended the chain; None until the callbacks know a resumed trace.
+    # Whether a callback has ended the chain; None until the trace was passed to the callbacks.
     has_ended: bool | None = None
     # Copies the labels from the backend to the state.
     save_labels: Callable[[], None] = field(default=lambda: None, repr=False)
@@ -89,7 +89,7 @@ class ChainRun:
     def keep(self, store_parameters: bool, observations: Observations) -> Int32s:
         """Keep the current draw, with clusters and topics numbered 0, 1, ... without gaps.
 
-        Returns the number of each cluster slot: int32 (cluster slots,).
+        Returns the new number of each cluster slot: int32 (cluster slots,).
         """
         counts = self.state.counts
         clusters = np.flatnonzero(counts.groups_in_cluster)
@@ -112,23 +112,23 @@ class ChainRun:
 
     def drop_draws(self, schedule: StagedSchedule) -> None:
         """Drop the draws and parameters that are not kept after the current number of sweeps."""
-        now, before = self.sweeps_done, self.sweep_of_draw
-        kept = schedule.draws_after(before, now)
-        stored = [before[draw.index] for draw in self.parameters]
+        now, sweeps = self.sweeps_done, self.sweep_of_draw
+        kept = schedule.draws_after(sweeps, now)
+        stored = [sweeps[draw.index] for draw in self.parameters]
         still_stored = set(schedule.parameters_after(stored, now, self.chain))
-        if len(kept) == len(before) and len(still_stored) == len(stored):
+        if len(kept) == len(sweeps) and len(still_stored) == len(stored):
             return
-        for sweep in set(before) - set(kept):
+        for sweep in set(sweeps) - set(kept):
             self.trace["kept"][sweep - 1] = False
-        index = {sweep: number for number, sweep in enumerate(kept)}
-        chosen = [number for number, sweep in enumerate(before) if sweep in index]
+        index = {sweep: i for i, sweep in enumerate(kept)}
+        chosen = [i for i, sweep in enumerate(sweeps) if sweep in index]
         self.parameters = [
             replace(draw, index=index[sweep])
             for draw, sweep in zip(self.parameters, stored, strict=True)
             if sweep in still_stored
         ]
-        self.cluster_of_group = [self.cluster_of_group[number] for number in chosen]
-        self.row_of_draw = [self.row_of_draw[number] for number in chosen]
+        self.cluster_of_group = [self.cluster_of_group[i] for i in chosen]
+        self.row_of_draw = [self.row_of_draw[i] for i in chosen]
         self.sweep_of_draw = kept
 
     def record(self, info: SweepInfo) -> None:
@@ -207,7 +207,7 @@ class Runner:
         with stop_on_interrupt(self.stop) as interrupted:
             for stage in schedule.stages():
                 if any(run.sweeps_done > stage for run in runs):
-                    continue  # of a resumed run, whose chains had not settled at this stage
+                    continue  # a resumed run: its chains had not settled at this stage
                 self._run_stage(runs, stage)
                 stopped = self.stop.is_set() or self.out_of_time.is_set()
                 if stopped or all(run.has_ended for run in runs):
@@ -271,11 +271,11 @@ class Runner:
     def _sweep(self, run: ChainRun, backend: Backend, stage: int) -> None:
         """Sweep once; keep and save the draw, and call the callbacks."""
         settings, schedule = self.settings, self.settings.schedule
-        began = time.perf_counter()
+        started = time.perf_counter()
         chain = (settings.priors, settings.seed, run.chain, settings.bounds, backend)
         SAMPLERS[settings.sampler].sweep(run.state, self.observations, *chain)
         kept = schedule.is_kept(run.sweeps_done)
-        info = self._info(run, kept, stage, began)
+        info = self._info(run, kept, stage, started)
         run.record(info)
         if kept:
             stored = schedule.stores_parameters(run.sweeps_done, run.chain)
@@ -285,10 +285,10 @@ class Runner:
             run.drop_draws(schedule)
         self._save(run, False)
         # Every callback is called after every sweep, even if an earlier one stops the run.
-        answers = [callback(info) for callback in settings.callbacks]
-        if any(answer and answer != STOP_CHAIN for answer in answers):
+        results = [callback(info) for callback in settings.callbacks]
+        if any(result and result != STOP_CHAIN for result in results):
             self.stop.set()
-        run.has_ended = STOP_CHAIN in answers
+        run.has_ended = STOP_CHAIN in results
 
     def _keep_last(self, run: ChainRun, backend: Backend) -> None:
         """Keep the last draw with its parameters if the chain has no such draw."""
@@ -312,10 +312,10 @@ class Runner:
         callbacks, schedule = self.settings.callbacks, self.settings.schedule
         listeners = [c.resume_chain for c in callbacks if hasattr(c, "resume_chain")]
         burn_in = schedule.burn_in_of(schedule.stage_of(run.sweeps_done))
-        answers = [resume(run.chain, run.trace, burn_in) for resume in listeners]
-        return any(answers)  # only now: every callback must receive the trace
+        results = [resume(run.chain, run.trace, burn_in) for resume in listeners]
+        return any(results)  # only now: every callback must receive the trace
 
-    def _info(self, run: ChainRun, kept: bool, stage: int, began: float) -> SweepInfo:
+    def _info(self, run: ChainRun, kept: bool, stage: int, started: float) -> SweepInfo:
         state = run.state
         return SweepInfo(
             chain=run.chain,
@@ -327,7 +327,7 @@ class Runner:
             n_topics=state.n_topics,
             log_joint=state.log_joint,
             **values_of(state),
-            seconds=time.perf_counter() - began,
+            seconds=time.perf_counter() - started,
             n_tokens=self.observations.n_tokens,
         )
 
@@ -358,7 +358,7 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[threading.Event]:
         return
     previous = signal.getsignal(signal.SIGINT)
 
-    def ask_to_stop(number: int, frame: object) -> None:
+    def handle_interrupt(signal_number: int, frame: object) -> None:
         if interrupted.is_set():
             raise KeyboardInterrupt
         interrupted.set()
@@ -367,7 +367,7 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[threading.Event]:
     # Only Python's default handler is replaced, not one installed by the caller.
     is_default = previous is signal.default_int_handler
     if is_default:
-        signal.signal(signal.SIGINT, ask_to_stop)
+        signal.signal(signal.SIGINT, handle_interrupt)
     try:
         yield interrupted
     finally:

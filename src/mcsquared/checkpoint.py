@@ -19,8 +19,8 @@ from mcsquared.storage.files import DATA_ERRORS, Reader, Tensors
 from mcsquared.storage.states import pack_draw, pack_state, unpack_draw, unpack_state
 
 KIND = "checkpoint"
-SECONDS_BETWEEN = 20.0
-INTEGERS = ("sweep", "chain", "n_clusters", "n_topics")  # columns of the trace
+SECONDS_BETWEEN_WRITES = 20.0
+INTEGER_COLUMNS = ("sweep", "chain", "n_clusters", "n_topics")  # of the trace
 
 
 class Checkpoint:
@@ -35,7 +35,7 @@ class Checkpoint:
     ) -> None:
         self.path = Path(path)
         self.identity = dict(identity)
-        self.seconds = SECONDS_BETWEEN if seconds is None else seconds
+        self.seconds = SECONDS_BETWEEN_WRITES if seconds is None else seconds
         self._parts: dict[int, tuple[Tensors, dict[str, Any]]] = {}
         self._written: dict[int, float] = {}
         self._lock = threading.Lock()  # chains save from several threads
@@ -144,12 +144,12 @@ def unpack(
     if not 0 <= run.first_sweep <= state.sweep < 2**32:
         raise ValueError("its number of sweeps is invalid")
     trace = reader.array("trace", np.float64, (len(TRACE), run.sweeps_done))
-    integers = trace[[TRACE.index(name) for name in INTEGERS]]
+    integers = trace[[TRACE.index(name) for name in INTEGER_COLUMNS]]
     if not (np.isfinite(integers).all() and (np.abs(integers) < 2**53).all()):
         raise ValueError("its trace does not agree with its sweeps")
     sweeps = reader.array("sweep_of_draw", np.int64, (None,), 1, run.sweeps_done)
     kept = reader.array("kept", np.int32, (len(sweeps), n_groups), 0, n_groups - 1)
-    run.trace = {name: _plain(name, row) for name, row in zip(TRACE, trace, strict=True)}
+    run.trace = {name: _as_list(name, row) for name, row in zip(TRACE, trace, strict=True)}
     run.cluster_of_group = list(kept)
     run.sweep_of_draw = [int(sweep) for sweep in sweeps.tolist()]
     run.row_of_draw, run.n_stored = list(range(len(kept))), len(kept)
@@ -163,7 +163,7 @@ def unpack(
     return run
 
 
-def _plain(name: str, row: Floats) -> list[Any]:
-    if name in INTEGERS:
+def _as_list(name: str, row: Floats) -> list[Any]:
+    if name in INTEGER_COLUMNS:
         return row.astype(np.int64).tolist()
     return (row != 0).tolist() if name == "kept" else row.tolist()

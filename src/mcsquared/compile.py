@@ -1,4 +1,4 @@
-"""Compile every kernel ahead of the first fit: ``python -m mcsquared.compile``.
+"""Compile every kernel before the first fit: ``python -m mcsquared.compile``.
 
 Numba compiles a kernel when it is first used and caches the result next to the source. Compiling
 all kernels takes about ninety seconds, once; for a container image, run it during the build.
@@ -29,7 +29,7 @@ def compile_kernels() -> None:
         for lam in (LAM.default, math.inf):
             _use(_model(lam=lam).fit(corpus), corpus)
         _model(lam=math.inf, sampler="collapsed").fit(corpus)
-    _model(n_sweeps=SETTLE + 40).fit(words)  # so many that a topic is split
+    _model(n_sweeps=SETTLE + 40).fit(words)  # enough sweeps for a topic to be split
     for n_slots in MORE_SLOTS:
         for lam in (LAM.default, math.inf):
             _model(eta=50.0, max_topics=n_slots, lam=lam).fit(words)

@@ -42,7 +42,7 @@ __all__ = ["connect", "fit"]
 
 SWEEPS_BETWEEN_COPIES = 20  # of labels, from which a shard continues when its worker is lost
 MAX_BYTES_OF_GLOBALS = 200_000_000  # between copies: large globals cause earlier copies
-SECONDS_BETWEEN_CHECKS = 2.0  # whether a worker that has not responded is still alive
+SECONDS_BETWEEN_CHECKS = 2.0  # of whether a worker that has not responded is still alive
 SECONDS_TO_CONNECT = 20
 SECONDS_FOR_NEW_WORKERS = 5.0  # to join when all are lost, before this process sweeps the shards
 MAX_LOSSES = 8  # workers lost in a row by one shard, which may be the cause
@@ -57,8 +57,8 @@ def fit(model: MC2, corpus: Any, *, client: Any, contexts: Any = None) -> MC2:
         Its sampler must be blocked; chains run one after another. With ``device="cuda"`` every
         worker uses its GPU; draws are then the same up to rounding.
     corpus : Corpus, or what `MC2.fit` takes, or the path of a folder of Parquet files
-        A path stands for ``ParquetFolder(path)``: columns by their names, 2 GB of memory in this
-        process. The workers together must be able to hold the corpus.
+        A path is short for ``ParquetFolder(path)``, with its default columns and memory limit. The
+        corpus must fit into the memory of all workers together.
     client : distributed.Client
         Client of any Dask cluster whose workers have mcsquared installed.
     contexts : frame or dict of columns, optional
@@ -127,7 +127,7 @@ def _check_workers(client: Any) -> None:
     if not versions:
         raise InputError("client must have at least one worker, got none: wait for workers first")
     try:
-        versions["the scheduler"] = client.run_on_scheduler(*call)  # it unpickles tasks
+        versions["the scheduler"] = client.run_on_scheduler(*call)  # which unpickles tasks
     except ImportError as error:
         versions["the scheduler"] = error
     for where, version in versions.items():
@@ -157,7 +157,7 @@ class ShardHandle(NamedTuple):
 
 
 UNASSIGNED = ShardHandle("", None, None)
-LABELS, RESULT = 0, 1  # positions in what a function of groups returns
+LABELS, RESULT = 0, 1  # positions in the pair that a `GroupFunction` returns
 
 
 class DaskBackend(ShardedBackend):
@@ -305,7 +305,8 @@ class DaskBackend(ShardedBackend):
     def _result(self, number: int, future: Any, which: int) -> Any:
         """Return the labels of a shard, or the result of the last call.
 
-        It is sent to another worker when its worker is lost, or stays here if there is none.
+        When its worker is lost, the calls are repeated on another worker, or in this process if
+        there is none.
         """
         for _ in range(MAX_LOSSES):
             if (found := self._wait(number, future)) is not None:
@@ -319,9 +320,9 @@ class DaskBackend(ShardedBackend):
         )
 
     def _wait_for_workers(self) -> list[str]:
-        """Return the workers; when the last one has just been lost, wait a while for others."""
-        ends = time.monotonic() + (0.0 if self._is_local else SECONDS_FOR_NEW_WORKERS)
-        while not (alive := _alive(self.client)) and time.monotonic() < ends:
+        """Return the workers that are alive; if all were just lost, wait for new ones."""
+        deadline = time.monotonic() + (0.0 if self._is_local else SECONDS_FOR_NEW_WORKERS)
+        while not (alive := _alive(self.client)) and time.monotonic() < deadline:
             time.sleep(SECONDS_BETWEEN_CHECKS)
         if not alive and not self._is_local:
             warnings.warn(

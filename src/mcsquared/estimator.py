@@ -96,8 +96,8 @@ class MC2(ClusterMixin, TopicTransformer):
         or family name: only these columns.
     alpha, v, eta : float or Gamma
         Concentrations of clusters, of topics in a cluster and of topics at the root. A number fixes
-        the concentration; a `Gamma` is the prior with which it is resampled. The defaults are
-        ``Gamma(1, 1)``, ``Gamma(1, 0.1)`` and ``Gamma(1, 1)``.
+        the concentration; with a `Gamma` prior it is resampled. The defaults are ``Gamma(1, 1)``,
+        ``Gamma(1, 0.1)`` and ``Gamma(1, 1)``.
     lam : float or Gamma
         Concentration of a group's topics around those of its cluster, ``Gamma(1, 0.1)`` by default.
         ``inf`` is the paper's model.
@@ -109,9 +109,9 @@ class MC2(ClusterMixin, TopicTransformer):
     n_sweeps, burn_in, thin : int or "auto"
         Total number of sweeps, number of initial sweeps to discard, interval of kept sweeps. With
         ``n_sweeps="auto"`` the fit ends when its chains have settled, and `posterior_.notes` says
-        whether they have; see Notes. "auto" for the others: with a number of sweeps 100 and 5, less
-        in short runs; with ``n_sweeps="auto"`` the first half of the sweeps is discarded, about 100
-        draws are kept, and no other value is allowed.
+        whether they have; see Notes. For the others, "auto" means 100 and 5 (less in short runs) if
+        ``n_sweeps`` is a number. With ``n_sweeps="auto"`` it is the only allowed value: the first
+        half of the sweeps is discarded, and about 100 draws are kept.
     max_seconds : float, optional
         Time limit: the fit ends after the sweep in which it is exceeded, with the draws so far.
         With ``n_sweeps="auto"`` it replaces the limit of 300 sweeps.
@@ -123,6 +123,7 @@ class MC2(ClusterMixin, TopicTransformer):
     max_clusters, max_topics : int, optional
         Hard upper bounds, reported when reached.
     init : {"auto", "random"}
+        Initial clusters and topics: found from the data, or random.
     keep_parameters : int
         Number of kept draws, evenly spaced over all chains, that store topics; predictions are
         averaged over these.
@@ -150,12 +151,13 @@ class MC2(ClusterMixin, TopicTransformer):
 
     Notes
     -----
-    With ``n_sweeps="auto"`` all chains run to 150 sweeps, then to 300, and with
-    ``max_seconds`` further, always to twice as many. The first half of the sweeps is burn-in. After
-    each stage the fit ends if R-hat of all label-free scalars is at most 1.1, their effective
-    sample size at least 100, and the partitions of the chains agree: their R-hat is at most 1.1
-    too, or their adjusted Rand index at least 0.95. If that has not happened at the last sweep, a
-    ``ConvergenceWarning`` names what has not settled and how many more sweeps it may take.
+    With ``n_sweeps="auto"`` all chains run in stages: to 150 sweeps, then to 300, and, with
+    ``max_seconds``, to twice as many in each further stage. The first half of the sweeps is
+    burn-in. After each stage the fit ends if the chains have settled: R-hat of all label-free
+    scalars is at most 1.1, their effective sample size is at least 100, and the partitions of the
+    chains agree (R-hat at most 1.1, or an adjusted Rand index of at least 0.95). If the chains have
+    not settled at the last sweep, a ``ConvergenceWarning`` says what has not settled and estimates
+    how many more sweeps are needed.
 
     Examples
     --------
@@ -351,8 +353,7 @@ class MC2(ClusterMixin, TopicTransformer):
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
         """Return the mean log-likelihood per token, "exact", or "left_to_right" for a finite λ."""
         check_is_fitted(self)
-        paper = self.posterior_.priors.lam == math.inf
-        method = "exact" if paper else "left_to_right"
+        method = "exact" if self.posterior_.priors.lam == math.inf else "left_to_right"
         return -math.log(self.perplexity(X, method, contexts=contexts))
 
     def save(self, path: str | os.PathLike[str]) -> None:

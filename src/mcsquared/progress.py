@@ -27,8 +27,8 @@ class Progress:
     Parameters
     ----------
     n_sweeps : int
-        Sweeps of each chain, burn-in included. Replaced by that of later sweeps, if they have any:
-        a run in stages has more sweeps in each stage.
+        Sweeps of each chain, burn-in included. Updated from ``n_sweeps`` of each `SweepInfo`, which
+        grows with each stage of a run in stages.
     n_chains : int
     n_tokens : int
         Tokens resampled by one sweep of one chain, for the speed in tokens per second.

@@ -12,7 +12,7 @@ from mcsquared.observations import Observations
 
 TopicLabels = Int32s | NDArray[np.uint16]
 
-SLOT_STEP = 8  # numbers of slots are multiples of it
+SLOT_STEP = 8  # slots are allocated in multiples of this
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def count(
 def recount_contexts(
     counts: Counts, cluster_of_group: Int32s, observations: Observations
 ) -> ContextCounts:
-    """Sum the contexts of every cluster from scratch; return the sums in the form of kernels."""
+    """Sum the contexts of every cluster from scratch; return the sums as kernels need them."""
     n_prepared = int(observations.dense.prepared_start[-1])
     contexts = ContextCounts(
         statistics=counts.context_statistics,
@@ -198,6 +198,6 @@ def _topic_statistics(
 
 
 def _crosstab(rows: Int32s, columns: TopicLabels, n_rows: int, n_columns: int) -> Int32s:
-    table = np.zeros((n_rows, n_columns), np.int32)
-    count_pairs(rows, columns, table)
-    return table
+    counts = np.zeros((n_rows, n_columns), np.int32)
+    count_pairs(rows, columns, counts)
+    return counts

@@ -1,4 +1,4 @@
-"""Checks of an estimator's parameters and of the machine, before a fit starts."""
+"""Checks of an estimator's parameters and of the available memory, before a fit starts."""
 
 import math
 import os
@@ -28,7 +28,7 @@ from mcsquared.schedule import (
 SAMPLER_NAMES = ("auto", "collapsed", "blocked")
 DEVICES = ("cpu", "cuda")
 BYTES_PER_TOKEN = 32  # lower bound, measured
-LEAST = {"n_sweeps": 1, "burn_in": 0, "thin": 1, "n_chains": 1}
+MINIMUM = {"n_sweeps": 1, "burn_in": 0, "thin": 1, "n_chains": 1}
 MEANING_OF_AUTO = {
     "burn_in": "the first half of the sweeps is discarded",
     "thin": "about 100 draws are kept",
@@ -66,7 +66,7 @@ def checked_schedule(model: Any) -> Schedule | StagedSchedule:
     if not isinstance(model.checkpoint, str | os.PathLike | None):
         raise InputError(f"checkpoint must be a path, got {model.checkpoint!r}")
     check_init(model.init)
-    sweeps = {name: _number(name, getattr(model, name), least) for name, least in LEAST.items()}
+    sweeps = {name: _number(name, getattr(model, name), least) for name, least in MINIMUM.items()}
     n_chains = sweeps["n_chains"] or (1 if sweeps["n_sweeps"] else DEFAULT_CHAINS)
     if sweeps["n_sweeps"] is None:
         for name, meaning in MEANING_OF_AUTO.items():

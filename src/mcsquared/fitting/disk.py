@@ -100,27 +100,27 @@ def shards_for(observations: DiskObservations) -> int:
     """Return the smallest number of shards such that one fits into memory."""
     shared = RESERVE + BYTES_PER_CELL * observations.n_words * topics_for(observations)
     shared += BYTES_PER_LABEL * observations.n_groups
-    of_chunk = observations.bytes_of_chunk()
+    per_chunk = observations.bytes_of_chunk()
     in_use, limit = memory_in_use(), observations.source.memory
-    at_once = (limit - in_use - shared) // of_chunk
-    if at_once < 1:
-        needed = in_use + shared + of_chunk
+    chunks_per_shard = (limit - in_use - shared) // per_chunk
+    if chunks_per_shard < 1:
+        needed = in_use + shared + per_chunk
         raise InputError(
             f"memory must be at least {needed / 1e6:,.0f} MB, got {limit / 1e6:,.0f} MB: the "
             f"process uses {in_use / 1e6:,.0f}, parameters need {shared / 1e6:,.0f} and a shard "
-            f"{of_chunk / 1e6:,.0f}"
+            f"{per_chunk / 1e6:,.0f}"
         )
-    return -(-(len(observations.layout.chunk_start) - 1) // at_once)
+    return -(-(len(observations.layout.chunk_start) - 1) // chunks_per_shard)
 
 
 def drop_unsampled_clusters(run: ChainRun) -> ChainRun:
     """Return a chain without the clusters that have no sampled groups; renumber the others."""
     labels, parameters = [], {draw.index: draw for draw in run.parameters}
-    for number, draw in enumerate(run.cluster_of_group):
+    for i, draw in enumerate(run.cluster_of_group):
         clusters, renumbered = np.unique(draw, return_inverse=True)
         labels.append(renumbered.astype(np.int32))
-        if number in parameters:
-            parameters[number] = _select_clusters(parameters[number], clusters)
+        if i in parameters:
+            parameters[i] = _select_clusters(parameters[i], clusters)
     return replace(run, cluster_of_group=labels, parameters=list(parameters.values()))
 
 
@@ -142,8 +142,9 @@ def _select_clusters(draw: ParameterDraw, clusters: Integers) -> ParameterDraw:
 def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Posterior) -> Int32s:
     """Return the consensus cluster of every group: int32 (n_groups,).
 
-    It is known for sampled groups. Any other group gets the most frequent consensus cluster, over
-    all draws, of the sampled groups in its cluster. ``runs`` must contain all clusters.
+    For sampled groups, it is that of the posterior. Any other group gets the most frequent
+    consensus cluster, over all draws, of the sampled groups in its cluster. ``runs`` must contain
+    all clusters.
     """
     source, n_groups = sample.source, sample.source.n_groups
     stored = [

@@ -207,8 +207,8 @@ class Fit(RunSettings):
                 state = states[chain]
                 runs.append(ChainRun(chain, state, first_sweep=state.sweep))
             else:
-                given = (observations, self.priors, self.seed, chain, self.init)
-                state = SAMPLERS[self.sampler].start(*given, bounds=self.bounds)
+                arguments = (observations, self.priors, self.seed, chain, self.init)
+                state = SAMPLERS[self.sampler].start(*arguments, bounds=self.bounds)
                 runs.append(ChainRun(chain, state))
         return runs
 
@@ -301,7 +301,7 @@ def _truncation(run: ChainRun) -> str:
 
 
 def _with_weights(posterior: Posterior, corpus: Corpus) -> Posterior:
-    """Return the posterior with less weight of chains in clearly worse modes, and a note."""
+    """Return the posterior with lower weights for chains in clearly worse modes, and a note."""
     if not assess_posterior(posterior).disagree:
         return posterior
     weights = stack_chains(posterior, corpus)
@@ -321,11 +321,11 @@ def _with_weights(posterior: Posterior, corpus: Corpus) -> Posterior:
 
 def _report_disagreement(posterior: Posterior) -> None:
     """Warn, and add a note, if the chains disagree."""
-    table = posterior.diagnostics()
-    apart = table[table["rhat"] > MAX_RHAT]
-    if apart.empty:
+    diagnostics = posterior.diagnostics()
+    high = diagnostics[diagnostics["rhat"] > MAX_RHAT]
+    if high.empty:
         return
-    worst = ", ".join(f"{row.scalar} {row.rhat:.2f}" for row in apart.itertuples())
-    note = f"the chains disagree: R-hat is above {MAX_RHAT} for {worst}; run more sweeps"
+    listed = ", ".join(f"{row.scalar} {row.rhat:.2f}" for row in high.itertuples())
+    note = f"the chains disagree: R-hat is above {MAX_RHAT} for {listed}; run more sweeps"
     posterior.notes.append(note)
     warnings.warn(note, ConvergenceWarning, stacklevel=7)

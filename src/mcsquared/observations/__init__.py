@@ -313,9 +313,9 @@ def take_bags(bags: Bags, groups: Integers) -> Bags:
     """Return the bags of selected groups."""
     entries, starts, before = [np.zeros(0, np.int64)], [], 0
     for row in bags.start:
-        chosen, begins = entries_of_rows(row, groups)
+        chosen, start = entries_of_rows(row, groups)
         entries.append(chosen)
-        starts.append(begins + before)
+        starts.append(start + before)
         before += len(chosen)
     taken = np.concatenate(entries)
     return bags._replace(
@@ -340,9 +340,9 @@ def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Bags
         start[c] = indptr.astype(np.int64) + n_entries
         category.append((codes + n_categories).astype(np.int32))
         count.append(counts.astype(np.int32))
-        weight, size = family.kernel_parameters()
-        concentration.append(weight)
-        smoothing.append(weight * size)
+        per_category, size = family.kernel_parameters()
+        concentration.append(per_category)
+        smoothing.append(per_category * size)
         n_entries += len(codes)
         n_categories += int(size)
     return Bags(

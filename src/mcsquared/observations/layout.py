@@ -92,8 +92,8 @@ class Layout:
     @cached_property
     def lengths(self) -> tuple[Int64s, Int64s]:
         """Distinct lengths of non-empty groups, and the number of groups of each length, int64."""
-        lengths, times = np.unique(np.diff(self.group_start), return_counts=True)
-        return lengths[lengths > 0], times[lengths > 0]
+        lengths, n_groups = np.unique(np.diff(self.group_start), return_counts=True)
+        return lengths[lengths > 0], n_groups[lengths > 0]
 
     @cached_property
     def word_start(self) -> Int64s:
@@ -167,7 +167,7 @@ class LayoutSummary:
         targets = np.linspace(0, n_tokens + GROUP_COST * n_groups, n_chunks + 1)[1:-1]
         chunks: list[int] = []
         tokens: list[int] = []
-        times = np.zeros(1, np.int64)
+        n_of_length = np.zeros(1, np.int64)
         groups_before = tokens_before = 0
         for block in blocks:
             total = tokens_before + np.cumsum(block, dtype=np.int64)
@@ -176,16 +176,16 @@ class LayoutSummary:
             index = np.searchsorted(cost, passed)
             chunks += (groups_before + index + 1).tolist()
             tokens += total[index].tolist()
-            total_times = np.bincount(block, minlength=len(times))
-            total_times[: len(times)] += times
-            times = total_times
+            n_in_block = np.bincount(block, minlength=len(n_of_length))
+            n_in_block[: len(n_of_length)] += n_of_length
+            n_of_length = n_in_block
             groups_before, tokens_before = groups_before + len(block), int(total[-1])
-        lengths = np.flatnonzero(times)
+        lengths = np.flatnonzero(n_of_length)
         lengths = lengths[lengths > 0].astype(np.int64)
         return cls(
             np.array([0, *chunks, n_groups], np.int64),
             np.array([0, *tokens, n_tokens], np.int64),
-            (lengths, times[lengths]),
+            (lengths, n_of_length[lengths]),
             int(lengths.max(initial=0)),
         )
 
