@@ -57,7 +57,7 @@ def test_tables_of_contexts_weigh_clusters_by_their_tokens_of_a_topic():
     """The distribution of a context in a topic depends on tokens, not on tables."""
     posterior = make_posterior(lam=3.0)[0]
     by_cluster = posterior.context_given_cluster("flag").to_numpy()
-    tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
+    tokens = posterior.tokens_of_cluster[:, None] * posterior.token_shares
     expected = by_cluster @ (tokens / tokens.sum(axis=0))
     np.testing.assert_allclose(posterior.context_given_topic("flag").to_numpy(), expected)
-    assert not np.allclose(posterior.topic_of_tokens, posterior.topic_given_cluster)
+    assert not np.allclose(posterior.token_shares, posterior.topic_given_cluster)

@@ -211,4 +211,4 @@ def test_the_report_names_the_weights(made):
     assert "Some chains have less weight" not in titles
     checks = report_data(replace(posterior, chain_weights=[0.9, 0.1]))["checks"]
     [text] = [check["text"] for check in checks if check["title"] == "Some chains have less weight"]
-    assert "90% chain 0, 10% chain 1" in text
+    assert "chain 0: 90%, chain 1: 10%" in text

@@ -34,7 +34,7 @@ def test_topic_shares_of_clusters_are_within_their_range_over_draws(made):
     for k, rows in enumerate(data["clusters"]["topics"]):
         for topic, share, low, high in rows:
             assert low <= share <= high
-            assert share == pytest.approx(posterior.topic_of_tokens[k, topic], abs=1e-4)
+            assert share == pytest.approx(posterior.token_shares[k, topic], abs=1e-4)
 
 
 def test_shares_of_clusters_in_a_topic_sum_to_one(made):
@@ -42,7 +42,7 @@ def test_shares_of_clusters_in_a_topic_sum_to_one(made):
     for m, rows in enumerate(data["topics"]["clusters"]):
         assert sum(part for _, part, _ in rows) == pytest.approx(1.0, abs=0.01)
         for k, _, share in rows:
-            assert share == pytest.approx(posterior.topic_of_tokens[k, m], abs=1e-4)
+            assert share == pytest.approx(posterior.token_shares[k, m], abs=1e-4)
 
 
 def test_context_data_equal_the_tables_of_the_posterior(made):
@@ -199,7 +199,7 @@ def test_means_of_contexts_are_those_of_the_table_of_clusters(made):
         np.testing.assert_allclose(
             unpacked(contexts[name]["cluster_mean"]), table[name].to_numpy(float), rtol=1e-5
         )
-    tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
+    tokens = posterior.tokens_of_cluster[:, None] * posterior.token_shares
     expected = (tokens / tokens.sum(axis=0)).T @ table["year"].to_numpy(float)
     np.testing.assert_allclose(unpacked(contexts["year"]["topic_mean"]), expected, rtol=1e-6)
 

@@ -40,7 +40,7 @@ def test_a_corpus_with_other_groups_is_rejected():
     posterior, corpus, _ = make_posterior(n_groups=30)
     with pytest.raises(InputError, match="must have the 30 training groups, got 29"):
         group_topic_shares(posterior, corpus[np.arange(29)])
-    with pytest.raises(InputError, match="other group lengths"):
+    with pytest.raises(InputError, match="different lengths"):
         group_topic_shares(posterior, corpus[np.arange(30)[::-1]])
 
 

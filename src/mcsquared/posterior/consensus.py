@@ -39,8 +39,8 @@ _MIN_ROUNDS = 6
 _MIN_DRAWS = 25
 _MAX_DISSOLVED = 200
 
-# The bound on the number of clusters is four times the largest number of a draw, or this if larger.
-_MAX_CLUSTERS = 64
+# The number of clusters is bounded by four times the largest number in a draw, or this if larger.
+_MIN_CLUSTER_BOUND = 64
 
 # Sizes of a sparse co-clustering matrix.
 _ENTRIES_PER_BLOCK = 2**22
@@ -92,7 +92,7 @@ def contingency(
     weight: NDArray[Any] | None = None,
     n_columns: int | None = None,
 ) -> sparse.csr_matrix:
-    """Cross-tabulate two labels of the groups, by count or by weight: (n_rows, n_columns)."""
+    """Cross-tabulate two labellings of the groups, by count or weight: (n_rows, n_columns)."""
     values = np.ones(len(rows)) if weight is None else weight
     n_columns = int(columns.max()) + 1 if n_columns is None else n_columns
     return sparse.csr_matrix((values, (rows, columns)), (int(rows.max()) + 1, n_columns))
@@ -154,7 +154,7 @@ class _Search:
         )
         self.kernels = kernels
         n_clusters = max(np.unique(rows).size for rows in row_of_unit.T)
-        self.max_clusters = min(max(4 * n_clusters, _MAX_CLUSTERS), self.n_units)
+        self.max_clusters = min(max(4 * n_clusters, _MIN_CLUSTER_BOUND), self.n_units)
         self.rng = np.random.default_rng(0)
         self.budget = _BUDGET
         self.best = np.zeros(self.n_units, np.int32)

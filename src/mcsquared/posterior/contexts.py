@@ -65,7 +65,7 @@ def topic_given_context(posterior: Posterior, name: str, value: Any) -> pd.DataF
 
 
 def _observation(column: Column, name: str, value: Any) -> Any:
-    """Return a value as the single observation of a column like the training column."""
+    """Return a value as an observation, in the form of the training column."""
     from mcsquared.corpus import Corpus
 
     # A list of integers would be inferred as a bag.

@@ -52,8 +52,9 @@ class Assessment:
 
     Parameters
     ----------
-    n_sweeps, n_chains : int
+    n_sweeps : int
         Sweeps of the longest chain, burn-in included.
+    n_chains : int
     n_after_burn_in : int
         Sweeps of the shortest chain after its burn-in.
     rhat, ess : float
@@ -88,7 +89,7 @@ class Assessment:
 
     @property
     def more_sweeps(self) -> int:
-        """About how many more sweeps per chain would be needed, with half of all as burn-in."""
+        """Approximate number of further sweeps per chain that are needed, if half are burn-in."""
         if self.settled:
             return 0
         factor = min(max(problem.factor for problem in self.problems), MAX_FACTOR)

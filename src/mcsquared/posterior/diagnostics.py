@@ -184,7 +184,7 @@ def _sample_size(chains: Floats) -> float:
         total += chains.mean(axis=1).var(ddof=1)
     correlation = 1.0 - (within - covariance.mean(axis=0)) / total
     correlation[0] = 1.0
-    # The size of antithetic chains may exceed that of the sample; the bound keeps it stable.
+    # The effective sample size of antithetic chains may exceed their length; the bound limits it.
     time = max(_autocorrelation_time(correlation), 1.0 / np.log10(chains.size))
     return float(chains.size / time)
 

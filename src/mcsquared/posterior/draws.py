@@ -124,12 +124,12 @@ def match_topics(
     similarity = topic_similarity(draw, reference, family)
     rows, columns = linear_sum_assignment(similarity, maximize=True)
     # The assignment also includes pairs of topics with nothing in common.
-    alike = similarity[rows, columns] > 0.0
-    rows, columns = rows[alike], columns[alike]
+    similar = similarity[rows, columns] > 0.0
+    rows, columns = rows[similar], columns[similar]
     topic = np.full(draw.n_topics, -1, np.int64)
-    closeness = np.zeros(draw.n_topics)
-    topic[rows], closeness[rows] = columns, similarity[rows, columns]
-    return topic, closeness
+    matched = np.zeros(draw.n_topics)
+    topic[rows], matched[rows] = columns, similarity[rows, columns]
+    return topic, matched
 
 
 def topic_similarity(

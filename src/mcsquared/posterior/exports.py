@@ -42,7 +42,7 @@ def to_pyldavis(posterior: Posterior, **options: Any) -> Any:
     occurs = posterior.word_frequency > 0
     words = posterior.components[:, occurs]
     groups = posterior.tokens_per_group > 0
-    topics = posterior.topic_of_tokens[posterior.labels[groups]]
+    topics = posterior.token_shares[posterior.labels[groups]]
     settings = {"sort_topics": False, "start_index": 0, "n_jobs": 1, "R": min(30, occurs.sum())}
     return pyldavis.prepare(
         words / words.sum(axis=1, keepdims=True),
@@ -78,16 +78,16 @@ def _parts(posterior: Posterior) -> list[Html]:
 
 def _lines(posterior: Posterior) -> list[str]:
     n_chains = len(set(posterior.chain_of_draw.tolist()))
-    found = f"{posterior.n_groups:,} groups in {plural(posterior.n_clusters, 'cluster')}"
+    sizes = f"{posterior.n_groups:,} groups in {plural(posterior.n_clusters, 'cluster')}"
     if posterior.n_fitted > posterior.n_groups:
-        found = f"{posterior.n_fitted:,} groups; summary of {found}"
+        sizes = f"{posterior.n_fitted:,} groups; summary of {sizes}"
     if posterior.parameters:
         tokens = int(posterior.tokens_per_group.sum())
         kind = "tokens" if posterior.vocabulary is not None else "vectors"
-        found += f", {tokens:,} {kind} in {plural(posterior.n_topics, 'topic')}"
+        sizes += f", {tokens:,} {kind} in {plural(posterior.n_topics, 'topic')}"
     draws = f"{plural(posterior.n_draws, 'draw')} from {plural(n_chains, 'chain')}"
     contexts = ", ".join(posterior.priors.contexts) or "none"
-    return [found, f"{draws}, {len(posterior.parameters)} with topics; contexts: {contexts}"]
+    return [sizes, f"{draws}, {len(posterior.parameters)} with topics; contexts: {contexts}"]
 
 
 def plural(n: int, noun: str) -> str:

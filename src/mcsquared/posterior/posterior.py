@@ -20,7 +20,7 @@ from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw, match_topics
 from mcsquared.posterior.tables import CoDocuments, count_pairs
-from mcsquared.posterior.weights import WeightedDraws, checked_weights
+from mcsquared.posterior.weights import WeightedDraws, check_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,23 +55,22 @@ class Posterior(WeightedDraws):
         Number of tokens of each word, and number of groups that contain it.
     seed : int
     notes : list of str
-        Remarks on the data and the run.
+        Notes on the data and the run.
     source : dict of str to str
         How the data were read, so that new data can be read in the same way.
     codocument : CoDocuments, optional
         Number of groups that contain two top words of a topic; see `attach_codocuments`.
     chain_weights : float64 (n_chains,), optional
-        Weight of each chain, sums to 1; see Notes. By default every draw counts the same.
+        Weights of the chains, which sum to 1; see Notes. By default all draws have equal weights.
     n_fitted : int, optional
         Number of groups that were sampled, if the posterior contains only some of them.
 
     Notes
     -----
-    A fit whose chains disagree compares how well they predict (stacking of predictive
-    distributions, see `mcsquared.evaluation.stacking`), and gives chains in clearly worse modes
-    less weight; a note says so. The weights are those of a chain's draws in the consensus,
-    `coclustering`, stabilities, predictions and perplexities; consensus represents each chain by a
-    number of draws in proportion to its weight.
+    If chains disagree, they are weighted by how well they predict (stacking of predictive
+    distributions, see `mcsquared.evaluation.stacking`), and a note reports the weights. They apply
+    to the consensus, `coclustering`, stabilities, predictions and perplexities. The consensus uses
+    a number of draws of each chain in proportion to its weight.
 
     Examples
     --------
@@ -85,7 +84,7 @@ class Posterior(WeightedDraws):
     (False, (6, 40), {1.0})
     >>> len(posterior.parameter_weights) == len(posterior.parameters)
     True
-    >>> posterior.topic_given_cluster.shape == posterior.topic_of_tokens.shape
+    >>> posterior.topic_given_cluster.shape == posterior.token_shares.shape
     True
     >>> posterior.word_given_topic.shape == posterior.components.shape
     True
@@ -145,7 +144,7 @@ class Posterior(WeightedDraws):
             expected = lengths.get(name, n_groups)
             if length != expected:
                 raise InputError(f"{name} must have {expected} entries, got {length}")
-        self.chain_weights = checked_weights(self.chain_weights, self.chain_of_draw)
+        self.chain_weights = check_weights(self.chain_weights, self.chain_of_draw)
         if labels.min() < 0 or labels.max() >= n_groups:
             found_range = f"{labels.min()}..{labels.max()}"
             raise InputError(f"cluster_of_group must be in 0..{n_groups - 1}, got {found_range}")
@@ -193,7 +192,8 @@ class Posterior(WeightedDraws):
         Parameters
         ----------
         loss : "vi" or "binder"
-            Variation of information, as for `labels`, or the number of pairs that disagree.
+            Variation of information, as for `labels`, or the number of pairs of groups on which
+            partitions disagree.
 
         Examples
         --------
@@ -278,8 +278,8 @@ class Posterior(WeightedDraws):
         total = np.zeros(self.n_topics)
         weights = self.parameter_weights.copy()
         weights[self.representative] = 0.0
-        for weight, (topic, closeness) in zip(weights, self._matches, strict=True):
-            total[topic[topic >= 0]] += weight * closeness[topic >= 0]
+        for weight, (topic, similarity) in zip(weights, self._matches, strict=True):
+            total[topic[topic >= 0]] += weight * similarity[topic >= 0]
         return total / weights.sum() if weights.any() else np.full(self.n_topics, np.nan)
 
     @cached_property
@@ -292,17 +292,17 @@ class Posterior(WeightedDraws):
         import pandas as pd
 
         return pd.DataFrame(
-            self._of_consensus(self.representative_draw.topic_given_cluster()),
+            self._to_consensus(self.representative_draw.topic_given_cluster()),
             index=pd.RangeIndex(self.n_clusters, name="cluster"),
             columns=pd.RangeIndex(self.n_topics, name="topic"),
         )
 
     @property
-    def topic_of_tokens(self) -> Floats:
+    def token_shares(self) -> Floats:
         """Each topic's share of each cluster's tokens: float64 (n_clusters, n_topics)."""
-        return self._of_consensus(self.representative_draw.token_shares())
+        return self._to_consensus(self.representative_draw.token_shares())
 
-    def _of_consensus(self, shares: Floats) -> Floats:
+    def _to_consensus(self, shares: Floats) -> Floats:
         """Convert topic shares from the representative draw's clusters to the consensus."""
         return (tables.token_weights(self, self.representative_draw) @ shares)[:, self.topic_order]
 

@@ -126,7 +126,7 @@ def representative_groups(
     import pandas as pd
 
     if (topic is None) == (cluster is None):
-        raise InputError("representative_groups requires either topic or cluster, not both")
+        raise InputError("representative_groups requires exactly one of topic and cluster")
     n_groups = check_integer("n_groups", n_groups, 1)
     if cluster is not None:
         _check_id("cluster", cluster, posterior.n_clusters)
@@ -165,7 +165,7 @@ def align_topics(values: Floats, topic: Int64s, n_topics: int) -> Floats:
 
 
 def aligned_shares(posterior: Posterior) -> Iterator[tuple[float, ParameterDraw, Floats]]:
-    """Yield each draw with parameters and its topic shares: (n_clusters of the draw, n_topics)."""
+    """Yield weight, draw and topic shares (draw.n_clusters, n_topics) of draws with parameters."""
     drawn = zip(posterior.parameters, posterior.topic_alignment, strict=True)
     for weight, (draw, topic) in zip(posterior.parameter_weights, drawn, strict=True):
         yield (
@@ -189,7 +189,7 @@ def topic_given_group(posterior: Posterior, dtype: type = np.float64) -> NDArray
 
 def cluster_given_topic(posterior: Posterior) -> Floats:
     """Return each cluster's share of each topic's tokens: float64 (n_clusters, n_topics)."""
-    tokens = posterior.tokens_of_cluster[:, None] * posterior.topic_of_tokens
+    tokens = posterior.tokens_of_cluster[:, None] * posterior.token_shares
     totals = tokens.sum(axis=0)
     uniform = np.full_like(tokens, 1.0 / max(posterior.n_clusters, 1))
     return np.divide(tokens, totals, out=uniform, where=totals > 0)

@@ -13,12 +13,12 @@ from mcsquared.posterior.draws import ParameterDraw
 
 
 def equal_weights(chain_of_draw: Int32s) -> Floats:
-    """Return the weights of chains whose draws all count the same: float64 (n_chains,)."""
+    """Return the weights of chains if all draws have equal weight: float64 (n_chains,)."""
     return np.bincount(chain_of_draw) / len(chain_of_draw)
 
 
-def checked_weights(weights: Any, chain_of_draw: Int32s) -> Floats:
-    """Return weights of chains as an array, None as equal ones; raise an error if invalid."""
+def check_weights(weights: Any, chain_of_draw: Int32s) -> Floats:
+    """Return validated weights of chains, float64 (n_chains,); None: equal for all draws."""
     equal = equal_weights(chain_of_draw)
     if weights is None:
         return equal
@@ -42,7 +42,7 @@ def weights_of_draws(chain_of_draw: Int32s, chain_weights: Floats, equal: bool) 
     n_draws = np.bincount(chain_of_draw, minlength=len(chain_weights))
     weights = (chain_weights / np.maximum(n_draws, 1))[chain_of_draw]
     total = weights.sum()
-    # Draws with parameters may all be of chains without weight.
+    # The draws with parameters may all belong to chains with zero weight.
     return weights * (len(weights) / total) if total > 0 else np.ones(len(weights))
 
 
@@ -73,16 +73,17 @@ class WeightedDraws:
 
     @property
     def draws_by_weight(self) -> Int32s:
-        """Draws that represent each chain by its weight: int32 (n_chosen, n_groups)."""
+        """Draws of the chains in proportion to their weights: int32 (n_chosen, n_groups)."""
         if not self.is_weighted:
             return self.cluster_of_group
         return self.cluster_of_group[draws_by_weight(self.chain_of_draw, self.draw_weights)]
 
 
 def draws_by_weight(chain_of_draw: Int32s, weights: Floats) -> Int64s:
-    """Return the indices of draws that represent all of them, each chain by its weight.
+    """Return indices of draws whose number per chain is proportional to the chain's weight.
 
-    All draws of the chain with the largest weight per draw, and evenly spaced ones of the others.
+    They are all draws of the chain with the largest weight per draw and evenly spaced draws of the
+    other chains.
     """
     chosen = []
     for chain in np.unique(chain_of_draw):

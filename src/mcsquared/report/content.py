@@ -25,10 +25,10 @@ N_WORDS_OF_CLUSTER = 18
 N_TOPICS_OF_WORD = 5
 N_PHRASES = 2  # in the name of a cluster
 NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
-MAX_OVERLAP = 60  # clusters whose overlap is computed
+MAX_OVERLAP_CLUSTERS = 60  # overlaps are computed for the largest clusters
 _MIN_LISTED_SHARE = 5e-4
 _MAX_WORDS = 50_000  # in the search: the most frequent ones
-_MAX_WORD, _MAX_VALUE = 60, 40  # length of a word, and of a value in the name of a cluster
+_MAX_WORD_LENGTH, _MAX_VALUE_LENGTH = 60, 40  # characters
 # A value names a cluster if most of its groups have it, and clearly more than in other clusters.
 _MIN_SHARE, _MIN_LIFT = 0.5, 1.2
 _MIN_DEVIATION = 0.5  # of a low or high mean from the overall mean, in standard deviations
@@ -61,12 +61,12 @@ class TopicWords:
         # Codes such as "vw12" or "sift7" are not names.
         self.readable = bool(np.mean(wordlike) > 0.6) if wordlike else False
 
-    def relevant(self, probability: Floats, relevance: float, limit: int) -> Int64s:
-        """Return the most relevant words: λ ln p(w) + (1 − λ) ln (p(w) / overall(w))."""
+    def relevant(self, probability: Floats, r: float, limit: int) -> Int64s:
+        """Return the words with the largest r ln p(w) + (1 − r) ln (p(w) / overall(w))."""
         if len(probability) == 0:
             return np.zeros(0, np.int64)
         log_p = np.log(np.maximum(probability, 1e-300))
-        score = log_p - (1.0 - relevance) * np.log(self.overall)
+        score = log_p - (1.0 - r) * np.log(self.overall)
         # Rare words have the highest lift, but are not representative.
         score = np.where(probability * len(probability) > 0.5, score, -np.inf)
         limit = min(limit, len(score))
@@ -74,8 +74,8 @@ class TopicWords:
         return best[np.lexsort((best, -score[best]))]
 
     def texts(self, words: Int64s) -> list[str]:
-        """Return words by their indices, shortened."""
-        return [shorten(self.vocabulary[w], _MAX_WORD) for w in words]
+        """Return the shortened words with these indices."""
+        return [shorten(self.vocabulary[w], _MAX_WORD_LENGTH) for w in words]
 
     def name(self, probability: Floats, n_words: int = 3) -> str:
         """Return a few words as the name of a topic or a cluster; empty if words are codes."""
@@ -135,16 +135,16 @@ def content_data(
     width = posterior.components.shape[1]
     names = [*(dimension_names or ())][:width]
     names += [f"dimension {d}" for d in range(len(names), width)]
-    short = [shorten(name, _MAX_WORD) for name in names]
+    short = [shorten(name, _MAX_WORD_LENGTH) for name in names]
     return {"kind": "vectors", "unit": "vectors", "image": image_shape, "dimensions": short}
 
 
 def vector_data(posterior: Posterior) -> dict[str, Any]:
-    """Return mean, and sd if the family has one, of each topic, of each cluster and overall."""
+    """Return means, and sds if the family has them, of each topic, each cluster and overall."""
     means = posterior.components
     statistics = np.asarray(posterior.representative_draw.content_statistics)
     covariance = posterior.priors.content.mean_covariance(statistics)
-    mixture = np.vstack([posterior.topic_of_tokens, token_share_of_topic(posterior)])
+    mixture = np.vstack([posterior.token_shares, token_share_of_topic(posterior)])
     mixture_means = mixture @ means
     data: dict[str, Any] = {"width": int(means.shape[1]), "topic_sd": None}
     arrays = {"topic_mean": means}
@@ -170,7 +170,7 @@ class TopicShares(NamedTuple):
 
 def topic_shares(posterior: Posterior) -> TopicShares:
     """Return each topic's share of each cluster's tokens."""
-    share = posterior.topic_of_tokens
+    share = posterior.token_shares
     low, high = share.copy(), share.copy()
     for draw, topic in zip(posterior.parameters, posterior.topic_alignment, strict=True):
         found = token_weights(posterior, draw) @ draw.token_shares()
@@ -181,8 +181,8 @@ def topic_shares(posterior: Posterior) -> TopicShares:
 
 
 def cluster_overlap(posterior: Posterior) -> Floats:
-    """Return how often groups of two clusters share a cluster: (n, n) for the n largest."""
-    n = min(posterior.n_clusters, MAX_OVERLAP)
+    """Return how often groups of two clusters share a cluster: float64 (n, n) for the n largest."""
+    n = min(posterior.n_clusters, MAX_OVERLAP_CLUSTERS)
     labels = posterior.labels
     chosen = labels < n
     sizes = np.bincount(labels[chosen], minlength=n).astype(np.float64)
@@ -278,25 +278,27 @@ def _first_bag(posterior: Posterior) -> str | None:
 
 
 def _names_by_items(column: Column, table: Floats, weight: Int64s) -> list[str]:
-    """Return the items that distinguish each column of a table from their mixture."""
+    """Return the items that distinguish each column of a table from the mean of all columns."""
     overall = np.maximum(table @ (weight / max(weight.sum(), 1)), 1e-300)
     gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
     best = np.argsort(-gain, axis=0, kind="stable")[:N_PHRASES].T
     names: Any = column.categories
     lifted = table > _MIN_LIFT * overall[:, None]
     return [
-        ", ".join(shorten(names[v], _MAX_VALUE) for v in row if v < len(names) and lifted[v, k])
+        ", ".join(
+            shorten(names[v], _MAX_VALUE_LENGTH) for v in row if v < len(names) and lifted[v, k]
+        )
         for k, row in enumerate(best)
     ]
 
 
 def _phrases(posterior: Posterior, name: str, column: Column) -> list[str]:
     """Return a phrase about a context for each cluster: a value, or low or high; may be empty."""
-    short = shorten(name, _MAX_VALUE)
+    short = shorten(name, _MAX_VALUE_LENGTH)
     if column.kind in ("category", "boolean"):
         values = [f"not {short}", short]
         if column.categories is not None:
-            values = [shorten(value, _MAX_VALUE) for value in column.categories]
+            values = [shorten(value, _MAX_VALUE_LENGTH) for value in column.categories]
         shares = posterior.context_given_cluster(name).to_numpy().T
         return _majority_values(shares, np.bincount(posterior.labels), values)
     if column.kind == "vector":
@@ -306,7 +308,7 @@ def _phrases(posterior: Posterior, name: str, column: Column) -> list[str]:
 
 
 def _majority_values(shares: Floats, sizes: Int64s, values: list[str]) -> list[str]:
-    """Return the value of most groups of each cluster if it is rarer overall, or nothing."""
+    """Return the value of most groups of each cluster, or "" if it is nearly as common overall."""
     overall = (sizes / max(sizes.sum(), 1)) @ shares
     best = shares.argmax(axis=1) if shares.shape[1] else np.zeros(len(shares), np.int64)
     return [
@@ -319,11 +321,11 @@ def _signs(posterior: Posterior, column: Column) -> Int64s:
     """Return −1 if the mean of a cluster is clearly low, 1 if it is high, otherwise 0."""
     values = np.asarray(column.observations(), np.float64)
     labels = posterior.labels[column.observed]
-    spread = float(values.std()) if len(values) else 0.0
-    if not spread > 0:
+    sd = float(values.std()) if len(values) else 0.0
+    if not sd > 0:
         return np.zeros(posterior.n_clusters, np.int64)
     counts = np.bincount(labels, minlength=posterior.n_clusters)
     sums = np.bincount(labels, values - values.mean(), minlength=posterior.n_clusters)
-    deviation = sums / np.maximum(counts, 1) / spread
+    deviation = sums / np.maximum(counts, 1) / sd
     clear = np.abs(deviation) >= _MIN_DEVIATION
     return np.where(clear, np.sign(deviation), 0.0).astype(np.int64)

@@ -15,8 +15,8 @@ from mcsquared.posterior.tables import cluster_given_topic
 from mcsquared.report.packing import pack, pack_lists, shorten
 
 _N_VALUES = 12  # most probable values of a category or a bag, and as many distinctive ones
-_MAX_ITEMS = 1_500_000  # of a bag over all groups; the bags of groups are omitted above it
-_MAX_VALUE_LENGTH = 80  # of a value
+_MAX_ITEMS = 1_500_000  # of all groups; the report omits larger bags
+_MAX_VALUE_LENGTH = 80  # also of the name of a context
 _MAX_INTEGER_BINS, _N_BINS = 60, 16  # of integers; of other numbers
 
 
@@ -81,7 +81,7 @@ def _curves(
 ) -> dict[str, Any]:
     """Return the grid of densities or probabilities, the means and the range of the values.
 
-    Means are those of the family if it has them, which are exact, or those of the curves.
+    Means are exact if the family has them; otherwise they are those of the curves.
     """
     column, family = context_of(posterior, name)
     if column.kind == "date":

@@ -1,4 +1,4 @@
-"""Report data of groups: clusters with probabilities, topics, and positions on the maps."""
+"""Report data of groups: probable clusters, topics, and positions on the maps."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -18,11 +18,11 @@ from mcsquared.prediction.groups import align
 from mcsquared.report.layout import Discs, place_groups, topic_map
 from mcsquared.report.packing import pack, pack_shares, shorten
 
-Typical = list[list[tuple[int, float]]]  # of each cluster or topic: (group, score)
+TypicalGroups = list[list[tuple[int, float]]]  # of each cluster or topic: (group, score)
 
 N_CHOICES = 3  # most probable clusters of a group
 N_TOPICS_OF_GROUP = 6
-_MAX_NAME = 160
+_MAX_NAME_LENGTH = 160
 _MANY_GROUPS, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many groups
 _N_STEPS = 12  # of the fixed-point iteration
 _FLOATS_PER_BATCH = 1 << 18  # in the largest table of a batch: 1 MB, which fits in the cache
@@ -68,7 +68,7 @@ def memberships(posterior: Posterior) -> Membership:
     return Membership(membership(posterior), choice, share)
 
 
-def typical_groups(scores: Floats | Float32s, tokens: Int64s, limit: int) -> Typical:
+def typical_groups(scores: Floats | Float32s, tokens: Int64s, limit: int) -> TypicalGroups:
     """Return the groups with the highest scores in each column; long groups win ties.
 
     ``scores`` is (n_groups, n_columns), ``tokens`` the length of each group.
@@ -95,13 +95,13 @@ def group_data(
 ) -> dict[str, Any]:
     """Return the groups' part of the report, which lists ``groups``.
 
-    ``shares`` are the topic shares of the content of all groups (``from_content``) or of their
-    clusters.
+    ``shares`` are the topic shares of all groups, estimated from their content (``from_content``)
+    or taken from their clusters.
     """
     labels, tokens = posterior.labels.astype(np.int64), posterior.tokens_per_group
     other = membership.second_choice(posterior.labels)
     points = place_groups(discs, labels, membership.confidence, other, np.log1p(tokens))
-    limit = _MAX_NAME_OF_MANY if len(groups) > _MANY_GROUPS else _MAX_NAME
+    limit = _MAX_NAME_OF_MANY if len(groups) > _MANY_GROUPS else _MAX_NAME_LENGTH
     top = _largest_columns(shares[groups], N_TOPICS_OF_GROUP)
     data: dict[str, Any] = {
         "n": len(groups),
@@ -166,7 +166,7 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
             f"corpus must have the {posterior.n_groups} training groups, got {corpus.n_groups}"
         )
     if not np.array_equal(corpus.tokens_per_group, posterior.tokens_per_group):
-        raise InputError("corpus must have the training groups in order, got other group lengths")
+        raise InputError("corpus must have the training groups in order, got different lengths")
     corpus = align(posterior, corpus)
     draw = posterior.representative_draw
     weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
@@ -180,7 +180,7 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
 def _batches(
     posterior: Posterior, corpus: Corpus
 ) -> Iterator[tuple[slice, Int64s, Float32s, Float32s]]:
-    """Yield each batch as its slice of groups and, per entry, the group, the count and ψ.
+    """Yield the slice of groups of each batch, and the group, count and likelihood of each entry.
 
     An entry is a word of a group with its count, or one vector. Groups are numbered per batch.
     """

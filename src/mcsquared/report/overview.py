@@ -70,22 +70,22 @@ def checks(
     ``confidence`` is the membership of each group in its cluster, ``diagnostics`` the result of
     `diagnostic_data`.
     """
-    convergence = _convergence(posterior, diagnostics)
+    convergence = _check_convergence(posterior, diagnostics)
     found = [
         convergence,
-        _weights(posterior),
-        _sample_size(diagnostics),
-        _if_converged(convergence, _clusters(posterior, confidence)),
-        _if_converged(convergence, _topics(posterior)),
-        _bounds(posterior, diagnostics),
-        _missing(posterior),
-        _small_clusters(posterior),
-        _empty_groups(posterior),
+        _check_weights(posterior),
+        _check_sample_size(diagnostics),
+        _qualified(convergence, _check_clusters(posterior, confidence)),
+        _qualified(convergence, _check_topics(posterior)),
+        _check_bounds(posterior, diagnostics),
+        _check_missing(posterior),
+        _check_small_clusters(posterior),
+        _check_empty_groups(posterior),
     ]
     return [dict(zip(("level", "title", "text"), check, strict=True)) for check in found if check]
 
 
-def _if_converged(convergence: Check, check: Check | None) -> Check | None:
+def _qualified(convergence: Check, check: Check | None) -> Check | None:
     """Qualify a good check of the draws if the run has not converged.
 
     The draws of a chain that has just started are similar only because it moves slowly.
@@ -96,7 +96,7 @@ def _if_converged(convergence: Check, check: Check | None) -> Check | None:
     return "watch", f"{check[1]} in this run", text
 
 
-def _convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Check:
+def _check_convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Check:
     if not any(math.isfinite(row["rhat"]) for row in diagnostics["scalars"]):
         text = "Too few draws were kept to compute R-hat."
         return "watch", "Convergence could not be assessed", text
@@ -113,18 +113,18 @@ def _convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Check:
     return "good", f"{chains} settled", text
 
 
-def _weights(posterior: Posterior) -> Check | None:
+def _check_weights(posterior: Posterior) -> Check | None:
     if not posterior.is_weighted:
         return None
-    weights = [f"{weight:.0%} chain {c}" for c, weight in enumerate(posterior.chain_weights)]
+    weights = [f"chain {c}: {weight:.0%}" for c, weight in enumerate(posterior.chain_weights)]
     text = (
-        "The chains disagree, and some predict the groups clearly worse. All results use these "
-        f"weights: {', '.join(weights)}."
+        "The chains disagree, and some predict the groups clearly worse. All results weight the "
+        f"chains ({', '.join(weights)})."
     )
     return "watch", "Some chains have less weight", text
 
 
-def _sample_size(diagnostics: dict[str, Any]) -> Check | None:
+def _check_sample_size(diagnostics: dict[str, Any]) -> Check | None:
     finite = [row for row in diagnostics["scalars"] if math.isfinite(row["ess_bulk"])]
     if not finite:
         return None
@@ -138,7 +138,7 @@ def _sample_size(diagnostics: dict[str, Any]) -> Check | None:
     return level, "Low effective sample size", text
 
 
-def _clusters(posterior: Posterior, confidence: Floats) -> Check:
+def _check_clusters(posterior: Posterior, confidence: Floats) -> Check:
     if posterior.n_draws < 5:
         text = f"The posterior has {plural(posterior.n_draws, 'draw')}."
         return "watch", "Too few draws to assess the clusters", text
@@ -153,7 +153,7 @@ def _clusters(posterior: Posterior, confidence: Floats) -> Check:
     return "watch" if certain >= 0.4 else "bad", "Some clusters are uncertain", text
 
 
-def _topics(posterior: Posterior) -> Check | None:
+def _check_topics(posterior: Posterior) -> Check | None:
     stability = posterior.topic_stability
     if not np.isfinite(stability).any():
         return None
@@ -165,7 +165,7 @@ def _topics(posterior: Posterior) -> Check | None:
     return "watch", "Some topics vary between draws", text
 
 
-def _bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> Check | None:
+def _check_bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> Check | None:
     reached = [note for note in posterior.notes if "was reached" in note]
     if reached:
         return "bad", "A bound was reached", f"{'; '.join(reached)}. Increase or remove it."
@@ -175,7 +175,7 @@ def _bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> Check | None:
     return "good", "No bound was reached", text
 
 
-def _missing(posterior: Posterior) -> Check | None:
+def _check_missing(posterior: Posterior) -> Check | None:
     missing = {name: ~column.observed for name, column in posterior.contexts.items()}
     columns = [
         f"{shorten(name, 80)} in {plural(int(mask.sum()), 'group')}"
@@ -187,7 +187,7 @@ def _missing(posterior: Posterior) -> Check | None:
     return ("good", "Some contexts are missing", text) if columns else None
 
 
-def _small_clusters(posterior: Posterior) -> Check | None:
+def _check_small_clusters(posterior: Posterior) -> Check | None:
     small = int((np.bincount(posterior.labels) < 3).sum())
     if not small or posterior.n_groups < 10:
         return None
@@ -195,7 +195,7 @@ def _small_clusters(posterior: Posterior) -> Check | None:
     return "watch", f"{plural(small, 'cluster')} of one or two groups", text
 
 
-def _empty_groups(posterior: Posterior) -> Check | None:
+def _check_empty_groups(posterior: Posterior) -> Check | None:
     empty = int((posterior.tokens_per_group == 0).sum())
     if not empty:
         return None

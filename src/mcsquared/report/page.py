@@ -29,7 +29,7 @@ from mcsquared.report.content import (
 )
 from mcsquared.report.contexts import context_data
 from mcsquared.report.groups import (
-    Typical,
+    TypicalGroups,
     group_data,
     group_topic_shares,
     memberships,
@@ -69,7 +69,7 @@ def write_report(
     Parameters
     ----------
     model : MC2 or Posterior
-        Fitted, or loaded from a file.
+        A fitted model, or one loaded from a file.
     path : path
         The file is written atomically.
     corpus : Corpus, texts, matrix or list of arrays, optional
@@ -180,7 +180,7 @@ def report_data(
     }
 
 
-def _typical_of_clusters(posterior: Posterior, groups: Int64s, score: Floats) -> Typical:
+def _typical_of_clusters(posterior: Posterior, groups: Int64s, score: Floats) -> TypicalGroups:
     """Return the groups with the highest scores in each cluster, as positions in ``groups``."""
     labels, tokens = posterior.labels[groups], posterior.tokens_per_group[groups]
     order = np.lexsort((-tokens, -np.round(score[groups], 2), labels))
@@ -192,7 +192,7 @@ def _typical_of_clusters(posterior: Posterior, groups: Int64s, score: Floats) ->
 
 
 def _gaps(posterior: Posterior, corpus: Corpus | None, groups: Int64s) -> list[str]:
-    """Return the limitations of the report, and how to lift them."""
+    """Return the limitations of the report, and how to remove them."""
     gaps = []
     if corpus is None:
         gaps.append(
@@ -211,8 +211,8 @@ def _gaps(posterior: Posterior, corpus: Corpus | None, groups: Int64s) -> list[s
 def render(data: dict[str, Any]) -> str:
     """Return the page as a string.
 
-    Its content security policy allows its own script and style, by their digests, and nothing
-    else: the page loads nothing, and markup injected by the data would have no effect.
+    The content security policy allows only the script and style of the page, identified by their
+    digests: the page loads nothing, and markup injected by the data has no effect.
     """
     from mcsquared import __version__
 
