@@ -16,7 +16,7 @@ import pytest
 
 from mcsquared import MC2
 from mcsquared.callbacks import StopWhenFlat
-from mcsquared.cli.fit import checkpoint_of, print_result
+from mcsquared.cli.fit import checkpoint_path, print_result
 from mcsquared.errors import ModelFileError
 from tests.cli.commands import fit_command, invoke, papers, rejected
 
@@ -133,7 +133,7 @@ def test_resume_without_a_checkpoint_is_rejected(papers_file, tmp_path):
 
 @pytest.mark.usefixtures("never_fitted")
 def test_a_checkpoint_is_not_overwritten_silently(papers_file, tmp_path):
-    checkpoint = checkpoint_of(tmp_path / "m.mc2")
+    checkpoint = checkpoint_path(tmp_path / "m.mc2")
     checkpoint.write_bytes(b"hours of work")
     assert "--resume" in rejected(invoke(*fit_command(papers_file, tmp_path / "m.mc2")))
     assert checkpoint.read_bytes() == b"hours of work"
@@ -208,14 +208,14 @@ def test_a_checkpoint_of_another_corpus_is_rejected_and_kept(papers_file, tmp_pa
     interrupted_checkpoint(papers_file, out)
     other = tmp_path / "other.csv"
     papers(seed=1).to_csv(other, index=False)
-    before = checkpoint_of(out).read_bytes()
+    before = checkpoint_path(out).read_bytes()
     assert "checkpoint" in rejected(invoke(*fit_command(other, out, "--resume")))
-    assert checkpoint_of(out).read_bytes() == before
+    assert checkpoint_path(out).read_bytes() == before
 
 
 def test_a_damaged_checkpoint_is_rejected(papers_file, tmp_path):
     out = tmp_path / "m.mc2"
-    checkpoint_of(out).write_bytes(b"not a checkpoint")
+    checkpoint_path(out).write_bytes(b"not a checkpoint")
     assert "checkpoint" in rejected(invoke(*fit_command(papers_file, out, "--resume")))
     assert not out.exists()
 
@@ -239,7 +239,7 @@ def interrupted_checkpoint(file: Path, out: Path, n_sweeps: int = 20, chains: in
         patch.setattr("mcsquared.progress.Progress.__call__", interrupt_after(n_sweeps))
         result = invoke(*fit_command(file, out, "--chains", chains))
     assert result.exit_code == 130, result.output
-    assert checkpoint_of(out).exists()
+    assert checkpoint_path(out).exists()
     return result
 
 
@@ -258,7 +258,7 @@ def test_a_resumed_fit_ends_in_the_draws_of_an_uninterrupted_one(papers_file, tm
     interrupted_checkpoint(papers_file, stopped, chains=chains)
     result = invoke(*fit_command(papers_file, stopped, "--chains", chains, "--resume"))
     assert result.exit_code == 0, result.output
-    assert not checkpoint_of(stopped).exists()
+    assert not checkpoint_path(stopped).exists()
     first, second = MC2.load(whole).posterior_, MC2.load(stopped).posterior_
     np.testing.assert_array_equal(first.cluster_of_group, second.cluster_of_group)
     columns = ["sweep", "n_clusters", "n_topics", "log_joint", "alpha", "v", "eta"]
@@ -373,7 +373,7 @@ def test_an_interrupted_auto_run_resumes_to_the_same_draws(papers_file, tmp_path
     assert invoke(*auto_command(papers_file, stopped, "--resume")).exit_code == 0
     first, second = MC2.load(whole).posterior_, MC2.load(stopped).posterior_
     np.testing.assert_array_equal(first.cluster_of_group, second.cluster_of_group)
-    assert not checkpoint_of(stopped).exists()
+    assert not checkpoint_path(stopped).exists()
 
 
 @pytest.mark.parametrize("sweeps", ["auto", 500])

@@ -126,7 +126,7 @@ def test_finished_seeds_of_an_interrupted_run_are_reused(tmp_path, monkeypatch):
 
 
 def test_seeds_of_a_different_run_are_not_reused(tmp_path):
-    running, unfinished = (reproduce._part(name) for name in ("running", "unfinished"))
+    running, unfinished = (reproduce._submodule(name) for name in ("running", "unfinished"))
     path = tmp_path / "length.unfinished.jsonl"
     outcome = running.Outcome(0, [{"seed": 0, "nmi": 0.5}], {}, 1.0)
     unfinished.Unfinished(path, "length", running.Setting("tiny")).add(outcome)

@@ -30,7 +30,7 @@ SEED = Option(0, min=0, help="Random seed; the same seed gives the same result."
 
 
 def main() -> None:
-    """Run the command given by the arguments."""
+    """Run the command given on the command line."""
     app()
 
 
@@ -114,7 +114,7 @@ def fit(
         None, min=1, help="Keep every THIN-th draw (default: 5, less in short runs)."
     ),
     max_seconds: float | None = Option(
-        None, metavar="S", help="Time limit; the model has the draws kept until then."
+        None, metavar="S", help="Time limit; the model contains the draws kept until then."
     ),
     seed: int = SEED,
     chains: int | None = Option(
@@ -149,8 +149,8 @@ def fit(
     from mcsquared.estimator import MC2
 
     model = MC2(
-        lam=implementation.chosen_lam(paper, lam),
-        **implementation.chosen_sweeps(sweeps, burn_in, thin, stop_when_flat),
+        lam=implementation.lam_from_options(paper, lam),
+        **implementation.sweeps_from_options(sweeps, burn_in, thin, stop_when_flat),
         max_seconds=max_seconds,
         random_state=seed,
         n_chains="auto" if chains is None else chains,
@@ -234,7 +234,7 @@ def reproduce(
     ),
     resume: bool = Option(False, "--resume", help="Reuse finished seeds of an interrupted run."),
 ) -> None:
-    """Run the paper's experiments; write tables and figures with the paper's numbers."""
+    """Run the paper's experiments; write tables and figures that include the paper's numbers."""
     from mcsquared.cli import reproduce as implementation
 
     options = implementation.Options(
@@ -257,7 +257,7 @@ def report(
     names: str | None = GROUP_NAMES,
     encoding: str = ENCODING,
 ) -> None:
-    """Write an HTML report: overview, map, clusters, topics, groups."""
+    """Write an HTML report with an overview, a map, clusters, topics and groups."""
     from mcsquared.cli import fitted
     from mcsquared.cli.reading import FileOptions
 

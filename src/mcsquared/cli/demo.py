@@ -47,10 +47,10 @@ def run(name: str, seed: int, out: Path | None, browser: bool) -> None:
 
 
 def fit_letters(seed: int) -> tuple[MC2, Corpus]:
-    """Fit the paper's simulation study and print the clusters next to the truth."""
+    """Fit the paper's simulation study; print the clusters and their agreement with the truth."""
     data = letters(random_state=seed)
     typer.echo(
-        f"{data.corpus.n_groups} groups of 50 pixels, each from the letters of one word of "
+        f"{data.corpus.n_groups} groups of 50 pixels, drawn from the letters of one word of "
         "INTERNATIONAL CONFERENCE MACHINE LEARNING, with a number as context."
     )
     started = time.monotonic()
@@ -85,7 +85,7 @@ def letter_shares(model: MC2, data: Letters) -> Floats:
     """Return the share of each letter in the pixels of a cluster.
 
     Topics need not be letters: the data determine only each cluster's distribution of pixels
-    (docs/errata.md, line 13). It is decomposed into the true letters by non-negative least squares.
+    (docs/errata.md, line 13), which non-negative least squares decomposes into the true letters.
 
     Returns
     -------

@@ -22,17 +22,17 @@ N_PRINTED_TOPICS = 10
 OPTION_OF_PARAMETER = {"n_sweeps": "--sweeps", "burn_in": "--burn-in", "n_chains": "--chains"}
 
 
-def chosen_lam(paper: bool, lam: float | None) -> Concentration:
+def lam_from_options(paper: bool, lam: float | None) -> Concentration:
     """Return λ according to ``--paper`` and ``--lam``; the prior of `MC2` by default."""
     if paper and lam is not None and not math.isinf(lam):
         raise InputError(f"--paper requires --lam inf, got --lam {lam:g}")
     return math.inf if paper else LAM.default if lam is None else lam
 
 
-def chosen_sweeps(
+def sweeps_from_options(
     sweeps: str, burn_in: int | None, thin: int | None, stop_when_flat: bool
 ) -> dict[str, Any]:
-    """Return ``n_sweeps``, ``burn_in`` and ``thin`` of `MC2`."""
+    """Return ``n_sweeps``, ``burn_in`` and ``thin`` of `MC2` according to the options."""
     if sweeps == "auto":
         others = {"--burn-in": burn_in, "--thin": thin, "--stop-when-flat": stop_when_flat or None}
         for option, value in others.items():
@@ -55,9 +55,9 @@ def run(
     resume: bool,
     cluster: str | None,
 ) -> None:
-    """Read, fit and save; options are validated before the fit."""
+    """Read the data, fit the model and save it; options are validated before the fit."""
     check_target(out)  # first, because the name of the checkpoint is derived from it
-    checkpoint = checkpoint_of(out)
+    checkpoint = checkpoint_path(out)
     _check_outputs(file.path, out, checkpoint, resume)
     options = parse_contexts(contexts)
     corpus = read_for_fit(file, options)
@@ -103,7 +103,7 @@ def run(
         print_message(f"stopped by --max-seconds; {_how_to_resume(checkpoint)}")
     else:
         checkpoint.unlink(missing_ok=True)
-    _print_next(file, out)
+    _print_next_command(file, out)
 
 
 def _print_advice(model: MC2) -> bool:
@@ -120,7 +120,7 @@ def _print_advice(model: MC2) -> bool:
     return any(note.startswith(SETTLED) for note in summaries)
 
 
-def _print_next(file: FileOptions, out: Path) -> None:
+def _print_next_command(file: FileOptions, out: Path) -> None:
     """Print the command that writes the report."""
     more = [] if file.names is None else ["--names", file.names]
     more += [] if file.encoding == "utf-8" else ["--encoding", file.encoding]
@@ -129,8 +129,8 @@ def _print_next(file: FileOptions, out: Path) -> None:
     typer.echo(f"next: {shlex.join(command)}")
 
 
-def checkpoint_of(out: Path) -> Path:
-    """Return the path of the checkpoint of a run."""
+def checkpoint_path(out: Path) -> Path:
+    """Return the path of the checkpoint of a run that writes the model to ``out``."""
     return out.with_name(f"{out.name}.checkpoint")
 
 

@@ -24,7 +24,7 @@ PERPLEXITIES = {
     "completion": "one half of each group's words given the other half",
     "exact": "all words of each group, clusters and topics summed out; requires lam=inf",
     "left_to_right": "all words of each group, estimated word by word; for finite lam",
-    "printed": "the paper's formula, which is not a probability; compare with its table only",
+    "printed": "the paper's formula, which is not a probability; compare with the paper only",
 }
 
 

@@ -171,6 +171,7 @@ def _spelled_as_trained(column: Column, fields: Any, known: Any) -> Column:
     if column.kind in ("category", "bag", "vector") or not isinstance(fields, list):
         return column
     read = column.convert_for(family_for_kind("category"))
+    # A missing value has code -1, which selects the last entry.
     names = [*(() if read.categories is None else read.categories), None]
     spelled = [field.strip() if isinstance(field, str) else None for field in fields]
     trained = set(() if known is None else known)
@@ -188,7 +189,7 @@ def store_source(model: MC2, text: str | None, contexts: list[ContextOption]) ->
 
 
 def _bag_separators(model: MC2) -> dict[str, str]:
-    """Return the separators given to the fit, by column."""
+    """Return the separators that were given to the fit, by column."""
     source = model.posterior_.source.items()
     return {k.removeprefix(_SEPARATOR_KEY): v for k, v in source if k.startswith(_SEPARATOR_KEY)}
 

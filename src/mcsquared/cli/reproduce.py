@@ -77,7 +77,7 @@ def experiments() -> Any:
     return import_module("experiments")
 
 
-def _part(name: str) -> Any:
+def _submodule(name: str) -> Any:
     """Return a module of the experiments package."""
     return import_module(f"{experiments().__name__}.{name}")
 
@@ -85,7 +85,7 @@ def _part(name: str) -> Any:
 def _reproduce(name: str, options: Options) -> None:
     results = options.out / "results" / f"{name}.json"
     record = _read(results) if options.redraw else _run(name, options, results)
-    write_text(results.with_suffix(".md"), _part("summary").markdown(record))
+    write_text(results.with_suffix(".md"), _submodule("summary").markdown(record))
     _print_tables(record)
     drawn = _draw(name, record, options.out / "figures")
     typer.echo(f"{name}: {', '.join(str(path) for path in [results, *drawn])}\n")
@@ -95,11 +95,11 @@ def _run(name: str, options: Options, results: Path) -> dict[str, Any]:
     """Run an experiment and write its record; each seed is stored when it is finished."""
     from joblib import effective_n_jobs
 
-    running = _part("running")
+    running = _submodule("running")
     setting = running.Setting(options.scale, options.data, chosen_sets=options.sets)
     n_seeds = options.seeds or (1 if setting.tiny else experiments().find(name).SEEDS)
     path = results.with_suffix(".unfinished.jsonl")
-    unfinished = _part("unfinished").Unfinished(path, name, setting)
+    unfinished = _submodule("unfinished").Unfinished(path, name, setting)
     earlier = unfinished.read(range(n_seeds)) if options.resume else []
 
     def report(outcome: Any) -> None:
@@ -138,7 +138,7 @@ def _print_tables(record: dict[str, Any]) -> None:
     from rich.table import Table
 
     console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
-    for caption, columns, lines in _part("summary").tables(record):
+    for caption, columns, lines in _submodule("summary").tables(record):
         table = Table(title=caption)
         for column in columns:
             table.add_column(column, justify="left" if column in record["keys"] else "right")

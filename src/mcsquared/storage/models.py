@@ -31,7 +31,7 @@ from mcsquared.storage.files import (
     read_file,
     write_file,
 )
-from mcsquared.storage.states import is_finite, pack_draw, unpack_draw
+from mcsquared.storage.states import has_finite_normaliser, pack_draw, unpack_draw
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,8 +78,8 @@ def load_model(path: PathLike, known: set[str]) -> SavedModel:
     try:
         posterior = unpack_posterior(tensors, meta["posterior"])
         if posterior.n_fitted > posterior.n_groups:
-            shape, most = (posterior.n_fitted,), posterior.n_clusters - 1
-            labels = Reader(tensors).array(ALL_LABELS, np.int32, shape, 0, most)
+            shape, high = (posterior.n_fitted,), posterior.n_clusters - 1
+            labels = Reader(tensors).array(ALL_LABELS, np.int32, shape, 0, high)
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be used: {error}") from None
     return SavedModel(posterior, parameters, labels)
@@ -165,14 +165,14 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         trace=_unpack_trace(reader, meta["trace"]),
         parameters=[
             unpack_draw(reader, f"parameters.{i}", draws, priors.content, n_words, n_tokens)
-            for i in range(_integer(meta, "n_parameters", n_draws, least=1))
+            for i in range(_integer(meta, "n_parameters", n_draws, low=1))
         ],
         word_frequency=_frequency(reader, "word_frequency", vocabulary, _MAX_TOTAL),
         document_frequency=_frequency(reader, "document_frequency", vocabulary, n_groups),
         seed=_integer(meta, "seed", 2**64 - 1),
         notes=_strings(meta, "notes", list),
         source=_strings(meta, "source", dict),
-        n_fitted=_integer(meta, "n_fitted", 2**53, least=n_groups),
+        n_fitted=_integer(meta, "n_fitted", 2**53, low=n_groups),
         chain_weights=weights,
     )
     # The consensus is expensive to compute and cheap to check.
@@ -184,11 +184,11 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     return posterior
 
 
-def _integer(meta: Mapping[str, Any], name: str, most: int, least: int = 0) -> int:
+def _integer(meta: Mapping[str, Any], name: str, high: int, low: int = 0) -> int:
     value = meta[name]
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ModelFileError(
-            f"{name!r} must be an integer between {least} and {most}, got {str(value)[:40]}"
+            f"{name!r} must be an integer between {low} and {high}, got {str(value)[:40]}"
         )
     return value
 
@@ -221,7 +221,7 @@ def _priors(meta: Mapping[str, Any], vocabulary: NDArray[np.object_] | None) -> 
 
 def _check_fields(family: ConjugateFamily, owner: str) -> None:
     """Raise an error for a family with an unset field or without a finite normaliser."""
-    if not is_finite(family, np.zeros((1, family.n_stats))):
+    if not has_finite_normaliser(family, np.zeros((1, family.n_stats))):
         raise ModelFileError(f"the family of {owner} has invalid fields")
 
 
@@ -266,17 +266,17 @@ def _column(reader: Reader, prefix: str, name: str, kind: str, note: str, n_grou
     if kind == "bag":
         values = reader.csr(f"{prefix}.values", n_groups, len(categories))
     else:
-        most = len(categories) - 1
-        values = reader.array(f"{prefix}.values", np.int32, (n_groups,), -1, most)
+        high = len(categories) - 1
+        values = reader.array(f"{prefix}.values", np.int32, (n_groups,), -1, high)
     return Column(name, kind, values, categories, note)
 
 
 def _frequency(
-    reader: Reader, name: str, vocabulary: NDArray[np.object_] | None, most: int
+    reader: Reader, name: str, vocabulary: NDArray[np.object_] | None, high: int
 ) -> Int64s | None:
     if vocabulary is None or name not in reader:
         return None
-    return reader.array(name, np.int64, (len(vocabulary),), 0, most)
+    return reader.array(name, np.int64, (len(vocabulary),), 0, high)
 
 
 def _codocument(reader: Reader, posterior: Posterior) -> CoDocuments | None:

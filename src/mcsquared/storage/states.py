@@ -91,7 +91,7 @@ def unpack_state(
         tokens = sparse.csr_matrix(state.counts.topics_in_cluster)
         state.tables_in_cluster = _tables(reader, "tables_in_cluster", tokens).toarray()
     if weights[state.counts.tokens_in_topic == 0].any():
-        raise ValueError("a topic without tokens has a weight")
+        raise ValueError("a topic without tokens has a positive weight")
     _set_float_sums(state, reader, observations)
     return state
 
@@ -106,8 +106,9 @@ def _concentrations(reader: Reader, priors: Priors) -> dict[str, Any]:
 
 
 def _check_slots(n_slots: int, multiple: int, n_labelled: int) -> None:
-    if not 0 < n_slots <= 1024 + 4 * n_labelled or n_slots % multiple:
-        raise ValueError(f"the number of slots is invalid: {n_slots}")
+    high = 1024 + 4 * n_labelled
+    if not 0 < n_slots <= high or n_slots % multiple:
+        raise ValueError(f"slots must be a multiple of {multiple} in 1..{high}, got {n_slots}")
 
 
 def _weights(reader: Reader, name: str, unused: float) -> Floats:
@@ -139,7 +140,7 @@ def _set_counts(state: State, reader: Reader, observations: Observations) -> Non
 
 
 def _set_float_sums(state: State, reader: Reader, observations: Observations) -> None:
-    """Set the sums of floats as they were rounded; they must agree with the labels."""
+    """Restore the stored sums of floats bit for bit; they must agree with the labels."""
     counts = state.counts
     found = {}
     for name in ("context_statistics", "topic_statistics"):
@@ -159,11 +160,11 @@ def _check_sums(found: Floats, expected: Floats, family: ConjugateFamily) -> Non
     near = np.abs(found - expected) <= SUM_TOLERANCE * max(np.abs(expected).max(initial=0.0), 1.0)
     # The first statistic of built-in families counts observations, exactly in any order.
     counted = family.kernel is None or np.array_equal(found[:, 0], expected[:, 0])
-    if not (near.all() and counted and is_finite(family, found)):
+    if not (near.all() and counted and has_finite_normaliser(family, found)):
         raise ValueError("the statistics do not agree with the corpus")
 
 
-def is_finite(family: ConjugateFamily, statistics: Floats) -> bool:
+def has_finite_normaliser(family: ConjugateFamily, statistics: Floats) -> bool:
     """Return whether the log-normaliser is finite for every row of statistics."""
     with np.errstate(all="ignore"):
         constants = family.log_normaliser(statistics)
@@ -197,7 +198,7 @@ def unpack_draw(
 
     ``draws`` are the clusters of the groups in all kept draws, int32 (n_draws, n_groups),
     ``family`` is that of the content, ``n_words`` is None for vectors, and ``n_tokens`` is an upper
-    bound of every count.
+    bound on every count.
     """
     scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_DRAW_SCALARS),), 0.0)
     number, unused, *values = (float(value) for value in scalars)
@@ -245,6 +246,6 @@ def _statistics(
     # The first statistic of built-in families is a count, here of tokens.
     counts = statistics[:, 0] if family.kernel is not None else np.zeros(n_topics)
     counted = bool(((counts >= 0) & (counts <= n_tokens)).all())
-    if not (counted and is_finite(family, statistics)):
+    if not (counted and has_finite_normaliser(family, statistics)):
         raise ModelFileError(f"the array {name!r} contains invalid statistics")
     return statistics
