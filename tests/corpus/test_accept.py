@@ -81,19 +81,19 @@ def test_the_vocabulary_of_a_model_is_kept():
         (
             Corpus(COUNTS),
             "vectors",
-            r"content must hold vectors \(content='vectors'\), got counts",
+            r"content must contain vectors \(content='vectors'\), got counts",
         ),
         (
             Corpus(COUNTS.astype(float)),
             "counts",
-            r"content must hold counts \(content='counts'\), got vectors",
+            r"content must contain counts \(content='counts'\), got vectors",
         ),
         (
             Corpus(COUNTS),
             "words",
             "content must be one of 'auto', 'counts', 'vectors', got 'words'",
         ),
-        (["one two"], "vectors", r"X must hold vectors \(content='vectors'\), got texts"),
+        (["one two"], "vectors", r"X must contain vectors \(content='vectors'\), got texts"),
         ([], "auto", "at least one group"),
         ([None, None], "auto", "content must .*, got"),
         ([np.ones((2, 2))], "counts", "list of 2-D arrays"),

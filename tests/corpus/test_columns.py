@@ -180,7 +180,11 @@ def test_new_data_are_converted_to_the_kind_of_training(values, reference, found
             NUMBER,
             "context 'x' must be a number as in training, got a date",
         ),
-        (np.ones((1, 3)), VECTOR, "context 'x' must hold vectors of width 2 as in training, got 3"),
+        (
+            np.ones((1, 3)),
+            VECTOR,
+            "context 'x' must contain vectors of width 2 as in training, got 3",
+        ),
         (np.ones((1, 3)), CATEGORY, "context 'x' must be a category as in training, got a vector"),
         (
             [1.5],
@@ -223,7 +227,7 @@ def test_dates_outside_the_range_of_nanoseconds_are_restored():
         ),
         (("x", "number", [np.inf]), "infinite"),
         (("x", "number", [1e151]), r"context 'x' must be <= 1e\+150 in magnitude, got 1e\+151"),
-        (("x", "boolean", [0.5]), r"context 'x' \(boolean\) must hold 0 and 1 only"),
+        (("x", "boolean", [0.5]), r"context 'x' \(boolean\) must contain 0 and 1 only"),
         (("x", "count", [-1.0]), "integers >= 0"),
         (("x", "category", [2], ["a", "b"]), "must be from -1 to"),
         (("x", "category", [0], ["a", "a"]), "got duplicates"),
@@ -233,7 +237,10 @@ def test_dates_outside_the_range_of_nanoseconds_are_restored():
             r"'x' must have one name per category \(2\), got 1",
         ),
         (("x", "vector", [1.0]), r"context 'x' \(vector\) must have 2 dimension\(s\), got 1"),
-        (("x", "vector", np.empty((2, 0))), "context 'x' must hold vectors of width >= 1, got 0"),
+        (
+            ("x", "vector", np.empty((2, 0))),
+            "context 'x' must contain vectors of width >= 1, got 0",
+        ),
         (
             ("x", "number", np.ones((2, 2))),
             r"context 'x' \(number\) must have 1 dimension\(s\), got 2",

@@ -99,12 +99,12 @@ BAD = [
     (np.array([[np.nan, 1.0]]), "NaN"),
     (np.array([[np.inf, 1.0]]), "infinite"),
     (np.array([[1e200, 1.0]]), "<= 1e\\+150 in magnitude"),
-    (np.array([[2**31, 1]]), "content must hold counts <= 2147483647, got 2147483648"),
-    (np.array([[2**64 - 1, 1]], dtype=np.uint64), "must hold counts <= 2147483647"),
-    (sparse.csr_matrix([[1e300, 1.0]]), "must hold counts <= 2147483647"),
+    (np.array([[2**31, 1]]), "content must contain counts <= 2147483647, got 2147483648"),
+    (np.array([[2**64 - 1, 1]], dtype=np.uint64), "must contain counts <= 2147483647"),
+    (sparse.csr_matrix([[1e300, 1.0]]), "must contain counts <= 2147483647"),
     (
         [np.ones((1, 2)), np.ones((1, 3))],
-        r"must hold vectors of one width, got 2 in content\[0\] and 3 in content\[1\]",
+        r"must contain vectors of one width, got 2 in content\[0\] and 3 in content\[1\]",
     ),
     ([np.ones((1, 2)), np.full((1, 2), np.nan)], "NaN"),
     (
@@ -123,9 +123,9 @@ BAD = [
     ([1.0, 2.0], "Reshape your data"),
     (np.array([[1j, 2.0]]), "Complex data not supported"),
     (sparse.csr_matrix([[1j, 2.0]]), "Complex data not supported"),
-    (np.array([[{}, 1]], dtype=object), "content must hold numbers"),
-    (np.array([["a", "b"]]), "content must hold numbers, got strings"),
-    (np.array([["a", 1]], dtype=object), "content must hold numbers, got strings"),
+    (np.array([[{}, 1]], dtype=object), "content must contain numbers"),
+    (np.array([["a", "b"]]), "content must contain numbers, got strings"),
+    (np.array([["a", 1]], dtype=object), "content must contain numbers, got strings"),
     (["one text", "two"], "from_texts"),
     ([["one", "word"], ["two", "words"]], "from_tokens"),
     (np.zeros((1, 1, 1, 1)), "4-D"),
@@ -135,7 +135,7 @@ BAD = [
     (np.ma.array([[1, 2]], mask=[[0, 1]]), "masked"),
     (
         [[[1, 2], [3]], [[1]]],
-        "must hold regular arrays",
+        "must contain regular arrays",
     ),
     (np.array([[10**400, 1]], dtype=object), "not a number|too large"),
 ]
@@ -177,5 +177,5 @@ def test_a_vocabulary_that_does_not_fit_is_refused(vocabulary, message):
 
 
 def test_vectors_have_no_vocabulary():
-    with pytest.raises(InputError, match="vocabulary must be None if content holds vectors"):
+    with pytest.raises(InputError, match="vocabulary must be None if content contains vectors"):
         Corpus(COUNTS.astype(float), vocabulary=["a", "b", "c"])

@@ -81,7 +81,7 @@ def test_the_representation_is_one_line(corpus, vectors):
         ("year", "contexts must be a data frame or a dict from name to column, got str"),
         (
             {"year": [1, 2, np.inf, 4]},
-            r"context 'year' must hold finite numbers, got an infinite value \(inf\)",
+            r"context 'year' must contain finite numbers, got an infinite value \(inf\)",
         ),
         (
             pd.DataFrame([[1, 2]] * 4, columns=["a", "a"]),
@@ -126,7 +126,7 @@ def test_a_frame_of_integers_is_counts_and_one_of_floats_is_vectors(library):
     assert Corpus(library({"x": [1.0, 0.0], "y": [0, 2]})).content.width == 2
     with pytest.raises(
         InputError,
-        match=r"content must hold numbers; name the text column",
+        match=r"content must contain numbers; name the text column",
     ):
         Corpus(library({"x": ["a", "b"]}))
     with pytest.raises(InputError, match="NaN"):
@@ -271,9 +271,9 @@ def test_alignment_to_itself_changes_nothing(corpus, vectors):
 
 
 def test_words_and_vectors_do_not_align(corpus, vectors):
-    with pytest.raises(InputError, match="content must hold words as in training, got vectors"):
+    with pytest.raises(InputError, match="content must contain words as in training, got vectors"):
         vectors.aligned_to(corpus.vocabulary)
-    with pytest.raises(InputError, match="must hold vectors as in training, got words"):
+    with pytest.raises(InputError, match="must contain vectors as in training, got words"):
         corpus.aligned_to(None)
     with pytest.raises(InputError, match="vectors of width 5 as in training, got 2"):
         vectors.aligned_to(None, width=5)

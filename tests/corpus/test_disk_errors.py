@@ -55,7 +55,7 @@ def vector(width, n=2):
         (
             [{"tokens": pa.array([], pa.list_(pa.string()))}],
             {},
-            "data must hold at least one group, got zero rows",
+            "data must contain at least one group, got zero rows",
         ),
         (
             [{"x": [1.0]}],
@@ -84,19 +84,23 @@ def vector(width, n=2):
         ),
         ([TOKENS], {"bags": ["year"]}, "bags must be contexts (none), got 'year'"),
         ([TOKENS], {"vocabulary": "abc"}, "vocabulary must be a list of words, got 'abc'"),
-        ([TOKENS], {"vocabulary": ["a", "a"]}, "vocabulary must hold unique words, got 'a' twice"),
+        (
+            [TOKENS],
+            {"vocabulary": ["a", "a"]},
+            "vocabulary must contain unique words, got 'a' twice",
+        ),
         ([TOKENS, {"text": ["a", "b"]}], {}, "'tokens', which 1.parquet does not have"),
         ([TOKENS, {**TOKENS, "x": [1, 2]}], {}, "1.parquet has the column 'x', which 0.parquet"),
         (
             [{"tokens": [1, 2]}],
             {},
-            "'tokens', which must hold texts, lists of words or of codes, or maps",
+            "'tokens', which must contain texts, lists of words or of codes, or maps",
         ),
-        ([{"tokens": vector(2)}], {}, "content of vectors cannot be read from a folder"),
-        ([{"tokens": [[0.5], [1.5]]}], {}, "holds vectors (list<element: double>) in 0.parquet"),
-        ([{"tokens": [[[0.5]], [[1.5]]]}], {}, "content of vectors cannot be read"),
+        ([{"tokens": vector(2)}], {}, "vectors cannot be read from a folder"),
+        ([{"tokens": [[0.5], [1.5]]}], {}, "contains vectors (list<element: double>) in 0.parquet"),
+        ([{"tokens": [[[0.5]], [[1.5]]]}], {}, "vectors cannot be read"),
         ([{"tokens": [[b"a"], [b"b"]]}], {}, "got list<element: binary> in 0.parquet"),
-        ([{"tokens": [["a", None]]}], {}, "must hold lists of words, got a missing word"),
+        ([{"tokens": [["a", None]]}], {}, "must contain lists of words, got a missing word"),
         (
             [TOKENS, {"tokens": ["a b", "c"]}],
             {},
@@ -110,14 +114,14 @@ def vector(width, n=2):
         (
             [{"tokens": [[3], [-1]]}],
             {"vocabulary": ["a", "b"]},
-            "must hold codes below 2, the number of words in vocabulary, got 3",
+            "must contain codes below 2, the number of words in vocabulary, got 3",
         ),
-        ([{"tokens": [[], []]}], {}, "column 'tokens' must hold at least one word, got none"),
-        ([{"tokens": pa.nulls(2)}], {}, "must hold at least one text, but all are missing"),
+        ([{"tokens": [[], []]}], {}, "column 'tokens' must contain at least one word, got none"),
+        ([{"tokens": pa.nulls(2)}], {}, "must contain a text, but all are missing"),
         (
             [{"text": pa.array([None, None], pa.string())}],
             {},
-            "must hold at least one text, but all are missing",
+            "must contain a text, but all are missing",
         ),
         ([{"text": ["a", "!"]}], {}, "at least one word (by default, two or more alphanumeric"),
         ([{"text": ["ab", "cd"]}], {"min_df": 2}, "none of 2 words remain"),
@@ -131,22 +135,22 @@ def vector(width, n=2):
         (
             [{"words": [["a"]], "counts": [[-1]]}],
             {},
-            "must hold integer counts from 0 to 2147483647, got -1",
+            "must contain integer counts from 0 to 2147483647, got -1",
         ),
         (
             [{"words": [["a"]], "counts": [[0.5]]}],
             {},
-            "must hold integer counts from 0 to 2147483647, got 0.5",
+            "must contain integer counts from 0 to 2147483647, got 0.5",
         ),
         (
             [{"words": [["a"]], "counts": [[2**40]]}],
             {},
-            "must hold integer counts from 0 to 2147483647, got 1099511627776",
+            "must contain integer counts from 0 to 2147483647, got 1099511627776",
         ),
         (
             [{"words": [["a", "a"]], "counts": [[2**31 - 1, 1]]}],
             {},
-            "content must hold counts <= 2147483647, got 2147483648",
+            "content must contain counts <= 2147483647, got 2147483648",
         ),
         (
             [{"words": [["a", "b"]], "counts": [[2**31 - 1, 1]]}],
@@ -162,7 +166,7 @@ def vector(width, n=2):
         (
             [{**TOKENS, "x": vector(2)}, {**TOKENS, "x": vector(3)}],
             {},
-            "context 'x' must hold vectors of one width, got 2 and 3 (1.parquet)",
+            "context 'x' must contain vectors of one width, got 2 and 3 (1.parquet)",
         ),
         (
             [{**TOKENS, "x": [[0.5], [1.0]]}, {**TOKENS, "x": [[1.0], [0.5, 2.0]]}],
@@ -172,12 +176,12 @@ def vector(width, n=2):
         (
             [{**TOKENS, "x": [1.0, np.inf]}],
             {},
-            "must hold finite numbers, got an infinite value (inf)",
+            "must contain finite numbers, got an infinite value (inf)",
         ),
         (
             [{**TOKENS, "x": [[["a"]], [["b"]]]}],
             {},
-            "must hold lists of categories, got lists inside lists",
+            "must contain lists of categories, got lists inside lists",
         ),
         ([{**TOKENS, "x": pa.array([1, 2], pa.time32("s"))}], {}, "strings or lists, got a time"),
         ([{**TOKENS, "x": [b"\xff", b"a"]}], {}, "bytes that are not UTF-8"),

@@ -84,7 +84,7 @@ def test_columns_of_numbers_are_content_if_there_is_no_text(tmp_path):
         assert isinstance(vectors.content, Vectors)
         with pytest.raises(
             InputError,
-            match=r"must hold numbers; name the text column",
+            match=r"must contain numbers; name the text column",
         ):
             Corpus.read(path)
 
@@ -243,7 +243,7 @@ def test_a_quote_that_is_never_closed_is_refused(tmp_path):
             "must have 2 fields per line as in its header, got 1 in line 2; it may be truncated",
         ),
         ("p.csv", "t\0,x\na,1\n", "zero bytes"),
-        ("p.jsonl", "[1, 2]\n", r"p\.jsonl must hold JSON objects, got a list in line 1"),
+        ("p.jsonl", "[1, 2]\n", r"p\.jsonl must contain JSON objects, got a list in line 1"),
         ("p.jsonl", '{"t": "a"}\n{"t": \n', "invalid JSON in line 2"),
         (
             "p.jsonl",
@@ -283,7 +283,7 @@ def test_a_broken_gzip_file_is_refused(tmp_path):
 def test_a_file_that_does_not_exist_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=r"does not exist|cannot be read"):
         Corpus.read(tmp_path / name, text="t")
-    with pytest.raises(InputError, match="must be a file or hold Parquet files"):
+    with pytest.raises(InputError, match="must be a file or contain Parquet files"):
         Corpus.read(tmp_path, text="t")
     with pytest.raises(InputError, match="path must be the path of a file"):
         Corpus.read(3, text="t")
@@ -294,13 +294,16 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path, name):
     [
         (
             {"text": "year"},
-            "text must name a column of texts, got 'year', which holds float values",
+            "text must name a column of texts, got 'year', which contains float values",
         ),
         (
             {"text": "day"},
-            "text must name a column of texts, got 'day', which holds datetime values",
+            "text must name a column of texts, got 'day', which contains datetime values",
         ),
-        ({"text": "open"}, "text must name a column of texts, got 'open', which holds bool values"),
+        (
+            {"text": "open"},
+            "text must name a column of texts, got 'open', which contains bool values",
+        ),
         ({"text": "nothing"}, "text names the column 'nothing', which p.csv does not have"),
         ({"text": "abstract", "contexts": ["yeer"]}, "did you mean 'year'"),
     ],
@@ -315,7 +318,7 @@ def test_columns_that_do_not_fit_are_refused(tmp_path, arguments, message):
 def test_numbers_that_are_not_finite_or_too_large_are_refused(tmp_path, value):
     path = tmp_path / "p.csv"
     path.write_text(f"t,x\nsome words,1\nother words,{value}\n")
-    with pytest.raises(InputError, match=r"context 'x' must (hold|be)"):
+    with pytest.raises(InputError, match=r"context 'x' must (contain|be)"):
         Corpus.read(path, text="t", contexts=["x"])
-    with pytest.raises(InputError, match=r"content must (hold|be)"):
+    with pytest.raises(InputError, match=r"content must (contain|be)"):
         Corpus.read(path, content=["x"])

@@ -84,7 +84,7 @@ def test_without_text_and_content_all_other_columns_are_content(library):
     assert corpus.vocabulary.tolist() == ["ant", "bee"]
     with pytest.raises(
         InputError,
-        match=r"frame must hold numbers; name the text column",
+        match=r"frame must contain numbers; name the text column",
     ):
         Corpus.from_frame(frame, contexts=["year"])
 
@@ -139,9 +139,12 @@ FRAME = pd.DataFrame(PAPERS)
         ({"text": "abstract", "contexts": 5}, "must be a list of column names"),
         (
             {"text": "year"},
-            "text must name a column of texts, got 'year', which holds float values",
+            "text must name a column of texts, got 'year', which contains float values",
         ),
-        ({"text": "when"}, "text must name a column of texts, got 'when', which holds date values"),
+        (
+            {"text": "when"},
+            "text must name a column of texts, got 'when', which contains date values",
+        ),
         (
             {"text": "abstract", "bags": {"authors": ";"}},
             r"bags must be contexts \(none\), got 'authors'",
@@ -151,7 +154,7 @@ FRAME = pd.DataFrame(PAPERS)
         ({"text": "abstract", "content": ["pages"]}, "text and content must not both be given"),
         (
             {"content": ["title"]},
-            r"frame must hold numbers; name the text column",
+            r"frame must contain numbers; name the text column",
         ),
         ({"content": []}, "no column left"),
         ({"content": ["pages"], "min_df": 2}, "min_df must not be given without a text column"),
@@ -175,7 +178,7 @@ def test_arguments_that_do_not_fit_the_frame_are_refused(arguments, message):
 def test_a_text_column_with_something_else_in_it_is_refused():
     with pytest.raises(InputError, match=r"column 't'\[1\] must be a string, got 3"):
         Corpus.from_frame(pd.DataFrame({"t": ["a text", 3]}), text="t")
-    with pytest.raises(InputError, match="must hold at least one text, but all are missing"):
+    with pytest.raises(InputError, match="must contain a text, but all are missing"):
         Corpus.from_frame(pd.DataFrame({"t": [None, np.nan]}), text="t")
 
 

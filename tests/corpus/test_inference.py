@@ -210,24 +210,27 @@ BAD = {
     "an infinite vector": (np.array([[1.0, np.inf]]), "infinite"),
     "complex numbers": (
         np.array([1j]),
-        "must hold numbers, dates, booleans, strings or lists, got a complex",
+        "must contain numbers, dates, booleans, strings or lists, got a complex",
     ),
     "times of day": (
         [datetime.time(1)],
-        "must hold numbers, dates, booleans, strings or lists, got a time",
+        "must contain numbers, dates, booleans, strings or lists, got a time",
     ),
-    "objects": ([object()], "must hold numbers, dates, booleans, strings or lists, got a object"),
+    "objects": (
+        [object()],
+        "must contain numbers, dates, booleans, strings or lists, got a object",
+    ),
     "dates and text": (
         [DAY, "x"],
-        "context 'year' must hold values of one kind, got dates and strings",
+        "context 'year' must contain values of one kind, got dates and strings",
     ),
     "lists and text": (
         [["a"], "b"],
-        "context 'year' must hold values of one kind, got lists and strings",
+        "context 'year' must contain values of one kind, got lists and strings",
     ),
     "lists in lists": (
         [[["a"]]],
-        "context 'year' must hold lists of categories, got lists inside lists",
+        "context 'year' must contain lists of categories, got lists inside lists",
     ),
     "three dimensions": (np.zeros((2, 2, 2)), "context 'year' must have 1 or 2 dimensions, got 3"),
     "no dimension": (np.array(3), "context 'year' must have 1 or 2 dimensions, got 0"),
@@ -236,15 +239,15 @@ BAD = {
     "ragged fractions": ([[0.5], [1.0, 2.0]], "different lengths"),
     "a negative count": (
         [{"a": -1}],
-        "context 'year' must hold bags with integer counts >= 0, got -1",
+        "context 'year' must contain bags with integer counts >= 0, got -1",
     ),
     "a fractional count": (
         [{"a": 0.5}],
-        r"context 'year' must hold bags with integer counts >= 0, got 0\.5",
+        r"context 'year' must contain bags with integer counts >= 0, got 0\.5",
     ),
     "a count that is text": (
         [{"a": "b"}],
-        "context 'year' must hold bags with integer counts >= 0, got 'b'",
+        "context 'year' must contain bags with integer counts >= 0, got 'b'",
     ),
     "negative sparse rows": (sparse.csr_matrix([[-1]]), "negative count"),
     "fields that are text": (np.array([("a",)], dtype=[("a", "U1")]), "must have numeric fields"),

@@ -92,7 +92,7 @@ def test_texts_in_any_script_are_split_into_words():
         ([], {}, "at least one group"),
         (["fine", 3], {}, r"texts\[1\] must be a string, got 3"),
         (["fine", b"bytes"], {}, r"texts\[1\] must be a string, got b'bytes'"),
-        ([None, None], {}, "texts must hold at least one text, but all are missing"),
+        ([None, None], {}, "texts must contain a text, but all are missing"),
         (
             ["", "!"],
             {},
@@ -156,7 +156,7 @@ def test_tokens_outside_a_vocabulary_are_dropped_and_counted():
         ("abc", "tokens must be a list of lists of words, got str"),
         (None, "tokens must be a list of lists of words, got NoneType"),
         ([], "at least one group"),
-        ([[], []], "tokens must hold at least one word, got none"),
+        ([[], []], "tokens must contain at least one word, got none"),
         (
             ["a text"],
             r"must be a list of words, got str \(Corpus\.from_texts splits texts into words\)",
@@ -165,10 +165,10 @@ def test_tokens_outside_a_vocabulary_are_dropped_and_counted():
             [["a"], 3],
             r"must be a list of words, got int \(Corpus\.from_texts splits texts into words\)",
         ),
-        ([["a", None]], r"tokens\[0\] must hold words \(strings\), got None"),
-        ([["a", 1.5]], r"tokens\[0\] must hold words \(strings\), got 1\.5"),
-        ([["a", ["b"]]], "must hold words \\(strings\\)"),
-        ([[True]], r"tokens\[0\] must hold words \(strings\), got True"),
+        ([["a", None]], r"tokens\[0\] must contain words \(strings\), got None"),
+        ([["a", 1.5]], r"tokens\[0\] must contain words \(strings\), got 1\.5"),
+        ([["a", ["b"]]], "must contain words \\(strings\\)"),
+        ([[True]], r"tokens\[0\] must contain words \(strings\), got True"),
     ],
 )
 def test_invalid_tokens_are_refused(tokens, message):

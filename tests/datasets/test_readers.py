@@ -206,7 +206,7 @@ def test_arrays_that_do_not_fit_are_refused_in_one_sentence(tiny_folder, change,
 def test_labels_outside_the_classes_are_refused(tiny_folder):
     arrays = {**TINY["labelme8.npz"], "label": np.array([0, 1, 2], np.int8)}
     np.savez(tiny_folder / "labelme8.npz", **arrays)
-    with pytest.raises(InputError, match="must hold indices into class_names"):
+    with pytest.raises(InputError, match="must contain indices into class_names"):
         load_labelme(tiny_folder)
 
 

@@ -130,18 +130,18 @@ def test_answers_per_token_are_bernoulli(content):
         (
             sparse.csr_matrix(COUNTS * 0.1),
             "auto",
-            r"must hold integer counts in a sparse matrix, got a fractional count \(0\.1\); TF-",
+            r"must contain integer counts in a sparse matrix, got a fractional count \(0\.1\); TF-",
         ),
         (
             [np.zeros((2, 2)), np.zeros((1, 3))],
             "auto",
-            r"must hold vectors of one width, got 2 in content\[0\] and 3 in content\[1\]",
+            r"must contain vectors of one width, got 2 in content\[0\] and 3 in content\[1\]",
         ),
-        (np.array([[1.0, np.nan]]), "auto", "content must not hold NaN"),
+        (np.array([[1.0, np.nan]]), "auto", "content must not contain NaN"),
         (
             np.array([[1.0, np.inf]]),
             "auto",
-            r"content must hold finite numbers, got an infinite value \(inf\)",
+            r"content must contain finite numbers, got an infinite value \(inf\)",
         ),
         (np.zeros((0, 4), int), "auto", "content must have at least one group"),
         ([], "auto", "content must have at least one group"),
@@ -159,7 +159,7 @@ def test_prediction_wants_the_content_of_training():
         words.predict(COUNTS[:, :3])
     with pytest.raises(InputError, match="X has 3 features, but MC2 is expecting 2 features"):
         vectors.predict(arrays(3))
-    with pytest.raises(InputError, match="content must hold vectors as in training, got words"):
+    with pytest.raises(InputError, match="content must contain vectors as in training, got words"):
         vectors.predict(TOKENS)
     with pytest.raises(InputError):
         words.predict(arrays(5))

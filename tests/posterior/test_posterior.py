@@ -179,7 +179,7 @@ def test_representative_groups_of_a_topic_are_in_clusters_with_the_topic(case):
     "arguments", [{}, {"topic": 0, "cluster": 0}, {"topic": 99}, {"cluster": -1}, {"topic": 0.5}]
 )
 def test_an_invalid_topic_or_cluster_is_rejected(words, arguments):
-    with pytest.raises(InputError, match=r"requires either|must be an integer in 0"):
+    with pytest.raises(InputError, match=r"requires exactly one|must be an integer in 0"):
         words.representative_groups(**arguments)
 
 

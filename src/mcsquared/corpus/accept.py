@@ -27,7 +27,7 @@ def as_corpus(
     contexts : frame or dict of columns, optional
         If ``X`` is a corpus, they replace its contexts.
     content : {"auto", "counts", "vectors"}
-        What a matrix holds; "auto" is explained in `Corpus`.
+        What a matrix contains; "auto" is explained in `Corpus`.
     vocabulary : sequence of str, optional
         The words of a model: only these are counted in texts and tokens; a matrix must have one
         column per word.
@@ -49,7 +49,7 @@ def as_corpus(
         kind = "tokens"
     if kind is not None:
         if content == "vectors":
-            raise InputError(f"X must hold vectors (content='vectors'), got {kind}")
+            raise InputError(f"X must contain vectors (content='vectors'), got {kind}")
         make = Corpus.from_texts if kind == "texts" else Corpus.from_tokens
         return make(X, contexts, vocabulary=vocabulary)
     if is_frame(X):

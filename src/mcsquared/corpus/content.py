@@ -151,7 +151,7 @@ def canonical_counts(matrix: Any, argument: str) -> sparse.csr_matrix:
         _check_integers(data, argument, sparse.issparse(matrix))
     if len(data) and data.min() < 0:
         raise InputError(
-            f"{argument} must hold integer counts >= 0, got a negative count ({data.min():g})"
+            f"{argument} must contain integer counts >= 0, got a negative count ({data.min():g})"
         )
     check_largest(data.max(initial=0), argument)
     counts.eliminate_zeros()
@@ -166,7 +166,7 @@ def canonical_counts(matrix: Any, argument: str) -> sparse.csr_matrix:
 def check_values(values: Floats, argument: str) -> None:
     """Raise `InputError` if a number is missing, infinite or too large to be squared."""
     if np.isnan(values).any():
-        raise InputError(f"{argument} must not hold NaN")
+        raise InputError(f"{argument} must not contain NaN")
     check_magnitude(values, argument)
 
 
@@ -174,7 +174,7 @@ def check_magnitude(values: Floats, argument: str) -> None:
     """Raise `InputError` if a number is infinite or too large to be squared; allow NaN."""
     size = np.abs(values)
     if np.isinf(size).any():
-        raise InputError(f"{argument} must hold finite numbers, got an infinite value (inf)")
+        raise InputError(f"{argument} must contain finite numbers, got an infinite value (inf)")
     largest = np.nanmax(size) if not np.isnan(size).all() else 0.0
     if largest > MAX_MAGNITUDE:
         raise InputError(f"{argument} must be <= {MAX_MAGNITUDE:g} in magnitude, got {largest:g}")
@@ -203,7 +203,7 @@ def _vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> NDArray[np.ob
     names = names_array(vocabulary, n_words, "vocabulary", "word")
     if len(set(names)) < n_words:
         duplicate = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InputError(f"vocabulary must hold unique words, got {duplicate!r} twice")
+        raise InputError(f"vocabulary must contain unique words, got {duplicate!r} twice")
     return names
 
 
@@ -229,7 +229,7 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
 def check_largest(count: float, argument: str) -> None:
     """Raise `InputError` if a count does not fit into 32 bits."""
     if count > MAX_COUNT:
-        raise InputError(f"{argument} must hold counts <= {MAX_COUNT}, got {count:.0f}")
+        raise InputError(f"{argument} must contain counts <= {MAX_COUNT}, got {count:.0f}")
 
 
 def check_shape(shape: tuple[int, ...]) -> None:
@@ -245,20 +245,20 @@ def check_shape(shape: tuple[int, ...]) -> None:
 def check_numeric(dtype: np.dtype[Any], argument: str = "content") -> None:
     """Raise `InputError` if the entries of an array are not real numbers."""
     if dtype.kind == "c":
-        raise InputError(f"Complex data not supported: {argument} holds complex numbers")
+        raise InputError(f"Complex data not supported: {argument} contains complex numbers")
     if dtype.kind not in "biuf":
-        raise InputError(f"{argument} must hold numbers, got type {dtype}")
+        raise InputError(f"{argument} must contain numbers, got type {dtype}")
 
 
 def _check_integers(data: Floats, argument: str, is_sparse: bool) -> None:
     if np.isnan(data).any():
-        raise InputError(f"{argument} must hold integer counts, got NaN")
+        raise InputError(f"{argument} must contain integer counts, got NaN")
     if np.isinf(data).any():
-        raise InputError(f"{argument} must hold integer counts, got an infinite count (inf)")
+        raise InputError(f"{argument} must contain integer counts, got an infinite count (inf)")
     fractional = data != np.floor(data)
     if fractional.any():
         matrix = " in a sparse matrix" if is_sparse else ""
         raise InputError(
-            f"{argument} must hold integer counts{matrix}, got a fractional count "
+            f"{argument} must contain integer counts{matrix}, got a fractional count "
             f"({data[fractional][0]:g}); TF-IDF or normalised values are not counts"
         )

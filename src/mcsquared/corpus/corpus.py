@@ -44,7 +44,7 @@ class Corpus:
     contexts : dict from str to Column
     group_names : ndarray of object, shape (n_groups,)
     notes : list of str
-        Remarks on how the data were read, one sentence each.
+        Notes on how the data were read, one sentence each.
     dropped_words, dropped_tokens : int
         Number of distinct words that were dropped, by frequency or because they are not in a given
         vocabulary, and of their occurrences.
@@ -120,7 +120,7 @@ class Corpus:
         vocabulary : sequence of str, optional
             Count only these words, such as those of a model.
         **vectorizer
-            Arguments of ``CountVectorizer``. Defaults: lower case, words of two letters and more,
+            Arguments of ``CountVectorizer``. Defaults: lower case, words of two or more letters,
             ``min_df=2`` above 100 texts, ``max_df=0.5``. `notes` reports dropped words.
 
         Examples
@@ -172,14 +172,14 @@ class Corpus:
         ----------
         frame : data frame
         text : str, optional
-            The column that holds the texts, or lists of words.
+            The column that contains the texts, or lists of words.
         contexts : str or list of str, optional
             Columns that are contexts; by default none.
         content : list of str, optional
             Numeric columns to use instead of a text: counts if they are integers, else the
             coordinates of one vector per group. Without ``text``, by default all remaining columns.
         bags : dict from column to separator, optional
-            Contexts whose strings hold several categories. The separator None stands for ";", or
+            Contexts whose strings contain several categories. The separator None stands for ";", or
             for "," if no value of the column contains ";".
         group_names : str or sequence of str, optional
             The name of a column, or the names of the groups.

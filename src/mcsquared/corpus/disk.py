@@ -54,7 +54,7 @@ class DiskCorpus:
     contexts : dict from str to Column
         Columns without rows: names, kinds, categories, notes.
     notes : list of str
-        Remarks on how the data were read, one sentence each.
+        Notes on how the data were read, one sentence each.
     dropped_words, dropped_tokens : int
         Number of distinct words that were dropped, and of their occurrences.
 
@@ -232,7 +232,7 @@ class ParquetFolder:
     contexts : "all", None, str or list of str
         Columns that are contexts; "all" means every remaining column.
     bags : dict from column to separator, optional
-        Contexts whose strings hold several categories; see `Corpus.from_frame`.
+        Contexts whose strings contain several categories; see `Corpus.from_frame`.
     group_names : str, optional
         The column of group names; by default "0", "1", ...
     vocabulary : sequence of str, optional

@@ -104,7 +104,7 @@ class Archive:
         label, names = self.array("label"), self._array("class_names").astype(str).astype(object)
         outside = label.size and not 0 <= label.min() <= label.max() < names.size
         if label.dtype.kind not in "iu" or outside:
-            raise InputError(f"array 'label' of {self.name} must hold indices into class_names")
+            raise InputError(f"array 'label' of {self.name} must contain indices into class_names")
         return names[label]
 
     def corpus(self, contexts: dict[str, Any], names: Any = None) -> Corpus:

@@ -118,6 +118,6 @@ def _check_conversions(corpus: Corpus, priors: Priors, is_sampled: bool) -> None
         column = corpus.contexts[name]
         if is_sampled and family.kernel == "dirichlet" and not column.accepts(family):
             raise InputError(
-                f"context {name!r} must hold strings, lists or categories for the family "
+                f"context {name!r} must contain strings, lists or categories for the family "
                 f"{family.name!r} in a corpus larger than memory, got a {column.kind}"
             )

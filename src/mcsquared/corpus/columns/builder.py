@@ -158,7 +158,7 @@ class ColumnBuilder:
     def add(self, batch: Batch, source: str = "") -> None:
         """Append consecutive groups; ``source`` is the file they come from."""
         if batch.kind == "vector" and not batch.values.shape[1]:
-            raise InputError(f"context {self._name!r} must hold vectors of width >= 1, got 0")
+            raise InputError(f"context {self._name!r} must contain vectors of width >= 1, got 0")
         self._n_partial += batch.n_partial
         self._note = self._note or batch.note
         if not batch.observed:
@@ -172,7 +172,7 @@ class ColumnBuilder:
             self._kind = "number"
         elif batch.kind != self._kind:
             raise InputError(
-                f"context {self._name!r} must hold values of one kind, got "
+                f"context {self._name!r} must contain values of one kind, got "
                 f"{KIND_NAMES[self._kind]} in {self._source} and {KIND_NAMES[batch.kind]} in "
                 f"{source}"
             )
@@ -222,7 +222,7 @@ class ColumnBuilder:
             values = np.append(self._encoder.codes(batch.labels), np.int32(-1))[values]
         elif batch.kind == "vector" and values.shape[1] != self._buffer.width:
             raise InputError(
-                f"must hold vectors of one width, got {self._buffer.width} and {values.shape[1]}"
+                f"must contain vectors of one width, got {self._buffer.width} and {values.shape[1]}"
             )
         self._buffer.append(values)
 
@@ -272,7 +272,7 @@ class ColumnBuilder:
         is_vector = len(self._widths) == 1
         if self._is_fractional and not is_vector:
             raise InputError(
-                f"context {self._name!r} must hold vectors of one width or lists of categories, "
+                f"context {self._name!r} must contain vectors of one width or lists of categories, "
                 "got lists of fractional numbers of different lengths"
             )
         final = ColumnBuilder(self._name, self._storage, self._stem)

@@ -237,13 +237,13 @@ def _float_values(name: str, kind: str, values: Any) -> Floats:
             f"context {name!r} ({kind}) must have {n_dimensions} dimension(s), got {array.ndim}"
         )
     if kind == "vector" and array.shape[1] == 0:
-        raise InputError(f"context {name!r} must hold vectors of width >= 1, got 0")
+        raise InputError(f"context {name!r} must contain vectors of width >= 1, got 0")
     check_magnitude(array, f"context {name!r}")
     observed = array[~np.isnan(array)]
     if kind == "boolean" and not np.isin(observed, (0.0, 1.0)).all():
-        raise InputError(f"context {name!r} (boolean) must hold 0 and 1 only")
+        raise InputError(f"context {name!r} (boolean) must contain 0 and 1 only")
     if kind == "count" and not ((observed >= 0) & (observed == np.floor(observed))).all():
-        raise InputError(f"context {name!r} (count) must hold integers >= 0")
+        raise InputError(f"context {name!r} (count) must contain integers >= 0")
     return array
 
 

@@ -59,8 +59,8 @@ def conform(column: Column, reference: Column) -> Column:
         return converted.align(reference.categories)
     if kind == "vector" and converted.width != reference.width:
         raise InputError(
-            f"context {column.name!r} must hold vectors of width {reference.width} as in training, "
-            f"got {converted.width}"
+            f"context {column.name!r} must contain vectors of width {reference.width} as in "
+            f"training, got {converted.width}"
         )
     return converted
 
@@ -209,7 +209,7 @@ _CONVERTERS = {
 def aligned_contexts(
     columns: Mapping[str, Column], references: Mapping[str, Column], n_groups: int, notes: list[str]
 ) -> dict[str, Column]:
-    """Return columns that conform to the training columns; remarks are appended to ``notes``."""
+    """Return columns that conform to the training columns; add to ``notes`` what is missing."""
     aligned = {}
     for name, reference in references.items():
         if name in columns:
@@ -226,14 +226,14 @@ def aligned_content(
     """Return content in the training vocabulary, and the number of dropped words and tokens."""
     if isinstance(content, Vectors):
         if vocabulary is not None:
-            raise InputError("content must hold words as in training, got vectors")
+            raise InputError("content must contain words as in training, got vectors")
         if width is not None and content.width != width:
             raise InputError(
-                f"content must hold vectors of width {width} as in training, got {content.width}"
+                f"content must contain vectors of width {width} as in training, got {content.width}"
             )
         return content, 0, 0
     if vocabulary is None:
-        raise InputError("content must hold vectors as in training, got words")
+        raise InputError("content must contain vectors as in training, got words")
     if len(vocabulary) == content.n_words and all(
         content.vocabulary == np.asarray(vocabulary, dtype=object)
     ):

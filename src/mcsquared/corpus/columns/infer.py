@@ -202,7 +202,7 @@ def _from_objects(values: list[Any]) -> Batch:
         batch = _category(values)
         note = "" if present == {"category"} else f"mixes {listed}: treated as categories"
         return batch._replace(note=note)
-    raise InputError(f"must hold values of one kind, got {listed}")
+    raise InputError(f"must contain values of one kind, got {listed}")
 
 
 def _kind_of(value: Any) -> str:
@@ -222,13 +222,13 @@ def _kind_of(value: Any) -> str:
     if sparse.issparse(value) or (isinstance(value, Iterable) and hasattr(value, "__len__")):
         return "bag"
     raise InputError(
-        f"must hold numbers, dates, booleans, strings or lists, got a {type(value).__name__}"
+        f"must contain numbers, dates, booleans, strings or lists, got a {type(value).__name__}"
     )
 
 
 def _numbers(values: list[Any], kinds: list[str]) -> Floats:
     pairs = zip(values, kinds, strict=True)
-    with input_errors("holds a number that is too large", OverflowError, ValueError, TypeError):
+    with input_errors("contains a number that is too large", OverflowError, ValueError, TypeError):
         floats = [np.nan if kind == "missing" else float(value) for value, kind in pairs]
     return np.array(floats)
 
@@ -248,11 +248,11 @@ def _category(values: list[Any], order: list[Any] | None = None) -> Batch:
 
 def _label(item: Any) -> str:
     if isinstance(item, Iterable) and not isinstance(item, str | bytes):
-        raise InputError("must hold lists of categories, got lists inside lists")
+        raise InputError("must contain lists of categories, got lists inside lists")
     try:
         return category_label(item)
     except UnicodeDecodeError as error:
-        raise InputError(f"holds bytes that are not UTF-8: {error}") from error
+        raise InputError(f"contains bytes that are not UTF-8: {error}") from error
 
 
 def _lists(rows: list[Any]) -> Batch:
@@ -301,7 +301,7 @@ def _entries(row: Any) -> tuple[list[Any], list[int] | None]:
         return list(counts), list(counts.values())
     if isinstance(row, np.ndarray):
         if row.ndim != 1:
-            raise InputError(f"must hold 1-D arrays in its rows, got {row.ndim} dimensions")
+            raise InputError(f"must contain 1-D arrays in its rows, got {row.ndim} dimensions")
         row = row.tolist()
     return list(row), None
 
@@ -309,5 +309,5 @@ def _entries(row: Any) -> tuple[list[Any], list[int] | None]:
 def _count(count: Any) -> int:
     is_whole = isinstance(count, Integral) or (hasattr(count, "is_integer") and count.is_integer())
     if not is_whole or not 0 <= count <= MAX_COUNT:
-        raise InputError(f"must hold bags with integer counts >= 0, got {count!r:.40}")
+        raise InputError(f"must contain bags with integer counts >= 0, got {count!r:.40}")
     return int(count)

@@ -200,7 +200,7 @@ def date_days(value: Any) -> float:
                 value = value.astimezone(datetime.UTC).replace(tzinfo=None)
             return float((value - _EPOCH) / DAY)
         except (OverflowError, ValueError) as error:
-            raise InputError(f"holds a date out of range: {error}") from error
+            raise InputError(f"contains a date out of range: {error}") from error
     return float(value.toordinal() - _EPOCH.toordinal())
 
 
@@ -215,7 +215,7 @@ def array_days(dates: NDArray[np.datetime64]) -> Floats:
     missing = np.isnat(dates)
     days[missing] = 0.0
     if (np.abs(days) > 1e8).any():
-        raise InputError(f"holds a date out of range: {np.abs(days).max():g} days from 1970")
+        raise InputError(f"contains a date out of range: {np.abs(days).max():g} days from 1970")
     days += np.where(missing, 0.0, rest)
     days[missing] = np.nan
     return days

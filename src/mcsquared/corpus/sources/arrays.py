@@ -26,14 +26,14 @@ def content_from(
 ) -> Words | Vectors:
     """Return words or vectors from a matrix or a list of arrays; check existing content.
 
-    If ``kind`` is "auto", a sparse matrix, or a dense one of integers or booleans, holds counts; a
-    dense one of floats holds one vector per group; a list of 2-D arrays holds vectors.
+    If ``kind`` is "auto", a sparse matrix or a dense one of integers or booleans contains counts,
+    a dense one of floats contains one vector per group, and a list of 2-D arrays contains vectors.
     """
     check_choice("content", kind, ("auto", "counts", "vectors"))
     if isinstance(content, Words | Vectors):
         found = "counts" if isinstance(content, Words) else "vectors"
         if kind not in ("auto", found):
-            raise InputError(f"content must hold {kind} (content={kind!r}), got {found}")
+            raise InputError(f"content must contain {kind} (content={kind!r}), got {found}")
         return content
     if sparse.issparse(content):
         if kind == "vectors":
@@ -47,7 +47,7 @@ def content_from(
     elif kind == "counts" or (kind == "auto" and matrix.dtype.kind in "biu"):
         return words_from_counts(matrix, vocabulary)
     if vocabulary is not None:
-        raise InputError("vocabulary must be None if content holds vectors")
+        raise InputError("vocabulary must be None if content contains vectors")
     return vectors_from_arrays(matrix) if isinstance(matrix, list) else _matrix_vectors(matrix)
 
 
@@ -64,8 +64,8 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
                 width, first = group.shape[1], j
             elif group.shape[1] != width:
                 raise InputError(
-                    f"content must hold vectors of one width, got {width} in content[{first}] and "
-                    f"{group.shape[1]} in content[{j}]"
+                    f"content must contain vectors of one width, got {width} in content[{first}] "
+                    f"and {group.shape[1]} in content[{j}]"
                 )
         elif group.size:
             raise InputError(
@@ -80,9 +80,9 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
 
 
 def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
-    """Return a 2-D numeric array, or a list of arrays if groups hold several vectors."""
+    """Return a 2-D numeric array, or a list of arrays if groups contain several vectors."""
     if isinstance(content, np.ma.MaskedArray) and np.ma.is_masked(content):
-        raise InputError("content must not hold masked (missing) values")
+        raise InputError("content must not contain masked (missing) values")
     if isinstance(content, str):
         raise InputError("content must be a list of texts, got a single text")
     if isinstance(content, bytes | Mapping) or not (
@@ -109,17 +109,17 @@ def _matrix_or_arrays(content: Any) -> NDArray[Any] | list[Any]:
     if all(sparse.issparse(group) for group in groups):
         groups = [group.toarray() for group in groups]
     if any(isinstance(group, str) for group in groups):
-        raise InputError("content must hold numbers, got strings; use Corpus.from_texts for texts")
+        raise InputError("content must contain numbers, got strings; for texts use from_texts")
     return _stacked(groups)
 
 
 def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
     """Stack rows of equal length into a matrix; return a list that has 2-D arrays unchanged."""
-    with input_errors("content must hold regular arrays", ValueError):
+    with input_errors("content must contain regular arrays", ValueError):
         arrays = [np.asarray(group) for group in groups]
     if any(array.dtype.kind in "US" for array in arrays):
         raise InputError(
-            "content must hold numbers, got lists of strings; use Corpus.from_tokens for tokens"
+            "content must contain numbers, got lists of strings; use Corpus.from_tokens for tokens"
         )
     if any(array.ndim == 0 for array in arrays):
         raise InputError(
@@ -131,8 +131,8 @@ def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
     lengths = {len(array) for array in arrays}
     if len(lengths) > 1:
         raise InputError(
-            "content must hold rows of one length, or one array of shape (number of tokens, width) "
-            "per group, got 1-D arrays of different lengths"
+            "content must contain rows of one length, or one array of shape (number of tokens, "
+            "width) per group, got 1-D arrays of different lengths"
         )
     return _numeric(np.stack(arrays))
 
@@ -140,20 +140,20 @@ def _stacked(groups: list[Any]) -> NDArray[Any] | list[Any]:
 def _numeric(array: NDArray[Any]) -> NDArray[Any]:
     """Return a 2-D array of numbers; convert an object array of numbers."""
     if array.dtype.kind == "O":
-        with input_errors("content must hold numbers", TypeError, ValueError, OverflowError):
+        with input_errors("content must contain numbers", TypeError, ValueError, OverflowError):
             array = np.array(array.tolist())
             if array.dtype.kind == "O":
                 array = array.astype(np.float64)
     if array.ndim != 2:
-        raise InputError("content must hold numbers, got lists inside its matrix")
+        raise InputError("content must contain numbers, got lists inside its matrix")
     if array.dtype.kind in "US":
-        raise InputError("content must hold numbers, got strings")
+        raise InputError("content must contain numbers, got strings")
     check_numeric(array.dtype)
     return array
 
 
 def _float_array(array: Any, argument: str) -> Floats:
-    with input_errors(f"{argument} must hold numbers", TypeError, ValueError, OverflowError):
+    with input_errors(f"{argument} must contain numbers", TypeError, ValueError, OverflowError):
         array = np.asarray(array)
         if array.dtype.kind not in "biufcO":
             raise TypeError(f"entries are of type {array.dtype}")

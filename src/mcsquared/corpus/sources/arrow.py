@@ -69,7 +69,7 @@ def tokens_batch(array: Any, counts: Any = None) -> Batch:
         codes, labels = _drop_unused(codes[occurs], labels)
         entry_counts = entry_counts[occurs]
     if len(codes) and codes.min() < 0:
-        raise InputError("must hold lists of words, got a missing word")
+        raise InputError("must contain lists of words, got a missing word")
     return Batch("bag", len(array), bool(labels), codes, labels, lengths, entry_counts)
 
 
@@ -78,7 +78,7 @@ def _map_parts(array: Any) -> tuple[Int64s, Any, Any]:
     lengths = np.diff(offsets)
     is_null = array.is_null().to_numpy(zero_copy_only=False)
     if lengths[is_null].any():  # Arrow allows it; maps read from Parquet have none
-        raise InputError("must hold maps, got a null with entries")
+        raise InputError("must contain maps, got a null with entries")
     inside = slice(int(offsets[0]), int(offsets[-1]))
     return lengths, array.keys[inside], array.items[inside]
 
@@ -90,7 +90,7 @@ def _paired_counts(lengths: Int64s, counts: Any) -> Int64s:
     if len(unequal):
         row = unequal[0]
         raise InputError(
-            f"must hold as many words as counts, got {lengths[row]} words and {n_counts[row]} "
+            f"must contain as many words as counts, got {lengths[row]} words and {n_counts[row]} "
             "counts in one group"
         )
     return np.zeros(0, np.int64) if is_null else _counts(counts.flatten())
@@ -103,15 +103,15 @@ def _counts(numbers: Any) -> Int64s:
     found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
     invalid = found[(found != np.floor(found)) | (found < 0) | (found > MAX_COUNT)]
     if len(invalid):
-        raise InputError(f"must hold integer counts from 0 to {MAX_COUNT}, got {invalid[0]}")
+        raise InputError(f"must contain integer counts from 0 to {MAX_COUNT}, got {invalid[0]}")
     return found.astype(np.int64)
 
 
 def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Batch:
     """Return a batch of a context column.
 
-    If ``is_bag``, strings hold several categories each; without a separator they are split later,
-    when the whole column is known.
+    If ``is_bag``, a string contains several categories; without a separator it is split later, when
+    the whole column is known.
     """
     if types.is_dictionary(array.type) and not is_text(array.type):
         array = array.dictionary_decode()
@@ -227,7 +227,7 @@ def _encode(array: Any) -> tuple[Int64s, list[str]]:
     try:
         return codes, labels if is_text(array.type) else [category_label(label) for label in labels]
     except UnicodeDecodeError as error:
-        raise InputError(f"holds bytes that are not UTF-8: {error}") from error
+        raise InputError(f"contains bytes that are not UTF-8: {error}") from error
 
 
 def _drop_unused(codes: Int64s, labels: Any) -> tuple[Int64s, Any]:

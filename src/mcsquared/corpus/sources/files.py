@@ -26,7 +26,7 @@ _FORMAT_OF_SUFFIX = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-_LONGEST_FIELD = 2**31 - 1  # texts are longer than the 128 KB the csv module allows by default
+_MAX_FIELD_LENGTH = 2**31 - 1  # texts may exceed the 128 KB that csv allows by default
 
 
 def read_table(
@@ -70,7 +70,7 @@ def _check_readable(path: Path, kind: str) -> None:
     with input_errors(f"{path} cannot be read", OSError, ValueError):
         if path.is_dir():
             if kind != "parquet" or not any(path.glob("*.parquet")):
-                raise InputError(f"{path} must be a file or hold Parquet files, got a folder")
+                raise InputError(f"{path} must be a file or contain Parquet files, got a folder")
         elif not path.exists():
             raise InputError(f"{path} does not exist")
         elif path.is_file() and path.stat().st_size == 0:
@@ -94,7 +94,7 @@ def _decoded(path: Path, encoding: str) -> str:
     except LookupError as error:
         raise InputError(f"encoding must be a known encoding, got {encoding!r}") from error
     if "\0" in text:
-        raise InputError(f"{path} is not a text file in {encoding}: it holds zero bytes")
+        raise InputError(f"{path} is not a text file in {encoding}: it contains zero bytes")
     if not text.strip():
         raise InputError(f"{path} must have one row per group, but is empty")
     return text
@@ -133,7 +133,7 @@ def _read_delimited(path: Path, text: str, delimiter: str) -> Table:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    before = csv.field_size_limit(_LONGEST_FIELD)
+    before = csv.field_size_limit(_MAX_FIELD_LENGTH)
     try:
         yield
     finally:
@@ -161,7 +161,7 @@ def _read_json_lines(path: Path, text: str) -> Table:
             ) from error
         if not isinstance(row, dict):
             raise InputError(
-                f"{path} must hold JSON objects, got a {type(row).__name__} in line {number}"
+                f"{path} must contain JSON objects, got a {type(row).__name__} in line {number}"
             )
         rows.append(row)
     names = dict.fromkeys(name for row in rows for name in row)

@@ -239,7 +239,7 @@ def text_content(
     except InputError as error:
         if first is not None and not isinstance(first, str):
             raise InputError(
-                f"text must name a column of texts, got {str(name)!r}, which holds "
+                f"text must name a column of texts, got {str(name)!r}, which contains "
                 f"{type(first).__name__} values"
             ) from error
         raise
@@ -266,8 +266,8 @@ def numeric_content(
         values = _numeric_column(name, table.typed(name, "content"))
         if values is None:
             raise InputError(
-                f"content: the column {name!r} of {table.source} must hold numbers; name the text "
-                "column (text=) or columns of numbers (content=)"
+                f"content: the column {name!r} of {table.source} must contain numbers; name the "
+                "text column (text=) or columns of numbers (content=)"
             )
         columns.append(values)
     matrix: NDArray[Any] = np.column_stack(columns) if table.n_rows else np.empty((0, len(listed)))

@@ -86,7 +86,7 @@ def map_columns(folder: ParquetFolder) -> ColumnMapping:
         kind = _content_kind(mapping.text, file, schema)
         _check_same_kind(file_of_kind, kind, file, mapping.text)
     if mapping is None or not n_groups:
-        raise InputError(f"{folder.path} must hold at least one group, got zero rows")
+        raise InputError(f"{folder.path} must contain at least one group, got zero rows")
     kind = "texts" if "texts" in file_of_kind else "lists"
     return replace(
         mapping, kind="counts" if len(mapping.text) == 2 or "counts" in file_of_kind else kind
@@ -143,19 +143,19 @@ def _content_kind(text: tuple[str, ...], file: Path, schema: Any) -> str:
     kind = arrow.content_kind(dtype)
     if kind is None and _is_vector(dtype):
         raise InputError(
-            f"text names the column {text[0]!r}, which holds vectors ({dtype}) in {file.name}; "
-            "content of vectors cannot be read from a folder; use Corpus"
+            f"text names the column {text[0]!r}, which contains vectors ({dtype}) in {file.name}; "
+            "vectors cannot be read from a folder: use Corpus"
         )
     if kind is None:
         raise InputError(
-            f"text names the column {text[0]!r}, which must hold texts, lists of words or of "
+            f"text names the column {text[0]!r}, which must contain texts, lists of words or of "
             f"codes, or maps from word to count, got {dtype} in {file.name}"
         )
     if len(text) == 2:
         counts = schema.field(text[1]).type
         if kind not in _LISTS or not _is_count_list(counts):
             raise InputError(
-                f"text names the columns {text[0]!r} and {text[1]!r}, which must hold lists of "
+                f"text names the columns {text[0]!r} and {text[1]!r}, which must contain lists of "
                 f"words and lists of integers, got {dtype} and {counts} in {file.name}"
             )
     return kind
@@ -171,7 +171,7 @@ def _check_same_kind(
     if len(decided) > 1:
         one, other = decided[:2]
         raise InputError(
-            f"text names the column {text[0]!r}, which must hold content of one kind, got {one} in "
+            f"text names the column {text[0]!r}, which must have content of one kind, got {one} in "
             f"{file_of_kind[one].name} and {other} in {file_of_kind[other].name}"
         )
 
@@ -207,7 +207,7 @@ def parquet_files(path: Path) -> list[Path]:
             and file.is_file()
         ]
     if not found:
-        raise InputError(f"{path} must hold at least one Parquet file, got none")
+        raise InputError(f"{path} must contain at least one Parquet file, got none")
     return found
 
 
@@ -269,7 +269,7 @@ def _parts(batch: Any, n_bytes: int) -> Iterator[Any]:
 
 
 def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) -> DiskCorpus:
-    """Read the files once and return the corpus they hold, written to ``scratch``."""
+    """Read the files once and return the corpus they contain, written to ``scratch``."""
     storage = Storage(scratch, MemoryBudget(folder.memory))
     words = WordsBuilder(
         storage,

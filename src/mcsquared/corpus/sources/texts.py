@@ -37,7 +37,7 @@ class BufferedWords:
     dropped_words, dropped_tokens : int
         Number of distinct words that were dropped, and of their occurrences.
     notes : list of str
-        Remarks for the user, one sentence each.
+        Notes on how the data were read, one sentence each.
     """
 
     rows: RowsBuffer
@@ -69,7 +69,7 @@ def count_texts(
             raise InputError(f"{argument}[{j}] must be a string, got {text!r:.40}")
         listed.append(str(text) if isinstance(text, str) else None)
     if not listed:
-        raise InputError(f"{argument} must hold at least one group, got none")
+        raise InputError(f"{argument} must contain at least one group, got none")
     builder = WordsBuilder(Storage(), argument, vocabulary, vectorizer=vectorizer)
     builder.add_texts(listed)
     return builder.finish()
@@ -81,7 +81,7 @@ def count_tokens(tokens: Iterable[Any], vocabulary: Sequence[str] | None = None)
         raise InputError(f"tokens must be a list of lists of words, got {type(tokens).__name__}")
     groups = as_list(tokens)
     if not groups:
-        raise InputError("tokens must hold at least one group, got none")
+        raise InputError("tokens must contain at least one group, got none")
     builder = WordsBuilder(Storage(), "tokens", vocabulary, has_counts=False)
     builder.add_tokens(_group_tokens(j, group) for j, group in enumerate(groups))
     return builder.finish()
@@ -102,7 +102,7 @@ def _group_tokens(j: int, group: Any) -> list[str]:
         elif isinstance(word, int | np.integer) and type(word) is not bool:
             words.append(str(int(word)))
         else:
-            raise InputError(f"tokens[{j}] must hold words (strings), got {word!r:.40}")
+            raise InputError(f"tokens[{j}] must contain words (strings), got {word!r:.40}")
     return words
 
 
@@ -209,7 +209,7 @@ class WordsBuilder:
         """Filter and sort the words, and return the content."""
         n_groups, vocabulary = self._raw.n_rows, self._vocabulary
         if self._n_missing == n_groups and vocabulary is None:
-            raise InputError(f"{self._argument} must hold at least one text, but all are missing")
+            raise InputError(f"{self._argument} must contain a text, but all are missing")
         notes = []
         if self._document_frequency is not None and self._n_missing:
             notes.append(f"{self._n_missing} of {n_groups} texts are missing and have no content")
@@ -245,7 +245,7 @@ class WordsBuilder:
         if not len(names):
             hint = " (by default, two or more alphanumeric characters)"
             what = "word" + ("" if self._document_frequency is None else hint)
-            raise InputError(f"{self._argument} must hold at least one {what}, got none")
+            raise InputError(f"{self._argument} must contain at least one {what}, got none")
         if self._document_frequency is None:
             return names, position
         order = np.argsort(position)
@@ -324,6 +324,6 @@ def _checked_vocabulary(vocabulary: Any) -> NDArray[np.object_]:
 def _word(words: list[str], code: int) -> str:
     if not 0 <= code < len(words):
         raise InputError(
-            f"must hold codes below {len(words)}, the number of words in vocabulary, got {code}"
+            f"must contain codes below {len(words)}, the number of words in vocabulary, got {code}"
         )
     return words[code]
