@@ -8,8 +8,10 @@ Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC
 from enum import IntEnum
 
 import numpy as np
-from numba import float32, int32, njit, uint32, uint64
+from numba import float32, int32, uint32, uint64
 from numpy.random.bit_generator import ISeedSequence
+
+from mcsquared.kernels.caching import njit
 
 BLOCK = 64  # random numbers per block of `fill_uniforms`
 

@@ -11,8 +11,8 @@ enough tokens search block sums instead.
 """
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.lanes import (
     N_LANES,
     add,

@@ -13,8 +13,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.collapsed import free_slot
 from mcsquared.kernels.cpu.contexts import log_contexts, move_contexts, prepare_cluster
 from mcsquared.kernels.cpu.predictive import JOIN, LEAVE

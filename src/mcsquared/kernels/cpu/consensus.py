@@ -17,7 +17,8 @@ has units × units elements.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from mcsquared.kernels.caching import njit
 
 
 class ContingencyTables(NamedTuple):

@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.fast_math import exp32
 from mcsquared.kernels.cpu.predictive import JOIN, add_observation, log_predictive, prepare
 from mcsquared.kernels.cpu.special import add_log, log_rising, pick

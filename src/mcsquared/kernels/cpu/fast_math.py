@@ -6,8 +6,9 @@ to the C library would dominate the cost per token.
 
 import numpy as np
 from llvmlite import ir
-from numba import float32, int32, njit, types
+from numba import float32, int32, types
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.lanes import llvm_intrinsic
 
 F = np.float32

@@ -11,8 +11,8 @@ Random numbers are keyed by group, so the result of a group does not depend on o
 import math
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.group_state import (
     change_cluster,
     draw_cluster,

@@ -9,8 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
 from mcsquared.kernels.cpu.thresholds import search_products, sum_products

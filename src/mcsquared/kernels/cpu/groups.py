@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.rng import BLOCK, fill_uniforms
 
 

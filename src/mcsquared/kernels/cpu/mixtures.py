@@ -6,8 +6,9 @@ differences between clusters matter, and smaller numbers have smaller rounding e
 """
 
 import numpy as np
-from numba import float32, njit
+from numba import float32
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
 from mcsquared.kernels.cpu.fast_math import log32
 from mcsquared.kernels.cpu.lanes import N_LANES, add_product, element, fill, load, store

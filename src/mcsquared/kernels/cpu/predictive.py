@@ -17,8 +17,8 @@ POISSON                n, Σx                 shape, rate                      4
 import math
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.special import HALF_LOG_TWO_PI, log_gamma
 
 # Typed, because numba would compile functions again for a literal.

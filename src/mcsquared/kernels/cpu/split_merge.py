@@ -9,8 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.predictive import JOIN, add_observation
 from mcsquared.kernels.cpu.special import crt, log_rising
 from mcsquared.kernels.rng import Step, uniform_of

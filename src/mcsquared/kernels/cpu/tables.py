@@ -1,8 +1,8 @@
 """Operations on arrays of counts: contingency counts, CRT draws, the joint density of words."""
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.lanes import N_LANES, nonzero_mask, trailing_zeros
 from mcsquared.kernels.cpu.special import crt, log_rising
 from mcsquared.kernels.rng import Step

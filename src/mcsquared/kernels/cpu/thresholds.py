@@ -7,9 +7,10 @@ the processor can overlap them. The order of summation is fixed, so the sums are
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.lanes import (
     ARRAY,
     FUSED,

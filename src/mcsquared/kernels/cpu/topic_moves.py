@@ -10,8 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, njit
+from numba import int64
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.special import crt, log_rising
 from mcsquared.kernels.rng import Step, uniform_of
 

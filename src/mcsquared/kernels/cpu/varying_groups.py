@@ -6,8 +6,9 @@ given the topics of the tokens. The number of tables of each topic is then o_jm 
 """
 
 import numpy as np
-from numba import float32, njit
+from numba import float32
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
 from mcsquared.kernels.cpu.fast_math import log32
 from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms

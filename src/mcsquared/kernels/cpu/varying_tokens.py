@@ -8,8 +8,9 @@ Groups are independent of each other.
 """
 
 import numpy as np
-from numba import float32, njit
+from numba import float32
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms
 from mcsquared.kernels.cpu.lanes import (
     N_LANES,

@@ -16,8 +16,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.fast_math import exponentials
 from mcsquared.kernels.cpu.predictive import (
     GAUSSIAN,

@@ -1,0 +1,150 @@
+"""Cache of compiled kernels: where they are kept, also if package and home folder are read-only.
+
+Kernels are read from the cache folder and from the folder of their source, where
+``python -m mcsquared.compile`` puts them when an image is built. They are written to the first of
+these folders that is writable: ``MCSQUARED_CACHE``, those that numba uses (``NUMBA_CACHE_DIR``, the
+folder of the source, the user's cache), and a temporary one. If there is none, or its disk is full,
+kernels are compiled in each process.
+"""
+
+import os
+import stat
+import tempfile
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import numba
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    InTreeCacheLocator,
+)
+
+VARIABLE = "MCSQUARED_CACHE"
+
+
+class FolderLocator(InTreeCacheLocator):
+    """Base class of locators of a folder that does not depend on the kernel."""
+
+    def __init__(self, py_func, py_file):
+        super().__init__(py_func, py_file)
+        folder = self.folder()
+        if folder is None:
+            raise OSError("there is no such folder")
+        self._cache_path = os.path.join(folder, self.get_suitable_cache_subpath(py_file))
+
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        """Return a locator, or None if the folder cannot be used."""
+        with suppress(OSError):
+            return super().from_function(py_func, py_file)
+        return None
+
+    @staticmethod
+    def folder():
+        """Return the path of the folder, or None."""
+        raise NotImplementedError
+
+
+class ChosenFolder(FolderLocator):
+    """The folder that the user has chosen."""
+
+    @staticmethod
+    def folder():
+        """Return the folder named by the environment."""
+        return os.environ.get(VARIABLE) or None
+
+
+class TemporaryFolder(FolderLocator):
+    """A folder of the user among temporary files."""
+
+    @staticmethod
+    def folder():
+        """Return the folder, unless somebody else could write to it: its files are executed."""
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        folder = Path(tempfile.gettempdir()) / f"mcsquared-{user}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        private = os.name == "nt" or (found.st_uid == user and not found.st_mode & 0o077)
+        return folder if stat.S_ISDIR(found.st_mode) and private else None
+
+
+class ReadOnlyFolder(InTreeCacheLocator):
+    """The folder of the source, although it is not writable."""
+
+    def ensure_cache_path(self):
+        """Accept the folder: kernels are read from it."""
+
+
+class KernelCacheImpl(CompileResultCacheImpl):
+    """Where a kernel is cached; other packages keep numba's locators."""
+
+    _locator_classes = (
+        ChosenFolder,
+        *CompileResultCacheImpl._locator_classes,
+        TemporaryFolder,
+        ReadOnlyFolder,
+    )
+
+
+class CacheFile(IndexDataCacheFile):
+    """Files of a kernel; damaged ones are replaced."""
+
+    def _load_index(self):
+        with suppress(Exception):  # pickle raises errors of many types
+            return super()._load_index()
+        return {}
+
+
+class KernelCache(FunctionCache):
+    """Compiled versions of a kernel, in the cache folder and next to its source."""
+
+    _impl_class = KernelCacheImpl
+
+    def __init__(self, py_func):
+        super().__init__(py_func)
+        source = InTreeCacheLocator(py_func, py_func.__code__.co_filename)
+        identity = (self._impl.filename_base, self._impl.locator.get_source_stamp())
+        self._cache_file = CacheFile(self.cache_path, *identity)
+        self._shipped = CacheFile(source.get_cache_path(), *identity)
+
+    def _load_overload(self, sig, target_context):
+        key = self._index_key(sig, target_context.codegen())
+        for file in (self._cache_file, self._shipped):
+            with suppress(Exception):
+                data = file.load(key)
+                if data is not None:
+                    return self._impl.rebuild(target_context, data)
+        return None
+
+    def save_overload(self, sig, data):
+        """Save a compiled version; a failure costs time, not the run."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            warnings.warn(
+                f"compiled kernels cannot be cached ({error.strerror or error}), so that every "
+                f"process compiles them: set {VARIABLE} to a writable folder",
+                stacklevel=2,
+            )
+        else:
+            if isinstance(self._impl.locator, TemporaryFolder):
+                warnings.warn(
+                    f"compiled kernels are cached in {TemporaryFolder.folder()}: set {VARIABLE} to "
+                    "a folder that is kept",
+                    stacklevel=2,
+                )
+
+
+def njit(*, cache, **options):
+    """Compile a function with ``numba.njit``; its cache is a `KernelCache`."""
+
+    def compiled(function):
+        dispatcher = numba.njit(**options)(function)
+        if cache and not numba.config.DISABLE_JIT:
+            dispatcher._cache = KernelCache(function)
+        return dispatcher
+
+    return compiled

@@ -1,0 +1,193 @@
+"""Where compiled kernels are kept: in any folder that can be written, next to them, or nowhere."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mcsquared
+from mcsquared.kernels import caching
+
+KERNEL = """
+from mcsquared.kernels.caching import njit
+
+@njit(cache=True)
+def double(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+    """Return a function that imports the kernel afresh, as a new process would."""
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.delenv(caching.VARIABLE, raising=False)
+
+    def imported():
+        spec = importlib.util.spec_from_file_location("kernel", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.double
+
+    return imported
+
+
+@pytest.fixture
+def nothing_writable(tmp_path, monkeypatch):
+    """Neither the package nor the home folder nor temporary folders: a file is in their place."""
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("HOME", str(file))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file / "cache"))
+    monkeypatch.setattr(caching.tempfile, "gettempdir", lambda: str(file))
+    # Nobody can write to it, root included.
+    monkeypatch.setattr(caching.InTreeCacheLocator, "ensure_cache_path", refuse)
+
+
+def refuse(locator):
+    raise PermissionError(13, "permission denied")
+
+
+def cached(folder):
+    return sorted(path.suffix for path in folder.rglob("*.nb?"))
+
+
+def test_kernels_are_kept_next_to_their_source(kernel, tmp_path):
+    assert kernel()(3) == 6
+    assert cached(tmp_path / "__pycache__") == [".nbc", ".nbi"]
+
+
+def test_kernels_are_kept_in_the_folder_that_the_user_has_chosen(kernel, tmp_path, monkeypatch):
+    monkeypatch.setenv(caching.VARIABLE, str(tmp_path / "chosen"))
+    assert kernel()(3) == 6
+    assert cached(tmp_path / "chosen") == [".nbc", ".nbi"]
+    assert not cached(tmp_path / "__pycache__")
+    again = kernel()
+    assert again(3) == 6
+    assert again.stats.cache_hits
+
+
+def test_kernels_compiled_next_to_their_source_are_used_wherever_others_are_kept(
+    kernel, tmp_path, monkeypatch
+):
+    kernel()(3)
+    monkeypatch.setenv(caching.VARIABLE, str(tmp_path / "chosen"))
+    used = kernel()
+    assert used(3) == 6
+    assert used.stats.cache_hits
+    assert not cached(tmp_path / "chosen")
+
+
+def test_without_a_writable_folder_kernels_are_compiled_in_each_process(kernel, nothing_writable):
+    used = kernel()
+    with pytest.warns(UserWarning, match="cannot be cached .* set MCSQUARED_CACHE to a writable"):
+        assert used(3) == 6
+    assert not used.stats.cache_hits
+
+
+def test_kernels_are_used_from_a_read_only_package(kernel, request):
+    kernel()(3)
+    request.getfixturevalue("nothing_writable")
+    used = kernel()
+    assert used(3) == 6
+    assert used.stats.cache_hits
+
+
+def test_a_temporary_folder_is_used_only_if_nobody_else_can_write_to_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(caching.tempfile, "gettempdir", lambda: str(tmp_path))
+    folder = caching.TemporaryFolder.folder()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o770)
+    assert caching.TemporaryFolder.folder() is None
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    assert caching.TemporaryFolder.folder() is None
+
+
+def test_a_damaged_cache_is_compiled_again(kernel, tmp_path):
+    kernel()(3)
+    for path in (tmp_path / "__pycache__").glob("*.nb?"):
+        path.write_bytes(path.read_bytes()[:20])
+    assert kernel()(3) == 6
+
+
+LOAD = """
+import sys
+from numba.core import event
+with event.install_recorder("numba:compile") as compiled:
+    import mcsquared as mc2
+    mc2.MC2.load(sys.argv[1])
+    import mcsquared.cli, mcsquared.cli.fit, mcsquared.report
+print(len(compiled.buffer))
+"""
+
+
+def test_importing_and_loading_a_model_compile_nothing(tmp_path):
+    path = tmp_path / "model.mc2"
+    schedule = {"n_sweeps": 4, "burn_in": 2, "thin": 1, "random_state": 0}
+    mcsquared.MC2(**schedule, progress=False).fit([["a", "b"], ["b"]]).save(path)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "empty")}
+    command = [sys.executable, "-c", LOAD, str(path)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout == "0\n"
+
+
+USE = """
+import os, sys
+import mcsquared as mc2
+package = os.path.dirname(mc2.__file__)
+assert not os.access(package, os.W_OK) and not os.access(os.environ["HOME"], os.W_OK)
+corpus = mc2.Corpus.from_tokens([["ant", "bee"], ["bee"], ["cat", "ant"]])
+schedule = {"n_sweeps": 4, "burn_in": 2, "thin": 1, "random_state": 0}
+model = mc2.MC2(**schedule, progress=False).fit(corpus)
+model.predict(corpus)
+model.save("model.mc2")
+mc2.write_report(mc2.MC2.load("model.mc2"), "report.html")
+"""
+
+READ_ONLY = """
+for folder in "$1" "$2"; do mount --bind "$folder" "$folder" && \
+mount -o remount,bind,ro "$folder" || exit 77; done
+shift 2
+exec "$@"
+"""
+
+
+def unprivileged(package, home):
+    """Return a command that runs another one without the right to write to two folders."""
+    prefix = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "-Urm"]
+    command = [*prefix, "sh", "-c", READ_ONLY, "sh", str(package), str(home)]
+    if os.getuid() == 0 and shutil.which("setpriv"):
+        # Another user, who may read the interpreter wherever it is installed.
+        command += ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        command += ["--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search"]
+    return command
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
+def test_an_unprivileged_user_fits_predicts_and_reports_with_read_only_package_and_home(tmp_path):
+    package, home, out = Path(mcsquared.__file__).parent, tmp_path / "home", tmp_path / "out"
+    home.mkdir()
+    out.mkdir()
+    for folder in (*tmp_path.parents[:3], tmp_path, out):
+        folder.chmod(folder.stat().st_mode | 0o005)
+    out.chmod(0o777)
+    prefix = unprivileged(package, home)
+    tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"unshare and mount are not permitted: {tried.stderr.strip()}")
+    # Kernels of this process are used, wherever they are.
+    environment = os.environ | {"HOME": str(home), "PYTHONPATH": str(package.parent)}
+    environment.pop("XDG_CACHE_HOME", None)
+    command = [*prefix, sys.executable, "-c", USE]
+    run = subprocess.run(
+        command, env=environment, cwd=out, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert (out / "report.html").stat().st_size > 10_000
