@@ -12,8 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.lanes import prefetch
 from mcsquared.kernels.cpu.predictive import (
     JOIN,
@@ -143,7 +143,7 @@ def pick_slot(weights, n_slots, partial_sums, threshold):
     chosen = lane + UNROLLED * steps
     if chosen >= n_slots:  # beyond the end of the lane by rounding: take the last occupied slot
         chosen = n_slots - 1
-        while weights[chosen] == 0.0:
+        while chosen > 0 and weights[chosen] == 0.0:
             chosen -= 1
     return chosen
 

@@ -10,8 +10,9 @@ with positive counts have their own list. Rejected cells are retried until none 
 import math
 
 import numpy as np
-from numba import float32, int32, njit
+from numba import float32, int32
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.fast_math import cos_of_turns, exp32, log32
 from mcsquared.kernels.cpu.lanes import N_LANES, nonzero_mask, trailing_zeros
 from mcsquared.kernels.rng import (
@@ -29,6 +30,9 @@ ACCEPTANCE_MARGIN = F(1e-6)  # exceeds the rounding error of the fast test
 MIN_VARIATE = F(1e-20)  # smaller variates become 0: their products would be subnormal, hence slow
 ROWS_PER_PASS = 8  # few enough that their scratch arrays stay in the first-level cache
 MIN_SHAPE = 1e-290  # with smaller shapes a whole row of log-variates could be −∞
+# More than 0.7 of the candidates are accepted, so only shapes that are not finite need as many.
+MAX_ATTEMPTS = 1000
+NOT_ACCEPTED = "no candidate for a gamma variate was accepted"
 
 
 @njit(cache=True, inline="always", fastmath={"contract"})
@@ -128,8 +132,9 @@ def retry(out, first, number, cells, shapes, n, small, step, key, in_logs, scrat
     shapes are equal and below 1, and ``scratch`` holds the random numbers of attempt 0.
     """
     uniforms, values, accepted = scratch
-    attempt = 0
-    while n > 0:
+    for attempt in range(MAX_ATTEMPTS):
+        if n == 0:
+            return
         if attempt > 0 or not small:
             fill_uniforms_at(cells, n, number, key, step, attempt, uniforms)
         if small:
@@ -144,7 +149,7 @@ def retry(out, first, number, cells, shapes, n, small, step, key, in_logs, scrat
             shapes[left] = shape
             left += 1 - accepted[i]
         n = left
-        attempt += 1
+    raise FloatingPointError(NOT_ACCEPTED)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -228,9 +233,11 @@ def add_columns(first_chunk, last_chunk, chunk_start, table, sums):
 
 @njit(cache=True, error_model="numpy")
 def log_gamma_draw(shape, seed, chain, sweep, step, index):
-    """Return the log of a Gamma(shape) variate; it does not underflow if the shape is small."""
-    attempt = 0
-    while True:
+    """Return the log of a Gamma(shape) variate; it does not underflow if the shape is small.
+
+    NaN if no candidate is accepted; a GPU cannot raise errors.
+    """
+    for attempt in range(MAX_ATTEMPTS):
         u = uniform(seed, chain, sweep, step, index, 3 * attempt)
         v = uniform(seed, chain, sweep, step, index, 3 * attempt + 1)
         if shape < 1.0:
@@ -240,7 +247,7 @@ def log_gamma_draw(shape, seed, chain, sweep, step, index):
             value, accepted = log_try_large(u, v, w, shape)
         if accepted:
             return value
-        attempt += 1
+    return math.nan
 
 
 @njit(cache=True, error_model="numpy")
@@ -275,8 +282,7 @@ def log_gamma_of_cell(cell, count, shape, step, key):
     Used for columns in which all variates underflow, so that their proportions are lost.
     """
     if count > 0 or shape >= 1.0:
-        attempt = 0
-        while True:
+        for attempt in range(MAX_ATTEMPTS):
             words = random_uint32s(key, step + 1, cell, attempt)
             value, accepted = log_try_large(
                 float(unit_float32(words[0])),
@@ -286,19 +292,19 @@ def log_gamma_of_cell(cell, count, shape, step, key):
             )
             if accepted:
                 return value
-            attempt += 1
+        raise FloatingPointError(NOT_ACCEPTED)
     uniforms = np.empty(BLOCK, np.float32)
     fill_uniforms(uniforms, 1, key, step, cell // CELLS_PER_BLOCK)
     i = cell % CELLS_PER_BLOCK
     value, accepted = log_try_small(float(uniforms[i]), float(uniforms[i + CELLS_PER_BLOCK]), shape)
-    attempt = 1
-    while not accepted:
+    for attempt in range(1, MAX_ATTEMPTS):
+        if accepted:
+            return value
         words = random_uint32s(key, step, cell, attempt)
         value, accepted = log_try_small(
             float(unit_float32(words[0])), float(unit_float32(words[1])), shape
         )
-        attempt += 1
-    return value
+    raise FloatingPointError(NOT_ACCEPTED)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -323,6 +329,8 @@ def draw_log_shares(first, last, prior, counts, key, step, out):
                 index = (np.int64(k) << 20) + m
                 shape = max(shape, MIN_SHAPE)
                 value = log_gamma_draw(shape, key[0], key[1], key[2], step, index)
+                if math.isnan(value):
+                    raise FloatingPointError(NOT_ACCEPTED)
             out[k, m] = value
             largest = max(largest, value)
         total = 0.0

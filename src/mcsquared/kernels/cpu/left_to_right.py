@@ -20,8 +20,8 @@ particles divided by the expected share, so that the estimate of p(w_j) is unbia
 import math
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.group_state import draw_in_logs, draw_product, log_sum
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.rng import uniform
@@ -87,7 +87,7 @@ def resample(log_weight, n, particles, n_added, copies, u):
     for r in range(n):
         if copies[r] > 0:
             continue
-        while copies[donor] < 2:
+        while donor < n - 1 and copies[donor] < 2:
             donor += 1
         copies[donor] -= 1
         topic[r, :n_added] = topic[donor, :n_added]

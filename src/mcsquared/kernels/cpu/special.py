@@ -2,8 +2,7 @@
 
 import math
 
-from numba import njit
-
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.rng import uniform
 
 HALF_LOG_TWO_PI = 0.9189385332046727
@@ -110,7 +109,7 @@ def crt(n, a, seed, chain, sweep, step, index):
         last = min(n, 2 * first)
         chance = a / (a + first)
         log_miss = -math.log1p(a / first)  # log(1 − chance)
-        if log_miss == 0.0:  # underflow: no later customer opens a table
+        if not log_miss < 0.0:  # underflow, or a is NaN: no later customer opens a table
             return tables
         i = first
         while True:

@@ -15,8 +15,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.predictive import prepare_gaussian
 
 
@@ -182,6 +182,6 @@ def pick_component(m, new_density, u, times):
                     break
     if chosen < 0:
         chosen = 0
-        while statistics[chosen, 0] > 0.0:
+        while chosen < density.size - 1 and statistics[chosen, 0] > 0.0:
             chosen += 1
     return chosen

@@ -4,7 +4,7 @@ import math
 
 from numba import cuda, float32, int64
 
-from mcsquared.kernels.cpu.gammas import CELLS_PER_BLOCK, MIN_VARIATE
+from mcsquared.kernels.cpu.gammas import CELLS_PER_BLOCK, MAX_ATTEMPTS, MIN_VARIATE
 from mcsquared.kernels.cuda.launch import BLOCK_THREADS, one_thread_each
 from mcsquared.kernels.cuda.rng import random_uint32s, unit_float32
 
@@ -60,7 +60,7 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
     attempt = 0
     if count > 0 or small >= float32(1.0):
         large = float32(small + count)
-        while not accepted:
+        while not accepted and attempt < MAX_ATTEMPTS:
             w0, w1, w2, _ = random_uint32s(seed, chain, sweep, step + 1, cell, attempt)
             value, log_value, accepted = try_large(
                 unit_float32(w0), unit_float32(w1), unit_float32(w2), large
@@ -76,8 +76,10 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
         else:
             value, log_value, accepted = try_small(unit_float32(w1), unit_float32(w3), small)
         attempt = 1
-        while not accepted:
+        while not accepted and attempt < MAX_ATTEMPTS:
             w0, w1, _, _ = random_uint32s(seed, chain, sweep, step, cell, attempt)
             value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w1), small)
             attempt += 1
+    if not accepted:
+        value = log_value = float32(math.nan)
     out[cell] = log_value if in_logs else value

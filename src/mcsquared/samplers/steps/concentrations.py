@@ -20,6 +20,7 @@ from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import State
 
 MAX_LOG = 690.0  # largest logarithm of a concentration, so that its exponential is a float
+MAX_ATTEMPTS = 1000  # the interval shrinks to a point in about a hundred
 
 
 def resample_concentrations(sweep: Sweep) -> None:
@@ -154,7 +155,7 @@ def resample_given_lengths(
         low -= width
     while log_density(high) > level:
         high += width
-    while True:
+    for _ in range(MAX_ATTEMPTS):
         candidate = low + (high - low) * rng.random()
         if log_density(candidate) >= level:
             return math.exp(candidate)
@@ -162,6 +163,7 @@ def resample_given_lengths(
             low = candidate
         else:
             high = candidate
+    raise FloatingPointError("no candidate for a concentration was accepted")
 
 
 def positive_gamma(shape: float, rate: float, rng: np.random.Generator) -> float:
