@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mcsquared as mc2
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical, Gaussian, MultivariateGaussian, Poisson
-from mcsquared.model.parameters import Gamma
+from mcsquared.model.parameters import NAMES, Gamma
 from mcsquared.model.priors import Priors
 from tests.samplers.cases import every_case
 
@@ -32,9 +33,17 @@ def test_a_gamma_wants_positive_numbers(field, value):
 
 
 @pytest.mark.parametrize(("shape", "rate"), [(1e300, 1e-300), (1e-300, 1e300)])
-def test_a_gamma_wants_a_mean_that_a_float_holds(shape, rate):
-    with pytest.raises(InputError, match=r"the mean of Gamma.* must be between 1e-300 and 1e"):
+def test_a_gamma_wants_a_mean_that_kernels_can_compute_with(shape, rate):
+    with pytest.raises(InputError, match=r"the mean of Gamma.* must be between 1e-30 and 1e"):
         Gamma(shape, rate)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [5e-324, 1e-31, 1e31, 1e39])
+def test_concentrations_that_kernels_cannot_compute_with_are_refused(name, value):
+    message = rf"{name} must be between 1e-30 and 1e\+30, got"
+    with pytest.raises(InputError, match=message):
+        mc2.MC2(**{name: value}).fit([["ant"], ["bee"]])
 
 
 def test_a_gamma_has_a_rate_and_not_a_scale():

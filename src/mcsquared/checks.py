@@ -10,6 +10,13 @@ from typing import Any
 
 from mcsquared.errors import InputError
 
+# Range of concentrations, and of all numbers that are worth so many observations: sums of a hundred
+# million of them, and their inverses, are normal float32 numbers, with which kernels compute.
+MAX_CONCENTRATION = 1e30
+MIN_CONCENTRATION = 1e-30
+MAX_MAGNITUDE = 1e150  # of values; their squares, and the sums of these, are finite in float64
+MAX_SQUARE, MIN_SQUARE = 1e300, 1e-300
+
 
 def is_integer(value: Any) -> bool:
     """Return whether a value is an integer; booleans are not."""
@@ -31,6 +38,22 @@ def check_positive(name: str, value: object) -> float:
     number = as_float(value)
     if not 0.0 < number < math.inf:
         raise InputError(f"{name} must be a positive number, got {value!r:.60}")
+    return number
+
+
+def check_concentration(name: str, value: object) -> float:
+    """Return a positive number that is worth so many observations; otherwise raise `InputError`."""
+    return _check_between(name, check_positive(name, value), MIN_CONCENTRATION, MAX_CONCENTRATION)
+
+
+def check_scale(name: str, value: object) -> float:
+    """Return a positive number in squared units of the data; otherwise raise `InputError`."""
+    return _check_between(name, check_positive(name, value), MIN_SQUARE, MAX_SQUARE)
+
+
+def _check_between(name: str, number: float, low: float, high: float) -> float:
+    if not low <= number <= high:
+        raise InputError(f"{name} must be between {low:g} and {high:g}, got {number:g}")
     return number
 
 

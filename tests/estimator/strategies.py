@@ -136,7 +136,7 @@ def sensible_parameters(draw):
     }
 
 
-EXTREME = [1e300, 1e-300, 10**400, mc2.Gamma(1e-300, 1.0), mc2.Gamma(1.0, 1e-300)]
+EXTREME = [1e300, 1e-300, 10**400, 1e30, 1e-30, mc2.Gamma(1e-30, 1.0), mc2.Gamma(1.0, 1e-30)]
 
 # A value that cannot be, or an odd one that can: the fit must end in a result or an InputError.
 SILLY = {

@@ -323,3 +323,46 @@ def test_what_is_no_description_of_a_family_is_refused(values):
         families.from_dict(values)
     with pytest.raises(InputError):
         Gaussian.from_dict(values)
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-31, 1e31, 1e39, 1e308])
+@pytest.mark.parametrize(
+    ("family", "field"),
+    [
+        (Categorical, "concentration"),
+        (Bag, "concentration"),
+        (Bernoulli, "a"),
+        (Bernoulli, "b"),
+        (Poisson, "shape"),
+        (Gaussian, "strength"),
+        (Gaussian, "shape"),
+        (MultivariateGaussian, "strength"),
+        (MultivariateGaussian, "degrees"),
+    ],
+)
+def test_numbers_that_kernels_cannot_compute_with_are_refused(family, field, value):
+    message = rf"{field} of {family.__name__} must be between 1e-30 and 1e\+30, got"
+    with pytest.raises(InputError, match=message):
+        family(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: Gaussian(mean=1e160), r"mean of Gaussian must be <= 1e\+150 in magnitude, got"),
+        (lambda: Gaussian(rate=1e-310), r"rate of Gaussian must be between 1e-300 and 1e\+300"),
+        (lambda: Poisson(rate=1e308), r"rate of Poisson must be between 1e-300 and 1e\+300"),
+        (
+            lambda: MultivariateGaussian(mean=[0, -1e160]),
+            r"mean .* must be <= 1e\+150 in magnitude",
+        ),
+        (
+            lambda: MultivariateGaussian(scale=[[1e305]]),
+            r"scale .* must be <= 1e\+300 in magnitude",
+        ),
+        (lambda: Gaussian().filled([1e-160, 3e-160]), "must have a variance between 1e-300 and"),
+    ],
+)
+def test_numbers_whose_squares_are_no_floats_are_refused(made, message):
+    with pytest.raises(InputError, match=message):
+        made()

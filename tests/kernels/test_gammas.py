@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from mcsquared.checks import MAX_CONCENTRATION, MIN_CONCENTRATION
 from mcsquared.kernels.cpu.gammas import (
     ROWS_PER_PASS,
     add_columns,
@@ -162,3 +163,25 @@ def test_shares_are_the_same_on_any_split_and_however_small_the_prior():
     assert np.isfinite(expected).all()
     np.testing.assert_array_equal(log_shares(np.full(16, 1e-200), counts, [0, 1, 4, 5]), expected)
     np.testing.assert_allclose(np.exp(expected).sum(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        lambda: draw(np.zeros((8, 32)), np.inf),
+        lambda: draw(np.zeros((8, 32)), 1e39),  # infinite in float32
+        lambda: draw_log_shares(
+            0, 1, np.full(16, np.inf), np.zeros((1, 16), np.int32), KEY, STEP, np.zeros((1, 16))
+        ),
+        lambda: log_gamma_of_cell(0, 0, np.inf, STEP, KEY),
+    ],
+)
+def test_a_shape_without_variates_is_reported_instead_of_tried_for_ever(drawn):
+    with pytest.raises(FloatingPointError, match="no candidate for a gamma variate was accepted"):
+        drawn()
+
+
+@pytest.mark.parametrize("shape", [MIN_CONCENTRATION, MAX_CONCENTRATION])
+def test_variates_at_the_bounds_of_a_concentration_are_numbers(shape):
+    assert np.isfinite(draw(some_counts(8), shape)).all()
+    assert np.isfinite(draw(some_counts(8), shape, in_logs=True)).all()

@@ -130,3 +130,9 @@ def test_a_random_start_has_the_prior_means_and_weights_that_sum_to_one():
     assert (state.n_clusters, state.n_topics) == (3, 6)
     assert (state.alpha, state.v, state.eta) == (2.0, 3.0, 3.0)
     assert state.topic_weights.sum() + np.exp(state.log_unused[0]) == pytest.approx(1.0)
+
+
+def test_a_density_that_is_no_number_is_reported_instead_of_tried_for_ever():
+    lengths = np.array([3]), np.array([1])
+    with pytest.raises(FloatingPointError, match="no candidate for a concentration was accepted"):
+        resample_given_lengths(np.nan, PRIOR, *lengths, 2, np.random.default_rng(0))

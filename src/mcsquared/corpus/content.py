@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int64s, Integers
+from mcsquared.checks import MAX_MAGNITUDE
 from mcsquared.errors import InputError, input_errors
 
 MAX_COUNT = 2**31 - 1
-MAX_MAGNITUDE = 1e150  # squares of such values, and their sums, are finite in float64
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import betaln
 
 from mcsquared.arrays import Floats, Integers
-from mcsquared.checks import check_positive
+from mcsquared.checks import check_concentration
 from mcsquared.families.numerics import Rng, log_standard_gamma
 from mcsquared.families.univariate import Univariate
 
@@ -43,7 +43,7 @@ class Bernoulli(Univariate):
     column_form: ClassVar[str] = "booleans, or numbers 0 and 1"
     display: ClassVar[str | None] = "categories"
     support: ClassVar[str] = "0 or 1"
-    field_checks: ClassVar = {"a": check_positive, "b": check_positive}
+    field_checks: ClassVar = {"a": check_concentration, "b": check_concentration}
 
     def log_normaliser(self, stats: Floats) -> Floats:
         """Return ln B(a + ones, b + zeros)."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mcsquared.arrays import Floats
-from mcsquared.checks import as_float
+from mcsquared.checks import MAX_MAGNITUDE, MAX_SQUARE, as_float
 from mcsquared.errors import InputError
 
 
@@ -14,6 +14,7 @@ def finite_number(argument: str, value: Any) -> float:
     number = as_float(value)
     if not np.isfinite(number):
         raise InputError(f"{argument} must be a finite number, got {value!r:.60}")
+    _check_size(argument, np.array([number]), MAX_MAGNITUDE)
     return number
 
 
@@ -32,6 +33,7 @@ def finite_vector(argument: str, value: Any) -> tuple[float, ...]:
         raise InputError(
             f"{argument} must be a vector with at least one entry, got shape {array.shape}"
         )
+    _check_size(argument, array, MAX_MAGNITUDE)
     return tuple(array.tolist())
 
 
@@ -42,6 +44,7 @@ def symmetric_matrix(argument: str, value: Any) -> tuple[tuple[float, ...], ...]
         raise InputError(f"{argument} must be a square matrix, got shape {array.shape}")
     if not np.allclose(array, array.T, rtol=1e-10, atol=0.0):
         raise InputError(f"{argument} must be symmetric")
+    _check_size(argument, array, MAX_SQUARE)
     try:
         np.linalg.cholesky(array)
     except np.linalg.LinAlgError:
@@ -58,6 +61,11 @@ def filled_field(family: object, field: str) -> Any:
             f"{field} of {kind} must be set, got None: pass it, or call {kind}.filled(x)"
         )
     return value
+
+
+def _check_size(argument: str, array: Floats, limit: float) -> None:
+    if (largest := np.abs(array).max()) > limit:
+        raise InputError(f"{argument} must be <= {limit:g} in magnitude, got {largest:g}")
 
 
 def _finite_array(argument: str, value: Any) -> Floats:

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
 from mcsquared.arrays import Floats, Int32s, Integers
-from mcsquared.checks import check_positive
+from mcsquared.checks import check_concentration
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, checked_labels
 from mcsquared.families.checks import filled_field, positive_integer
@@ -34,7 +34,7 @@ class _Dirichlet(ConjugateFamily):
     size: int | None = None
 
     display: ClassVar[str | None] = "categories"
-    field_checks: ClassVar = {"concentration": check_positive, "size": positive_integer}
+    field_checks: ClassVar = {"concentration": check_concentration, "size": positive_integer}
 
     @property
     def n_stats(self) -> int:

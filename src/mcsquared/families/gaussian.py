@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Integers
-from mcsquared.checks import check_positive
+from mcsquared.checks import check_concentration, check_scale
 from mcsquared.families.base import n_observations
 from mcsquared.families.checks import filled_field, finite_number
 from mcsquared.families.numerics import (
@@ -73,9 +73,9 @@ class Gaussian(Univariate):
     display: ClassVar[str | None] = "curve"
     field_checks: ClassVar = {
         "mean": finite_number,
-        "strength": check_positive,
-        "shape": check_positive,
-        "rate": check_positive,
+        "strength": check_concentration,
+        "shape": check_concentration,
+        "rate": check_scale,
         "origin": finite_number,
     }
 

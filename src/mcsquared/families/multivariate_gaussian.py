@@ -9,7 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import multigammaln
 
 from mcsquared.arrays import Floats, Integers
-from mcsquared.checks import check_positive
+from mcsquared.checks import check_concentration
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, n_observations
 from mcsquared.families.checks import filled_field, finite_vector, symmetric_matrix
@@ -86,8 +86,8 @@ class MultivariateGaussian(ConjugateFamily):
     # Tuples, unlike arrays, can be compared, hashed and written as JSON.
     field_checks: ClassVar = {
         "mean": finite_vector,
-        "strength": check_positive,
-        "degrees": check_positive,
+        "strength": check_concentration,
+        "degrees": check_concentration,
         "scale": symmetric_matrix,
         "origin": finite_vector,
     }

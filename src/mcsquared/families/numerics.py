@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Integers
+from mcsquared.checks import MAX_SQUARE, MIN_SQUARE
 from mcsquared.errors import InputError
 
 Rng = np.random.Generator
@@ -70,7 +71,8 @@ def mean_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
     """Return the mean and the variance of ``x`` (n, ...) over the first axis: float64 (...).
 
     Both are zero without data. The mean of equal values is exactly that value; a variance that
-    underflows is zero. ``kind`` is the name of the family, for error messages.
+    underflows is zero, but not all may do so unless the values are equal. ``kind`` is the name of
+    the family, for error messages.
     """
     if len(x) == 0:
         return np.zeros(x.shape[1:]), np.zeros(x.shape[1:])
@@ -85,7 +87,12 @@ def mean_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
             f"observations of {kind} must have a finite variance, "
             f"got values from {x.min():g} to {x.max():g}"
         )
-    return mean, np.where(variance < np.finfo(np.float64).tiny, 0.0, variance)
+    if (x != low).any() and not MIN_SQUARE <= variance.max() <= MAX_SQUARE:
+        raise InputError(
+            f"observations of {kind} must have a variance between {MIN_SQUARE:g} and "
+            f"{MAX_SQUARE:g}, got values from {x.min():g} to {x.max():g}: rescale them"
+        )
+    return mean, np.where(variance < MIN_SQUARE, 0.0, variance)
 
 
 def as_dense(matrix: Any) -> Floats:

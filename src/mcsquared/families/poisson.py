@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Integers
-from mcsquared.checks import check_positive
+from mcsquared.checks import check_concentration, check_scale
 from mcsquared.families.numerics import Rng, log_gamma_ratio, log_standard_gamma
 from mcsquared.families.traits import Predictive
 from mcsquared.families.univariate import Univariate
@@ -42,7 +42,7 @@ class Poisson(Univariate):
     column_form: ClassVar[str] = "integers >= 0"
     display: ClassVar[str | None] = "counts"
     support: ClassVar[str] = "integers >= 0"
-    field_checks: ClassVar = {"shape": check_positive, "rate": check_positive}
+    field_checks: ClassVar = {"shape": check_concentration, "rate": check_scale}
 
     def filled(self, x: Any) -> Self:
         """Return the family with its prior mean at the mean of the data, unless a rate is given."""

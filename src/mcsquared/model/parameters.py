@@ -9,13 +9,17 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from mcsquared.checks import as_float, check_positive
+from mcsquared.checks import (
+    MAX_CONCENTRATION,
+    MIN_CONCENTRATION,
+    as_float,
+    check_concentration,
+    check_positive,
+)
 from mcsquared.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
-
-MAX_CONCENTRATION = 1e300  # largest finite concentration and largest prior mean
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,10 @@ class Gamma:
         for field in ("shape", "rate"):
             number = check_positive(f"{field} of Gamma", getattr(self, field))
             object.__setattr__(self, field, number)
-        if not 1 / MAX_CONCENTRATION <= self.mean <= MAX_CONCENTRATION:
+        if not MIN_CONCENTRATION <= self.mean <= MAX_CONCENTRATION:
             raise InputError(
                 f"the mean of Gamma(shape={self.shape:g}, rate={self.rate:g}) must be between "
-                f"{1 / MAX_CONCENTRATION:g} and {MAX_CONCENTRATION:g}, got {self.mean:g}"
+                f"{MIN_CONCENTRATION:g} and {MAX_CONCENTRATION:g}, got {self.mean:g}"
             )
 
     @property
@@ -80,11 +84,13 @@ class Declaration:
         if isinstance(value, Gamma):
             return value
         number = as_float(value)
-        if not 0 < number <= (math.inf if self.may_be_infinite else MAX_CONCENTRATION):
+        if self.may_be_infinite and number == math.inf:
+            return number
+        if not 0 < number < math.inf:
             raise InputError(
-                f"{self.name} must be a positive number or a Gamma prior, got {value!r}"
+                f"{self.name} must be a positive number or a Gamma prior, got {value!r:.60}"
             )
-        return number
+        return check_concentration(self.name, number)
 
     def allows(self, value: float, prior: Concentration | None = None) -> bool:
         """Return whether ``value`` can be drawn under ``prior``, or under any prior if None."""

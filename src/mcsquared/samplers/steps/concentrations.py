@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcsquared.checks import MAX_CONCENTRATION
 from mcsquared.kernels.cpu.tables import log_rising_of_lengths
 from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import Concentration, Gamma
@@ -19,7 +20,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import State
 
-MAX_LOG = 690.0  # largest logarithm of a concentration, so that its exponential is a float
+MAX_LOG = math.log(MAX_CONCENTRATION)  # draws beyond it, in either direction, are cut off
 MAX_ATTEMPTS = 1000  # the interval shrinks to a point in about a hundred
 
 
