@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Float32s = NDArray[np.float32]
 Int32s = NDArray[np.int32]

@@ -136,6 +136,9 @@ class MC2(ClusterMixin, TopicTransformer):
         File to which the chains are written regularly; if it exists, fitting resumes from it.
     warm_start : bool
         Whether ``fit`` continues the chains of the previous call.
+    mark_unsettled : bool
+        Whether `labels_` is -1 for groups that no cluster holds (`posterior_.unsettled()`) instead
+        of their most probable cluster; only if all groups fit into memory.
 
     Attributes
     ----------
@@ -203,6 +206,7 @@ class MC2(ClusterMixin, TopicTransformer):
     checkpoint: str | os.PathLike[str] | None = None
     warm_start: bool = False
     max_seconds: float | None = None
+    mark_unsettled: bool = False
 
     _earlier: EarlierFit | None = field(default=None, init=False)
     _stopped: Stop | None = field(default=None, init=False)  # why the last fit ended early
@@ -283,7 +287,9 @@ class MC2(ClusterMixin, TopicTransformer):
     def _set_fitted(self, posterior: Posterior, labels: Int32s | None = None) -> None:
         """Set the fitted attributes; ``labels`` may cover more groups than the posterior."""
         self.posterior_ = posterior
-        self.labels_ = (posterior.labels if labels is None else labels).astype(np.int64)
+        if labels is None:
+            labels = posterior.consensus(mark_unsettled=self.mark_unsettled)
+        self.labels_ = labels.astype(np.int64)
         self.n_clusters_ = posterior.n_clusters
         self.n_topics_ = posterior.n_topics
         self.components_ = np.asarray(posterior.components)

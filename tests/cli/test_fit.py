@@ -18,6 +18,7 @@ from mcsquared import MC2
 from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.fit import checkpoint_path, print_result
 from mcsquared.errors import ModelFileError
+from mcsquared.posterior.exports import plural
 from tests.cli.commands import fit_command, invoke, papers, rejected
 
 MC2_COMMAND = [sys.executable, "-c", "from mcsquared.cli import main; main()"]
@@ -33,7 +34,8 @@ def test_fit_writes_a_model_and_nothing_else(papers_file, tmp_path):
     assert result.exit_code == 0, result.output
     assert files_in(tmp_path) == {"papers.csv", "papers.mc2"}
     model = MC2.load(out)
-    assert f"{model.n_clusters_} clusters, {model.n_topics_} topics" in result.stdout
+    found = f"{plural(model.n_clusters_, 'cluster')}, {plural(model.n_topics_, 'topic')}, saved"
+    assert found in result.stdout
     assert model.posterior_.cluster_of_group.shape == (10, 40)
     assert set(model.posterior_.contexts) == {"year", "authors"}
 

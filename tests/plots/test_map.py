@@ -10,7 +10,7 @@ from scipy import sparse
 import mcsquared as mc2
 from mcsquared import plots
 from mcsquared.plots.clusters import embed, group_features
-from mcsquared.posterior.tables import membership
+from mcsquared.posterior.membership import membership
 from tests.posterior.models import make_posterior
 
 

@@ -9,12 +9,12 @@ from mcsquared.errors import InputError, ModelFileError
 from mcsquared.evaluation.log_likelihood import log_completion, log_exact, log_left_to_right
 from mcsquared.evaluation.perplexity import perplexity, split_halves, with_log_prior
 from mcsquared.plots.clusters import group_features
+from mcsquared.posterior.membership import memberships
 from mcsquared.posterior.weights import draws_by_weight, weights_of_draws
 from mcsquared.prediction.contexts import context_distribution
 from mcsquared.prediction.groups import align, cluster_probabilities
 from mcsquared.prediction.parameters import parameters_of_draws
 from mcsquared.report.content import cluster_overlap
-from mcsquared.report.groups import memberships
 from mcsquared.report.page import report_data
 from mcsquared.storage import pack_posterior, unpack_posterior
 from tests.posterior.models import make_posterior

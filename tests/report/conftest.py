@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mcsquared as mc2
@@ -34,6 +36,10 @@ class Pages:
 
     def _words(self, path: Path) -> None:
         posterior, corpus, _ = make_posterior(lam=5.0, n_groups=60)
+        draws = posterior.cluster_of_group.copy()
+        # Group 10 is in the three clusters in turn.
+        draws[:, 10] = draws[np.arange(len(draws)), np.resize([15, 30, 50], len(draws))]
+        posterior = replace(posterior, cluster_of_group=draws)
         mc2.write_report(posterior, path, corpus=corpus, title="Words of every kind")
 
     def _words_alone(self, path: Path) -> None:

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from mcsquared.errors import InputError
-from mcsquared.posterior.tables import membership
+from mcsquared.posterior.membership import membership, memberships
 from mcsquared.report import render, report_data, write_report
 from mcsquared.report.content import TopicWords, image_shape_of
-from mcsquared.report.groups import memberships
 from mcsquared.report.overview import checks
 from mcsquared.report.packing import embedded_json
 from tests.posterior.models import make_posterior

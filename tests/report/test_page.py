@@ -143,7 +143,7 @@ def test_long_lists_render_only_visible_rows_and_react_to_arrows(browser, pages)
     browser.type(".side input[type=search]", "1")
     browser.choose(".side select", "uncertain")
     rows = browser.texts(".side .row .soft")
-    shares = [int(text.rstrip("%")) for text in rows]
+    shares = [int(text.split()[-1].rstrip("%")) for text in rows]
     assert shares == sorted(shares)
     browser.run("document.querySelector('.side .list').focus()")
     browser.press("\ue015", "\ue015", "\ue007")
@@ -228,3 +228,15 @@ def test_numbers_and_dates_are_found_and_have_pages(browser, pages, query, expec
     assert f"{len(groups)} group" in browser.text()
     browser.go("groups", 1)
     assert "#/values/1/" in " ".join(browser.addresses()), "its day leads to the others of that day"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_unsettled_groups_are_counted_and_list_their_candidates(browser, pages, width, scheme):
+    browser.open(pages["words"], width=width, scheme=scheme)
+    assert any("unsettled group" in title for title in browser.texts(".check strong"))
+    browser.go("groups", 10)
+    assert browser.texts(".unsettled strong") == ["Unsettled: "]
+    assert len(browser.texts("article .cell:first-child .bar-label")) == 3
+    browser.go("groups", 40)
+    assert browser.texts(".unsettled") == []
+    assert browser.overflow() <= 0

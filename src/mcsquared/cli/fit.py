@@ -16,6 +16,7 @@ from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM, Concentration
 from mcsquared.posterior.convergence import NOT_SETTLED, SETTLED
+from mcsquared.posterior.exports import plural
 from mcsquared.storage import check_target
 
 N_PRINTED_TOPICS = 10
@@ -159,12 +160,17 @@ def _how_to_resume(checkpoint: Path) -> str:
 
 def print_result(model: MC2, out: Path) -> None:
     """Print the numbers of clusters and topics, and the largest topics."""
-    typer.echo(f"{model.n_clusters_} clusters, {model.n_topics_} topics, saved to {out}")
+    found = f"{plural(model.n_clusters_, 'cluster')}, {plural(model.n_topics_, 'topic')}"
+    typer.echo(f"{found}, saved to {out}")
     trace = model.posterior_.trace
     in_draws = trace.loc[trace["kept"], "n_clusters"]
     low, high = in_draws.min(), in_draws.max()
     if not low <= model.n_clusters_ <= high:
         typer.echo(f"  the draws have {low} to {high} clusters each; the result is their consensus")
+    n_unsettled = model.posterior_.unsettled()["group"].nunique()
+    if n_unsettled:
+        share = n_unsettled / model.posterior_.n_groups
+        typer.echo(f"  {plural(n_unsettled, 'group')} ({share:.0%}) between clusters (unsettled)")
     topics = model.posterior_.topics()
     for row in topics.head(N_PRINTED_TOPICS).itertuples():
         typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {row.words}")

@@ -24,8 +24,9 @@ from mcsquared.plots.canvas import (
 )
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.consensus import contingency, evenly_spaced
+from mcsquared.posterior.membership import membership
 from mcsquared.posterior.posterior import posterior_of
-from mcsquared.posterior.tables import membership, topic_given_group
+from mcsquared.posterior.tables import topic_given_group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,12 +15,19 @@ from mcsquared.corpus import Column
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import exports, tables
-from mcsquared.posterior.consensus import CoClustering, Loss, consensus, expected_loss
+from mcsquared.posterior.consensus import CoClustering, Loss, consensus
 from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
-from mcsquared.posterior.draws import ParameterDraw, match_topics
+from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.membership import (
+    cluster_probabilities,
+    is_unsettled,
+    settle,
+    unsettled_table,
+)
 from mcsquared.posterior.tables import CoDocuments, count_pairs
-from mcsquared.posterior.weights import WeightedDraws, check_weights
+from mcsquared.posterior.topics import RepresentativeTopics
+from mcsquared.posterior.weights import check_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +37,7 @@ N_TOP_WORDS = 20
 
 
 @dataclass(eq=False, repr=False)
-class Posterior(WeightedDraws):
+class Posterior(RepresentativeTopics):
     """Kept draws of a fit, summarised by one partition and one set of topics.
 
     In all tables, clusters are those of the consensus, by decreasing size. Topics are those of the
@@ -79,6 +86,8 @@ class Posterior(WeightedDraws):
     >>> posterior.n_draws, posterior.n_groups, posterior.trace.shape[0]
     (6, 40, 50)
     >>> len(set(posterior.labels)) == posterior.n_clusters  # the consensus of the draws
+    True
+    >>> posterior.cluster_probability.shape == (40, posterior.n_clusters)
     True
     >>> posterior.is_weighted, posterior.draws_by_weight.shape, set(posterior.draw_weights.tolist())
     (False, (6, 40), {1.0})
@@ -174,7 +183,33 @@ class Posterior(WeightedDraws):
     @cached_property
     def labels(self) -> Int32s:
         """The consensus of the draws: int32 (n_groups,), clusters by decreasing size."""
-        return consensus(self.draws_by_weight, "vi")
+        return self._consensus("vi")
+
+    def _consensus(self, loss: Loss) -> Int32s:
+        draws = self.draws_by_weight
+        return settle(consensus(draws, loss), draws)
+
+    @cached_property
+    def cluster_probability(self) -> Floats:
+        """Probability of each cluster for each group: float64 (n_groups, n_clusters).
+
+        Cluster b of a draw stands for cluster c of the consensus in proportion to
+        |b ∩ c| / √(|b| |c|). Rows sum to 1.
+        """
+        return cluster_probabilities(self.cluster_of_group, self.labels, self.draw_weights)
+
+    def unsettled(self) -> pd.DataFrame:
+        """Return the groups that no cluster holds, with the clusters they may belong to.
+
+        No cluster has half of the probability of such a group; `labels` has its most probable one.
+        One row per group and candidate, the most probable first: group, name, cluster, probability.
+
+        Examples
+        --------
+        >>> posterior.unsettled().columns.tolist()
+        ['group', 'name', 'cluster', 'probability']
+        """
+        return unsettled_table(self)
 
     @property
     def n_clusters(self) -> int:
@@ -186,21 +221,30 @@ class Posterior(WeightedDraws):
         """Tokens of each cluster of the consensus: int64 (n_clusters,)."""
         return np.bincount(self.labels, self.tokens_per_group).astype(np.int64)
 
-    def consensus(self, loss: Loss = "vi") -> Int32s:
+    def consensus(self, loss: Loss = "vi", mark_unsettled: bool = False) -> Int32s:
         """Return the partition with the smallest expected loss over all draws.
+
+        It has at most as many clusters as the draws. Groups that no cluster holds (see `unsettled`)
+        are in their most probable cluster.
 
         Parameters
         ----------
         loss : "vi" or "binder"
             Variation of information, as for `labels`, or the number of pairs of groups on which
             partitions disagree.
+        mark_unsettled : bool
+            Whether groups that no cluster holds are -1 instead.
 
         Examples
         --------
         >>> posterior.consensus("binder").shape
         (40,)
         """
-        return self.labels if loss == "vi" else consensus(self.draws_by_weight, loss)
+        labels = self.labels if loss == "vi" else self._consensus(loss)
+        if not mark_unsettled:
+            return labels
+        probability = cluster_probabilities(self.cluster_of_group, labels, self.draw_weights)
+        return np.where(is_unsettled(probability), np.int32(-1), labels)
 
     def coclustering(self, groups: ArrayLike | None = None) -> CoClustering:
         """Return how often groups share a cluster, computed on demand.
@@ -218,69 +262,7 @@ class Posterior(WeightedDraws):
         together = CoClustering(self.cluster_of_group, self.draw_weights)
         return together if groups is None else together.among(groups)
 
-    # One set of topics --------------------------------------------------------------------
-
-    @cached_property
-    def representative(self) -> int:
-        """Index in `parameters` of the draw closest to the consensus."""
-        if not self.parameters:
-            raise InputError("topics require draws with parameters, got none")
-        draws = self.cluster_of_group[[draw.index for draw in self.parameters]]
-        loss = np.array([expected_loss(self.labels, draw[None, :]) for draw in draws])
-        return int(np.argmin(np.where(self.parameter_weights > 0, loss, np.inf)))
-
-    @property
-    def representative_draw(self) -> ParameterDraw:
-        """The draw with parameters that is closest to the consensus."""
-        return self.parameters[self.representative]
-
-    @property
-    def n_topics(self) -> int:
-        """Number of topics of the representative draw."""
-        return self.representative_draw.n_topics
-
-    @cached_property
-    def topic_order(self) -> Int64s:
-        """Topic ``m`` of every table is topic ``topic_order[m]`` of the representative draw."""
-        tokens = self.representative_draw.tokens_of_topic
-        return np.argsort(-tokens, kind="stable").astype(np.int64)
-
-    @property
-    def tokens_of_topic(self) -> Int64s:
-        """Tokens of each topic: int64 (n_topics,)."""
-        return self.representative_draw.tokens_of_topic[self.topic_order]
-
-    @cached_property
-    def components(self) -> Floats:
-        """Word probabilities (n_topics, n_words), or means of vectors (n_topics, width)."""
-        return self.representative_draw.content_means(self.priors.content)[self.topic_order]
-
-    @cached_property
-    def _matches(self) -> list[tuple[Int64s, Floats]]:
-        rank = np.empty(self.n_topics + 1, np.int64)
-        rank[self.topic_order] = np.arange(self.n_topics)
-        rank[-1] = -1  # of unmatched topics, whose index is -1
-        reference, family = self.representative_draw, self.priors.content
-        matches = (match_topics(draw, reference, family) for draw in self.parameters)
-        return [(rank[topic], similarity) for topic, similarity in matches]
-
-    @property
-    def topic_alignment(self) -> list[Int64s]:
-        """For each draw of `parameters`, the topic matched to each of its topics, or -1."""
-        return [topic for topic, _ in self._matches]
-
-    @property
-    def topic_stability(self) -> Floats:
-        """Mean similarity of each topic to its counterparts in the other draws, from 0 to 1.
-
-        NaN if there is no other draw.
-        """
-        total = np.zeros(self.n_topics)
-        weights = self.parameter_weights.copy()
-        weights[self.representative] = 0.0
-        for weight, (topic, similarity) in zip(weights, self._matches, strict=True):
-            total[topic[topic >= 0]] += weight * similarity[topic >= 0]
-        return total / weights.sum() if weights.any() else np.full(self.n_topics, np.nan)
+    # Tables -------------------------------------------------------------------------------
 
     @cached_property
     def topic_given_cluster(self) -> pd.DataFrame:
@@ -306,18 +288,6 @@ class Posterior(WeightedDraws):
         """Convert topic shares from the representative draw's clusters to the consensus."""
         return (tables.token_weights(self, self.representative_draw) @ shares)[:, self.topic_order]
 
-    @property
-    def word_given_topic(self) -> pd.DataFrame:
-        """Word probabilities: one row per topic, one column per word; rows sum to 1."""
-        import pandas as pd
-
-        if self.vocabulary is None:
-            raise InputError(
-                "word_given_topic requires words, but the content of this model is vectors"
-            )
-        index = pd.RangeIndex(self.n_topics, name="topic")
-        return pd.DataFrame(self.components, index, pd.Index(self.vocabulary, name="word"))
-
     def attach_codocuments(self, counts: sparse.csr_matrix) -> None:
         """Count the training groups in which the top words of each topic co-occur.
 
@@ -328,8 +298,6 @@ class Posterior(WeightedDraws):
         counts : csr_matrix (n_groups, n_words)
         """
         self.codocument = count_pairs(counts, tables.top_words(self, N_TOP_WORDS))
-
-    # Tables -------------------------------------------------------------------------------
 
     def topics(self, n_words: int = 10) -> pd.DataFrame:
         """Return one row per topic: weight, n_tokens, words, coherence, diversity, stability.

@@ -14,6 +14,7 @@ from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.posterior.consensus import contingency
 from mcsquared.posterior.contexts import context_of, context_statistics
+from mcsquared.posterior.membership import cluster_stability, membership
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,26 +98,6 @@ def _context_summary(posterior: Posterior, name: str) -> Any:
     if mean is None or mean.shape[1] != 1:
         return None
     return column.display(mean[:, 0])
-
-
-def membership(posterior: Posterior) -> Floats:
-    """Return the strength of each group's membership in its cluster: float64 (n_groups,).
-
-    It is the mean probability that the group shares a cluster with another group of its cluster.
-    """
-    labels = posterior.labels
-    others = np.bincount(labels)[labels] - 1
-    total = np.zeros(posterior.n_groups)
-    for weight, draw in zip(posterior.draw_weights, posterior.cluster_of_group, strict=True):
-        pairs = labels.astype(np.int64) * (int(draw.max()) + 1) + draw
-        _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
-        total += weight * (counts[inverse] - 1)
-    return np.where(others > 0, total / (np.maximum(others, 1) * posterior.n_draws), 1.0)
-
-
-def cluster_stability(posterior: Posterior, strength: Floats) -> Floats:
-    """Return the mean `membership` of each cluster's groups, given that of all groups."""
-    return np.bincount(posterior.labels, weights=strength) / np.bincount(posterior.labels)
 
 
 def representative_groups(

@@ -1,71 +1,31 @@
 """Report data of groups: probable clusters, topics, and positions on the maps."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Float32s, Floats, Int32s, Int64s
+from mcsquared.arrays import Float32s, Floats, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.consensus import share_of_consensus
-from mcsquared.posterior.tables import membership, topic_given_group
+from mcsquared.posterior.membership import Membership
+from mcsquared.posterior.tables import topic_given_group
 from mcsquared.prediction.groups import align
 from mcsquared.report.layout import Discs, place_groups, topic_map
 from mcsquared.report.packing import pack, pack_shares, shorten
 
 TypicalGroups = list[list[tuple[int, float]]]  # of each cluster or topic: (group, score)
 
-N_CHOICES = 3  # most probable clusters of a group
 N_TOPICS_OF_GROUP = 6
 _MAX_NAME_LENGTH = 160
 _MANY_GROUPS, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many groups
 _N_STEPS = 12  # of the fixed-point iteration
 _FLOATS_PER_BATCH = 1 << 18  # in the largest table of a batch: 1 MB, which fits in the cache
 _MIN_EVIDENCE = np.float32(1e-30)
-
-
-class Membership(NamedTuple):
-    """Distribution of each group over the clusters of the consensus, across draws."""
-
-    confidence: Floats  # mean probability of sharing a cluster with its other groups, (n_groups,)
-    choice: Int64s  # most frequent clusters, (n_groups, N_CHOICES); -1 if there are fewer
-    share: Floats  # of the draws in each of them, (n_groups, N_CHOICES)
-
-    def second_choice(self, labels: Int32s) -> Int64s:
-        """Return the most frequent cluster other than the group's own, or -1."""
-        first = np.where(self.choice[:, 0] == labels, self.choice[:, 1], self.choice[:, 0])
-        return np.where(first == labels, self.choice[:, 2], first)
-
-
-def memberships(posterior: Posterior) -> Membership:
-    """Return how often each group is in each cluster of the consensus.
-
-    A cluster of a draw counts as the consensus cluster with which it shares most groups.
-    """
-    n, n_clusters = posterior.n_groups, posterior.n_clusters
-    pairs = np.empty((posterior.n_draws, n), np.int64)
-    for row, draw in zip(pairs, posterior.cluster_of_group, strict=True):
-        # Of several clusters with the same share, the last one counts.
-        share = share_of_consensus(draw, posterior.labels)
-        consensus = n_clusters - 1 - share[:, ::-1].argmax(axis=1)
-        row[:] = np.arange(n) * n_clusters + consensus[draw]
-    found, inverse = np.unique(pairs, return_inverse=True)
-    counts = np.bincount(inverse.ravel(), np.repeat(posterior.draw_weights, n))
-    group, cluster = found // n_clusters, found % n_clusters
-    order = np.lexsort((cluster, -counts, group))
-    group, cluster, counts = group[order], cluster[order], counts[order]
-    rank = np.arange(len(group)) - np.searchsorted(group, group)
-    kept = (rank < N_CHOICES) & (counts > 0)  # draws of a chain may have no weight
-    choice = np.full((n, N_CHOICES), -1, np.int64)
-    share = np.zeros((n, N_CHOICES))
-    choice[group[kept], rank[kept]] = cluster[kept]
-    share[group[kept], rank[kept]] = counts[kept] / posterior.n_draws
-    return Membership(membership(posterior), choice, share)
 
 
 def typical_groups(scores: Floats | Float32s, tokens: Int64s, limit: int) -> TypicalGroups:

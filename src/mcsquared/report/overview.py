@@ -12,6 +12,7 @@ from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior, convergence_summary
 from mcsquared.posterior.diagnostics import SCALARS
 from mcsquared.posterior.exports import plural
+from mcsquared.posterior.membership import is_unsettled
 from mcsquared.report.packing import shorten
 
 Check = tuple[str, str, str]  # level ("good", "watch" or "bad"), title and text
@@ -24,6 +25,7 @@ SCALAR_LABELS = {
 }
 _GOOD_SAMPLE_SIZE, _BAD_SAMPLE_SIZE = 200.0, 50.0
 _MIN_CONFIDENCE = 0.8
+_MAX_UNSETTLED = 0.05  # share of the groups
 _MAX_POINTS = 800  # points of a trace per chain
 # Truncation note of a fit; its wording differs between versions.
 _TRUNCATION = re.compile(
@@ -79,6 +81,7 @@ def checks(
         _qualified(convergence, _check_topics(posterior)),
         _check_bounds(posterior, diagnostics),
         _check_missing(posterior),
+        _check_unsettled(posterior),
         _check_small_clusters(posterior),
         _check_empty_groups(posterior),
     ]
@@ -185,6 +188,19 @@ def _check_missing(posterior: Posterior) -> Check | None:
     ]
     text = f"{'; '.join(columns)}. The model integrates over missing contexts."
     return ("good", "Some contexts are missing", text) if columns else None
+
+
+def _check_unsettled(posterior: Posterior) -> Check | None:
+    n_unsettled = int(is_unsettled(posterior.cluster_probability).sum())
+    if not n_unsettled:
+        return None
+    text = (
+        "No cluster has half of their probability. They are counted in their most probable "
+        "cluster; their pages list the candidates."
+    )
+    share = n_unsettled / posterior.n_groups
+    title = f"{plural(n_unsettled, 'unsettled group')} ({share:.0%})"
+    return "watch" if share > _MAX_UNSETTLED else "good", title, text
 
 
 def _check_small_clusters(posterior: Posterior) -> Check | None:

@@ -16,8 +16,8 @@ from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Corpus, as_corpus
 from mcsquared.errors import InputError, import_optional
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.membership import cluster_stability, memberships
 from mcsquared.posterior.posterior import posterior_of
-from mcsquared.posterior.tables import cluster_stability
 from mcsquared.report.content import (
     TopicWords,
     cluster_data,
@@ -32,7 +32,6 @@ from mcsquared.report.groups import (
     TypicalGroups,
     group_data,
     group_topic_shares,
-    memberships,
     typical_groups,
 )
 from mcsquared.report.layout import cluster_discs, disc_colours

@@ -176,6 +176,9 @@ function groupsOfCluster(k) {
   return groupsByCluster[k] || [];
 }
 
+// Whether no cluster has half of a group's probability.
+function isUnsettled(j) { return groups.choicesPerGroup > 0 && groups.choiceShare[j * groups.choicesPerGroup] < 127.5; }
+
 // The share of a topic in a group; 0 if it is not among the largest.
 function topicShareOf(j, m) {
   for (let i = j * groups.topicsPerGroup; i < (j + 1) * groups.topicsPerGroup; i += 1) {

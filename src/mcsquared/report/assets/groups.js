@@ -42,8 +42,9 @@ function groupDetail(j) {
       h('p', { class: 'note' }, h('span', { title: 'starting from 0' }, `row ${number} of the data`), ` · ${formatInteger(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
     columns(
       h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
+        isUnsettled(j) && h('p', { class: 'unsettled' }, h('strong', {}, 'Unsettled: '), 'no cluster has half of its probability; this one is the most probable.'),
         h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` shares a cluster with another group of this cluster with probability ${percent(confidence)}`),
-        choices.length > 1 && [h('h4', {}, 'Share of the draws in'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { largest: 1 })]),
+        choices.length > 1 && [h('h4', {}, 'Probability of each cluster'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { largest: 1 })]),
       card('Topics', `${groups.groupShares ? 'Share of its content' : 'Topics of its clusters'}${topicRows.length < topics.n ? `, the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
       contexts.length > 0 && card('Contexts', null, groupContexts(j)),
       similar.length > 0 && card('Similar groups', 'Same cluster, similar topics.', h('ol', { class: 'plain' }, similar.map(([other]) => h('li', {}, groupRow(other, percent(groups.confidence[other] / 255))))))));
@@ -53,13 +54,14 @@ function groupsView(args) {
   let chosen = null;
   let key = 'order';
   const list = virtualList({
-    rowHeight: 38, label: 'Groups', current: () => chosen, row: (j) => groupRow(j, percent(groups.confidence[j] / 255)),
+    rowHeight: 38, label: 'Groups', current: () => chosen, row: (j) => groupRow(j, groupStatus(j)),
     open: (j) => { window.location.hash = address('groups', j); },
   });
   const sorts = {
     order: null,
     name: (a, b) => groups.names[a].localeCompare(groups.names[b]),
     uncertain: (a, b) => groups.confidence[a] - groups.confidence[b],
+    unsettled: (a, b) => isUnsettled(b) - isUnsettled(a) || groups.confidence[a] - groups.confidence[b],
     certain: (a, b) => groups.confidence[b] - groups.confidence[a],
     long: (a, b) => groups.tokens[b] - groups.tokens[a],
     cluster: (a, b) => groups.cluster[a] - groups.cluster[b] || groups.confidence[b] - groups.confidence[a],
@@ -79,7 +81,7 @@ function groupsView(args) {
     h('div', { class: 'split' },
       h('div', { class: 'side' },
         h('div', { class: 'toolbar' },
-          choice('Order', [['order', 'as in the data'], ['name', 'by name'], ['uncertain', 'lowest confidence first'], ['certain', 'highest confidence first'], ['long', 'longest first'], ['cluster', 'by cluster']], key, (next) => { key = next; apply(); }), input), count, list.element), body));
+          choice('Order', [['order', 'as in the data'], ['name', 'by name'], ['uncertain', 'lowest confidence first'], ['unsettled', 'unsettled first'], ['certain', 'highest confidence first'], ['long', 'longest first'], ['cluster', 'by cluster']], key, (next) => { key = next; apply(); }), input), count, list.element), body));
   const update = (next) => {
     const given = next[0] === undefined ? null : Number(next[0]);
     chosen = given !== null && given >= 0 && given < groups.n ? given : null;

@@ -74,12 +74,15 @@ function groupRow(j, note) {
     note && h('span', { class: 'soft' }, note));
 }
 
+// The confidence of a group, or that no cluster holds it.
+function groupStatus(j) { return `${isUnsettled(j) ? 'unsettled, ' : ''}${percent(groups.confidence[j] / 255)}`; }
+
 // A list of groups with their confidence, up to a maximum height.
 function groupList(found, label, note) {
   const list = virtualList({
     rowHeight: 34,
     label,
-    row: (j) => groupRow(j, note ? note(j) : percent(groups.confidence[j] / 255)),
+    row: (j) => groupRow(j, note ? note(j) : groupStatus(j)),
     open: (j) => { window.location.hash = address('groups', j); },
   });
   list.element.style.height = `${Math.min(found.length, 10) * 34 + 2}px`;

@@ -1,0 +1,151 @@
+"""How firmly groups belong to clusters: probabilities across draws, and unsettled groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mcsquared.arrays import Bools, Floats, Int32s, Int64s
+from mcsquared.posterior.consensus import contingency, numbered_by_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mcsquared.posterior.posterior import Posterior
+
+MIN_HELD = 0.5  # probability from which a cluster holds a group
+N_CANDIDATES = 5  # clusters listed with an unsettled group
+N_CHOICES = 3  # most probable clusters of a group in `memberships`
+_MIN_CANDIDATE = 0.01
+_MAX_ROUNDS = 20
+
+
+class Membership(NamedTuple):
+    """The most probable clusters of each group."""
+
+    confidence: Floats  # see `membership`, (n_groups,)
+    choice: Int64s  # clusters by decreasing probability, (n_groups, N_CHOICES); -1: none
+    share: Floats  # probability of each of them, (n_groups, N_CHOICES)
+
+    def second_choice(self, labels: Int32s) -> Int64s:
+        """Return the most probable cluster other than the group's own, or -1."""
+        first = np.where(self.choice[:, 0] == labels, self.choice[:, 1], self.choice[:, 0])
+        return np.where(first == labels, self.choice[:, 2], first)
+
+
+def cluster_probabilities(draws: Int32s, labels: Int32s, weights: Floats | None = None) -> Floats:
+    """Return the probability that each group belongs to each cluster of a partition.
+
+    Cluster b of a draw stands for cluster c of the partition in proportion to their cosine
+    |b ∩ c| / √(|b| |c|), so neither a large cluster nor one that contains many others is favoured.
+
+    Parameters
+    ----------
+    draws : int32 (n_draws, n_groups)
+    labels : int32 (n_groups,)
+        The partition.
+    weights : float64 (n_draws,), optional
+
+    Returns
+    -------
+    float64 (n_groups, n_clusters)
+        Rows sum to 1.
+    """
+    weights = np.ones(len(draws)) if weights is None else weights
+    root_sizes = np.sqrt(np.maximum(np.bincount(labels), 1))
+    total = np.zeros((labels.size, root_sizes.size))
+    for weight, draw in zip(weights, draws, strict=True):
+        cosine = contingency(draw, labels).toarray() / root_sizes
+        cosine *= weight / np.maximum(cosine.sum(axis=1, keepdims=True), 1e-300)
+        total += cosine[draw]
+    return total / weights.sum()
+
+
+def settle(labels: Int32s, draws: Int32s) -> Int32s:
+    """Return a partition with at most as many clusters as a draw, by moving groups.
+
+    Minimising the expected loss leaves groups without a stable cluster alone, in clusters that no
+    draw contains. Groups that no cluster holds move to their most probable cluster, and clusters
+    without groups disappear. The smallest clusters beyond the largest number of a draw are
+    dissolved in the same way. Clusters are numbered by size.
+    """
+    labels = _move_unsettled(labels, draws)
+    limit = max(np.unique(draw).size for draw in draws)
+    if labels.max() < limit:
+        return labels
+    best = cluster_probabilities(draws, labels)[:, :limit].argmax(axis=1)
+    labels = np.where(labels < limit, labels, best).astype(np.int32)
+    return _move_unsettled(labels, draws)
+
+
+def _move_unsettled(labels: Int32s, draws: Int32s) -> Int32s:
+    """Move groups that no cluster holds to their most probable cluster until none moves."""
+    for _ in range(_MAX_ROUNDS):
+        probability = cluster_probabilities(draws, labels)
+        own = np.take_along_axis(probability, labels[:, None], axis=1).ravel()
+        moved = is_unsettled(probability) & (own < probability.max(axis=1) - 1e-12)
+        if not moved.any():
+            break
+        labels = labels.copy()
+        labels[moved] = probability[moved].argmax(axis=1)
+        labels = numbered_by_size(labels)
+    return numbered_by_size(labels)
+
+
+def membership(posterior: Posterior) -> Floats:
+    """Return the strength of each group's membership in its cluster: float64 (n_groups,).
+
+    It is the mean probability that the group shares a cluster with another group of its cluster.
+    For the only group of a cluster, it is the probability that it shares its cluster with none.
+    """
+    labels = posterior.labels
+    others = np.bincount(labels)[labels] - 1
+    total = np.zeros(posterior.n_groups)
+    for weight, draw in zip(posterior.draw_weights, posterior.cluster_of_group, strict=True):
+        pairs = labels.astype(np.int64) * (int(draw.max()) + 1) + draw
+        _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+        alone = np.bincount(draw)[draw] == 1
+        total += weight * np.where(others > 0, counts[inverse] - 1, alone)
+    return total / (np.maximum(others, 1) * posterior.n_draws)
+
+
+def cluster_stability(posterior: Posterior, strength: Floats) -> Floats:
+    """Return the mean `membership` of each cluster's groups, given that of all groups."""
+    return np.bincount(posterior.labels, weights=strength) / np.bincount(posterior.labels)
+
+
+def memberships(posterior: Posterior) -> Membership:
+    """Return the most probable clusters of each group, and how firmly it belongs to its own."""
+    choice = np.full((posterior.n_groups, N_CHOICES), -1, np.int64)
+    share = np.zeros((posterior.n_groups, N_CHOICES))
+    probability = posterior.cluster_probability
+    best = np.argsort(-probability, axis=1, kind="stable")[:, :N_CHOICES]
+    found = np.take_along_axis(probability, best, axis=1)
+    choice[:, : best.shape[1]] = np.where(found > 0, best, -1)
+    share[:, : best.shape[1]] = found
+    return Membership(membership(posterior), choice, share)
+
+
+def is_unsettled(probability: Floats) -> Bools:
+    """Return whether no cluster has half of a group's probability: bool (n_groups,)."""
+    return probability.max(axis=1) < MIN_HELD
+
+
+def unsettled_table(posterior: Posterior) -> pd.DataFrame:
+    """Return one row per unsettled group and candidate; see `Posterior.unsettled`."""
+    import pandas as pd
+
+    groups = np.flatnonzero(is_unsettled(posterior.cluster_probability))
+    probability = posterior.cluster_probability[groups]
+    order = np.argsort(-probability, axis=1, kind="stable")[:, :N_CANDIDATES]
+    found = np.take_along_axis(probability, order, axis=1)
+    row, rank = np.nonzero(found >= _MIN_CANDIDATE)
+    return pd.DataFrame(
+        {
+            "group": groups[row],
+            "name": posterior.group_names[groups[row]],
+            "cluster": order[row, rank],
+            "probability": found[row, rank],
+        }
+    )

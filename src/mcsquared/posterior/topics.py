@@ -1,0 +1,106 @@
+"""One set of topics for all draws: those of the representative draw, and their matches."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.errors import InputError
+from mcsquared.model.priors import Priors
+from mcsquared.posterior.consensus import expected_loss
+from mcsquared.posterior.draws import ParameterDraw, match_topics
+from mcsquared.posterior.weights import WeightedDraws
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class RepresentativeTopics(WeightedDraws):
+    """The topics of the draw with parameters closest to the consensus; a base of `Posterior`."""
+
+    priors: Priors
+    vocabulary: NDArray[np.object_] | None
+
+    if TYPE_CHECKING:
+
+        @property
+        def labels(self) -> Int32s:
+            """The consensus of the draws."""
+
+    @cached_property
+    def representative(self) -> int:
+        """Index in `parameters` of the draw closest to the consensus."""
+        if not self.parameters:
+            raise InputError("topics require draws with parameters, got none")
+        draws = self.cluster_of_group[[draw.index for draw in self.parameters]]
+        loss = np.array([expected_loss(self.labels, draw[None, :]) for draw in draws])
+        return int(np.argmin(np.where(self.parameter_weights > 0, loss, np.inf)))
+
+    @property
+    def representative_draw(self) -> ParameterDraw:
+        """The draw with parameters that is closest to the consensus."""
+        return self.parameters[self.representative]
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics of the representative draw."""
+        return self.representative_draw.n_topics
+
+    @cached_property
+    def topic_order(self) -> Int64s:
+        """Topic ``m`` of every table is topic ``topic_order[m]`` of the representative draw."""
+        tokens = self.representative_draw.tokens_of_topic
+        return np.argsort(-tokens, kind="stable").astype(np.int64)
+
+    @property
+    def tokens_of_topic(self) -> Int64s:
+        """Tokens of each topic: int64 (n_topics,)."""
+        return self.representative_draw.tokens_of_topic[self.topic_order]
+
+    @cached_property
+    def components(self) -> Floats:
+        """Word probabilities (n_topics, n_words), or means of vectors (n_topics, width)."""
+        return self.representative_draw.content_means(self.priors.content)[self.topic_order]
+
+    @cached_property
+    def _matches(self) -> list[tuple[Int64s, Floats]]:
+        rank = np.empty(self.n_topics + 1, np.int64)
+        rank[self.topic_order] = np.arange(self.n_topics)
+        rank[-1] = -1  # of unmatched topics, whose index is -1
+        reference, family = self.representative_draw, self.priors.content
+        matches = (match_topics(draw, reference, family) for draw in self.parameters)
+        return [(rank[topic], similarity) for topic, similarity in matches]
+
+    @property
+    def topic_alignment(self) -> list[Int64s]:
+        """For each draw of `parameters`, the topic matched to each of its topics, or -1."""
+        return [topic for topic, _ in self._matches]
+
+    @property
+    def topic_stability(self) -> Floats:
+        """Mean similarity of each topic to its counterparts in the other draws, from 0 to 1.
+
+        NaN if there is no other draw.
+        """
+        total = np.zeros(self.n_topics)
+        weights = self.parameter_weights.copy()
+        weights[self.representative] = 0.0
+        for weight, (topic, similarity) in zip(weights, self._matches, strict=True):
+            total[topic[topic >= 0]] += weight * similarity[topic >= 0]
+        return total / weights.sum() if weights.any() else np.full(self.n_topics, np.nan)
+
+    @property
+    def word_given_topic(self) -> pd.DataFrame:
+        """Word probabilities: one row per topic, one column per word; rows sum to 1."""
+        import pandas as pd
+
+        if self.vocabulary is None:
+            raise InputError(
+                "word_given_topic requires words, but the content of this model is vectors"
+            )
+        index = pd.RangeIndex(self.n_topics, name="topic")
+        return pd.DataFrame(self.components, index, pd.Index(self.vocabulary, name="word"))
