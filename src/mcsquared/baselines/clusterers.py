@@ -203,9 +203,9 @@ class NMF(_Clusterer):
     def _cluster(self, features: Any) -> Int64s:
         from sklearn import decomposition
 
-        least = features.min()
-        if least < 0:
-            raise InputError(f"X must not have negative values, got {least:g}")
+        smallest = features.min()
+        if smallest < 0:
+            raise InputError(f"X must not have negative values, got {smallest:g}")
         self.model_ = decomposition.NMF(
             _check_n_clusters(self.n_clusters, features),
             max_iter=check_integer("max_iter", self.max_iter, 1),

@@ -162,7 +162,7 @@ def _draw_of(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
 
 @dataclass(frozen=True, eq=False)
 class ContextFeatures:
-    """Binary features of contexts, learnt from the training groups.
+    """Binary features of contexts, learned from the training groups.
 
     Every category, entry of a bag and boolean value is a feature. Numbers, dates, counts and the
     coordinates of vectors are cut at quantiles, and every bin is a feature. A missing context and a

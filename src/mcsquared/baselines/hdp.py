@@ -29,7 +29,7 @@ from mcsquared.prediction.groups import with_mean_content
 from mcsquared.prediction.parameters import (
     PARAMETERS,
     ModelParameters,
-    draw_content,
+    draw_content_parameters,
     draw_key,
     split_unused_weight,
     stream,
@@ -68,7 +68,9 @@ class HDPDraw:
     def draw_parameters(self, family: ConjugateFamily, rng: np.random.Generator) -> ModelParameters:
         """Draw ψ given the counts, and split ε_new among unused topics."""
         unused = split_unused_weight(self.unused_weight, self.eta, rng)
-        content = draw_content(family, as_dense(self.content_statistics), len(unused), rng)
+        content = draw_content_parameters(
+            family, as_dense(self.content_statistics), len(unused), rng
+        )
         weights = np.concatenate([self.topic_weights, unused])
         key = draw_key(rng)
         return single_cluster_parameters(weights, content, family, self.v, key, self.n_topics)

@@ -18,11 +18,11 @@ from mcsquared.prediction.fold_in import Iterations
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import PARAMETERS, ModelParameters, draw_key, stream
 
-FAMILY = Categorical()  # not used for words, whose likelihood is a table
+FAMILY = Categorical()  # a placeholder: the likelihood of words is a table
 
 
 def import_tomotopy() -> Any:
-    """Return the package, or raise an error that says how to install it."""
+    """Return the package, or raise an error with the command that installs it."""
     return import_optional("tomotopy", "mcsquared[baselines]", "this baseline")
 
 

@@ -44,7 +44,7 @@ from mcsquared.observations import Observations, observe
 from mcsquared.prediction.parameters import (
     PARAMETERS,
     ModelParameters,
-    draw_content,
+    draw_content_parameters,
     draw_log_dirichlet,
     split_unused_weight,
     stream,
@@ -69,7 +69,7 @@ class NPTOT(DirichletProcessModel):
     Parameters
     ----------
     time : str
-        Name of the context that holds a group's time: numbers or dates, with or without missing
+        Name of the context with a group's time: numbers or dates, with or without missing
         values. A group without a time is treated as in `HDP`.
     family : "auto" or Gaussian
         Prior of a topic's components over time. "auto": means distributed like the groups' times,
@@ -281,7 +281,7 @@ class NPTOTDraw(HDPDraw):
             new = split_unused_weight(float(np.exp(log_weights[-1])), self.alpha, rng)
             with np.errstate(divide="ignore"):
                 log_weights = np.concatenate([log_weights[:-1], np.log(new)])
-            parameters = draw_content(family, occupied, len(new), rng)
+            parameters = draw_content_parameters(family, occupied, len(new), rng)
             logs = family.log_likelihood(times[seen], parameters) + log_weights
             result[seen, m] = np.logaddexp.reduce(logs, axis=1)
         return result

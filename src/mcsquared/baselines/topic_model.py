@@ -187,8 +187,8 @@ class TopicModel(TopicTransformer, ABC):
         return corpus.aligned_to(words, self._columns(), self._width)
 
     def _check_parameters(self) -> None:
-        for name, least in self._integers.items():
-            check_integer(name, getattr(self, name), least)
+        for name, smallest in self._integers.items():
+            check_integer(name, getattr(self, name), smallest)
         for name in self._positive:
             check_positive(name, getattr(self, name))
         check_jobs(getattr(self, "n_jobs", None))

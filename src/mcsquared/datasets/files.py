@@ -21,7 +21,7 @@ from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError, input_errors
 from mcsquared.families.dirichlet import count_matrix
 
-ENVIRONMENT = "MCSQUARED_DATA"
+FOLDER_VARIABLE = "MCSQUARED_DATA"
 LINES_PER_CHUNK = 20_000  # lines of a wide table parsed at once before conversion to sparse
 
 Folder = str | PathLike[str] | None
@@ -33,11 +33,11 @@ def find_file(folder: Folder, name: str, source: str, layout: str, gzipped: bool
     The default folder is that of the environment variable MCSQUARED_DATA. If ``gzipped``, a file
     with the suffix ``.gz`` is accepted as well.
     """
-    root = os.fspath(folder) if folder is not None else os.environ.get(ENVIRONMENT, "")
+    root = os.fspath(folder) if folder is not None else os.environ.get(FOLDER_VARIABLE, "")
     hint = f"the data set is {source}; the file contains {layout} (see docs/data.md)"
     if not root:
         raise InputError(
-            f"folder must be given because {ENVIRONMENT} is not set; "
+            f"folder must be given because {FOLDER_VARIABLE} is not set; "
             f"it must contain the file {name}: {hint}"
         )
     for path in (Path(root) / name, Path(root) / f"{name}.gz"):

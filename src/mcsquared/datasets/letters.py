@@ -3,7 +3,7 @@
 In `letters` the groups of a cluster share the letters of one word of the phrase
 "INTERNATIONAL CONFERENCE MACHINE LEARNING". Its four clusters are identifiable, its thirteen
 letters are not: given the clusters, the data determine only four distributions of pixels
-(docs/errata.md, erratum 13). `identifiable_letters` has many clusters of few letters, which
+(docs/errata.md, line 13). `identifiable_letters` has many clusters of few letters, which
 identify the letters as well.
 """
 

@@ -204,7 +204,7 @@ def draw_assignments(
     *,
     rng: np.random.Generator,
 ) -> Assignments:
-    """Draw the clusters of groups and the topics of tokens; infinity means no shared tables."""
+    """Draw the clusters of groups and the topics of tokens; ``lam=inf`` means no shared tables."""
     cluster = chinese_restaurant(tokens_per_group.size, alpha, rng)
     n_clusters = int(cluster.max(initial=-1)) + 1
     group_of_token = np.repeat(np.arange(cluster.size), tokens_per_group)

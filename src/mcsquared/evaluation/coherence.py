@@ -16,7 +16,7 @@ def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> Int32s:
     Parameters
     ----------
     counts : sparse (n_groups, n_words)
-        Word counts of each group; all positive counts are treated alike.
+        Word counts of each group, of which only the signs are used.
     top_words : int (n_topics, n_top)
         Indices of the words of each topic.
 

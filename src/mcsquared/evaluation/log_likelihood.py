@@ -44,7 +44,7 @@ N_MOVES = 10  # earlier tokens whose topics are resampled before the next token
 
 
 def _logs(weights: Floats | None) -> Iterable[float]:
-    """Return the logarithms of the draws' weights; zeros, without end, if all are equal."""
+    """Return the logarithms of the draws' weights; an endless iterator of zeros for None."""
     if weights is None:
         return repeat(0.0)
     with np.errstate(divide="ignore"):
@@ -98,11 +98,11 @@ def log_completion(
     total -= np.log(weight)
     content = second.content
     if isinstance(content, Words):
-        times, per_group = content.counts.data, np.diff(content.counts.indptr)
+        counts, per_group = content.counts.data, np.diff(content.counts.indptr)
     else:
-        times, per_group = np.ones(len(total)), content.tokens_per_group
+        counts, per_group = np.ones(len(total)), content.tokens_per_group
     group = np.repeat(np.arange(second.n_groups), per_group)
-    return np.bincount(group, times * total, minlength=second.n_groups).astype(np.float64)
+    return np.bincount(group, counts * total, minlength=second.n_groups).astype(np.float64)
 
 
 def log_left_to_right(

@@ -8,10 +8,10 @@ other data:
     1 / p_c(j)  =  mean over draws t of c of  1 / p(second half of j | first half, contexts, t)
 
 with importance ratios 1 / p that are truncated at √T times their mean over the T draws (Ionides
-2008). This is importance sampling of leave-one-out: the second half of a group is among the data of
-the draws, and the ratios remove it. For λ = ∞, p(... | t) is the joint probability of the second
-half. For a finite λ it is the product over its tokens of their probabilities given the first half.
-In neither case is it p(w_j), the probability of the whole group.
+2008). This is leave-one-out by importance sampling: the second half of a group is part of the
+training data, and the ratios remove it. For λ = ∞, p(... | t) is the joint probability of the
+second half. For a finite λ it is the product over its tokens of their probabilities given the first
+half. In neither case is it p(w_j), the probability of the whole group.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Ids = int | Sequence[int] | None  # topics or clusters; None: the largest ones
-# Okabe and Ito's palette without yellow and black, which are hard to see on light or dark.
+# Okabe and Ito's palette without yellow and black, which are hard to see on some backgrounds.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 GREY = "#8C8C8C"
 LINE_STYLES = ("-", "--", "-.", ":")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TOPICS_PER_ROW = 4
 IMAGES_PER_ROW = 8
-ALL_GROUPS = "all groups"
+OVERALL = "all groups"
 MIN_INTEGER_RANGE = 6.0  # ticks are integers if the range of numbers is larger
 N_SERIES = 5  # topics or clusters by default
 
@@ -113,19 +113,19 @@ def topic_images(
     n_columns = min(IMAGES_PER_ROW, len(ids))
     n_rows = -(-len(ids) // n_columns)
     gap = max(1, round(0.2 * min(height, width)))
-    head = max(gap, round(0.35 * height))
-    mosaic = np.full((n_rows * (height + head), n_columns * (width + gap) - gap), np.nan)
+    header = max(gap, round(0.35 * height))
+    mosaic = np.full((n_rows * (height + header), n_columns * (width + gap) - gap), np.nan)
     inches = max(1.5, 0.95 * n_columns)
     ax = axes_for(ax, inches, max(1.0, inches * mosaic.shape[0] / mosaic.shape[1]))
     from matplotlib.patches import Rectangle
 
     for number, topic in enumerate(ids):
         row, column = divmod(number, n_columns)
-        top, left = row * (height + head) + head, column * (width + gap)
+        top, left = row * (height + header) + header, column * (width + gap)
         image = _scaled(components[topic].reshape(height, width))
         mosaic[top : top + height, left : left + width] = image
         middle = left + (width - 1) / 2
-        ax.text(middle, top - 0.5 - head / 2, str(topic), ha="center", va="center", fontsize=9)
+        ax.text(middle, top - 0.5 - header / 2, str(topic), ha="center", va="center", fontsize=9)
         corner = (left - 0.5, top - 0.5)
         ax.add_patch(Rectangle(corner, width, height, fill=False, edgecolor="#B0B0B0", lw=0.6))
     ax.imshow(mosaic, cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
@@ -212,7 +212,7 @@ def context_of_cluster(
         labels = posterior.labels[posterior.contexts[name].observed]
         observed = np.bincount(labels, minlength=posterior.n_clusters)
         overall = table.to_numpy() @ (observed / max(observed.sum(), 1))
-        table, series = table.assign(**{ALL_GROUPS: overall}), series | {ALL_GROUPS: ALL_GROUPS}
+        table, series = table.assign(**{OVERALL: overall}), series | {OVERALL: OVERALL}
     return _draw(table, display, series, n_values, ax)
 
 
@@ -239,7 +239,7 @@ def _draw(
 
 
 def _series_style(name: str, number: int) -> dict[str, Any]:
-    if name == ALL_GROUPS:
+    if name == OVERALL:
         return {"color": GREY, "linestyle": (0, (1, 1)), "zorder": 1}
     return line_style(number)
 
@@ -262,7 +262,7 @@ def _plot_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Ax
 
 def _most_probable(table: pd.DataFrame, n_values: int) -> pd.DataFrame:
     """Return the rows with the largest probabilities in any column."""
-    highest = table.drop(columns=ALL_GROUPS, errors="ignore").max(axis=1).to_numpy()
+    highest = table.drop(columns=OVERALL, errors="ignore").max(axis=1).to_numpy()
     order = np.argsort(-highest, kind="stable")[: max(int(n_values), 1)]
     if table.index.dtype == bool or table.index.inferred_type == "boolean":
         order = np.sort(order)

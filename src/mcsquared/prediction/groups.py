@@ -212,7 +212,7 @@ def check_names(posterior: Posterior, corpus: Corpus) -> None:
 
 
 def check_width(posterior: Posterior, corpus: Corpus, n_features: int) -> None:
-    """Raise an error if vectors have another width than in training; Python families accept any."""
+    """Raise an error if the width of vectors differs from training; Python families accept any."""
     if posterior.priors.content.kernel is None or not isinstance(corpus.content, Vectors):
         return
     width = corpus.content.width

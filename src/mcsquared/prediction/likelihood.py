@@ -46,13 +46,13 @@ def token_batches(corpus: Corpus, parameters: ModelParameters) -> Iterator[Token
         if isinstance(content, Words):
             entries = slice(start[first], start[last])
             ids, rows = np.unique(content.counts.indices[entries], return_inverse=True)
-            times, likelihood = content.counts.data[entries], parameters.log_words(ids)
+            occurrences, likelihood = content.counts.data[entries], parameters.log_words(ids)
         else:
             rows = np.arange(offsets[-1], dtype=np.int32)
-            times = np.ones(len(rows), np.int32)
+            occurrences = np.ones(len(rows), np.int32)
             likelihood = parameters.log_vectors(observations[start[first] : start[last]])
         shape = (last - first, len(likelihood))
-        counts = sparse.csr_matrix((times, rows.ravel(), offsets), shape=shape)
+        counts = sparse.csr_matrix((occurrences, rows.ravel(), offsets), shape=shape)
         yield TokenBatch(slice(first, last), counts, likelihood)
         first = last
 

@@ -88,7 +88,7 @@ def draw_parameters(
     return ModelParameters(
         log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
         log_topic_given_cluster=draw_log_dirichlet(shape, rng),
-        content_parameters=draw_content(
+        content_parameters=draw_content_parameters(
             family, as_dense(draw.content_statistics), len(unused), rng
         ),
         family=family,
@@ -120,7 +120,7 @@ def parameters_of_draws(
             yield draw, draw_parameters(posterior, draw, rng, n_new)
 
 
-def draw_content(
+def draw_content_parameters(
     family: ConjugateFamily, statistics: Floats, n_unused: int, rng: np.random.Generator
 ) -> Floats:
     """Draw the content parameters of each topic; return the statistics if the family cannot."""
