@@ -68,9 +68,8 @@ class HDPDraw:
     def draw_parameters(self, family: ConjugateFamily, rng: np.random.Generator) -> ModelParameters:
         """Draw ψ given the counts, and split ε_new among unused topics."""
         unused = split_unused_weight(self.unused_weight, self.eta, rng)
-        content = draw_content_parameters(
-            family, as_dense(self.content_statistics), len(unused), rng
-        )
+        statistics = as_dense(self.content_statistics)
+        content = draw_content_parameters(family, statistics, len(unused), rng)
         weights = np.concatenate([self.topic_weights, unused])
         key = draw_key(rng)
         return single_cluster_parameters(weights, content, family, self.v, key, self.n_topics)

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GRID_POINTS = 101
-N_INITIAL_COMPONENT_SLOTS = 8  # of each topic
+N_INITIAL_COMPONENT_SLOTS = 8  # per topic
 
 
 @dataclass(eq=False, repr=False)

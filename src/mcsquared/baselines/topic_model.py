@@ -40,7 +40,7 @@ class TopicModel(TopicTransformer, ABC):
     keep_parameters: int = 10
     random_state: int | np.random.RandomState | None = None
 
-    _integers: ClassVar = {"n_sweeps": 1, "burn_in": 0, "keep_parameters": 1}  # smallest values
+    _integers: ClassVar = {"n_sweeps": 1, "burn_in": 0, "keep_parameters": 1}  # minima
     _positive: ClassVar[tuple[str, ...]] = ()
     _content: ClassVar = "auto"
     _transform_iterations: ClassVar = ITERATIONS

@@ -23,7 +23,7 @@ from mcsquared.storage import check_target
 
 MIN_LETTER_SHARE = 0.04  # smaller shares are noise of the least-squares fit
 STDLIB_SWEEPS, STDLIB_BURN_IN = 200, 100
-N_EXAMPLES = 5  # modules of a cluster, words of a topic
+N_EXAMPLES = 5  # modules per cluster, and words per topic
 MAX_LISTED_CLUSTERS = 12  # rows of the table of modules
 
 

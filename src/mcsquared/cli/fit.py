@@ -126,8 +126,7 @@ def _print_next_command(file: FileOptions, out: Path) -> None:
     more = [] if file.names is None else ["--names", file.names]
     more += [] if file.encoding == "utf-8" else ["--encoding", file.encoding]
     data = [] if file.is_folder else ["--data", str(file.path), *more]
-    command = ["mc2", "report", str(out), *data]
-    typer.echo(f"next: {shlex.join(command)}")
+    typer.echo(f"next: {shlex.join(['mc2', 'report', str(out), *data])}")
 
 
 def checkpoint_path(out: Path) -> Path:

@@ -27,7 +27,7 @@ class ContextOption:
 
     name: str
     family: str = "auto"  # or the name of a family; "auto" depends on the type of the column
-    separator: str | None = None  # of the items of a bag; None: ";", or "," if there is none
+    separator: str | None = None  # between the items of a bag; None: ";", or "," if there is none
 
 
 def parse_contexts(options: list[str]) -> list[ContextOption]:
@@ -69,8 +69,8 @@ class FileOptions:
     path: Path
     text: str | None = None  # column of the texts; None: as in the fit
     names: str | None = None  # column of the names of the groups; None: groups are numbered
-    encoding: str = "utf-8"  # of a text file
-    memory: str = "2GB"  # limit for a folder
+    encoding: str = "utf-8"  # encoding of a text file
+    memory: str = "2GB"  # memory limit for a folder
 
     @property
     def is_folder(self) -> bool:

@@ -124,7 +124,7 @@ class Vectors:
         return Vectors(start, np.ascontiguousarray(self.values[entries]))
 
 
-def starts_of(sizes: ArrayLike) -> Int64s:
+def row_offsets(sizes: ArrayLike) -> Int64s:
     """Return the offsets of consecutive rows of the given sizes, int64 (n_rows + 1,)."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -132,7 +132,7 @@ def starts_of(sizes: ArrayLike) -> Int64s:
 def entries_of_rows(start: Int64s, rows: Integers) -> tuple[Int64s, Int64s]:
     """Return the indices of the entries of selected rows, and the offsets of these rows."""
     sizes = np.diff(start)[rows]
-    begins = starts_of(sizes)
+    begins = row_offsets(sizes)
     return np.arange(begins[-1]) + np.repeat(start[rows] - begins[:-1], sizes), begins
 
 

@@ -99,7 +99,7 @@ def fingerprint(
         is_vector = column.kind == "vector"
         _add(digest, values, column.values.shape[1] if is_vector else column.n_categories)
         _add_strings(digest, [] if column.categories is None else column.categories)
-    for number, block in enumerate(names):  # the JSON of one list
+    for number, block in enumerate(names):  # hashed as the JSON of one list
         text = json.dumps(list(block))[1:-1]
         digest.update((("[" if not number else ", ") + text).encode("ascii"))
     digest.update(b"]")

@@ -43,7 +43,7 @@ N_PARTICLES = 10
 N_MOVES = 10  # earlier tokens whose topics are resampled before the next token
 
 
-def _logs(weights: Floats | None) -> Iterable[float]:
+def _log_weights(weights: Floats | None) -> Iterable[float]:
     """Return the logarithms of the draws' weights; an endless iterator of zeros for None."""
     if weights is None:
         return repeat(0.0)
@@ -57,7 +57,7 @@ def log_exact(
     """Return log p(target | first), or log p(target), of each group for λ = ∞: (n_groups,)."""
     evidence = np.full(target.n_groups, -np.inf)
     joint = evidence.copy()
-    for log_weight, (parameters, log_evidence) in zip(_logs(weights), draws, strict=False):
+    for log_weight, (parameters, log_evidence) in zip(_log_weights(weights), draws, strict=False):
         log_evidence = log_evidence + log_weight
         if first is not None:
             log_evidence = log_evidence + log_group_given_cluster(first, parameters)
@@ -82,7 +82,7 @@ def log_completion(
     The probability of each token is the mean over draws and samples of Σ_m θ_jm ψ_m(w).
     """
     total, weight = np.full(0, -np.inf), 0.0
-    for log_weight, (parameters, log_prior) in zip(_logs(weights), draws, strict=False):
+    for log_weight, (parameters, log_prior) in zip(_log_weights(weights), draws, strict=False):
         topics = fold_in_groups(first, parameters, log_prior, iterations).topics
         if parameters.log_topic_evidence is not None:
             topics = topics * np.exp(parameters.log_topic_evidence)
@@ -114,7 +114,7 @@ def log_left_to_right(
     """
     evidence = np.full(corpus.n_groups, -np.inf)
     joint = evidence.copy()
-    for log_weight, (parameters, log_prior) in zip(_logs(weights), draws, strict=False):
+    for log_weight, (parameters, log_prior) in zip(_log_weights(weights), draws, strict=False):
         log_contexts = logsumexp(log_prior, axis=1) + log_weight
         evidence = np.logaddexp(evidence, log_contexts)
         estimate = estimate_log_probability(corpus, parameters, log_prior, n_particles, N_MOVES)

@@ -31,7 +31,7 @@ from mcsquared.prediction.parameters import HALVES, STACKING, parameters_of_draw
 
 MAX_GROUPS, MIN_GROUPS = 200, 20
 MAX_TOKENS = 40_000
-DRAWS_PER_CHAIN = 8  # of τ and ψ, at least
+MIN_DRAWS_PER_CHAIN = 8  # draws of τ and ψ
 N_STANDARD_ERRORS = 2.0
 MAX_ITERATIONS = 2000
 
@@ -75,7 +75,7 @@ def _sample(corpus: Corpus, seed: int) -> Int64s:
 def log_densities(posterior: Posterior, corpus: Corpus) -> Floats:
     """Return log p_c(j): float64 (n_chains, n_groups); −∞ for chains without parameters."""
     chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
-    n_repeats = -(-DRAWS_PER_CHAIN // int(np.bincount(chains)[np.unique(chains)].min()))
+    n_repeats = -(-MIN_DRAWS_PER_CHAIN // int(np.bincount(chains)[np.unique(chains)].min()))
     aligned = align(posterior, corpus)
     first, second = split_halves(aligned, stream(posterior.seed, HALVES))
     by_draw = []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats, Int32s, Int64s, Integers
 from mcsquared.corpus import Words
-from mcsquared.corpus.content import entries_of_rows, starts_of
+from mcsquared.corpus.content import entries_of_rows, row_offsets
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.contexts import Bags, Dense
@@ -213,7 +213,7 @@ class Observations:
         First those of ``dense``, then those of ``python_contexts``.
         """
         families = [*self.dense_families, *(context.family for context in self.python_contexts)]
-        start = starts_of([family.n_stats for family in families]).tolist()
+        start = row_offsets([family.n_stats for family in families]).tolist()
         return [(f, slice(*bounds)) for f, bounds in zip(families, pairwise(start), strict=True)]
 
     @property
@@ -269,7 +269,7 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
         raise InputError(f"the corpus must have <= {MAX_TOKENS} tokens in memory, got {n_tokens}")
     if isinstance(content, Words):
         word = np.repeat(content.counts.indices, content.counts.data).astype(np.int32, copy=False)
-        start = starts_of(content.tokens_per_group)
+        start = row_offsets(content.tokens_per_group)
         return {"group_start": start, "word": word, "n_words": content.n_words}
     x = vector_observations(corpus, family)
     if family.kernel is None:
@@ -300,12 +300,12 @@ def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Den
     return Dense(
         kind=np.array(kinds, np.int64),
         parameters=np.concatenate([np.zeros(0), *parameters]),
-        parameter_start=starts_of([p.size for p in parameters]),
+        parameter_start=row_offsets([p.size for p in parameters]),
         values=np.ascontiguousarray(np.hstack([np.zeros((n_groups, 0)), *values])),
-        value_start=starts_of([v.shape[1] for v in values]),
+        value_start=row_offsets([v.shape[1] for v in values]),
         observed=np.column_stack([np.zeros((n_groups, 0), bool), *observed]),
-        stat_start=starts_of([family.n_stats for _, family in contexts]),
-        prepared_start=starts_of(list(map(prepared_size, kinds, parameters))),
+        stat_start=row_offsets([family.n_stats for _, family in contexts]),
+        prepared_start=row_offsets(list(map(prepared_size, kinds, parameters))),
     )
 
 
@@ -334,7 +334,7 @@ def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Bags
         if column.kind == "bag":
             indptr, codes, counts = column.values.indptr, column.values.indices, column.values.data
         else:
-            indptr = starts_of(column.observed)
+            indptr = row_offsets(column.observed)
             codes = column.values[column.observed]
             counts = np.ones(len(codes), np.int32)
         start[c] = indptr.astype(np.int64) + n_entries

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcsquared.arrays import Int64s, Integers
-from mcsquared.corpus.content import starts_of
+from mcsquared.corpus.content import row_offsets
 from mcsquared.errors import InputError
 from mcsquared.observations import Observations, observe, with_chunks
 from mcsquared.observations.layout import Layout, LayoutSummary
@@ -63,7 +63,7 @@ class DiskObservations(Observations):
         layout = Layout(self.group_start, self.word, self.n_words, self.summary.chunk_start)
         layout.__dict__["lengths"] = self.summary.lengths
         layout.__dict__["longest"] = self.summary.longest
-        layout.__dict__["word_start"] = starts_of(self.source.word_frequency)
+        layout.__dict__["word_start"] = row_offsets(self.source.word_frequency)
         return layout
 
     def shard(self, first_chunk: int, last_chunk: int) -> Observations:

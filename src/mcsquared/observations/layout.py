@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from mcsquared.arrays import Int32s, Int64s, Integers
-from mcsquared.corpus.content import starts_of
+from mcsquared.corpus.content import row_offsets
 from mcsquared.kernels.cpu.tables import sort_by_word
 
 N_CHUNKS = 64  # of groups; a large corpus has more
@@ -98,7 +98,7 @@ class Layout:
     @cached_property
     def word_start(self) -> Int64s:
         """Bounds of the tokens of each word in `token_by_word`, int64 (n_words + 1,)."""
-        return starts_of(np.bincount(self.word, minlength=self.n_words))
+        return row_offsets(np.bincount(self.word, minlength=self.n_words))
 
     @cached_property
     def word_chunk_start(self) -> Int64s:
@@ -192,7 +192,7 @@ class LayoutSummary:
 
 def split_evenly(cost: Integers, n_parts: int, step: int = 1) -> Int64s:
     """Return bounds of parts of about equal cost; all but the last are multiples of ``step``."""
-    total = starts_of(cost)
+    total = row_offsets(cost)
     targets = np.linspace(0, total[-1], n_parts + 1)
     bounds = np.searchsorted(total, targets).astype(np.int64)
     bounds = (bounds + step - 1) // step * step

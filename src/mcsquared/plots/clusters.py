@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 MAX_MATRIX_GROUPS = 200  # in a co-clustering matrix by default
 MAX_NAMED_GROUPS = 40
-MIN_CLUSTER_SHARE = 0.035  # of the rows; smaller clusters have neither lines nor a number
-MAX_CELLS_WITH_COUNTS = 15  # rows and columns of a comparison
+MIN_CLUSTER_SHARE = 0.035  # clusters with a smaller share of the rows have no lines or number
+MAX_SIZE_WITH_COUNTS = 15  # larger contingency tables show no counts
 
 # Constants of `cluster_map`.
 EMBEDDINGS = ("auto", "tsne", "umap")
@@ -42,7 +42,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 MAX_DRAWS = 50  # for the features; more draws hardly change the map
 N_COMPONENTS = 50
 JITTER = 0.1  # relative to the standard deviation over all groups
-MIN_SCALE = 0.01  # of features, whose rows have a length of about 1
+MIN_SCALE = 0.01  # the length of a row of features is about 1
 MAX_NUMBERED = 30  # clusters with a number on the map
 
 
@@ -162,7 +162,7 @@ def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
     ax = axes_for(ax, max(4.2, width), max(2.6, height))
     shares = counts / counts.sum(axis=1, keepdims=True)
     heat_map(ax, shares, "share of the row", vmax=1.0, aspect="auto")
-    if max(counts.shape) <= MAX_CELLS_WITH_COUNTS:
+    if max(counts.shape) <= MAX_SIZE_WITH_COUNTS:
         for row, column in np.argwhere(counts > 0):
             colour = "white" if shares[row, column] > 0.55 else "black"
             text = str(counts[row, column])

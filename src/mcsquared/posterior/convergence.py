@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-MIN_AGREEMENT = 0.95  # adjusted Rand index above which partitions agree whatever their R-hat
-MAX_FACTOR = 20.0  # longer runs are not predicted
+MIN_AGREEMENT = 0.95  # adjusted Rand index above which partitions agree regardless of R-hat
+MAX_FACTOR = 20.0  # larger factors are reported as "more than"
 SETTLED, NOT_SETTLED = "settled after", "not settled after"  # converged, or not
 
-_MAX_DRAWS = 10  # of each half of a chain
+_MAX_DRAWS = 10  # per half chain
 _MAX_GROUPS = 1000
 _MAX_NAMED = 3
 
@@ -52,9 +52,8 @@ class Assessment:
 
     Parameters
     ----------
-    n_sweeps : int
-        Sweeps of the longest chain, burn-in included.
-    n_chains : int
+    n_sweeps, n_chains : int
+        Sweeps of the longest chain, burn-in included, and number of chains.
     n_after_burn_in : int
         Sweeps of the shortest chain after its burn-in.
     rhat, ess : float

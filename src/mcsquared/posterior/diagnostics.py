@@ -75,9 +75,7 @@ def _advice(
     if rhat > MAX_RHAT:
         if len(chains) < 2 or any(split_rhat(chain[None, :]) > MAX_RHAT for chain in chains):
             return "not converged: increase n_sweeps and burn_in"
-        return (
-            "each chain is stable, but chains differ: inspect them separately or increase n_sweeps"
-        )
+        return "each chain is stable, but chains differ: inspect each one or increase n_sweeps"
     if sample_size < MIN_ESS:
         factor = MIN_ESS / max(sample_size, 1.0)
         return (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-N_ROWS = 8  # of each table in a summary
+N_ROWS = 8  # rows of each table in a summary
 N_LISTED_WORDS = 8
 
 

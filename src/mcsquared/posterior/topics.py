@@ -70,7 +70,7 @@ class RepresentativeTopics(WeightedDraws):
     def _matches(self) -> list[tuple[Int64s, Floats]]:
         rank = np.empty(self.n_topics + 1, np.int64)
         rank[self.topic_order] = np.arange(self.n_topics)
-        rank[-1] = -1  # of unmatched topics, whose index is -1
+        rank[-1] = -1  # unmatched topics have index -1
         reference, family = self.representative_draw, self.priors.content
         matches = (match_topics(draw, reference, family) for draw in self.parameters)
         return [(rank[topic], similarity) for topic, similarity in matches]

@@ -82,8 +82,7 @@ class WeightedDraws:
 def draws_by_weight(chain_of_draw: Int32s, weights: Floats) -> Int64s:
     """Return indices of draws whose number per chain is proportional to the chain's weight.
 
-    They are all draws of the chain with the largest weight per draw and evenly spaced draws of the
-    other chains.
+    All draws of the chain with the largest weight per draw, and evenly spaced ones of the others.
     """
     chosen = []
     for chain in np.unique(chain_of_draw):

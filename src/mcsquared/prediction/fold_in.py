@@ -41,7 +41,7 @@ class Iterations(NamedTuple):
 
 ITERATIONS = Iterations()
 JOINT_MOVE_TOKENS = 100  # for any λ, groups up to this size have joint moves of all tokens
-PROPOSAL_MIXTURE = np.array([0.8, 0.1, 0.1])  # of clusters: folded in, initial, prior
+PROPOSAL_MIXTURE = np.array([0.8, 0.1, 0.1])  # weights of: folded in, initial, prior
 SINGLE_THREAD_TOKENS = 5000  # below this, starting threads costs more than it saves
 
 

@@ -46,11 +46,11 @@ class ModelParameters:
     log_weight_of_cluster: Floats  # prior log-probability, (n_clusters + n_new,)
     log_topic_given_cluster: Floats  # log τ, (n_clusters + n_new, n_topics + n_unused)
     content_parameters: Floats  # (n_topics + n_unused, ...); log ψ for words
-    family: ConjugateFamily  # of the content
+    family: ConjugateFamily  # family of the content
     n_clusters: int  # of the stored draw, without new ones
     n_topics: int
     lam: float = math.inf
-    key: tuple[int, int] = (0, 0)  # of the random numbers for sampling groups, below 2³²
+    key: tuple[int, int] = (0, 0)  # key of the random numbers for sampling groups, below 2³²
     integrated: bool = False  # ψ integrated out: content_parameters are the topics' statistics
     log_topic_evidence: Floats | None = None  # per topic, added to the log-likelihood of each word
 

@@ -20,18 +20,18 @@ from mcsquared.posterior.tables import (
 from mcsquared.report.packing import pack, pack_lists, pack_shares, shorten
 
 N_SHARES = 30  # topics listed with a cluster, clusters listed with a topic
-N_WORDS = 30  # of a topic, at every position of the relevance slider
+N_WORDS = 30  # per topic and position of the relevance slider
 N_WORDS_OF_CLUSTER = 18
 N_TOPICS_OF_WORD = 5
 N_PHRASES = 2  # in the name of a cluster
 NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
 MAX_OVERLAP_CLUSTERS = 60  # overlaps are computed for the largest clusters
 _MIN_LISTED_SHARE = 5e-4
-_MAX_WORDS = 50_000  # in the search: the most frequent ones
+_MAX_WORDS = 50_000  # only the most frequent words can be searched
 _MAX_WORD_LENGTH, _MAX_VALUE_LENGTH = 60, 40  # characters
 # A value names a cluster if most of its groups have it, and clearly more than in other clusters.
 _MIN_SHARE, _MIN_LIFT = 0.5, 1.2
-_MIN_DEVIATION = 0.5  # of a low or high mean from the overall mean, in standard deviations
+_MIN_DEVIATION = 0.5  # standard deviations between a low or high mean and the overall mean
 _PIXEL = re.compile(r"r(\d+)c(\d+)")
 _WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
 

@@ -15,9 +15,9 @@ from mcsquared.posterior.tables import cluster_given_topic
 from mcsquared.report.packing import pack, pack_lists, shorten
 
 _N_VALUES = 12  # most probable values of a category or a bag, and as many distinctive ones
-_MAX_ITEMS = 1_500_000  # of all groups; the report omits larger bags
-_MAX_VALUE_LENGTH = 80  # also of the name of a context
-_MAX_INTEGER_BINS, _N_BINS = 60, 16  # of integers; of other numbers
+_MAX_ITEMS = 1_500_000  # the bags of the groups are omitted if they have more items in total
+_MAX_VALUE_LENGTH = 80  # characters
+_MAX_INTEGER_BINS, _N_BINS = 60, 16  # bins of integers, and of other numbers
 
 
 def context_data(

@@ -18,12 +18,12 @@ from mcsquared.prediction.groups import align
 from mcsquared.report.layout import Discs, place_groups, topic_map
 from mcsquared.report.packing import pack, pack_shares, shorten
 
-TypicalGroups = list[list[tuple[int, float]]]  # of each cluster or topic: (group, score)
+TypicalGroups = list[list[tuple[int, float]]]  # (group, score) for each cluster or topic
 
 N_TOPICS_OF_GROUP = 6
 _MAX_NAME_LENGTH = 160
 _MANY_GROUPS, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many groups
-_N_STEPS = 12  # of the fixed-point iteration
+_N_STEPS = 12  # steps of the fixed-point iteration
 _FLOATS_PER_BATCH = 1 << 18  # in the largest table of a batch: 1 MB, which fits in the cache
 _MIN_EVIDENCE = np.float32(1e-30)
 

@@ -16,8 +16,8 @@ _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 # Largest numbers of clusters for each step of the layout; larger maps skip it.
 _MAX_FITTED, _MAX_SEPARATED, _MAX_COMPACTED = 800, 3000, 400
 _ASPECT = 1.5  # pages are wider than tall
-_MAX_PAIRS = 60_000_000  # of clusters compared in all rounds of `_separate`
-_DISC_SHARE = 0.34  # of the square spanned by the centres, before discs are separated
+_MAX_PAIRS = 60_000_000  # pairs of clusters compared in all rounds of `_separate`
+_DISC_SHARE = 0.34  # share of the square around the centres, before discs are separated
 _N_LANDMARKS = 1200
 _N_NEIGHBOURS = 4
 

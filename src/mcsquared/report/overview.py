@@ -174,8 +174,7 @@ def _check_bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> Check | 
         return "bad", "A bound was reached", f"{'; '.join(reached)}. Increase or remove it."
     if not any(diagnostics["bounds"].values()):
         return None
-    text = "The numbers of clusters and topics stayed below their bounds."
-    return "good", "No bound was reached", text
+    return "good", "No bound was reached", "Clusters and topics stayed below their bounds."
 
 
 def _check_missing(posterior: Posterior) -> Check | None:

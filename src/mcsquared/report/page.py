@@ -164,7 +164,7 @@ def report_data(
         "checks": checks(posterior, membership.confidence, diagnostics),
         "model": model_sentences(posterior),
         "notes": [shorten(note, 400) for note in posterior.notes],
-        "gaps": _gaps(posterior, corpus, groups),
+        "gaps": _limitations(posterior, corpus, groups),
         "groups": group_data(
             posterior, membership, discs, groups, topics_of_group, corpus is not None
         ),
@@ -190,7 +190,7 @@ def _typical_of_clusters(posterior: Posterior, groups: Int64s, score: Floats) ->
     ]
 
 
-def _gaps(posterior: Posterior, corpus: Corpus | None, groups: Int64s) -> list[str]:
+def _limitations(posterior: Posterior, corpus: Corpus | None, groups: Int64s) -> list[str]:
     """Return the limitations of the report, and how to remove them."""
     gaps = []
     if corpus is None:

@@ -132,7 +132,7 @@ def read_file(path: PathLike, kind: str) -> tuple[Tensors, dict[str, Any]]:
         raise ModelFileError(f"{path} must be of kind {kind!r}, got {metadata['kind'][:40]!r}")
     if metadata["sha256"] != _digest(kind, metadata["meta"], tensors):
         raise ModelFileError(f"{path} is damaged: its contents do not match their SHA-256")
-    return tensors, _parsed(path, metadata["meta"])
+    return tensors, _parse_meta(path, metadata["meta"])
 
 
 def check_target(path: PathLike) -> Path:
@@ -278,7 +278,7 @@ def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
     return metadata, tensors
 
 
-def _parsed(path: PathLike, text: str) -> dict[str, Any]:
+def _parse_meta(path: PathLike, text: str) -> dict[str, Any]:
     """Return the JSON object in the metadata."""
     _check_length(path, text)
     try:

@@ -54,7 +54,7 @@ class SavedModel(NamedTuple):
 
     posterior: Posterior
     parameters: dict[str, Any]
-    labels: Int32s | None  # of all groups, if the posterior has a sample of them
+    labels: Int32s | None  # labels of all groups, if the posterior has only a sample of them
 
 
 def save_model(

@@ -19,7 +19,7 @@ from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.state import SLOT_STEP, State, count
 from mcsquared.storage.files import MAX_FLOAT, Reader, Tensors, pack_csr
 
-SUM_TOLERANCE = 1e-6  # of sums of the same numbers in another order
+SUM_TOLERANCE = 1e-6  # between sums of the same numbers in different orders
 _DRAW_SCALARS = ("index", "unused_weight", *NAMES)
 
 

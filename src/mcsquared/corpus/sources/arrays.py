@@ -15,7 +15,7 @@ from mcsquared.corpus.content import (
     check_numeric,
     check_shape,
     check_values,
-    starts_of,
+    row_offsets,
     words_from_counts,
 )
 from mcsquared.errors import InputError, input_errors
@@ -73,7 +73,7 @@ def vectors_from_arrays(arrays: Iterable[Any]) -> Vectors:
                 f"{group.ndim} dimension(s)"
             )
     check_shape((len(groups), width or 0))
-    start = starts_of([len(group) for group in groups])
+    start = row_offsets([len(group) for group in groups])
     values = np.concatenate([group.reshape(-1, width or 0) for group in groups])
     check_values(values, "content")
     return Vectors(start, np.ascontiguousarray(values))

@@ -42,7 +42,7 @@ def read_table(
     _check_readable(path, kind)
     if kind == "parquet":
         return _read_parquet(path)
-    text = _decoded(path, encoding)
+    text = _read_text(path, encoding)
     if kind == "jsonl":
         return _read_json_lines(path, text)
     return _read_delimited(path, text, "\t" if kind == "tsv" else ",")
@@ -77,7 +77,7 @@ def _check_readable(path: Path, kind: str) -> None:
             raise InputError(f"{path} must have one row per group, but is empty")
 
 
-def _decoded(path: Path, encoding: str) -> str:
+def _read_text(path: Path, encoding: str) -> str:
     message = f"{path} cannot be read and may be truncated"
     with input_errors(message, OSError, EOFError, ValueError, zlib.error):
         content = path.read_bytes()

@@ -15,7 +15,7 @@ from mcsquared.checks import check_integer, is_integer
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.values import as_list, is_missing
-from mcsquared.corpus.content import MAX_COUNT, Words, starts_of, words_from_counts
+from mcsquared.corpus.content import MAX_COUNT, Words, row_offsets, words_from_counts
 from mcsquared.errors import InputError, input_errors
 
 _MANY_TEXTS = 100  # above this, a word that occurs in a single text is often a misprint
@@ -160,7 +160,7 @@ class WordsBuilder:
         ):
             analyze = self._analyzer()
             lengths, entries = self._encoder.codes_of_groups(analyze(text or "") for text in texts)
-        start = starts_of(lengths)
+        start = row_offsets(lengths)
         shape = (len(texts), len(self._encoder))
         counts = sparse.csr_matrix((np.ones(len(entries), np.int32), entries, start), shape)
         counts.sum_duplicates()
