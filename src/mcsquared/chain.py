@@ -18,7 +18,7 @@ from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.callbacks import STOP_CHAIN
-from mcsquared.kernels.cpu.tables import sparse_columns
+from mcsquared.kernels.cpu.counts import sparse_columns
 from mcsquared.model.parameters import NAMES, Concentrations, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations

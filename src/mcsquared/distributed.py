@@ -240,14 +240,14 @@ class DaskBackend(ShardedBackend):
     def _clusters(self, number: int) -> Int32s:
         """Return the current clusters of a shard's groups."""
         if self._n_done[number] == len(self._calls):
-            return self.labels[number].clusters
+            return self.labels[number].cluster_of_group
         handle, future = self._handles[number], None
         if handle is not UNASSIGNED:
             future = self.client.submit(
-                attrgetter("clusters"), handle.labels, workers=[handle.worker], pure=False
+                attrgetter("cluster_of_group"), handle.labels, workers=[handle.worker], pure=False
             )
         found = self._result(number, future, LABELS)
-        return found.clusters if isinstance(found, Labels) else found
+        return found.cluster_of_group if isinstance(found, Labels) else found
 
     def _copy_labels(self) -> None:
         """Copy the labels of all shards to this process; earlier sweeps need not be repeated."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
-from mcsquared.kernels.cpu.tables import count_pairs
+from mcsquared.kernels.cpu.counts import count_pairs
 from mcsquared.observations import Observations
 
 TopicLabels = Int32s | NDArray[np.uint16]

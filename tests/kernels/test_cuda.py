@@ -127,7 +127,7 @@ class Case:
         return CudaBackend(self.observations, self.priors, corpus)
 
     def swept(self, backend):
-        """Return the state after its groups were swept, Σ log_rising and the log-density."""
+        """Return the state after its groups were swept, its log-likelihood and the log-density."""
         state = copy.deepcopy(self.state)
         backend.load_labels(state, Key(0, 0, state.sweep))
         state.sweep += 1
@@ -135,10 +135,14 @@ class Case:
         sweep = Sweep(state, self.observations, self.priors, self.bounds, key, backend)
         for step in (add_empty_slots, draw_globals, sweep_groups, draw_cell_topics):
             step(sweep)
-        log_rising = 0.0 if sweep.sums.log_rising is None else float(sweep.sums.log_rising.sum())
+        log_likelihood = (
+            0.0
+            if sweep.sums.topic_log_likelihood is None
+            else float(sweep.sums.topic_log_likelihood.sum())
+        )
         log_density = backend.begin_log_density(state)()
         backend.save_labels(state)
-        return state, log_rising, log_density
+        return state, log_likelihood, log_density
 
 
 @pytest.fixture(scope="module", params=[math.inf, Gamma(1, 0.1)], ids=["shared", "varying"])
@@ -269,8 +273,8 @@ def test_statistics_are_products_of_the_coordinates_that_are_named(memory, kind)
 
 
 def test_groups_are_swept_as_on_the_cpu(case, on_device):
-    expected, log_rising, _ = case.swept(LocalBackend(case.observations, case.priors))
-    found, log_rising_found, _ = on_device[1]
+    expected, log_likelihood, _ = case.swept(LocalBackend(case.observations, case.priors))
+    found, log_likelihood_found, _ = on_device[1]
     n_tokens = case.observations.n_tokens
     share = MAX_DIFFERENT_GROUPS if len(found.topic_of_token) else MAX_DIFFERENT
     different = found.cluster_of_group != expected.cluster_of_group
@@ -282,7 +286,9 @@ def test_groups_are_swept_as_on_the_cpu(case, on_device):
     if len(found.topic_of_token):
         assert (found.topic_of_token != expected.topic_of_token).mean() <= share
         assert np.abs(found.tables - expected.tables).sum() <= 2 * share * expected.tables.sum()
-    assert log_rising_found == pytest.approx(log_rising, rel=1e-2 if different.any() else 1e-4)
+    assert log_likelihood_found == pytest.approx(
+        log_likelihood, rel=1e-2 if different.any() else 1e-4
+    )
 
 
 def test_counts_are_those_of_the_labels(case, on_device):
@@ -315,10 +321,21 @@ def test_a_shard_on_a_gpu_draws_what_it_draws_on_the_cpu(case, memory):
     expected, sums = sweep_shard(shard, labels, given)
     for _ in range(2):  # the second time, its own labels have to be replaced
         found, sums_found = device.sweep_shard(labels, given)
-    different = (found.clusters != expected.clusters).mean()
-    different += (found.topics != expected.topics).mean() if len(found.topics) else 0.0
+    different = (found.cluster_of_group != expected.cluster_of_group).mean()
+    different += (
+        (found.topic_of_token != expected.topic_of_token).mean()
+        if len(found.topic_of_token)
+        else 0.0
+    )
     assert different <= MAX_DIFFERENT_GROUPS
-    names = ("words", "cell_counts", "topics", "tables", "log_rising", "topic_statistics")
+    names = (
+        "words_in_topic",
+        "cell_counts",
+        "topics_in_cluster",
+        "tables_in_cluster",
+        "topic_log_likelihood",
+        "topic_statistics",
+    )
     for name in names:
         one, other = getattr(sums_found, name), getattr(sums, name)
         assert (one is None) == (other is None)
@@ -357,15 +374,15 @@ def assert_near(found, expected):
 
 
 def test_a_corpus_copied_shard_by_shard_gives_the_same_draws(case, on_device, monkeypatch):
-    whole, (expected, log_rising, _) = on_device
+    whole, (expected, log_likelihood, _) = on_device
     corpus = "mcsquared.samplers.backends.cuda.corpus"
     monkeypatch.setattr(f"{corpus}.SHARD_SHARE", 0.6)
     monkeypatch.setattr(f"{corpus}.ITEMS_PER_BLOCK", 8)
     in_shards = case.device(max_bytes=whole.corpus.n_bytes - 1)
     assert whole.corpus.is_resident
     assert not in_shards.corpus.is_resident
-    found, log_rising_found, _ = case.swept(in_shards)
+    found, log_likelihood_found, _ = case.swept(in_shards)
     np.testing.assert_array_equal(found.cluster_of_group, expected.cluster_of_group)
     np.testing.assert_array_equal(found.topic_of_token, expected.topic_of_token)
     assert differences(found.counts, expected.counts) == []
-    assert log_rising_found == log_rising
+    assert log_likelihood_found == log_likelihood

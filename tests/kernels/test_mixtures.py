@@ -125,7 +125,7 @@ class Contexts:
         self.parameters = ContextParameters(
             natural=rng.normal(size=(5, n_clusters)),
             log_categories=rng.normal(size=(7, n_clusters)).astype(F),
-            extra=rng.normal(size=(N_GROUPS, n_clusters)),
+            python_scores=rng.normal(size=(N_GROUPS, n_clusters)),
         )
 
     @property
@@ -138,7 +138,7 @@ class Contexts:
     def scores(self):
         given = self.parameters
         categories = np.hstack(self.counts) @ given.log_categories.astype(float)
-        return self.statistics @ given.natural + categories + given.extra
+        return self.statistics @ given.natural + categories + given.python_scores
 
 
 def test_contexts_are_scored_by_their_statistics_and_categories():

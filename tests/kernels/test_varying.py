@@ -15,7 +15,7 @@ from mcsquared.kernels.cpu.varying_groups import (
     add_tables,
     resample_groups,
     score_clusters,
-    tabulate_log_rising,
+    tabulate_log_rising_factorials,
 )
 from mcsquared.kernels.cpu.varying_tokens import (
     count_words_in_topics,
@@ -149,21 +149,21 @@ def test_a_token_that_no_topic_explains_keeps_its_topic(visit):
 def test_log_rising_factorials_are_tabulated():
     base = np.random.default_rng(0).gamma(0.3, size=(N_CLUSTERS, 6)).astype(F)
     base[2, 3] = 0.0
-    table = np.full((6, 40, N_CLUSTERS), np.nan, F)
-    tabulate_log_rising(0, 2, base, table)
-    tabulate_log_rising(2, 6, base, table)
+    out = np.full((6, 40, N_CLUSTERS), np.nan, F)
+    tabulate_log_rising_factorials(0, 2, base, out)
+    tabulate_log_rising_factorials(2, 6, base, out)
     a = np.maximum(base.T.astype(float), 1e-30)[:, None, :]
     exact = gammaln(a + np.arange(40)[None, :, None]) - gammaln(a)
-    np.testing.assert_allclose(table, exact, rtol=3e-6, atol=1e-4)
+    np.testing.assert_allclose(out, exact, rtol=3e-6, atol=1e-4)
 
 
 def test_topics_of_a_group_are_scored_also_beyond_the_table():
     base = np.random.default_rng(1).gamma(0.5, size=(N_CLUSTERS, 8)).astype(F)
     most, part = 20, np.full(N_CLUSTERS, np.nan, F)
-    table = np.zeros((8, most + 1, N_CLUSTERS), F)
-    tabulate_log_rising(0, 8, base, table)
+    out = np.zeros((8, most + 1, N_CLUSTERS), F)
+    tabulate_log_rising_factorials(0, 8, base, out)
     topics, token_counts = np.array([1, 4, 7, -1]), np.array([20, 3, 500, -1])
-    score_clusters(topics, token_counts, 3, base, table.reshape(-1), most, part)
+    score_clusters(topics, token_counts, 3, base, out.reshape(-1), most, part)
     a = base[:, topics[:3]].astype(float)
     exact = (gammaln(a + token_counts[:3]) - gammaln(a)).sum(axis=1)
     np.testing.assert_allclose(part, exact, rtol=3e-6)
@@ -200,7 +200,7 @@ def test_groups_are_placed_and_counted_the_same_on_any_split():
     contexts = Contexts(N_CLUSTERS)
     groups = Groups(np.random.default_rng(3).integers(0, 90, N_GROUPS))
     rising = np.zeros((N_SLOTS, 9, N_CLUSTERS), F)
-    tabulate_log_rising(0, N_SLOTS, groups.base, rising)
+    tabulate_log_rising_factorials(0, N_SLOTS, groups.base, rising)
     log_weights = np.log(np.random.default_rng(4).dirichlet(np.ones(N_CLUSTERS)))
     bounds = np.array([0, 2, 2, 9, 12])
 

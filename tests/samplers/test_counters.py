@@ -15,7 +15,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mcsquared.kernels.cpu import special, tables
+from mcsquared.kernels.cpu import counts, special
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.samplers import types
 from mcsquared.samplers.init import mixture
@@ -115,8 +115,8 @@ def test_no_two_draws_of_the_collapsed_sampler_share_a_number(name, record, monk
     observations, data = case.observations, test_reference.plain_data(case)
     monkeypatch.setattr(plain_collapsed, "uniform", record.uniform)
     monkeypatch.setattr(special, "uniform", record.uniform)
-    monkeypatch.setattr(tables, "crt", special.crt.py_func)
-    monkeypatch.setattr(table_steps, "draw_table_counts", tables.draw_table_counts.py_func)
+    monkeypatch.setattr(counts, "crt", special.crt.py_func)
+    monkeypatch.setattr(table_steps, "draw_table_counts", counts.draw_table_counts.py_func)
     monkeypatch.setattr(types, "generator", record.generator)
     for chain in range(2):
         state = case.start(chain=chain)

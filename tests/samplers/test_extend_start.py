@@ -58,10 +58,11 @@ def test_first_labels_do_not_depend_on_the_shard(sampled):
     found = BLOCKED.start(observations.take(np.arange(0, 200, 2)), priors, 0, 0)
     extension = extend_start.StartExtension(found, observations, priors, Key(0, 0, 0))
     np.testing.assert_array_equal(
-        extension.labels(part).clusters, extension.labels(observations).clusters[groups]
+        extension.labels(part).cluster_of_group,
+        extension.labels(observations).cluster_of_group[groups],
     )
     np.testing.assert_array_equal(
-        extension.labels(part).topics, extension.labels(observations).topics[tokens]
+        extension.labels(part).topic_of_token, extension.labels(observations).topic_of_token[tokens]
     )
 
 

@@ -96,8 +96,8 @@ def test_counts_equal_a_recount_after_every_move(data, monkeypatch):
         assert ((tables > 0) == (topics > 0)).all()
         assert (tables <= topics).all()
         weights, occupied = sweep.globals.weights, recount.tokens_in_topic > 0
-        assert (weights.topics[occupied] > 0).all()
-        assert weights.topics.sum() == pytest.approx(1.0)
+        assert (weights.topic_weights[occupied] > 0).all()
+        assert weights.topic_weights.sum() == pytest.approx(1.0)
         np.testing.assert_allclose(np.exp(weights.log_shares).sum(axis=1), 1.0)
         in_group = np.zeros((observations.n_groups, slots[1]))
         group = np.repeat(np.arange(observations.n_groups), np.diff(observations.group_start))
@@ -105,7 +105,7 @@ def test_counts_equal_a_recount_after_every_move(data, monkeypatch):
         base = state.lam * np.exp(weights.log_shares[state.cluster_of_group])
         with np.errstate(invalid="ignore"):
             rising = np.where(in_group > 0, gammaln(base + in_group) - gammaln(base), 0.0)
-        assert sweep.sums.log_rising.sum() == pytest.approx(rising.sum(), rel=1e-5)
+        assert sweep.sums.topic_log_likelihood.sum() == pytest.approx(rising.sum(), rel=1e-5)
 
     def try_and_note(self, kind, trial, move):
         before = self.n_accepted

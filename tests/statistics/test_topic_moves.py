@@ -49,7 +49,7 @@ def _many_moves(monkeypatch):
 
 def keep_groups(sweep):
     """Leave all groups where they are, in the place of `sweep_groups`."""
-    sweep.sums = Sums(None, None, None, log_rising=np.zeros(1))
+    sweep.sums = Sums(None, None, None, topic_log_likelihood=np.zeros(1))
 
 
 ALONE = Sampler(

@@ -16,7 +16,7 @@ from mcsquared.families.checks import filled_field, positive_integer
 from mcsquared.families.numerics import (
     Rng,
     as_dense,
-    log_gamma_ratio,
+    log_rising_factorial,
     log_standard_gamma,
     membership,
     rows_by_label,
@@ -70,14 +70,14 @@ class _Dirichlet(ConjugateFamily):
             # Floats, because sums of int32 counts could overflow.
             counts = sparse.csr_matrix(stats, dtype=np.float64)
             gains = counts.copy()
-            gains.data = log_gamma_ratio(self.concentration, gains.data)
+            gains.data = log_rising_factorial(self.concentration, gains.data)
             gain, total = _row_sums(gains), _row_sums(counts)
         else:
             dense = np.asarray(stats)
             gains, occurs = np.zeros(dense.shape), dense > 0
-            gains[occurs] = log_gamma_ratio(self.concentration, dense[occurs])
+            gains[occurs] = log_rising_factorial(self.concentration, dense[occurs])
             gain, total = gains.sum(axis=-1), dense.sum(axis=-1, dtype=np.float64)
-        return gain - log_gamma_ratio(self.concentration * self.n_stats, total)
+        return gain - log_rising_factorial(self.concentration * self.n_stats, total)
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the log-probabilities of the categories: float64 (n_clusters, size)."""
@@ -237,8 +237,8 @@ class Bag(_Dirichlet):
         counts = self._counts(x)
         stats = np.atleast_2d(as_dense(stats))
         weights = self.concentration + stats
-        totals = log_gamma_ratio(weights.sum(axis=-1), _row_sums(counts)[:, None])
-        return _rising_log_products(counts, weights) - totals + self.log_base(counts)[:, None]
+        totals = log_rising_factorial(weights.sum(axis=-1), _row_sums(counts)[:, None])
+        return _log_rising_factorials(counts, weights) - totals + self.log_base(counts)[:, None]
 
     def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
         """Return the multinomial log-probability of each bag: float64 (n, n_clusters)."""
@@ -303,7 +303,7 @@ def _row_sums(matrix: sparse.csr_matrix) -> Floats:
     return np.asarray(matrix.sum(axis=1), np.float64).ravel()
 
 
-def _rising_log_products(counts: sparse.csr_matrix, weights: Floats) -> Floats:
+def _log_rising_factorials(counts: sparse.csr_matrix, weights: Floats) -> Floats:
     """Return Σ_w ln Γ(weight_kw + count_nw) − ln Γ(weight_kw): float64 (n, n_clusters).
 
     A count of 1 contributes ln weight, so that most of the sum is one sparse product.
@@ -319,6 +319,6 @@ def _rising_log_products(counts: sparse.csr_matrix, weights: Floats) -> Floats:
     step = max(1, _RATIOS_PER_CHUNK // max(1, len(weights)))
     for first in range(0, len(several), step):
         part = several[first : first + step]
-        ratios = log_gamma_ratio(weights[:, counts.indices[part]].T, counts.data[part, None])
+        ratios = log_rising_factorial(weights[:, counts.indices[part]].T, counts.data[part, None])
         result += membership(row[part], counts.shape[0]) @ ratios
     return result

@@ -13,7 +13,7 @@ from mcsquared.families.checks import filled_field, finite_number
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     Rng,
-    log_gamma_ratio,
+    log_rising_factorial,
     log_standard_gamma,
     mean_and_variance,
 )
@@ -112,7 +112,7 @@ class Gaussian(Univariate):
         centred = np.asarray(x, np.float64)[:, None] - self.origin
         shrinkage = posterior.strength / (posterior.strength + 1.0)
         distance = shrinkage * (centred - posterior.mean) ** 2 / (2.0 * posterior.rate)
-        constant = log_gamma_ratio(posterior.shape, 0.5) + 0.5 * (
+        constant = log_rising_factorial(posterior.shape, 0.5) + 0.5 * (
             np.log(shrinkage) - np.log(posterior.rate) - LOG_TWO_PI
         )
         return constant - (posterior.shape + 0.5) * np.log1p(distance)

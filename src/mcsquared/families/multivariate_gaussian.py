@@ -18,7 +18,7 @@ from mcsquared.families.numerics import (
     Rng,
     cholesky,
     log_determinant,
-    log_gamma_ratio,
+    log_rising_factorial,
     mean_and_variance,
     product,
     rows_by_label,
@@ -186,9 +186,9 @@ class MultivariateGaussian(ConjugateFamily):
         posterior, width = self._posterior(np.atleast_2d(stats)), self.width
         centred, factor = self._centred(x), cholesky(posterior.scale)
         shrinkage = posterior.strength / (posterior.strength + 1.0)
-        constant = log_gamma_ratio(0.5 * (posterior.degrees + 1.0 - width), 0.5 * width) + 0.5 * (
-            width * (np.log(shrinkage) - np.log(np.pi)) - log_determinant(factor)
-        )
+        constant = log_rising_factorial(
+            0.5 * (posterior.degrees + 1.0 - width), 0.5 * width
+        ) + 0.5 * (width * (np.log(shrinkage) - np.log(np.pi)) - log_determinant(factor))
         result = np.empty((len(centred), len(factor)))
         for k, triangle in enumerate(factor):
             solved = solve_triangular(triangle, (centred - posterior.mean[k]).T, lower=True)

@@ -35,7 +35,7 @@ def _stirling_tail(argument: Floats) -> Floats:
     return tail * inverse
 
 
-def log_gamma_ratio(start: ArrayLike, added: ArrayLike) -> Floats:
+def log_rising_factorial(start: ArrayLike, added: ArrayLike) -> Floats:
     """Return ln Γ(start + added) − ln Γ(start), elementwise, for start > 0 and added >= 0.
 
     The difference of two log-gammas near 1e9 has only six correct digits; here the leading terms of

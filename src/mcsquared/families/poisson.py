@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Integers
 from mcsquared.checks import check_concentration, check_scale
-from mcsquared.families.numerics import Rng, log_gamma_ratio, log_standard_gamma
+from mcsquared.families.numerics import Rng, log_rising_factorial, log_standard_gamma
 from mcsquared.families.traits import Predictive
 from mcsquared.families.univariate import Univariate
 
@@ -65,8 +65,8 @@ class Poisson(Univariate):
         """Return the log-probability of a negative binomial: float64 (n, n_clusters)."""
         shape, rate = self._posterior(np.atleast_2d(stats))
         count = np.asarray(x, np.float64)[:, None]
-        gain = log_gamma_ratio(shape, count) - shape * np.log1p(1.0 / rate) - count * np.log1p(rate)
-        return gain + self.log_base(x)[:, None]
+        gain = log_rising_factorial(shape, count) - shape * np.log1p(1.0 / rate)
+        return gain - count * np.log1p(rate) + self.log_base(x)[:, None]
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the logarithm of the mean: float64 (n_clusters, 1)."""

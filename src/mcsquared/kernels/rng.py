@@ -136,11 +136,11 @@ def fill_uniforms(out, n_blocks, key, step, block):
         first = uint64(block + b) * uint64(16)
         for i in range(16):
             words = random_uint32s(key, step, first + uint64(i), 0)
-            at = b * BLOCK + i
-            out[at] = unit_float32(words[0])
-            out[at + 16] = unit_float32(words[1])
-            out[at + 32] = unit_float32(words[2])
-            out[at + 48] = unit_float32(words[3])
+            offset = b * BLOCK + i
+            out[offset] = unit_float32(words[0])
+            out[offset + 16] = unit_float32(words[1])
+            out[offset + 32] = unit_float32(words[2])
+            out[offset + 48] = unit_float32(words[3])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

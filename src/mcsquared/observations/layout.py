@@ -16,7 +16,7 @@ from scipy import sparse
 
 from mcsquared.arrays import Int32s, Int64s, Integers
 from mcsquared.corpus.content import row_offsets
-from mcsquared.kernels.cpu.tables import sort_by_word
+from mcsquared.kernels.cpu.counts import sort_by_word
 
 N_CHUNKS = 64  # of groups; a large corpus has more
 N_PARTS = 256  # for steps that sum integers; small parts balance the load of threads

@@ -1,6 +1,6 @@
 """Sampling of new groups that vary within their cluster (finite λ), given model parameters.
 
-Groups are processed in batches, so that the tables of their tokens are small. The random numbers
+Groups are processed in batches, so that the arrays of their tokens are small. The random numbers
 of a group depend on the parameters' key and the group's own tokens only, so its result does not
 depend on the other groups or on the number of threads.
 """
@@ -21,10 +21,10 @@ from mcsquared.arrays import Floats
 from mcsquared.corpus import Corpus, Words
 from mcsquared.kernels.cpu.fold_in import fold_in
 from mcsquared.kernels.cpu.group_state import (
-    MIN_TABLE_ENTRY,
-    ClusterTables,
+    MIN_ENTRY,
+    ClusterBases,
     PredictedGroups,
-    TokenTables,
+    TokenLikelihoods,
 )
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.left_to_right import left_to_right
@@ -101,9 +101,9 @@ def estimate_log_probability(
 def _samplers(
     corpus: Corpus, parameters: ModelParameters, log_prior: Floats
 ) -> Iterator[tuple[slice, _BatchSampler]]:
-    log_mass = _pad(parameters.log_topic_given_cluster + np.log(parameters.lam))
-    log_gamma_after = gammaln(1.0 + np.exp(log_mass))
-    clusters = ClusterTables(_exp(log_mass), log_mass, log_gamma_after)
+    log_base = _pad(parameters.log_topic_given_cluster + np.log(parameters.lam))
+    log_gamma_plus_one = gammaln(1.0 + np.exp(log_base))
+    clusters = ClusterBases(_exp(log_base), log_base, log_gamma_plus_one)
     keys = _keys(corpus, parameters.key[1])
     for batch in token_batches(corpus, parameters):
         prior = np.ascontiguousarray(log_prior[batch.groups])
@@ -117,7 +117,7 @@ class _BatchSampler:
         self,
         batch: TokenBatch,
         parameters: ModelParameters,
-        clusters: ClusterTables,
+        clusters: ClusterBases,
         log_prior: Floats,
         keys: NDArray[np.uint32],
     ) -> None:
@@ -128,7 +128,7 @@ class _BatchSampler:
         self._log_scale = counts @ scale
         log_token = log_mixture(relative, parameters.log_topic_given_cluster)
         logs = _pad(relative)
-        self._tokens = TokenTables(_exp(logs), logs)
+        self._tokens = TokenLikelihoods(_exp(logs), logs)
         cumulative = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
         self._group_start = cumulative[counts.indptr].astype(np.int64)
         self._row_of_token = np.repeat(counts.indices, counts.data).astype(np.int32)
@@ -146,7 +146,7 @@ class _BatchSampler:
     def fold_in(self, seed: int, iterations: Iterations) -> tuple[Floats, Floats]:
         """Return log p(z_j = k | j), and the mean number of tokens of each topic, padded."""
         log_cluster = np.empty_like(self.log_prior)
-        topics = np.empty((len(self.log_prior), self.clusters.mass.shape[1]))
+        topics = np.empty((len(self.log_prior), self.clusters.base.shape[1]))
         joint_moves = self.sizes <= max(JOINT_MOVE_TOKENS, 2.0 * self._lam)
 
         def run(part: slice, groups: PredictedGroups) -> None:
@@ -163,8 +163,8 @@ class _BatchSampler:
         result = np.empty(len(self.log_prior))
 
         def run(part: slice, groups: PredictedGroups) -> None:
-            tables = (self._tokens, self.clusters, self._lam)
-            left_to_right(groups, *tables, n_particles, n_moves, result[part])
+            parameters = (self._tokens, self.clusters, self._lam)
+            left_to_right(groups, *parameters, n_particles, n_moves, result[part])
 
         self._run_threads(run, log_proposal, seed)
         return result + self._log_scale
@@ -199,10 +199,10 @@ def _pad(rows: Floats) -> Floats:
 
 
 def _exp(logs: Floats) -> Floats:
-    """Return the exponential, with 0 for values below `MIN_TABLE_ENTRY`."""
-    table = np.exp(logs)
-    table[table < MIN_TABLE_ENTRY] = 0.0
-    return table
+    """Return the exponential, with 0 for values below `MIN_ENTRY`."""
+    values = np.exp(logs)
+    values[values < MIN_ENTRY] = 0.0
+    return values
 
 
 def _keys(corpus: Corpus, key: int) -> NDArray[np.uint32]:

@@ -31,7 +31,7 @@ from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Wei
 from mcsquared.state import Bounds, State, count
 
 MAX_HDP_SWEEPS = 400  # before a chain with λ = ∞
-TOKENS_VISITED = 20_000_000  # over all sweeps: seconds, not minutes
+TOKENS_VISITED = 20_000_000  # tokens × sweeps, at most, unless `MIN_SWEEPS` are more
 TOKENS_PER_SWEEP = 50  # a small corpus gets one sweep per 50 tokens
 MIN_SWEEPS = 20  # of a large corpus
 HDP_INIT_CHAIN = 2**29  # offset of the chain number: no sweep of a chain draws the same numbers
@@ -65,11 +65,11 @@ def sweep(
 def _weights(sweep: Sweep) -> Weights:
     """Return the weights of a single cluster, which are those of the root."""
     topics = topic_weights_with_tail(sweep)
-    n_clusters = len(sweep.state.counts.groups_in_cluster)
-    log_clusters = np.full(n_clusters, -np.inf)
-    log_clusters[0] = 0.0
+    n_cluster_slots = len(sweep.state.counts.groups_in_cluster)
+    log_cluster_weights = np.full(n_cluster_slots, -np.inf)
+    log_cluster_weights[0] = 0.0
     with np.errstate(divide="ignore"):
-        return Weights(topics, log_clusters, np.tile(np.log(topics), (n_clusters, 1)))
+        return Weights(topics, log_cluster_weights, np.tile(np.log(topics), (n_cluster_slots, 1)))
 
 
 def is_in_turn_sweep_due(state: State, observations: Observations) -> bool:
@@ -88,24 +88,24 @@ def sweep_in_turn(
     """
     key = Key(seed, COLLAPSED_CHAIN + chain, state.sweep)
     sweep = Sweep(state, observations, priors, bounds, key)
-    n_clusters = len(state.counts.groups_in_cluster)
+    n_cluster_slots = len(state.counts.groups_in_cluster)
     groups = np.arange(observations.n_groups, dtype=np.int32)
     state.topic_of_token = state.topic_of_token.astype(np.int32)
     _count(sweep, groups, len(groups))
     draw_topics_in_turn(sweep, groups, state.lam)
     prior = state.lam * state.topic_weights
     tables = draw_tables(state.counts.topics_in_cluster, prior, key)
-    _count(sweep, state.cluster_of_group, n_clusters)
+    _count(sweep, state.cluster_of_group, n_cluster_slots)
     state.topic_of_token = state.topic_of_token.astype(np.uint16)
-    state.tables_in_cluster = np.zeros((n_clusters, len(prior)), np.int32)
+    state.tables_in_cluster = np.zeros((n_cluster_slots, len(prior)), np.int32)
     state.tables_in_cluster[0] = tables.sum(axis=0)
     _resample_concentrations(sweep)
 
 
-def _count(sweep: Sweep, clusters: NDArray[np.int32], n_clusters: int) -> None:
+def _count(sweep: Sweep, clusters: NDArray[np.int32], n_cluster_slots: int) -> None:
     """Recount the state, given the cluster of each group."""
     state = sweep.state
-    slots = (n_clusters, len(state.topic_weights))
+    slots = (n_cluster_slots, len(state.topic_weights))
     state.counts = count(sweep.observations, clusters, state.topic_of_token, *slots)
 
 
@@ -127,7 +127,7 @@ def topics_without_clusters(
 ) -> NDArray[np.int32]:
     """Return the topics of tokens after sweeps without clusters, starting from ``topics``.
 
-    Their number is `sweeps_for` by default.
+    By default, `sweeps_for` chooses the number of sweeps.
 
     When all groups of a cluster share one mixture (λ = ∞), blends of topics fit a cluster as well
     as the topics themselves, and moves of a few tokens do not separate them. Groups with individual

@@ -38,8 +38,8 @@ class Key(NamedTuple):
 class Labels(NamedTuple):
     """Labels of some groups and their tokens, as in `State`."""
 
-    clusters: Int32s
-    topics: NDArray[Any]
+    cluster_of_group: Int32s
+    topic_of_token: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Weights:
 
     Attributes
     ----------
-    topics : float64 (topic slots,)
+    topic_weights : float64 (topic slots,)
         ε, with its tail divided among the empty slots; 0 in slots that a bound excludes.
-    log_clusters : float64 (cluster slots,)
+    log_cluster_weights : float64 (cluster slots,)
         log π; −∞ in slots that a bound excludes.
     log_shares : float64 (cluster slots, topic slots)
         log τ.
     """
 
-    topics: Floats
-    log_clusters: Floats
+    topic_weights: Floats
+    log_cluster_weights: Floats
     log_shares: Floats
 
 
@@ -129,10 +129,10 @@ class Cells(NamedTuple):
     cluster_of_column: Int32s
 
     @classmethod
-    def of_table(cls, table: Int32s) -> Cells:
-        """Return the cells of a dense table (n_words, cluster slots)."""
-        columns = np.arange(table.shape[1], dtype=np.int32)
-        return cls(Entries.from_matrix(sparse.csr_matrix(table)), columns)
+    def from_counts(cls, counts: Int32s) -> Cells:
+        """Return the cells of dense counts (n_words, cluster slots)."""
+        columns = np.arange(counts.shape[1], dtype=np.int32)
+        return cls(Entries.from_matrix(sparse.csr_matrix(counts)), columns)
 
 
 @dataclass(frozen=True)
@@ -150,15 +150,15 @@ class Sums:
         Number of entries of every bag context, over the groups of every cluster.
     context_statistics : float64 (n_chunks, cluster slots, statistics of all contexts except bags)
     categories : int32 (categories of all bags, cluster slots) or None
-    topics, tables : int32 (cluster slots, topic slots) or None
+    topics_in_cluster, tables_in_cluster : int32 (cluster slots, topic slots) or None
         Tokens and, where λ is finite, tables of every cluster and topic.
-    words : int32 (n_words, topic slots) or None
+    words_in_topic : int32 (n_words, topic slots) or None
     cell_counts : int32 (n_words, cluster slots) or None
         Words with λ = ∞: tokens by word and cluster, whose topics are drawn afterwards.
     topic_statistics : float64 (n_chunks, topic slots, n_stats) or None
         Content other than words.
-    log_rising : float64 (n_chunks,) or None
-        λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km).
+    topic_log_likelihood : float64 (n_chunks,) or None
+        λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters k = z_j.
     cells : Cells or None
         ``cell_counts`` in sparse form, by cluster or by group.
     """
@@ -167,34 +167,32 @@ class Sums:
     totals: NDArray[np.int64]
     context_statistics: Floats
     categories: Int32s | None = None
-    topics: Int32s | None = None
-    tables: Int32s | None = None
-    words: Int32s | None = None
+    topics_in_cluster: Int32s | None = None
+    tables_in_cluster: Int32s | None = None
+    words_in_topic: Int32s | None = None
     cell_counts: Int32s | None = None
     topic_statistics: Floats | None = None
-    log_rising: Floats | None = None
+    topic_log_likelihood: Floats | None = None
     cells: Cells | None = None
 
 
-INTEGER_SUMS = ("groups", "totals", "categories", "topics", "tables", "words", "cell_counts")
-CHUNK_SUMS = ("context_statistics", "topic_statistics", "log_rising")
+CHUNK_SUMS = ("context_statistics", "topic_statistics", "topic_log_likelihood")
 
 
-def add_sums(parts: Iterable[Sums]) -> Sums:
-    """Add the sums of shards, in their order; at most two are in memory at a time."""
+def add_sums(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Add the integer sums of parts of the groups, and concatenate chunk sums; None is left out."""
     totals: dict[str, Any] = {}
-    chunks: dict[str, list[Floats]] = {name: [] for name in CHUNK_SUMS}
+    chunks: dict[str, list[Floats]] = {}
     for part in parts:
-        for name in INTEGER_SUMS:
-            value = getattr(part, name)
-            # Not in place: arrays received from a worker are read-only.
-            totals[name] = totals[name] + value if totals.get(name) is not None else value
-        for name in CHUNK_SUMS:
-            if getattr(part, name) is not None:
-                chunks[name].append(getattr(part, name))
-    totals |= {name: np.concatenate(found) for name, found in chunks.items() if found}
-    table = totals["cell_counts"]
-    return Sums(**totals, cells=None if table is None else Cells.of_table(table))
+        for name, value in part.items():
+            if value is None:
+                continue
+            if name in CHUNK_SUMS:
+                chunks.setdefault(name, []).append(value)
+            else:
+                # Not in place: arrays received from a worker are read-only.
+                totals[name] = totals[name] + value if name in totals else value
+    return totals | {name: np.concatenate(found) for name, found in chunks.items()}
 
 
 @dataclass

@@ -6,8 +6,8 @@ that the word's row of topics stays in the first-level cache.
 
 Only the number of tokens of each topic matters. Each random number is compared with the upper edges
 of the intervals of all topics, sixteen per instruction. Registers count how many numbers reached
-each edge, without table lookups or dependent updates. If there are very many topics, cells with
-enough tokens search block sums instead.
+each edge, without lookups or dependent updates. If there are very many topics, the block sums of
+cells with enough tokens are searched instead.
 """
 
 import numpy as np
@@ -50,22 +50,22 @@ MAX_BLOCKS_PER_PASS = 7  # their counts fit in the registers even if these have 
 N_UNIFORMS = 32 * BLOCK  # random numbers generated at a time
 
 
-def blocks_per_pass(n_topics: int) -> tuple[int, ...]:
+def blocks_per_pass(n_slots: int) -> tuple[int, ...]:
     """Return a tuple whose length is the number of blocks of topics to count per pass."""
-    n_blocks = n_topics // N_LANES
+    n_blocks = n_slots // N_LANES
     n_passes = -(-n_blocks // MAX_BLOCKS_PER_PASS)
     return (0,) * -(-n_blocks // n_passes)
 
 
 @njit(cache=True, inline="always")
-def upper_edges(left, left_at, right, right_at, n, end, edges):
+def upper_edges(left, left_offset, right, right_offset, n, end, edges):
     """Write the upper edges of the intervals left × right of n topics; return the total length.
 
     Intervals are ordered by lane; the edges of lane i are at i, i + 16, .... Edges never
     decrease, despite rounding. ``end`` is 0 except for infinity in its last lane, so that no number
     lies beyond the last edge.
     """
-    total = sum_lanes(left, left_at, right, right_at, n, edges)
+    total = sum_lanes(left, left_offset, right, right_offset, n, edges)
     by_lane = monotone_prefix_sums(total)
     before = shift_up(by_lane, F(0.0))
     for m in range(0, n - N_LANES, N_LANES):
@@ -127,8 +127,8 @@ def draw_cells(
         Rows of these words are overwritten.
     """
     entry_start, group_of_entry, count_of_entry = entries
-    n_clusters = topics_in_cluster.size // n
-    tokens_of_cell = np.zeros(n_clusters, np.int32)
+    n_cluster_slots = topics_in_cluster.size // n
+    tokens_of_cell = np.zeros(n_cluster_slots, np.int32)
     # Padded, because the last pass may read beyond the last block.
     size = n + (1 + len(per_pass)) * N_LANES
     edges, reached = np.zeros(size, np.float32), np.zeros(size, np.float32)
@@ -145,7 +145,7 @@ def draw_cells(
         block = word_start[w] // BLOCK + w
         used = N_UNIFORMS
         n_left = word_start[w + 1] - word_start[w]
-        for first in range(0, n_clusters, N_LANES):
+        for first in range(0, n_cluster_slots, N_LANES):
             occupied = nonzero_mask(tokens_of_cell, first)
             while occupied != 0:
                 k = first + trailing_zeros(occupied)
@@ -224,17 +224,17 @@ def draw_first_topics(
     ``shares`` (cluster slots, topic slots) and ``variates`` (n_words, topic slots) are ``shares``
     and ``weights`` of `draw_cells`. ``first_token`` tokens of the corpus precede these arrays.
     """
-    n_topics = shares.shape[1]
-    sums = np.empty(n_topics, np.float32)
+    n_slots = shares.shape[1]
+    sums = np.empty(n_slots, np.float32)
     for j in range(first_group, last_group):
         share = shares[cluster_of_group[j]]
         for i in range(group_start[j], group_start[j + 1]):
             weight, total = variates[words[i]], np.float32(0.0)
-            for m in range(n_topics):
+            for m in range(n_slots):
                 total += share[m] * weight[m]
                 sums[m] = total
             u = np.float32(uniform_of(key, step, first_token + i, 0))
-            drawn = min(np.searchsorted(sums, u * total, side="right"), n_topics - 1)
+            drawn = min(np.searchsorted(sums, u * total, side="right"), n_slots - 1)
             while drawn > 0 and share[drawn] == 0.0:  # a slot of weight 0, by rounding
                 drawn -= 1
             topic_of_token[i] = drawn

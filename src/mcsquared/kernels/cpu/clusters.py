@@ -18,7 +18,7 @@ from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.collapsed import free_slot
 from mcsquared.kernels.cpu.contexts import log_contexts, move_contexts, prepare_cluster
 from mcsquared.kernels.cpu.predictive import JOIN, LEAVE
-from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
+from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising_factorial, pick
 from mcsquared.kernels.rng import Step, uniform_of
 
 CLUSTERS = int(Step.CLUSTERS)
@@ -28,10 +28,10 @@ MAX_PRODUCT_TOKENS = 8  # up to here, multiplying factors is faster than two log
 class ClusterCounts(NamedTuple):
     """Numbers of groups, tokens and tokens per topic in each cluster slot."""
 
-    groups: np.ndarray  # int32 (cluster slots,): n_k
-    tokens: np.ndarray  # int64 (cluster slots,): c_k
-    topics: np.ndarray  # int32 (cluster slots, topic slots): c_km
-    log_gammas: np.ndarray  # float64, as topics: ln Γ(v ε_m + c_km), NaN if not yet computed
+    groups_in_cluster: np.ndarray  # int32 (cluster slots,): n_k
+    tokens_in_cluster: np.ndarray  # int64 (cluster slots,): c_k
+    topics_in_cluster: np.ndarray  # int32 (cluster slots, topic slots): c_km
+    log_gammas: np.ndarray  # float64, same shape: ln Γ(v ε_m + c_km), NaN if not yet computed
 
 
 class ClusterPriors(NamedTuple):
@@ -46,8 +46,8 @@ class ClusterPriors(NamedTuple):
 class GroupTopics(NamedTuple):
     """Token counts of the group being resampled, by topic, and a list of its topics."""
 
-    tokens: np.ndarray  # int64 (topic slots,): t_jm
-    topics: np.ndarray  # int64 (topic slots,)
+    counts: np.ndarray  # int64 (topic slots,): t_jm
+    topics: np.ndarray  # int64 (topic slots,): the first ones are the topics of the group
 
 
 @njit(cache=True, error_model="numpy")
@@ -56,24 +56,24 @@ def count_topics(first, last, topic_of_token, group):
     n_topics = np.int64(0)
     for i in range(first, last):
         m = topic_of_token[i]
-        if group.tokens[m] == 0:
+        if group.counts[m] == 0:
             group.topics[n_topics] = m
             n_topics += 1
-        group.tokens[m] += 1
+        group.counts[m] += 1
     return n_topics
 
 
 @njit(cache=True, error_model="numpy")
 def move(j, k, sign, n_tokens, n_topics, group, counts, dense, bags, contexts):
     """Add group ``j`` to cluster ``k`` (JOIN) or remove it (LEAVE)."""
-    counts.groups[k] += sign
-    counts.tokens[k] += sign * n_tokens
+    counts.groups_in_cluster[k] += sign
+    counts.tokens_in_cluster[k] += sign * n_tokens
     for d in range(n_topics):
         m = group.topics[d]
-        counts.topics[k, m] += sign * group.tokens[m]
+        counts.topics_in_cluster[k, m] += sign * group.counts[m]
         counts.log_gammas[k, m] = math.nan
     move_contexts(j, k, sign, dense, bags, contexts)
-    if counts.groups[k] == 0:
+    if counts.groups_in_cluster[k] == 0:
         contexts.statistics[k] = 0.0  # discards the rounding errors of removals
     prepare_cluster(k, dense, contexts)
 
@@ -103,10 +103,10 @@ def log_topics(k, n_topics, group, prior, counts):
     product = 1.0
     for d in range(n_topics):
         m = group.topics[d]
-        n = group.tokens[m]
-        a = prior[m] + counts.topics[k, m]
+        n = group.counts[m]
+        a = prior[m] + counts.topics_in_cluster[k, m]
         if a > 1e8:  # products could overflow, differences of log-gammas lose digits
-            value += log_rising(a, n)
+            value += log_rising_factorial(a, n)
         elif n > MAX_PRODUCT_TOKENS:
             if math.isnan(counts.log_gammas[k, m]):
                 counts.log_gammas[k, m] = log_gamma(a)
@@ -131,7 +131,7 @@ def resample_clusters(
     dense,
     bags,
     contexts,
-    extra,
+    python_scores,
     key,
 ):
     """Draw the cluster of every group in ``first:last`` and update the counts.
@@ -142,7 +142,7 @@ def resample_clusters(
     topic_of_token : int32 (n_tokens,)
     cluster_of_group : int32 (n_groups,)
     dense, bags, contexts : Dense, Bags, ContextCounts
-    extra : float64 (cluster slots,) or (0,)
+    python_scores : float64 (cluster slots,) or (0,)
         Log-densities of the contexts of Python families; only if there is a single group.
 
     Returns
@@ -153,31 +153,31 @@ def resample_clusters(
     alpha, v, max_clusters, topic_weights = priors
     prior = v * topic_weights
     group = GroupTopics(np.zeros(prior.size, np.int64), np.zeros(prior.size, np.int64))
-    log_weights = np.empty(counts.groups.size)
-    choices = np.empty(counts.groups.size, np.int64)
+    log_weights = np.empty(counts.groups_in_cluster.size)
+    choices = np.empty(counts.groups_in_cluster.size, np.int64)
     for j in range(first, last):
-        if free_slot(counts.groups) < 0:
+        if free_slot(counts.groups_in_cluster) < 0:
             return j
         n_tokens = group_start[j + 1] - group_start[j]
         n_topics = count_topics(group_start[j], group_start[j + 1], topic_of_token, group)
         old = np.int64(cluster_of_group[j])
         move(j, old, LEAVE, n_tokens, n_topics, group, counts, dense, bags, contexts)
 
-        n_occupied, n_choices = list_choices(counts.groups, max_clusters, choices)
+        n_occupied, n_choices = list_choices(counts.groups_in_cluster, max_clusters, choices)
         for q in range(n_choices):
             k = choices[q]
-            weight = math.log(float(counts.groups[k])) if q < n_occupied else math.log(alpha)
+            weight = math.log(counts.groups_in_cluster[k] if q < n_occupied else alpha)
             weight += log_contexts(j, k, dense, bags, contexts)
             if n_tokens > 0:
-                weight -= log_rising(v + counts.tokens[k], n_tokens)
+                weight -= log_rising_factorial(v + counts.tokens_in_cluster[k], n_tokens)
                 weight += log_topics(k, n_topics, group, prior, counts)
-            if extra.size > 0:
-                weight += extra[k]
+            if python_scores.size > 0:
+                weight += python_scores[k]
             log_weights[q] = weight
 
         k = choices[pick(log_weights, n_choices, uniform_of(key, CLUSTERS, j, 0))]
         cluster_of_group[j] = k
         move(j, k, JOIN, n_tokens, n_topics, group, counts, dense, bags, contexts)
         for d in range(n_topics):
-            group.tokens[group.topics[d]] = 0
+            group.counts[group.topics[d]] = 0
     return last

@@ -53,7 +53,7 @@ class TopicState(NamedTuple):
     max_topics: int  # maximum number of active topics; negative for no limit
 
 
-class VectorContent(NamedTuple):
+class VectorTopics(NamedTuple):
     """Tokens of a family with few statistics, and the statistics of every topic slot."""
 
     kind: int  # one of `mcsquared.kernels.cpu.predictive.KINDS`
@@ -288,7 +288,7 @@ def rebuild_topics(topic_of_token, content):
 def resample_vector_topics(first_group, first_token, state, content, key):
     """Draw the topic of every token from ``first_token`` on; update counts and statistics.
 
-    ``content`` is a `VectorContent`; for the others see `resample_word_topics`.
+    ``content`` is a `VectorTopics`; for the others see `resample_word_topics`.
     """
     group_start, cluster_of_group, topic_of_token, topics_in_cluster = state[:4]
     tokens_in_topic, topic_weights, log_unused, v, eta, max_topics = state[4:]

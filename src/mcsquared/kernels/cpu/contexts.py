@@ -4,7 +4,7 @@ Contexts with few statistics (`Dense`) are columns of one array; contexts that c
 (`Bags`) are concatenated in one list of (category, count) entries. The collapsed sampler integrates
 out the parameters; the blocked sampler draws them. Dense families are exponential families: log
 F(x | φ_k) = T(x) · natural_k + log h(x), and the base measure h is the same for all clusters. Bags
-have a table of log-probabilities with one row per category.
+have an array of log-probabilities with one row per category.
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.fast_math import exp32
 from mcsquared.kernels.cpu.predictive import JOIN, add_observation, log_predictive, prepare
-from mcsquared.kernels.cpu.special import add_log, log_rising, pick
+from mcsquared.kernels.cpu.special import add_log, log_rising_factorial, pick
 from mcsquared.kernels.rng import Step, uniform_of
 
 CLUSTERS = int(Step.CLUSTERS)
@@ -58,7 +58,7 @@ class ContextParameters(NamedTuple):
 
     natural: np.ndarray  # float64 (statistics of dense contexts, cluster slots)
     log_categories: np.ndarray  # float32 (categories of all bags, cluster slots)
-    extra: np.ndarray  # float64 (n_groups, cluster slots) of Python families; or (0, 0)
+    python_scores: np.ndarray  # float64 (n_groups, cluster slots) of Python families; or (0, 0)
 
 
 class GivenContexts(NamedTuple):
@@ -123,11 +123,11 @@ def log_contexts(j, k, dense, bags, counts):
             if bags.count[e] == 1:
                 value, product = add_log(value, product, weight)
             else:
-                value += log_rising(weight, bags.count[e])
+                value += log_rising_factorial(weight, bags.count[e])
             total += bags.count[e]
         if total > 0:
             value += math.log(product)
-            value -= log_rising(bags.smoothing[c] + counts.totals[k, c], total)
+            value -= log_rising_factorial(bags.smoothing[c] + counts.totals[k, c], total)
     return value
 
 
@@ -153,7 +153,7 @@ def add_context_scores(j, dense, bags, parameters, statistics, scores):
 
     ``scores`` has one element per cluster slot; ``statistics`` is scratch for the dense statistics.
     """
-    n_clusters = scores.size
+    n_cluster_slots = scores.size
     for c in range(dense.kind.size):
         if not dense.observed[j, c]:
             continue
@@ -162,16 +162,16 @@ def add_context_scores(j, dense, bags, parameters, statistics, scores):
         values = dense.values[j, dense.value_start[c] : dense.value_start[c + 1]]
         add_observation(dense.kind[c], statistics[first:last], values, JOIN)
         for s in range(first, last):
-            for k in range(n_clusters):
+            for k in range(n_cluster_slots):
                 scores[k] += statistics[s] * parameters.natural[s, k]
     for c in range(bags.concentration.size):
         for e in range(bags.start[c, j], bags.start[c, j + 1]):
             row = parameters.log_categories[bags.category[e]]
-            for k in range(n_clusters):
+            for k in range(n_cluster_slots):
                 scores[k] += bags.count[e] * row[k]
-    if parameters.extra.size > 0:
-        for k in range(n_clusters):
-            scores[k] += parameters.extra[j, k]
+    if parameters.python_scores.size > 0:
+        for k in range(n_cluster_slots):
+            scores[k] += parameters.python_scores[j, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -182,33 +182,34 @@ def draw_clusters_by_scores(
 
     ``offset`` groups of the corpus precede these arrays: random numbers are those of the corpus.
     """
-    n_clusters = log_weights.size
+    n_cluster_slots = log_weights.size
     dense, bags, parameters = contexts
-    scores, statistics = np.empty(n_clusters), np.empty(dense.stat_start[-1])
+    scores, statistics = np.empty(n_cluster_slots), np.empty(dense.stat_start[-1])
     for j in range(first_group, last_group):
-        for k in range(n_clusters):
+        for k in range(n_cluster_slots):
             scores[k] = log_weights[k] + content_scores[j - first_group, k]
         add_context_scores(j, dense, bags, parameters, statistics, scores)
-        cluster_of_group[j] = pick(scores, n_clusters, uniform_of(key, CLUSTERS, offset + j, 0))
+        u = uniform_of(key, CLUSTERS, offset + j, 0)
+        cluster_of_group[j] = pick(scores, n_cluster_slots, u)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def sum_exponentials(first_chunk, last_chunk, rows, table, largest, total):
-    """Sum exp(table) over chunks of ``rows`` rows, column by column.
+def sum_exponentials(first_chunk, last_chunk, rows, logs, largest, total):
+    """Sum exp(logs) over chunks of ``rows`` rows, column by column.
 
-    Chunk ``c`` is ``table[c * rows : (c + 1) * rows]``; the last may be shorter. Its sums are
+    Chunk ``c`` is ``logs[c * rows : (c + 1) * rows]``; the last may be shorter. Its sums are
     ``total[c] * exp(largest[c])``, where both arrays are float64 (n_chunks, n_columns).
     """
-    n_columns = table.shape[1]
+    n_columns = logs.shape[1]
     for chunk in range(first_chunk, last_chunk):
-        begin, end = chunk * rows, min((chunk + 1) * rows, len(table))
+        begin, end = chunk * rows, min((chunk + 1) * rows, len(logs))
         highest, sums = np.full(n_columns, np.float32(-np.inf)), np.zeros(n_columns)
         for r in range(begin, end):
             for k in range(n_columns):
-                highest[k] = max(highest[k], table[r, k])
+                highest[k] = max(highest[k], logs[r, k])
         for r in range(begin, end):
             for k in range(n_columns):
-                sums[k] += exp32(table[r, k] - highest[k])
+                sums[k] += exp32(logs[r, k] - highest[k])
         for k in range(n_columns):
             largest[chunk, k] = highest[k]
             total[chunk, k] = sums[k]

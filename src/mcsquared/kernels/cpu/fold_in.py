@@ -55,23 +55,23 @@ def fill_sequentially(state, k, clusters, tokens, rows, draw, uniforms, key):
     if draw:
         fill_step_uniforms(uniforms, rows.size, key, FILLING)
     topic, counts, weights, logs, sums = state
-    likelihood, mass = tokens.likelihood, clusters.mass[k]
+    likelihood, base = tokens.likelihood, clusters.base[k]
     counts[:] = 0.0
-    weights[:] = mass
+    weights[:] = base
     value, product = 0.0, 1.0
     for i in range(rows.size):
         m, total = draw_product(weights, likelihood[rows[i]], sums, uniforms[i])
         if total > 0.0:
             value, product = add_log(value, product, total)
         else:
-            log_row, log_mass = tokens.log_likelihood[rows[i]], clusters.log_mass[k]
-            m, log_total = draw_in_logs(counts, weights, log_mass, log_row, logs, uniforms[i])
+            log_row, log_base = tokens.log_likelihood[rows[i]], clusters.log_base[k]
+            m, log_total = draw_in_logs(counts, weights, log_base, log_row, logs, uniforms[i])
             value += log_total
         if draw:
             topic[i] = m
         m = topic[i]
         counts[m] += 1.0
-        weights[m] = counts[m] + mass[m]
+        weights[m] = counts[m] + base[m]
     return value + math.log(product)
 
 
@@ -83,16 +83,16 @@ def resample_topics(state, k, clusters, tokens, rows, uniforms, key, expected_co
     """
     fill_step_uniforms(uniforms, rows.size, key, TOPICS)
     topic, counts, weights, logs, sums = state
-    likelihood, mass = tokens.likelihood, clusters.mass[k]
+    likelihood, base = tokens.likelihood, clusters.base[k]
     for i in range(rows.size):
         m = topic[i]
         counts[m] -= 1.0
-        weights[m] = counts[m] + mass[m]
+        weights[m] = counts[m] + base[m]
         row = likelihood[rows[i]]
         m, total = draw_product(weights, row, sums, uniforms[i])
         if total == 0.0:
-            log_row, log_mass = tokens.log_likelihood[rows[i]], clusters.log_mass[k]
-            m, _ = draw_in_logs(counts, weights, log_mass, log_row, logs, uniforms[i])
+            log_row, log_base = tokens.log_likelihood[rows[i]], clusters.log_base[k]
+            m, _ = draw_in_logs(counts, weights, log_base, log_row, logs, uniforms[i])
             if expected_counts.size:
                 expected_counts[m] += 1.0
         elif expected_counts.size:
@@ -101,7 +101,7 @@ def resample_topics(state, k, clusters, tokens, rows, uniforms, key, expected_co
                 expected_counts[other] += weights[other] * row[other] * scale
         topic[i] = m
         counts[m] += 1.0
-        weights[m] = counts[m] + mass[m]
+        weights[m] = counts[m] + base[m]
 
 
 @njit(cache=True, error_model="numpy")
@@ -146,7 +146,7 @@ def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluste
         Output: mean number of tokens of each topic.
     """
     group_start, row_of_token, log_prior, log_proposal, key_of_group, seed = groups
-    n_clusters, n_slots = clusters.mass.shape
+    n_clusters, n_slots = clusters.base.shape
     longest = np.diff(group_start).max() if group_start.size > 1 else 0
     state, spare = empty_state(longest, n_slots), empty_state(longest, n_slots)
     uniforms = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)

@@ -1,7 +1,7 @@
-"""Gamma variates: whole tables as float32, or logarithms of single variates.
+"""Gamma variates: whole arrays of float32, or logarithms of single variates.
 
 Shapes below 1 use the rejection method of Ahrens and Dieter (1974), others that of Marsaglia and
-Tsang (2000). Nearly all cells of a table have a count of 0 and share one small shape. A first pass
+Tsang (2000). Nearly all cells of an array have a count of 0 and share one small shape. A first pass
 proposes the most likely kind of candidate for all cells, with a fast and conservative acceptance
 test. Cells that fail it are listed and given the exact test with the same random numbers. Cells
 with positive counts have their own list. Rejected cells are retried until none is left.
@@ -125,18 +125,18 @@ def try_list_large(uniforms, n, shapes, in_logs, values, accepted):
 
 
 @njit(cache=True, error_model="numpy")
-def retry(out, first, number, cells, shapes, n, small, step, key, in_logs, scratch):
+def retry(out, first, first_index, cells, shapes, n, small, step, key, in_logs, scratch):
     """Try the first n of ``cells``, each with its own shape, until all are accepted.
 
-    ``number + cell`` is the index of the random numbers of ``out[first + cell]``. If ``small``, all
-    shapes are equal and below 1, and ``scratch`` holds the random numbers of attempt 0.
+    ``first_index + cell`` is the index of the random numbers of ``out[first + cell]``. If
+    ``small``, all shapes are equal and below 1, and ``scratch`` has the numbers of attempt 0.
     """
     uniforms, values, accepted = scratch
     for attempt in range(MAX_ATTEMPTS):
         if n == 0:
             return
         if attempt > 0 or not small:
-            fill_uniforms_at(cells, n, number, key, step, attempt, uniforms)
+            fill_uniforms_at(cells, n, first_index, key, step, attempt, uniforms)
         if small:
             try_list_small(uniforms, n, shapes[0], in_logs, values, accepted)
         else:
@@ -154,7 +154,7 @@ def retry(out, first, number, cells, shapes, n, small, step, key, in_logs, scrat
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_gamma_rows(
-    first_row, last_row, n_columns, counts, shape, step, key, in_logs, out, first_number=0
+    first_row, last_row, n_columns, counts, shape, step, key, in_logs, out, rows_before=0
 ):
     """Draw out[r, c] ~ Gamma(shape + counts[r, c]), or the logarithm of it, for some rows.
 
@@ -172,9 +172,9 @@ def draw_gamma_rows(
     shape : float
         Above 0.
     out : float32 (n_rows × n_columns,)
-    first_number : int
+    rows_before : int
         Number of rows whose random numbers precede those of row 0, a multiple of `ROWS_PER_PASS`:
-        tables drawn in the same step must not share random numbers.
+        arrays drawn in the same step must not share random numbers.
     """
     capacity = ROWS_PER_PASS * n_columns + N_LANES
     large_cells, small_cells = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
@@ -188,11 +188,11 @@ def draw_gamma_rows(
     )
     small = shape < 1.0
     for row in range(first_row, last_row, ROWS_PER_PASS):
-        first, number = row * n_columns, (first_number + row) * n_columns
+        first, first_index = row * n_columns, (rows_before + row) * n_columns
         n = (min(last_row, row + ROWS_PER_PASS) - row) * n_columns
         if small:
             n_blocks = (n + CELLS_PER_BLOCK - 1) // CELLS_PER_BLOCK
-            fill_uniforms(uniforms, n_blocks, key, step, number // CELLS_PER_BLOCK)
+            fill_uniforms(uniforms, n_blocks, key, step, first_index // CELLS_PER_BLOCK)
             try_all_low(out, first, n, float32(shape), uniforms, in_logs, pending)
         n_large = n_small = 0
         for block in range(0, n, N_LANES):
@@ -214,21 +214,21 @@ def draw_gamma_rows(
                 large_cells[n_large] = cell
                 shapes[n_large] = float32(shape + counts[first + cell])
                 n_large += 1
-        place = (first, number)
+        rows = (first, first_index)
         gather_uniforms(small_cells, n_small, uniforms, scratch[0])
-        retry(out, *place, small_cells, equal_shapes, n_small, True, step, key, in_logs, scratch)
-        retry(out, *place, large_cells, shapes, n_large, False, step + 1, key, in_logs, scratch)
+        retry(out, *rows, small_cells, equal_shapes, n_small, True, step, key, in_logs, scratch)
+        retry(out, *rows, large_cells, shapes, n_large, False, step + 1, key, in_logs, scratch)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_columns(first_chunk, last_chunk, chunk_start, table, sums):
-    """Sum each chunk of rows of float32 ``table`` into float64 ``sums`` (n_chunks, n_columns)."""
+def add_columns(first_chunk, last_chunk, chunk_start, values, sums):
+    """Sum each chunk of rows of float32 ``values`` into float64 ``sums`` (n_chunks, n_columns)."""
     for chunk in range(first_chunk, last_chunk):
-        for c in range(table.shape[1]):
+        for c in range(values.shape[1]):
             sums[chunk, c] = 0.0
         for r in range(chunk_start[chunk], chunk_start[chunk + 1]):
-            for c in range(table.shape[1]):
-                sums[chunk, c] += table[r, c]
+            for c in range(values.shape[1]):
+                sums[chunk, c] += values[r, c]
 
 
 @njit(cache=True, error_model="numpy")

@@ -12,37 +12,37 @@ import numpy as np
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.lanes import N_LANES
-from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising, pick
+from mcsquared.kernels.cpu.special import add_log, log_gamma, log_rising_factorial, pick
 from mcsquared.kernels.cpu.thresholds import search_products, sum_products
 
-MIN_TABLE_ENTRY = 1e-150  # smaller numbers become 0: their products would be subnormal, hence slow
+MIN_ENTRY = 1e-150  # smaller numbers become 0: their products would be subnormal, hence slow
 MIN_PRECISE_SUM = 1e-125  # smaller sums are imprecise and are recomputed in logarithms
 MIN_LOG_GAMMA_TOKENS = 9  # from here on, log-gammas are faster than products
 
 
-class TokenTables(NamedTuple):
+class TokenLikelihoods(NamedTuple):
     """Likelihood of tokens in each topic. Equal tokens share a row."""
 
     likelihood: np.ndarray  # float64 (n_rows, n_slots): ψ_m(w), divided by the row's maximum
     log_likelihood: np.ndarray  # float64 (n_rows, n_slots)
 
 
-class ClusterTables(NamedTuple):
-    """Topic weights of each cluster, float64 (n_clusters, n_slots).
+class ClusterBases(NamedTuple):
+    """Base measure λτ of the topics of each cluster, float64 (n_clusters, n_slots).
 
-    The weights of rare topics often underflow, hence the logarithms.
+    The base of rare topics often underflows, hence the logarithms.
     """
 
-    mass: np.ndarray  # λτ
-    log_mass: np.ndarray
-    log_gamma_after: np.ndarray  # ln Γ(1 + λτ)
+    base: np.ndarray  # λτ
+    log_base: np.ndarray
+    log_gamma_plus_one: np.ndarray  # ln Γ(λτ + 1)
 
 
 class PredictedGroups(NamedTuple):
     """New groups whose clusters and topics are to be sampled."""
 
     start: np.ndarray  # int64 (n_groups + 1,): tokens of group j are start[j]:start[j + 1]
-    row_of_token: np.ndarray  # int32 (n_tokens,): row of `TokenTables`
+    row_of_token: np.ndarray  # int32 (n_tokens,): row in `TokenLikelihoods`
     log_prior: np.ndarray  # float64 (n_groups, n_clusters): log π_k + log F(x_j | k) + constant
     log_proposal: np.ndarray  # float64 (n_groups, n_clusters): normalised
     key: np.ndarray  # uint32 (n_groups,): selects the random numbers, instead of the group's index
@@ -75,7 +75,7 @@ def empty_state(n_tokens, n_slots):
 def change_cluster(state, k, clusters):
     """Set the weights to those of cluster ``k``."""
     for m in range(state.weights.size):
-        state.weights[m] = state.counts[m] + clusters.mass[k, m]
+        state.weights[m] = state.counts[m] + clusters.base[k, m]
 
 
 @njit(cache=True, error_model="numpy")
@@ -102,7 +102,7 @@ def draw_product(weights, row, sums, u):
 
 
 @njit(cache=True, error_model="numpy")
-def draw_in_logs(counts, weights, log_mass, log_row, logs, u):
+def draw_in_logs(counts, weights, log_base, log_row, logs, u):
     """Draw a topic for a token so improbable that every (n_m + λτ_m) ψ_m underflows.
 
     Returns
@@ -112,7 +112,7 @@ def draw_in_logs(counts, weights, log_mass, log_row, logs, u):
         log Σ_m (n_m + λτ_m) ψ_m.
     """
     for m in range(logs.size):
-        weight = log_mass[m] if counts[m] == 0.0 else math.log(weights[m])
+        weight = log_base[m] if counts[m] == 0.0 else math.log(weights[m])
         logs[m] = weight + log_row[m]
     log_total = log_sum(logs, logs.size)
     return pick(logs, logs.size, u), log_total
@@ -133,7 +133,7 @@ def log_sum(values, n):
 
 
 @njit(cache=True, error_model="numpy")
-def log_topics(counts, used, n_used, mass, log_mass, log_gamma_after):
+def log_topics(counts, used, n_used, base, log_base, log_gamma_plus_one):
     """Return Σ_m ln Γ(λτ_m + n_m) − ln Γ(λτ_m) over the topics that have tokens.
 
     The first token of a topic contributes the factor λτ_m, passed as a logarithm because it may
@@ -142,17 +142,17 @@ def log_topics(counts, used, n_used, mass, log_mass, log_gamma_after):
     value, product = 0.0, 1.0
     for i in range(n_used):
         m = used[i]
-        n, a = counts[m], mass[m]
-        value += log_mass[m]
+        n, a = counts[m], base[m]
+        value += log_base[m]
         if a > 1e4:  # the difference of two log-gammas would have few correct digits
-            value += log_rising(a + 1.0, int(n) - 1)
+            value += log_rising_factorial(a + 1.0, int(n) - 1)
         elif n < MIN_LOG_GAMMA_TOKENS:
             factor = 1.0
             for step in range(1, int(n)):
                 factor *= a + step
             value, product = add_log(value, product, factor)
         else:
-            value += log_gamma(a + n) - log_gamma_after[m]
+            value += log_gamma(a + n) - log_gamma_plus_one[m]
     return value + math.log(product)
 
 
@@ -164,10 +164,10 @@ def weigh_clusters(state, log_prior, clusters, used, log_cluster):
         if state.counts[m] > 0.0:
             used[n_used] = m
             n_used += 1
-    mass, log_mass, log_gamma_after = clusters
+    base, log_base, log_gamma_plus_one = clusters
     for k in range(log_prior.size):
         log_cluster[k] = log_prior[k] + log_topics(
-            state.counts, used, n_used, mass[k], log_mass[k], log_gamma_after[k]
+            state.counts, used, n_used, base[k], log_base[k], log_gamma_plus_one[k]
         )
 
 

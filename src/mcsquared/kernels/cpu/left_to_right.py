@@ -42,35 +42,35 @@ def shuffle(rows, order, seed, key):
 @njit(cache=True, error_model="numpy")
 def allocate(log_probability, n, n_copies, u, copies):
     """Allocate copies systematically: each number is its expectation, rounded up or down."""
-    total, taken, largest = 0.0, 0, 0
+    total, allocated, largest = 0.0, 0, 0
     for i in range(n):
         total += math.exp(log_probability[i])
-        upto = min(n_copies, max(taken, math.ceil(total * n_copies - u)))
-        copies[i] = upto - taken
-        taken = upto
+        end = min(n_copies, max(allocated, math.ceil(total * n_copies - u)))
+        copies[i] = end - allocated
+        allocated = end
         if log_probability[i] > log_probability[largest]:
             largest = i
-    copies[largest] += n_copies - taken  # what rounding has left over
+    copies[largest] += n_copies - allocated  # copies lost by rounding
 
 
 @njit(cache=True, error_model="numpy")
-def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, tables, work, key):
+def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, given, work, key):
     """Resample the topics of ``n_moves`` tokens of a particle, cyclically from ``first`` on."""
-    clusters, tokens = tables
-    mass = clusters.mass[k]
+    clusters, tokens = given
+    base = clusters.base[k]
     for move in range(n_moves):
         i = (first + move) % n_added
         m = topic[i]
         counts[m] -= 1.0
-        weights[m] = counts[m] + mass[m]
+        weights[m] = counts[m] + base[m]
         u = uniform(key[0], key[1], key[2], MOVES, key[3], move)
         m, total = draw_product(weights, tokens.likelihood[rows[i]], work[1], u)
         if total == 0.0:
-            log_mass, log_row = clusters.log_mass[k], tokens.log_likelihood[rows[i]]
-            m, _ = draw_in_logs(counts, weights, log_mass, log_row, work[0], u)
+            log_base, log_row = clusters.log_base[k], tokens.log_likelihood[rows[i]]
+            m, _ = draw_in_logs(counts, weights, log_base, log_row, work[0], u)
         topic[i] = m
         counts[m] += 1.0
-        weights[m] = counts[m] + mass[m]
+        weights[m] = counts[m] + base[m]
 
 
 @njit(cache=True, error_model="numpy")
@@ -97,12 +97,12 @@ def resample(log_weight, n, particles, n_added, copies, u):
 
 
 @njit(cache=True, error_model="numpy")
-def log_given_cluster(rows, k, n, n_moves, lam, tables, particles, log_weight, copies, work, key):
+def log_given_cluster(rows, k, n, n_moves, lam, given, particles, log_weight, copies, work, key):
     """Estimate log p(w_j | z_j = k) with ``n`` particles; ``key`` is (seed, group key)."""
-    clusters, tokens = tables
+    clusters, tokens = given
     topic, counts, weights = particles
     counts[:n] = 0.0
-    weights[:n] = clusters.mass[k]
+    weights[:n] = clusters.base[k]
     log_weight[:n] = -math.log(n)
     log_total, cursor, first = 0.0, 0, k * log_weight.size  # no two clusters share random numbers
     for i in range(rows.size):
@@ -113,12 +113,12 @@ def log_given_cluster(rows, k, n, n_moves, lam, tables, particles, log_weight, c
             if total > 0.0:
                 log_weight[r] += math.log(total / (lam + i))
             else:
-                log_mass = clusters.log_mass[k]
-                m, log_token = draw_in_logs(counts[r], weights[r], log_mass, log_row, work[0], u)
+                log_base = clusters.log_base[k]
+                m, log_token = draw_in_logs(counts[r], weights[r], log_base, log_row, work[0], u)
                 log_weight[r] += log_token - math.log(lam + i)
             topic[r, i] = m
             counts[r, m] += 1.0
-            weights[r, m] = counts[r, m] + clusters.mass[k, m]
+            weights[r, m] = counts[r, m] + clusters.base[k, m]
         step = log_sum(log_weight, n)
         log_total += step
         log_weight[:n] -= step
@@ -129,7 +129,7 @@ def log_given_cluster(rows, k, n, n_moves, lam, tables, particles, log_weight, c
         moves = min(n_moves, i + 1)
         for r in range(n):
             resample_topics(
-                topic[r], counts[r], weights[r], rows, cursor, i + 1, moves, k, tables, work,
+                topic[r], counts[r], weights[r], rows, cursor, i + 1, moves, k, given, work,
                 (key[0], key[1], i, first + r),
             )  # fmt: skip
         cursor = (cursor + moves) % (i + 1)
@@ -151,10 +151,10 @@ def left_to_right(groups, tokens, clusters, lam, n_particles, n_moves, log_proba
     n_moves : int
         Number of earlier tokens, in turn, whose topics are resampled before a token is added.
     log_probability : float64 (n_groups,)
-        Output; like the tables, relative to the largest likelihood of each token.
+        Output, relative to the largest likelihood of each token, like `TokenLikelihoods`.
     """
     group_start, row_of_token, log_prior, log_proposal, key_of_group, seed = groups
-    n_clusters, n_slots = clusters.mass.shape
+    n_clusters, n_slots = clusters.base.shape
     longest = np.diff(group_start).max() if group_start.size > 1 else 0
     particles = (
         np.empty((n_particles, longest), np.int32),

@@ -1,8 +1,8 @@
 """Clusters of groups of words when all groups of a cluster share one mixture (λ = ∞).
 
 Topics are summed out. With P = τψ, log p(z_j = k) = log π_k + contexts + Σ_w n_jw log P_kw, the
-product of a sparse row and a dense table. The table is log P minus its mean over the clusters: only
-differences between clusters matter, and smaller numbers have smaller rounding errors.
+product of a sparse row and a dense matrix. From log P its mean over the clusters is subtracted:
+only differences between clusters matter, and smaller numbers have smaller rounding errors.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ TERMS_PER_PARTIAL_SUM = 128  # added in float32 before their sum is added in flo
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
+def tabulate_log_mixtures(first_word, last_word, weights, shares, log_mixtures, means):
     """Tabulate log Σ_m weights[w, m] shares[m, k], minus its mean over k.
 
     Parameters
@@ -31,95 +31,96 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, table, means):
         Gamma variates of the words of each topic, not yet divided by their sums.
     shares : float32 (topic slots × cluster slots,)
         τ_km divided by the sum of the variates of topic m.
-    table : float32 (n_words, cluster slots)
+    log_mixtures : float32 (n_words, cluster slots)
     means : float32 (n_words,)
         Output: the means that were subtracted.
     """
-    n_topics, n_clusters = weights.size // means.size, table.shape[1]
-    sums = np.empty(4 * n_clusters, np.float32)
+    n_slots, n_cluster_slots = weights.size // means.size, log_mixtures.shape[1]
+    sums = np.empty(4 * n_cluster_slots, np.float32)
     for w in range(first_word, last_word, 4):
         n = min(4, last_word - w)
-        multiply_four(w, n, weights, shares, n_topics, n_clusters, sums)
+        multiply_four(w, n, weights, shares, n_slots, n_cluster_slots, sums)
         for r in range(n):
-            logs, row = sums[r * n_clusters : (r + 1) * n_clusters], table[w + r]
-            for k in range(n_clusters):
+            logs, row = sums[r * n_cluster_slots : (r + 1) * n_cluster_slots], log_mixtures[w + r]
+            for k in range(n_cluster_slots):
                 logs[k] = log32(logs[k] + LOG_OFFSET)
             total = F(0.0)
-            for k in range(n_clusters):  # a separate loop, because a sum in order is not vectorised
+            # A separate loop, because a sum in order is not vectorised.
+            for k in range(n_cluster_slots):
                 total += logs[k]
-            mean = total / float32(n_clusters)
+            mean = total / float32(n_cluster_slots)
             means[w + r] = mean
-            for k in range(n_clusters):
+            for k in range(n_cluster_slots):
                 row[k] = logs[k] - mean
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tabulate_mixtures(first_word, last_word, weights, shares, table):
-    """Write Σ_m weights[w, m] shares[m, k] to float32 ``table`` (n_words, cluster slots).
+def tabulate_mixtures(first_word, last_word, weights, shares, mixtures):
+    """Write Σ_m weights[w, m] shares[m, k] to float32 ``mixtures`` (n_words, cluster slots).
 
     ``weights`` and ``shares`` are flat, as in `tabulate_log_mixtures`.
     """
-    n_words, n_clusters = table.shape
-    sums = np.empty(4 * n_clusters, np.float32)
+    n_words, n_cluster_slots = mixtures.shape
+    sums = np.empty(4 * n_cluster_slots, np.float32)
     for w in range(first_word, last_word, 4):
         n = min(4, last_word - w)
-        multiply_four(w, n, weights, shares, weights.size // n_words, n_clusters, sums)
+        multiply_four(w, n, weights, shares, weights.size // n_words, n_cluster_slots, sums)
         for r in range(n):
-            for k in range(n_clusters):
-                table[w + r, k] = sums[r * n_clusters + k]
+            for k in range(n_cluster_slots):
+                mixtures[w + r, k] = sums[r * n_cluster_slots + k]
 
 
 @njit(cache=True, error_model="numpy")
-def multiply_four(w, n, weights, shares, n_topics, n_clusters, sums):
+def multiply_four(w, n, weights, shares, n_slots, n_cluster_slots, sums):
     """Multiply the rows of n words by ``shares``; if n < 4, the last row is repeated."""
-    row0 = w * n_topics
+    row0 = w * n_slots
     row1, row2, row3 = (
-        row0 + min(1, n - 1) * n_topics,
-        row0 + min(2, n - 1) * n_topics,
-        row0 + min(3, n - 1) * n_topics,
+        row0 + min(1, n - 1) * n_slots,
+        row0 + min(2, n - 1) * n_slots,
+        row0 + min(3, n - 1) * n_slots,
     )
-    for k in range(0, n_clusters, N_LANES):
+    for k in range(0, n_cluster_slots, N_LANES):
         sum0, sum1, sum2, sum3 = fill(F(0.0)), fill(F(0.0)), fill(F(0.0)), fill(F(0.0))
-        for m in range(n_topics):
-            share = load(shares, m * n_clusters + k)
+        for m in range(n_slots):
+            share = load(shares, m * n_cluster_slots + k)
             sum0 = add_product(sum0, fill(element(weights, row0 + m)), share)
             sum1 = add_product(sum1, fill(element(weights, row1 + m)), share)
             sum2 = add_product(sum2, fill(element(weights, row2 + m)), share)
             sum3 = add_product(sum3, fill(element(weights, row3 + m)), share)
         store(sums, k, sum0)
-        store(sums, n_clusters + k, sum1)
-        store(sums, 2 * n_clusters + k, sum2)
-        store(sums, 3 * n_clusters + k, sum3)
+        store(sums, n_cluster_slots + k, sum1)
+        store(sums, 2 * n_cluster_slots + k, sum2)
+        store(sums, 3 * n_cluster_slots + k, sum3)
 
 
 @njit(cache=True, error_model="numpy")
-def add_word_scores(first, last, word, count, table, part, scores):
-    """Add Σ count · table[word] over the entries ``first:last`` to float64 ``scores``.
+def add_word_scores(first, last, word, count, log_mixtures, part, scores):
+    """Add Σ count · log_mixtures[word] over the entries ``first:last`` to float64 ``scores``.
 
     ``part`` is float32 scratch of the same size.
     """
-    n_clusters = scores.size
+    n_cluster_slots = scores.size
     for begin in range(first, last, TERMS_PER_PARTIAL_SUM):
         end = min(last, begin + TERMS_PER_PARTIAL_SUM)
         k = 0
-        while k + 2 * N_LANES <= n_clusters:
+        while k + 2 * N_LANES <= n_cluster_slots:
             sum0, sum1 = fill(F(0.0)), fill(F(0.0))
             for e in range(begin, end):
-                at = np.int64(element(word, e)) * n_clusters + k
+                offset = np.int64(element(word, e)) * n_cluster_slots + k
                 occurrences = fill(float32(element(count, e)))
-                sum0 = add_product(sum0, occurrences, load(table, at))
-                sum1 = add_product(sum1, occurrences, load(table, at + N_LANES))
+                sum0 = add_product(sum0, occurrences, load(log_mixtures, offset))
+                sum1 = add_product(sum1, occurrences, load(log_mixtures, offset + N_LANES))
             store(part, k, sum0)
             store(part, k + N_LANES, sum1)
             k += 2 * N_LANES
-        if k < n_clusters:
+        if k < n_cluster_slots:
             total = fill(F(0.0))
             for e in range(begin, end):
-                at = np.int64(element(word, e)) * n_clusters + k
+                offset = np.int64(element(word, e)) * n_cluster_slots + k
                 occurrences = fill(float32(element(count, e)))
-                total = add_product(total, occurrences, load(table, at))
+                total = add_product(total, occurrences, load(log_mixtures, offset))
             store(part, k, total)
-        for k in range(n_clusters):
+        for k in range(n_cluster_slots):
             scores[k] += part[k]
 
 
@@ -129,7 +130,7 @@ def draw_clusters_of_words(
     last_chunk,
     groups,
     entries,
-    table,
+    log_mixtures,
     log_weights,
     contexts,
     key,
@@ -141,20 +142,20 @@ def draw_clusters_of_words(
     ----------
     entries : Entries
         Words of each group, with their counts.
-    table : float32 (n_words × cluster slots,)
+    log_mixtures : float32 (n_words × cluster slots,)
         From `tabulate_log_mixtures`.
     log_weights : float64 (cluster slots,)
         log π_k; −∞ in slots that must not be drawn.
     """
-    n_clusters = log_weights.size
+    n_cluster_slots = log_weights.size
     dense, bags, parameters = contexts
     start, word, count = entries
-    scores, part = np.empty(n_clusters), np.empty(n_clusters, np.float32)
+    scores, part = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
     statistics = np.empty(dense.stat_start[-1])
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
-        for k in range(n_clusters):
+        for k in range(n_cluster_slots):
             scores[k] = log_weights[k]
         add_context_scores(j, dense, bags, parameters, statistics, scores)
-        add_word_scores(start[j], start[j + 1], word, count, table, part, scores)
+        add_word_scores(start[j], start[j + 1], word, count, log_mixtures, part, scores)
         u = uniform_of(key, CLUSTERS, groups.first_group + j, 0)
-        cluster_of_group[j] = pick(scores, n_clusters, u)
+        cluster_of_group[j] = pick(scores, n_cluster_slots, u)

@@ -39,7 +39,7 @@ def log_gamma(x):
 
 
 @njit(cache=True, error_model="numpy")
-def log_rising(a, n):
+def log_rising_factorial(a, n):
     """Return the log of the rising factorial, ln Γ(a+n) − ln Γ(a), for a > 0 and integer n ≥ 0.
 
     For small n the factors are multiplied. Otherwise the leading terms of both Stirling series are

@@ -1,8 +1,8 @@
-"""Divisions of pairs of clusters: how groups are shared out, and what a set of groups weighs.
+"""Splits and merges of clusters: divisions of groups, and tables and likelihoods of the parts.
 
-A pair of anchor groups stands for a block: the groups of the anchors' clusters. Side 0 of pair p is
-label 2p, side 1 is label 2p + 1, and all groups outside the blocks have the label 2 n_pairs. Sums
-over groups are integers, floats as multiples of 2⁻²⁴, so that they add up in any order.
+A pair of anchor groups defines a block: all groups of the anchors' clusters. Side 0 of pair p has
+the label 2p, side 1 the label 2p + 1, and all groups outside the blocks the label 2 n_pairs. Sums
+over groups are integers (floats are rounded to multiples of 2⁻²⁴) and can be added in any order.
 """
 
 import math
@@ -12,24 +12,24 @@ import numpy as np
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.predictive import JOIN, add_observation
-from mcsquared.kernels.cpu.special import crt, log_rising
+from mcsquared.kernels.cpu.special import crt, log_rising_factorial
 from mcsquared.kernels.rng import Step, uniform_of
 
 SIDES, TABLES = int(Step.CLUSTER_SIDES), int(Step.SET_TABLES)
-FIXED_POINT = 2.0**24
-TOPIC_BITS = 14  # of the index of a random number: group, then topic
+FIXED_POINT = 2.0**24  # scale of floats that are summed as integers
+TOPIC_BITS = 14  # low bits of the index of a random number; the others are the group
 ANCHORS, SCAN, PROPOSAL = 0, 1, 2
 
 
 class Pairs(NamedTuple):
     """Pairs of anchor groups whose clusters are to be split or merged."""
 
-    of_cluster: np.ndarray  # int32 (cluster slots,): the pair of a cluster, -1 without one
+    of_cluster: np.ndarray  # int32 (cluster slots,): the pair of each cluster, -1 if it has none
     side_of_cluster: np.ndarray  # int8 (cluster slots,): its side in a merge
-    anchors: np.ndarray  # int64 (n_pairs, 2): groups of the corpus
+    anchors: np.ndarray  # int64 (n_pairs, 2): positions of the anchors in the corpus
     is_split: np.ndarray  # bool (n_pairs,)
-    is_launched: np.ndarray  # bool (n_pairs,): sides follow the data, else one coin per pair
-    log_odds: np.ndarray  # float64 (n_pairs,): of that coin
+    is_launched: np.ndarray  # bool (n_pairs,): sides depend on the data, not on a coin per pair
+    log_odds: np.ndarray  # float64 (n_pairs,): log odds of that coin
 
 
 class Launch(NamedTuple):
@@ -40,7 +40,7 @@ class Launch(NamedTuple):
     natural: np.ndarray  # float64 (2 n_pairs, statistics of dense contexts)
     categories: np.ndarray  # int32 (categories of all bags, 2 n_pairs + 1): groups on each side
     totals: np.ndarray  # int64 (2 n_pairs + 1, bags)
-    scores: np.ndarray  # float64 (n_groups,) log odds of contexts in Python; or (0,)
+    scores: np.ndarray  # float64 (n_groups,): log odds of contexts of Python families; or (0,)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -51,31 +51,31 @@ def count_topics_of_groups(first_chunk, last_chunk, groups, topic_of_token, n_sl
     -------
     n_topics : int64 (groups of the chunks,)
     topic, count : int32 (n_entries,)
-        Of one group after another, topics in increasing order.
+        Group by group, with topics in increasing order.
     """
     first, last = groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]
-    most = 0
+    max_entries = 0
     for j in range(first, last):
-        most += min(groups.start[j + 1] - groups.start[j], n_slots)
+        max_entries += min(groups.start[j + 1] - groups.start[j], n_slots)
     n_topics = np.zeros(last - first, np.int64)
-    topic, count = np.empty(most, np.int32), np.empty(most, np.int32)
+    topic, count = np.empty(max_entries, np.int32), np.empty(max_entries, np.int32)
     tokens = np.zeros(n_slots, np.int32)
-    at = 0
+    n_entries = 0
     for j in range(first, last):
         for i in range(groups.start[j], groups.start[j + 1]):
             tokens[topic_of_token[i]] += 1
         for m in range(n_slots):
             if tokens[m] > 0:
-                topic[at], count[at] = m, tokens[m]
+                topic[n_entries], count[n_entries] = m, tokens[m]
                 tokens[m] = 0
                 n_topics[j - first] += 1
-                at += 1
-    return n_topics, topic[:at].copy(), count[:at].copy()
+                n_entries += 1
+    return n_topics, topic[:n_entries].copy(), count[:n_entries].copy()
 
 
 @njit(cache=True, error_model="numpy")
 def table_moments(n, a):
-    """Return mean and variance of CRT(n, a), approximately for n > 3: log(x − ½) for digamma."""
+    """Return the mean and variance of CRT(n, a); if n > 3, with log(x − ½) for digamma(x)."""
     if n == 1:
         return 1.0, 0.0
     if n <= 3:
@@ -91,9 +91,9 @@ def table_moments(n, a):
 
 @njit(cache=True, error_model="numpy")
 def content_log_odds(j, rows, lam, one, other):
-    """Return about log p(n_j | one) − log p(n_j | other), for shares of topics ``one``, ``other``.
+    """Return log p(n_j | one) − log p(n_j | other), approximately, given two rows of topic shares.
 
-    By Stirling's formula without its series: odds of proposals need not be those of the model.
+    Stirling's formula without its series suffices, because proposals need not be exact.
     """
     value, product = 0.0, 1.0
     for e in range(rows.start[j], rows.start[j + 1]):
@@ -115,10 +115,10 @@ def content_log_odds(j, rows, lam, one, other):
 
 @njit(cache=True, error_model="numpy")
 def context_log_odds(j, side, label, dense, bags, launch, statistics):
-    """Return the log odds of the contexts of group ``j`` on ``side`` and on ``side + 1``.
+    """Return the log odds of the contexts of group ``j`` on ``side`` against ``side + 1``.
 
-    ``label`` is the side that the sums of categories include the group on; there it is left out.
-    ``statistics`` is scratch, as long as one row of dense statistics.
+    ``label`` is the side whose sums of categories include the group, which is removed from them.
+    ``statistics`` is scratch for one row of dense statistics.
     """
     odds = 0.0
     for c in range(dense.kind.size):
@@ -138,13 +138,13 @@ def context_log_odds(j, side, label, dense, bags, launch, statistics):
         for e in range(first, last):
             n += bags.count[e]
         for s in range(side, side + 2):
-            sign, own = (1.0 if s == side else -1.0), label == s
+            sign, is_member = (1.0 if s == side else -1.0), label == s
             for e in range(first, last):
                 count = bags.count[e]
-                held = launch.categories[bags.category[e], s] - (count if own else 0)
-                odds += sign * log_rising(bags.concentration[c] + held, count)
-            total = launch.totals[s, c] - (n if own else 0)
-            odds -= sign * log_rising(bags.smoothing[c] + total, n)
+                others = launch.categories[bags.category[e], s] - (count if is_member else 0)
+                odds += sign * log_rising_factorial(bags.concentration[c] + others, count)
+            total = launch.totals[s, c] - (n if is_member else 0)
+            odds -= sign * log_rising_factorial(bags.smoothing[c] + total, n)
     return odds
 
 
@@ -178,11 +178,10 @@ def divide_groups(
     Parameters
     ----------
     mode : int
-        ANCHORS: only the anchors have a side. SCAN: every group of a launched pair draws one,
-        whatever its cluster. PROPOSAL: groups of a split draw theirs, those of a merge have that of
-        their cluster.
+        ANCHORS: only the anchors are assigned. SCAN: sides are drawn for all groups of launched
+        pairs. PROPOSAL: sides are drawn for splits; for merges they are those of the clusters.
     attempt : int
-        Of the random numbers.
+        Attempt number of the random numbers.
     clusters : int32 (n_groups,)
     rows : Entries
         Topics of every group.
@@ -194,7 +193,7 @@ def divide_groups(
     log_proposal : int64 (n_pairs,)
         Log-probabilities of the sides of launched pairs are added, in fixed point.
     n_moved : int64 (1,)
-        Groups whose label changed.
+        The number of groups whose label changed is added.
     """
     dense, bags = contexts
     n_pairs = len(pairs.anchors)
@@ -245,7 +244,7 @@ def divide_groups(
 def sum_table_moments(
     first_chunk, last_chunk, groups, rows, label_of_group, lam, shares, means, variances
 ):
-    """Add mean and variance of every set's number of tables, in fixed point.
+    """Add the mean and variance of the number of tables of every set, in fixed point.
 
     Sets are the sides of the pairs, then their unions. ``shares`` float64 (3 n_pairs, topic slots),
     ``means`` and ``variances`` int64 of the same shape.
@@ -285,7 +284,7 @@ def draw_tables_of_sets(
         τ of every set: the sides of the pairs, then their unions.
     is_new : bool (3 n_pairs,)
     tables : int64 (3 n_pairs, topic slots)
-        Added to.
+        Numbers of tables are added.
     log_likelihood : int64 (3 n_pairs,)
         Σ_j Σ_m ln Γ(λτ_m + n_jm) − ln Γ(λτ_m) is added, in fixed point.
     """
@@ -300,7 +299,7 @@ def draw_tables_of_sets(
             for e in range(rows.start[j], rows.start[j + 1]):
                 m, n = rows.column[e], rows.count[e]
                 a = lam * shares[s, m]
-                total += log_rising(a, n)
+                total += log_rising_factorial(a, n)
                 if is_new[s]:
                     tables[s, m] += crt(n, a, key[0], key[1], key[2], TABLES, index + m)
             log_likelihood[s] += round(total * FIXED_POINT)

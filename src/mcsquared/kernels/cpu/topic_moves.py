@@ -1,9 +1,9 @@
-"""Splitting one topic in two, where groups vary around their cluster (λ finite).
+"""Splits of one topic into two, where groups vary around their cluster (λ finite).
 
-Only the tokens of the topic are visited, in *cells*: those of one group. Cells are independent
-given what a pass receives, and its sums are integers or one number per cell or token, so that cells
-can be divided among threads or shards. The likelihood of a token in both topics is an entry of a
-table, whose columns are words, or tokens where these are vectors.
+Only the tokens of the topic are visited. Those of one group form a *cell*. Cells are independent
+given the arguments of a pass, and results are sums of integers or one number per cell or token, so
+that cells can be divided among threads. ``likelihood`` has one row for each of the two topics, and
+one column for each word or, if tokens are vectors, for each token.
 """
 
 import math
@@ -13,12 +13,12 @@ import numpy as np
 from numba import int64
 
 from mcsquared.kernels.caching import njit
-from mcsquared.kernels.cpu.special import crt, log_rising
+from mcsquared.kernels.cpu.special import crt, log_rising_factorial
 from mcsquared.kernels.rng import Step, uniform_of
 
-UNIT = 2.0**20  # fixed-point numbers add up in any order
-NEGLIGIBLE = 1e-18  # share of a state of the filter that is dropped
-NORMALISE_EVERY = 8  # tokens: their likelihoods do not underflow
+FIXED_POINT = 2.0**20  # scale of floats that are summed as integers, in any order
+NEGLIGIBLE = 1e-18  # states of the filter with a smaller probability are dropped
+NORMALISE_EVERY = 8  # tokens, so that weights do not underflow
 SPLIT_TOKENS, SPLIT_TABLES = int(Step.SPLIT_TOKENS), int(Step.SPLIT_TABLES)
 
 
@@ -26,7 +26,7 @@ class TopicTokens(NamedTuple):
     """The tokens of a topic, by group."""
 
     token: np.ndarray  # int64 (n_tokens,): ascending
-    column: np.ndarray  # int32 (n_tokens,): in tables of likelihoods
+    column: np.ndarray  # int32 (n_tokens,): column of ``likelihood``
     start: np.ndarray  # int64 (n_cells + 1,): tokens of cell c are start[c]:start[c + 1]
     group: np.ndarray  # int64 (n_cells,)
     cluster: np.ndarray  # int64 (n_cells,)
@@ -50,7 +50,7 @@ def find_cells(token, group_start):
 
 @njit(cache=True, error_model="numpy")
 def expected_tables(n, a):
-    """Return about the number of tables of ``n`` customers, which need not be an integer."""
+    """Return the approximate mean number of tables of ``n`` customers; n may be fractional."""
     return n if n <= 1.0 else min(n, 1.0 + a * math.log1p((n - 1.0) / (a + 0.5)))
 
 
@@ -68,7 +68,7 @@ def refine_shares(first, last, tokens, likelihood, base, share, tables):
     share : float64 (n_tokens,)
         Updated.
     tables : int64 (2, cluster slots)
-        Expected tables are added, in units of 1 / `UNIT`; so is the change that is returned.
+        Expected numbers of tables are added, in fixed point; the result is in fixed point, too.
     """
     changed = 0
     for c in range(first, last):
@@ -86,10 +86,10 @@ def refine_shares(first, last, tokens, likelihood, base, share, tables):
             change += abs(new - share[i])
             in_a = others + new
             share[i] = new
-        changed += int64(change * UNIT)
+        changed += int64(change * FIXED_POINT)
         in_a = min(in_a, float(end - begin))
-        tables[0, k] += int64(expected_tables(in_a, a) * UNIT)
-        tables[1, k] += int64(expected_tables(end - begin - in_a, b) * UNIT)
+        tables[0, k] += int64(expected_tables(in_a, a) * FIXED_POINT)
+        tables[1, k] += int64(expected_tables(end - begin - in_a, b) * FIXED_POINT)
     return changed
 
 
@@ -97,9 +97,9 @@ def refine_shares(first, last, tokens, likelihood, base, share, tables):
 def filter_segment(column, likelihood, a, b, weight, low, high):
     """Sum out the sides of a segment's tokens; return the log-likelihood of the tokens.
 
-    An urn with ``a`` and ``b`` balls gives the side of each token in turn. ``weight[i, n]`` is the
-    probability that ``n`` of the first ``i`` tokens are on side a, given what these are, up to a
-    factor, for ``n`` from ``low[i]`` to ``high[i]``; all others are negligible.
+    The prior of the sides is a Pólya urn with initial weights ``a`` and ``b``. ``weight[i, n]`` is
+    the probability, up to a factor, that ``n`` of the first ``i`` tokens are on side a, given these
+    tokens, for ``n`` from ``low[i]`` to ``high[i]``; it is negligible for other ``n``.
     """
     weight[0, 0], low[0], high[0], total = 1.0, 0, 0, 0.0
     for i in range(column.size):
@@ -113,11 +113,11 @@ def filter_segment(column, likelihood, a, b, weight, low, high):
         new[last + 1] = old[last] * (last + a) * to_a
         last += 1
         if i % NORMALISE_EVERY == NORMALISE_EVERY - 1 or i == column.size - 1:
-            mass = 0.0
+            norm = 0.0
             for n in range(first, last + 1):
-                mass += new[n]
-            total += math.log(mass)
-            scale = 1.0 / mass
+                norm += new[n]
+            total += math.log(norm)
+            scale = 1.0 / norm
             for n in range(first, last + 1):
                 new[n] *= scale
             while first < last and new[first] < NEGLIGIBLE:
@@ -148,18 +148,19 @@ def draw_segment(column, token, likelihood, a, b, weight, low, high, key, trial,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def divide_tokens(first, last, tokens, likelihood, base, segment, draw, key, trial, in_b, log_sums):
-    """Divide the tokens of a topic over two, jointly in each cell.
+    """Divide the tokens of a topic between two topics, jointly in each cell.
 
-    The sides of a cell's tokens are an urn's draws given the tokens, so that the joint probability
-    of tokens and sides, divided by that of drawing these sides, is the probability of the tokens,
-    sides summed out. Long cells are divided in segments, each given the sides of the previous ones.
+    The sides of a cell's tokens are drawn from their posterior under the urn of `filter_segment`.
+    The joint probability of tokens and sides, divided by the probability of these sides, is then
+    the probability of the tokens with sides summed out. Long cells are divided into segments, each
+    drawn given the sides of the previous ones.
 
     Parameters
     ----------
     segment : int
-        Length of a segment: time per token and memory grow with it.
+        Length of a segment; time per token and memory grow with it.
     draw : bool
-        Whether ``in_b`` is drawn, or the sides are those in it.
+        Whether to draw ``in_b``; otherwise it is given.
     in_b : uint8 (n_tokens,)
         1 for the tokens of the second topic.
     log_sums : float64 (n_cells,)
@@ -175,30 +176,33 @@ def divide_tokens(first, last, tokens, likelihood, base, segment, draw, key, tri
             column, sides = tokens.column[begin:end], in_b[begin:end]
             log_sums[c] += filter_segment(column, likelihood, a, b, weight, low, high)
             if draw:
-                given = (column, tokens.token[begin:end], likelihood, a, b)
-                draw_segment(*given, weight, low, high, key, trial, sides)
+                urn = (column, tokens.token[begin:end], likelihood, a, b)
+                draw_segment(*urn, weight, low, high, key, trial, sides)
             b += sides.sum()
             a += column.size - sides.sum()
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_cell_tables(tokens, in_b, base, split, key, trial, topics, tables):
-    """Draw the tables of two topics, or of both as one; return the change of log_rising.
+    """Draw the tables of two topics after a split, or of the merged topic after a merge.
+
+    Return the change of Σ_j Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km).
 
     Parameters
     ----------
     split : bool
-        Whether there are two topics now and were one, or the reverse.
+        Whether a topic was split; otherwise two were merged.
     topics, tables : int32 (2, cluster slots)
-        Output: tokens and tables of both topics; if they are one, in the first row.
+        Output: tokens and tables of both topics; those of a merged topic in the first row.
     """
     topics[:], tables[:], change = 0, 0, 0.0
     for c in range(tokens.group.size):
         k, counts = tokens.cluster[c], np.zeros(2, np.int64)
         for i in range(tokens.start[c], tokens.start[c + 1]):
             counts[in_b[i]] += 1
-        both = log_rising(base[0, k] + base[1, k], counts[0] + counts[1])
-        each = log_rising(base[0, k], counts[0]) + log_rising(base[1, k], counts[1])
+        both = log_rising_factorial(base[0, k] + base[1, k], counts[0] + counts[1])
+        each = log_rising_factorial(base[0, k], counts[0])
+        each += log_rising_factorial(base[1, k], counts[1])
         change += each - both if split else both - each
         for side in range(2 if split else 1):
             n = counts[side] if split else counts[0] + counts[1]

@@ -13,7 +13,7 @@ from mcsquared.kernels.cpu.contexts import add_context_scores
 from mcsquared.kernels.cpu.fast_math import log32
 from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms
 from mcsquared.kernels.cpu.lanes import N_LANES, add, fill, load, store
-from mcsquared.kernels.cpu.special import log_rising, pick
+from mcsquared.kernels.cpu.special import log_rising_factorial, pick
 from mcsquared.kernels.rng import Step, uniform_of
 
 F = np.float32
@@ -21,38 +21,39 @@ CLUSTERS, GROUP_TABLES = int(Step.CLUSTERS), int(Step.GROUP_TABLES)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tabulate_log_rising(first_topic, last_topic, base, table):
-    """Write ln Γ(a + n) − ln Γ(a) with a = base[k, m] to ``table[m, n, k]``, float32, for all n.
+def tabulate_log_rising_factorials(first_topic, last_topic, base, out):
+    """Write ln Γ(a + n) − ln Γ(a) with a = base[k, m] to ``out[m, n, k]``, float32, for all n.
 
     A base of 0 has underflowed and is replaced by 1e-30.
     """
-    n_clusters = base.shape[0]
-    a = np.empty(n_clusters, np.float32)
+    n_cluster_slots = base.shape[0]
+    a = np.empty(n_cluster_slots, np.float32)
     for m in range(first_topic, last_topic):
-        for k in range(n_clusters):
+        for k in range(n_cluster_slots):
             a[k] = max(base[k, m], F(1e-30))
-            table[m, 0, k] = F(0.0)
-        for n in range(table.shape[1] - 1):
-            for k in range(n_clusters):
-                table[m, n + 1, k] = table[m, n, k] + log32(a[k] + float32(n))
+            out[m, 0, k] = F(0.0)
+        for n in range(out.shape[1] - 1):
+            for k in range(n_cluster_slots):
+                out[m, n + 1, k] = out[m, n, k] + log32(a[k] + float32(n))
 
 
 @njit(cache=True, error_model="numpy")
-def score_clusters(topics, counts, n_topics, base, rising, n_tabulated, log_scores):
+def score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores):
     """Write Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) of a group to float32 ``log_scores``."""
-    n_clusters = log_scores.size
-    for k in range(0, n_clusters, N_LANES):
+    n_cluster_slots = log_scores.size
+    for k in range(0, n_cluster_slots, N_LANES):
         total = fill(F(0.0))
         for t in range(n_topics):
             n = min(counts[t], n_tabulated)
-            total = add(total, load(rising, (topics[t] * (n_tabulated + 1) + n) * n_clusters + k))
+            row = topics[t] * (n_tabulated + 1) + n
+            total = add(total, load(tabulated, row * n_cluster_slots + k))
         store(log_scores, k, total)
     for t in range(n_topics):
         if counts[t] > n_tabulated:
-            m, more = topics[t], counts[t] - n_tabulated
-            for k in range(n_clusters):
+            m, n_more = topics[t], counts[t] - n_tabulated
+            for k in range(n_cluster_slots):
                 a = max(float(base[k, m]), 1e-30)
-                log_scores[k] += float32(log_rising(a + n_tabulated, more))
+                log_scores[k] += float32(log_rising_factorial(a + n_tabulated, n_more))
 
 
 @njit(cache=True, error_model="numpy")
@@ -77,7 +78,7 @@ def resample_groups(
     groups,
     topic_of_token,
     base,
-    rising,
+    tabulated,
     log_weights,
     contexts,
     key,
@@ -92,8 +93,8 @@ def resample_groups(
     ----------
     base : float32 (cluster slots, topic slots)
         λ τ_km.
-    rising : float32 (topic slots × (n + 1) × cluster slots,)
-        From `tabulate_log_rising`.
+    tabulated : float32 (topic slots × (n + 1) × cluster slots,)
+        From `tabulate_log_rising_factorials`.
     log_weights : float64 (cluster slots,)
         log π_k; −∞ in slots that must not be drawn.
     topics_in_cluster, tables_in_cluster : int32 (cluster slots, topic slots)
@@ -101,13 +102,13 @@ def resample_groups(
     log_likelihood : float64 (n_chunks,)
         Output: Σ_j Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km), k = z_j, over the groups of each chunk.
     """
-    n_clusters, n_slots = base.shape
+    n_cluster_slots, n_slots = base.shape
     dense, bags, parameters = contexts
-    scores, log_scores = np.empty(n_clusters), np.empty(n_clusters, np.float32)
+    scores, log_scores = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
     statistics = np.empty(dense.stat_start[-1])
     count, uniforms = np.zeros(n_slots, np.int64), empty_uniforms(groups)
     topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
-    n_tabulated = rising.size // base.size - 1
+    n_tabulated = tabulated.size // base.size - 1
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
@@ -120,11 +121,11 @@ def resample_groups(
                     counts[n_topics] = count[m]
                     count[m] = 0
                     n_topics += 1
-            score_clusters(topics, counts, n_topics, base, rising, n_tabulated, log_scores)
-            for k in range(n_clusters):
+            score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores)
+            for k in range(n_cluster_slots):
                 scores[k] = log_weights[k] + log_scores[k]
             add_context_scores(j, dense, bags, parameters, statistics, scores)
-            z = pick(scores, n_clusters, uniform_of(key, CLUSTERS, groups.first_group + j, 0))
+            z = pick(scores, n_cluster_slots, uniform_of(key, CLUSTERS, groups.first_group + j, 0))
             cluster_of_group[j] = z
             total += log_scores[z]
             fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)

@@ -147,14 +147,14 @@ def sweep_tokens(
     """
     n_slots = len(blocks) * N_LANES
     scratch_a, scratch_b = make_scratch(groups, n_slots), make_scratch(groups, n_slots)
-    at, end = order_start[first], order_start[last]
-    while at < end:
-        a = order[at]
+    position, end = order_start[first], order_start[last]
+    while position < end:
+        a = order[position]
         first_a, last_a = groups.start[a], groups.start[a + 1]
         begin_group(a, groups, key, base, cluster_of_group, topic_of_token, scratch_a)
         length = 0
-        if at + 1 < end:
-            b = order[at + 1]
+        if position + 1 < end:
+            b = order[position + 1]
             first_b, last_b = groups.start[b], groups.start[b + 1]
             begin_group(b, groups, key, base, cluster_of_group, topic_of_token, scratch_b)
             length = min(last_a - first_a, last_b - first_b)
@@ -164,11 +164,11 @@ def sweep_tokens(
         sweep_group(
             first_a + length, last_a, length, word, topic_of_token, factors, blocks, scratch_a
         )
-        at += 2
+        position += 2
 
 
 @njit(cache=True, error_model="numpy")
-def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topic_of_token):
+def sweep_group_topics(first, last, k, word, base, factors, mixtures, scratch, topic_of_token):
     """Draw the topics of tokens ``first:last``, those of one group.
 
     ``topics`` lists the topics that have tokens; ``position`` is the index of each in that list.
@@ -197,18 +197,18 @@ def sweep_group_topics(first, last, k, word, base, factors, table, scratch, topi
             m = topics[t]
             total += float32(count[m]) * factors[w * n_slots + m]
             sums[t] = total
-        mass = table[w, k]
+        base_total = mixtures[w, k]
         # The part over all topics comes first, because floats are most precise near 0.
-        threshold = uniforms[i - first] * (total + mass)
+        threshold = uniforms[i - first] * (total + base_total)
         drawn = old
-        if threshold >= mass and total > float32(0.0):
+        if threshold >= base_total and total > float32(0.0):
             t = 0
-            while t < n_topics - 1 and sums[t] <= threshold - mass:
+            while t < n_topics - 1 and sums[t] <= threshold - base_total:
                 t += 1
             drawn = topics[t]
-        elif mass > float32(0.0):
+        elif base_total > float32(0.0):
             # The sum is recomputed in another order, so the threshold is rescaled.
-            share = threshold / mass
+            share = threshold / base_total
             all_total = running_sums(base, k * n_slots, factors, w * n_slots, n_slots, all_sums)
             drawn = search_running_sums(all_sums, n_slots, min(share, float32(1.0)) * all_total)
         if count[drawn] == 0:
@@ -230,7 +230,7 @@ def sweep_tokens_by_group_topics(
     n_slots,
     base,
     factors,
-    table,
+    mixtures,
     key,
     cluster_of_group,
     topic_of_token,
@@ -250,7 +250,7 @@ def sweep_tokens_by_group_topics(
         λ τ_km.
     factors : float32 (n_words × topic slots,)
         ψ_mw up to a common factor.
-    table : float32 (n_words, cluster slots)
+    mixtures : float32 (n_words, cluster slots)
         Σ_m λ τ_km ψ_mw, with the same factor.
     others
         As in `sweep_tokens`.
@@ -266,7 +266,7 @@ def sweep_tokens_by_group_topics(
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         first, last, k = groups.start[j], groups.start[j + 1], np.int64(cluster_of_group[j])
         fill_group_uniforms(j, groups, key, TOPICS, scratch[3])
-        sweep_group_topics(first, last, k, word, base, factors, table, scratch, topic_of_token)
+        sweep_group_topics(first, last, k, word, base, factors, mixtures, scratch, topic_of_token)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

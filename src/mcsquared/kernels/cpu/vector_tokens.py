@@ -1,4 +1,4 @@
-"""Tokens that are not words in the blocked sampler: numbers, vectors, or a Python family.
+"""Tokens that are not words in the blocked sampler: numbers, vectors, or those of a Python family.
 
 Given the drawn parameters, groups are independent:
 
@@ -29,11 +29,11 @@ from mcsquared.kernels.cpu.special import add_log, pick
 from mcsquared.kernels.rng import Step, uniform_of
 
 TOPICS = int(Step.TOPICS)
-TINY = 1e-280  # smaller sums are computed in logarithms, since their terms may have underflowed
+MIN_PRECISE_SUM = 1e-280  # terms of smaller sums may have underflowed: logarithms are used
 
 
 class VectorTokens(NamedTuple):
-    """Tokens, with the natural parameters of every topic slot or log-likelihoods in it."""
+    """Tokens, with natural parameters of, or log-likelihoods in, every topic slot."""
 
     kind: int  # one of `KINDS`, or -1 for a Python family
     values: np.ndarray  # float64 (n_tokens, width), relative to the family's origin
@@ -48,15 +48,15 @@ def natural_tokens(kind: int, values: np.ndarray, natural: np.ndarray) -> Vector
 
     ``natural`` is float64 (topic slots, n_stats), from the family's ``natural_parameters``.
     """
-    width, n_topics = values.shape[1], len(natural)
+    width, n_slots = values.shape[1], len(natural)
     if kind == MULTIVARIATE_GAUSSIAN:
         # The statistics contain x_a x_b twice; one product is enough.
-        square = natural[:, 1 + width :].reshape(n_topics, width, width)
+        square = natural[:, 1 + width :].reshape(n_slots, width, width)
         twice = square + np.swapaxes(square, 1, 2)
         twice[:, np.arange(width), np.arange(width)] *= 0.5
         below = twice[(slice(None), *np.tril_indices(width))]
         natural = np.concatenate([natural[:, : 1 + width], below], axis=1)
-    natural, no_rows = np.ascontiguousarray(natural.T), np.zeros((0, n_topics))
+    natural, no_rows = np.ascontiguousarray(natural.T), np.zeros((0, n_slots))
     return VectorTokens(kind, values, natural, no_rows, 0, np.zeros((0, 0)))
 
 
@@ -114,23 +114,23 @@ class Workspace(NamedTuple):
 
     statistics: np.ndarray  # float64 (folded statistics,)
     row: np.ndarray  # float64 (topic slots,): log-likelihoods of one token
-    shares: np.ndarray  # float64 (topic slots,): their exponentials
+    likelihood: np.ndarray  # float64 (topic slots,): their exponentials
     weights: np.ndarray  # float64 (topic slots,)
     sums: np.ndarray  # float64 (cluster slots,)
     products: np.ndarray  # float64 (cluster slots,)
 
 
 @njit(cache=True, error_model="numpy")
-def make_workspace(tokens, log_tau):
+def make_workspace(tokens, log_shares):
     """Return uninitialised scratch rows."""
-    n_clusters, n_topics = log_tau.shape
+    n_cluster_slots, n_slots = log_shares.shape
     return Workspace(
         np.empty(tokens.natural.shape[0]),
-        np.empty(n_topics),
-        np.empty(n_topics),
-        np.empty(n_topics),
-        np.empty(n_clusters),
-        np.empty(n_clusters),
+        np.empty(n_slots),
+        np.empty(n_slots),
+        np.empty(n_slots),
+        np.empty(n_cluster_slots),
+        np.empty(n_cluster_slots),
     )
 
 
@@ -160,24 +160,24 @@ def largest_of(row):
 
 
 @njit(cache=True, error_model="numpy")
-def log_sum(log_tau, row):
-    """Return log Σ_m exp(log_tau[m] + row[m])."""
+def log_mixture(log_shares, row):
+    """Return log Σ_m exp(log_shares[m] + row[m])."""
     largest = -math.inf
     for m in range(row.size):
-        if log_tau[m] + row[m] > largest:
-            largest = log_tau[m] + row[m]
+        if log_shares[m] + row[m] > largest:
+            largest = log_shares[m] + row[m]
     if largest == -math.inf:
         return largest
     total = 0.0
     for m in range(row.size):
-        x = log_tau[m] + row[m] - largest
+        x = log_shares[m] + row[m] - largest
         if x > -50.0:  # even thousands of smaller terms do not change the last digit
             total += math.exp(x)
     return largest + math.log(total)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def score_vector_groups(first_group, last_group, group_start, tokens, log_tau, scores):
+def score_vector_groups(first_group, last_group, group_start, tokens, log_shares, scores):
     """Add Σ_i log Σ_m τ_km ψ_m(x_i) to the score of every group in every cluster slot (λ = ∞).
 
     Tokens of likelihood 0 in every topic are ignored.
@@ -185,57 +185,58 @@ def score_vector_groups(first_group, last_group, group_start, tokens, log_tau, s
     Parameters
     ----------
     group_start : int64 (n_groups + 1,)
-    log_tau : float64 (cluster slots, topic slots)
+    log_shares : float64 (cluster slots, topic slots)
         −∞ in unused slots.
     scores : float64 (last_group − first_group, cluster slots)
     """
-    work = make_workspace(tokens, log_tau)
-    tau_by_topic = np.empty((log_tau.shape[1], log_tau.shape[0]))
-    for k in range(log_tau.shape[0]):
-        for m in range(log_tau.shape[1]):
-            tau_by_topic[m, k] = math.exp(log_tau[k, m])
+    work = make_workspace(tokens, log_shares)
+    shares_by_topic = np.empty((log_shares.shape[1], log_shares.shape[0]))
+    for k in range(log_shares.shape[0]):
+        for m in range(log_shares.shape[1]):
+            shares_by_topic[m, k] = math.exp(log_shares[k, m])
     for j in range(first_group, last_group):
         score = scores[j - first_group]
         work.products[:] = 1.0
         log_scale = 0.0  # Σ_i of the largest log-likelihood, common to all clusters
         for i in range(group_start[j], group_start[j + 1]):
-            log_scale += score_token(token_row(tokens, i, work), log_tau, tau_by_topic, work, score)
+            row = token_row(tokens, i, work)
+            log_scale += score_token(row, log_shares, shares_by_topic, work, score)
         for k in range(score.size):
             score[k] += log_scale + math.log(work.products[k])
 
 
 @njit(cache=True, error_model="numpy")
-def score_token(row, log_tau, tau_by_topic, work, score):
+def score_token(row, log_shares, shares_by_topic, work, score):
     """Add log Σ_m τ_km exp(row[m] − largest) to the scores by `add_log`; return ``largest``."""
     largest = largest_of(row)
     if largest == -math.inf:
         return 0.0
-    exponentials(row, largest, work.shares)
-    weighted_sum(work.shares, tau_by_topic, work.sums)
+    exponentials(row, largest, work.likelihood)
+    weighted_sum(work.likelihood, shares_by_topic, work.sums)
     for k in range(score.size):
-        if work.sums[k] > TINY:
+        if work.sums[k] > MIN_PRECISE_SUM:
             score[k], work.products[k] = add_log(score[k], work.products[k], work.sums[k])
         elif score[k] > -math.inf:
-            score[k] += log_sum(log_tau[k], row) - largest
+            score[k] += log_mixture(log_shares[k], row) - largest
     return largest
 
 
 @njit(cache=True, error_model="numpy")
-def pick_topic(row, prior, log_tau, log_lam, work, u):
+def pick_topic(row, prior, log_shares, log_lam, work, u):
     """Draw a topic with probability ∝ prior[m] exp(row[m]).
 
-    ``prior`` is λτ plus the counts of the group; where it has underflowed, ``log_lam + log_tau`` is
-    used as its logarithm.
+    ``prior`` is λτ plus the counts of the group; where it has underflowed, ``log_lam + log_shares``
+    is used as its logarithm.
     """
     largest = largest_of(row)
     total = 0.0
     if largest > -math.inf:
-        exponentials(row, largest, work.shares)
+        exponentials(row, largest, work.likelihood)
         for m in range(row.size):
-            total += prior[m] * work.shares[m]
+            total += prior[m] * work.likelihood[m]
             work.weights[m] = total
-    if not total > TINY:
-        return pick_in_logs(row, prior, log_tau, log_lam, work, u)
+    if not total > MIN_PRECISE_SUM:
+        return pick_in_logs(row, prior, log_shares, log_lam, work, u)
     threshold = u * total
     m = 0
     while m < row.size - 1 and work.weights[m] <= threshold:
@@ -244,16 +245,17 @@ def pick_topic(row, prior, log_tau, log_lam, work, u):
 
 
 @njit(cache=True, error_model="numpy")
-def pick_in_logs(row, prior, log_tau, log_lam, work, u):
+def pick_in_logs(row, prior, log_shares, log_lam, work, u):
     """Draw as `pick_topic` does, in logarithms; from the prior if all likelihoods are 0."""
     possible = False
     for m in range(row.size):
-        base = math.log(prior[m]) if prior[m] > TINY else log_lam + log_tau[m]
-        weight = base + row[m]
-        work.shares[m] = base
+        is_precise = prior[m] > MIN_PRECISE_SUM
+        log_prior = math.log(prior[m]) if is_precise else log_lam + log_shares[m]
+        weight = log_prior + row[m]
+        work.likelihood[m] = log_prior
         work.weights[m] = weight if weight > -math.inf else -math.inf  # NaN becomes −∞
         possible = possible or weight > -math.inf
-    return pick(work.weights if possible else work.shares, row.size, u)
+    return pick(work.weights if possible else work.likelihood, row.size, u)
 
 
 @njit(cache=True, error_model="numpy")
@@ -274,7 +276,7 @@ def draw_vector_topics(
     last_chunk,
     groups,
     tokens,
-    log_tau,
+    log_shares,
     lam,
     cluster_of_group,
     topic_of_token,
@@ -286,7 +288,7 @@ def draw_vector_topics(
 
     Parameters
     ----------
-    log_tau : float64 (cluster slots, topic slots)
+    log_shares : float64 (cluster slots, topic slots)
     lam : float
         Positive; may be infinite.
     cluster_of_group : int32 (n_groups,)
@@ -297,11 +299,11 @@ def draw_vector_topics(
     topic_statistics : float64 (last_chunk − first_chunk, topic slots, n_stats)
         Statistics are added to it, by chunk, so that sums do not depend on the number of threads.
     """
-    work = make_workspace(tokens, log_tau)
+    work = make_workspace(tokens, log_shares)
     groups_vary = not math.isinf(lam)
     scale, log_lam = (lam, math.log(lam)) if groups_vary else (1.0, 0.0)
-    tau, n_topics = np.exp(log_tau), log_tau.shape[1]
-    prior, share, count = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics, np.int64)
+    shares, n_slots = np.exp(log_shares), log_shares.shape[1]
+    prior, base, count = np.empty(n_slots), np.empty(n_slots), np.empty(n_slots, np.int64)
     for c in range(first_chunk, last_chunk):
         statistics = topic_statistics[c - first_chunk]
         for j in range(groups.chunk_start[c], groups.chunk_start[c + 1]):
@@ -310,17 +312,17 @@ def draw_vector_topics(
             if groups_vary:
                 for i in range(groups.start[j], groups.start[j + 1]):
                     count[topic_of_token[i]] += 1
-            for m in range(n_topics):
-                share[m] = scale * tau[k, m]
-                prior[m] = count[m] + share[m]
+            for m in range(n_slots):
+                base[m] = scale * shares[k, m]
+                prior[m] = count[m] + base[m]
             for i in range(groups.start[j], groups.start[j + 1]):
                 if groups_vary:
                     old = topic_of_token[i]
                     count[old] -= 1
-                    prior[old] = count[old] + share[old]  # subtraction would leave a residue
+                    prior[old] = count[old] + base[old]  # exact, unlike a subtraction
                 u = uniform_of(key, TOPICS, groups.first_token + i, 0)
-                m = pick_topic(token_row(tokens, i, work), prior, log_tau[k], log_lam, work, u)
+                m = pick_topic(token_row(tokens, i, work), prior, log_shares[k], log_lam, work, u)
                 if groups_vary:
                     count[m] += 1
-                    prior[m] = count[m] + share[m]
+                    prior[m] = count[m] + base[m]
                 record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics)

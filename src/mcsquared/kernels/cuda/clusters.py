@@ -25,30 +25,30 @@ CLUSTERS = int(Step.CLUSTERS)
 
 
 @cuda.jit(device=True)
-def add_context_scores(j, n_clusters, contexts, scores):
+def add_context_scores(j, n_cluster_slots, contexts, scores):
     """Add Σ log F(x_j | φ_k) over the observed contexts of group ``j``, without log h.
 
     Parameters
     ----------
-    contexts : (statistics, bag_start, category, count, natural, log_categories, extra)
+    contexts : (statistics, bag_start, category, count, natural, log_categories, python_scores)
         Statistics of dense contexts, float64 (n_groups, n_statistics), 0 if missing; fields of
         `Bags`; and fields of `ContextParameters`, the first two flat.
     scores : float64 (per_thread,)
     """
-    statistics, bag_start, category, count, natural, log_categories, extra = contexts
+    statistics, bag_start, category, count, natural, log_categories, python_scores = contexts
     thread = thread_of_warp()
     for q in range(scores.size):
         k = q * 32 + thread
-        if k < n_clusters:
+        if k < n_cluster_slots:
             value = 0.0
             for s in range(statistics.shape[1]):
-                value += statistics[j, s] * natural[s * n_clusters + k]
+                value += statistics[j, s] * natural[s * n_cluster_slots + k]
             for c in range(bag_start.shape[0]):
                 for e in range(bag_start[c, j], bag_start[c, j + 1]):
-                    cell = int64(category[e]) * n_clusters + k
+                    cell = int64(category[e]) * n_cluster_slots + k
                     value += float64(count[e]) * float64(log_categories[cell])
-            if extra.shape[0] > 0:
-                value += extra[j, k]
+            if python_scores.shape[0] > 0:
+                value += python_scores[j, k]
             scores[q] += value
 
 
@@ -96,7 +96,7 @@ def draw_clusters_by_scores(per_thread):
     def kernel(
         n_groups,
         first_group,
-        n_clusters,
+        n_cluster_slots,
         content_scores,
         log_weights,
         statistics,
@@ -105,7 +105,7 @@ def draw_clusters_by_scores(per_thread):
         count,
         natural,
         log_categories,
-        extra,
+        python_scores,
         seed,
         chain,
         sweep,
@@ -121,10 +121,10 @@ def draw_clusters_by_scores(per_thread):
         for q in range(per_thread):
             k = q * 32 + thread
             score[q] = -math.inf
-            if k < n_clusters:
-                score[q] = log_weights[k] + content_scores[row * n_clusters + k]
-        contexts = (statistics, bag_start, category, count, natural, log_categories, extra)
-        add_context_scores(j, n_clusters, contexts, score)
+            if k < n_cluster_slots:
+                score[q] = log_weights[k] + content_scores[row * n_cluster_slots + k]
+        contexts = (statistics, bag_start, category, count, natural, log_categories, python_scores)
+        add_context_scores(j, n_cluster_slots, contexts, score)
         cluster = draw_cluster(score, sums, groups_before + j, seed, chain, sweep)
         if thread == 0 and cluster >= 0:  # otherwise the group keeps its cluster
             cluster_of_group[j] = cluster

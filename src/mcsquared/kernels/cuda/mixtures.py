@@ -14,31 +14,31 @@ WORDS_PER_BLOCK = 8  # the kernel below has a sum for each
 
 
 @cuda.jit(device=True)
-def write_log(total, w, n_words, k, n_clusters, table):
-    """Write the logarithm of a sum to the table, unless ``w`` is beyond the last word."""
+def write_log(total, w, n_words, k, n_cluster_slots, log_mixtures):
+    """Write the logarithm of a sum, unless ``w`` is beyond the last word."""
     if w < n_words:
-        table[w * n_clusters + k] = math.log(total + LOG_OFFSET)
+        log_mixtures[w * n_cluster_slots + k] = math.log(total + LOG_OFFSET)
 
 
 @cache
-def _tabulate(n_topics):
-    """Return a kernel that writes log Σ_m weights[w, m] shares[m, k] to ``table``."""
+def _tabulate(n_slots):
+    """Return a kernel that writes log Σ_m weights[w, m] shares[m, k] to ``log_mixtures``."""
 
     @one_block_each(THREADS, WORDS_PER_BLOCK)
-    def kernel(n_words, n_clusters, weights, shares, table):
-        rows = cuda.shared.array((WORDS_PER_BLOCK, n_topics), float32)
+    def kernel(n_words, n_cluster_slots, weights, shares, log_mixtures):
+        rows = cuda.shared.array((WORDS_PER_BLOCK, n_slots), float32)
         first = int64(cuda.blockIdx.x) * WORDS_PER_BLOCK
         thread = cuda.threadIdx.x
-        for cell in range(thread, WORDS_PER_BLOCK * n_topics, THREADS):
-            w = first + cell // n_topics
-            rows[cell // n_topics, cell % n_topics] = (
-                weights[w * n_topics + cell % n_topics] if w < n_words else float32(0.0)
+        for cell in range(thread, WORDS_PER_BLOCK * n_slots, THREADS):
+            w = first + cell // n_slots
+            rows[cell // n_slots, cell % n_slots] = (
+                weights[w * n_slots + cell % n_slots] if w < n_words else float32(0.0)
             )
         cuda.syncthreads()
-        for k in range(thread, n_clusters, THREADS):
+        for k in range(thread, n_cluster_slots, THREADS):
             s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = float32(0.0)
-            for m in range(n_topics):
-                share = shares[int64(m) * n_clusters + k]
+            for m in range(n_slots):
+                share = shares[int64(m) * n_cluster_slots + k]
                 s0 += rows[0, m] * share
                 s1 += rows[1, m] * share
                 s2 += rows[2, m] * share
@@ -47,40 +47,40 @@ def _tabulate(n_topics):
                 s5 += rows[5, m] * share
                 s6 += rows[6, m] * share
                 s7 += rows[7, m] * share
-            write_log(s0, first, n_words, k, n_clusters, table)
-            write_log(s1, first + 1, n_words, k, n_clusters, table)
-            write_log(s2, first + 2, n_words, k, n_clusters, table)
-            write_log(s3, first + 3, n_words, k, n_clusters, table)
-            write_log(s4, first + 4, n_words, k, n_clusters, table)
-            write_log(s5, first + 5, n_words, k, n_clusters, table)
-            write_log(s6, first + 6, n_words, k, n_clusters, table)
-            write_log(s7, first + 7, n_words, k, n_clusters, table)
+            write_log(s0, first, n_words, k, n_cluster_slots, log_mixtures)
+            write_log(s1, first + 1, n_words, k, n_cluster_slots, log_mixtures)
+            write_log(s2, first + 2, n_words, k, n_cluster_slots, log_mixtures)
+            write_log(s3, first + 3, n_words, k, n_cluster_slots, log_mixtures)
+            write_log(s4, first + 4, n_words, k, n_cluster_slots, log_mixtures)
+            write_log(s5, first + 5, n_words, k, n_cluster_slots, log_mixtures)
+            write_log(s6, first + 6, n_words, k, n_cluster_slots, log_mixtures)
+            write_log(s7, first + 7, n_words, k, n_cluster_slots, log_mixtures)
 
     return kernel
 
 
 @one_warp_each()
-def _centre(n_words, n_clusters, table):
+def _centre(n_words, n_cluster_slots, log_mixtures):
     """Subtract the mean of each word's row, with one warp per word."""
     thread, w = thread_of_warp(), warp_of_grid()
     if w >= n_words:
         return
     total = float32(0.0)
-    for k in range(thread, n_clusters, 32):
-        total += table[w * n_clusters + k]
-    mean = shuffle(running_sum(total, thread), 31) / float32(n_clusters)
-    for k in range(thread, n_clusters, 32):
-        table[w * n_clusters + k] -= mean
+    for k in range(thread, n_cluster_slots, 32):
+        total += log_mixtures[w * n_cluster_slots + k]
+    mean = shuffle(running_sum(total, thread), 31) / float32(n_cluster_slots)
+    for k in range(thread, n_cluster_slots, 32):
+        log_mixtures[w * n_cluster_slots + k] -= mean
 
 
-def tabulate_log_mixtures(n_words, slots, weights, shares, table):
+def tabulate_log_mixtures(n_words, slots, weights, shares, log_mixtures):
     """Tabulate log Σ_m weights[w, m] shares[m, k], minus its mean over k.
 
     ``slots`` is the tuple (cluster slots, topic slots).
     """
-    n_clusters, n_topics = slots
-    _tabulate(n_topics)(n_words, n_clusters, weights, shares, table)
-    _centre(n_words, n_clusters, table)
+    n_cluster_slots, n_slots = slots
+    _tabulate(n_slots)(n_words, n_cluster_slots, weights, shares, log_mixtures)
+    _centre(n_words, n_cluster_slots, log_mixtures)
 
 
 @cache
@@ -95,12 +95,12 @@ def draw_clusters_of_words(per_thread):
     def kernel(
         n_groups,
         first_group,
-        n_clusters,
+        n_cluster_slots,
         order,
         entry_start,
         entry_word,
         entry_count,
-        table,
+        log_mixtures,
         log_weights,
         statistics,
         bag_start,
@@ -108,7 +108,7 @@ def draw_clusters_of_words(per_thread):
         count,
         natural,
         log_categories,
-        extra,
+        python_scores,
         seed,
         chain,
         sweep,
@@ -126,9 +126,9 @@ def draw_clusters_of_words(per_thread):
         for q in range(per_thread):
             k = q * 32 + thread
             part[q] = float32(0.0)
-            score[q] = log_weights[k] if k < n_clusters else -math.inf
-        contexts = (statistics, bag_start, category, count, natural, log_categories, extra)
-        add_context_scores(j, n_clusters, contexts, score)
+            score[q] = log_weights[k] if k < n_cluster_slots else -math.inf
+        contexts = (statistics, bag_start, category, count, natural, log_categories, python_scores)
+        add_context_scores(j, n_cluster_slots, contexts, score)
         n_added = 0
         begin = first
         while begin < last:
@@ -141,10 +141,10 @@ def draw_clusters_of_words(per_thread):
             for t in range(min(int64(32), last - begin)):
                 w = shuffle(word, t)
                 c = shuffle(occurrences, t)
-                row = int64(w) * n_clusters + thread
+                row = int64(w) * n_cluster_slots + thread
                 for q in range(per_thread):
-                    if q * 32 + thread < n_clusters:
-                        part[q] += c * table[row + q * 32]
+                    if q * 32 + thread < n_cluster_slots:
+                        part[q] += c * log_mixtures[row + q * 32]
             begin += 32
             n_added += 32
             if n_added == TERMS_PER_PARTIAL_SUM or begin >= last:
@@ -159,7 +159,7 @@ def draw_clusters_of_words(per_thread):
         if thread == 0:
             cluster_of_group[j] = cluster
         for e in range(first + thread, last, 32):
-            cell = int64(entry_word[e]) * n_clusters + cluster
+            cell = int64(entry_word[e]) * n_cluster_slots + cluster
             cuda.atomic.add(tokens_of_cell, cell, int32(entry_count[e]))
 
     return kernel

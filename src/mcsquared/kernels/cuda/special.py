@@ -19,7 +19,7 @@ log_gamma_draw = compile_for_gpu(
 
 
 @cuda.jit(device=True)
-def log_rising(a, n):
+def log_rising_factorial(a, n):
     """Return ln Γ(a+n) − ln Γ(a) for a ≥ 8 and integer n ≥ 0, without cancellation."""
     growth = (a + n - 0.5) * math.log1p(n / a) - n
     return n * math.log(a) + growth + stirling_series(a + n) - stirling_series(a)

@@ -8,7 +8,7 @@ from numba import cuda, float32, float64, int32, int64, uint32
 from mcsquared.kernels.cuda.clusters import add_context_scores, draw_cluster
 from mcsquared.kernels.cuda.launch import N_WARPS, one_thread_each, one_warp_each
 from mcsquared.kernels.cuda.rng import two_uniforms
-from mcsquared.kernels.cuda.special import log_rising
+from mcsquared.kernels.cuda.special import log_rising_factorial
 from mcsquared.kernels.cuda.warp import (
     ballot,
     count_topics,
@@ -27,21 +27,21 @@ MIN_BASE = 1e-30  # replaces a base of 0, which has underflowed
 
 
 @one_thread_each()
-def tabulate_log_rising(n_cells, n_clusters, n_tabulated, base, table):
-    """Tabulate ln Γ(a + n) − ln Γ(a) with a = base[k, m]: table[m, n, k] for n ≤ n_tabulated."""
+def tabulate_log_rising_factorials(n_cells, n_cluster_slots, n_tabulated, base, out):
+    """Tabulate ln Γ(a + n) − ln Γ(a) with a = base[k, m]: out[m, n, k] for n ≤ n_tabulated."""
     cell = int64(cuda.grid(1))
     if cell >= n_cells:
         return
-    m, k = cell // n_clusters, cell % n_clusters
-    a = max(base[k * (n_cells // n_clusters) + m], float32(MIN_BASE))
+    m, k = cell // n_cluster_slots, cell % n_cluster_slots
+    a = max(base[k * (n_cells // n_cluster_slots) + m], float32(MIN_BASE))
     value = float32(0.0)
     for n in range(n_tabulated + 1):
-        table[(m * (n_tabulated + 1) + n) * n_clusters + k] = value
+        out[(m * (n_tabulated + 1) + n) * n_cluster_slots + k] = value
         value += math.log(a + float32(n))
 
 
 @cache
-def resample_groups(n_topics, per_thread):
+def resample_groups(n_slots, per_thread):
     """Return a kernel that draws cluster and table counts of every group, given its topics.
 
     ``log_likelihood`` is float32 (n_groups,), for the cluster drawn.
@@ -52,11 +52,11 @@ def resample_groups(n_topics, per_thread):
         n_groups,
         first_group,
         first_token,
-        n_clusters,
+        n_cluster_slots,
         group_start,
         topic_of_token,
         base,
-        rising,
+        tabulated,
         n_tabulated,
         log_weights,
         statistics,
@@ -65,7 +65,7 @@ def resample_groups(n_topics, per_thread):
         entry_count,
         natural,
         log_categories,
-        extra,
+        python_scores,
         seed,
         chain,
         sweep,
@@ -74,9 +74,9 @@ def resample_groups(n_topics, per_thread):
         tables_in_cluster,
         log_likelihood,
     ):
-        count = cuda.shared.array((N_WARPS, n_topics), int32)
-        start = cuda.shared.array((N_WARPS, n_topics), int32)
-        opened = cuda.shared.array((N_WARPS, n_topics), int32)
+        count = cuda.shared.array((N_WARPS, n_slots), int32)
+        start = cuda.shared.array((N_WARPS, n_slots), int32)
+        opened = cuda.shared.array((N_WARPS, n_slots), int32)
         part = cuda.local.array(per_thread, float32)
         score = cuda.local.array(per_thread, float64)
         sums = cuda.local.array(per_thread, float32)
@@ -84,14 +84,14 @@ def resample_groups(n_topics, per_thread):
         if j >= n_groups:
             return
         first, last = group_start[j], group_start[j + 1]
-        count_topics(n_topics, first, last, topic_of_token, count)
+        count_topics(n_slots, first, last, topic_of_token, count)
 
         for q in range(per_thread):
             part[q] = float32(0.0)
-        for begin in range(0, n_topics, 32):
+        for begin in range(0, n_slots, 32):
             m = begin + thread
             count_of_thread = int32(0)
-            if m < n_topics:
+            if m < n_slots:
                 count_of_thread = count[warp, m]
             occupied = uint32(ballot(count_of_thread > 0))
             while occupied != 0:
@@ -99,20 +99,21 @@ def resample_groups(n_topics, per_thread):
                 occupied = occupied & (occupied - uint32(1))
                 n = shuffle(count_of_thread, source)
                 topic = begin + source
-                at = (int64(topic) * (n_tabulated + 1) + min(n, int32(n_tabulated))) * n_clusters
+                row = int64(topic) * (n_tabulated + 1) + min(n, int32(n_tabulated))
                 for q in range(per_thread):
                     k = q * 32 + thread
-                    if k < n_clusters:
-                        part[q] += rising[at + k]
+                    if k < n_cluster_slots:
+                        part[q] += tabulated[row * n_cluster_slots + k]
                         if n > n_tabulated:
-                            a = max(float64(base[k * n_topics + topic]), MIN_BASE) + n_tabulated
-                            part[q] += float32(log_rising(a, float64(n - n_tabulated)))
+                            a = max(float64(base[k * n_slots + topic]), MIN_BASE) + n_tabulated
+                            part[q] += float32(log_rising_factorial(a, float64(n - n_tabulated)))
 
         for q in range(per_thread):
             k = q * 32 + thread
-            score[q] = log_weights[k] + float64(part[q]) if k < n_clusters else -math.inf
-        contexts = (statistics, bag_start, category, entry_count, natural, log_categories, extra)
-        add_context_scores(j, n_clusters, contexts, score)
+            score[q] = log_weights[k] + float64(part[q]) if k < n_cluster_slots else -math.inf
+        bags = (bag_start, category, entry_count)
+        contexts = (statistics, *bags, natural, log_categories, python_scores)
+        add_context_scores(j, n_cluster_slots, contexts, score)
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
         if cluster < 0:  # by rounding: the group keeps its cluster
             cluster = int32(cluster_of_group[j])
@@ -123,13 +124,13 @@ def resample_groups(n_topics, per_thread):
 
         # Customers are numbered by topic: those of the first topic come first.
         offset = int32(0)
-        for begin in range(0, n_topics, 32):
+        for begin in range(0, n_slots, 32):
             m = begin + thread
             count_of_thread = int32(0)
-            if m < n_topics:
+            if m < n_slots:
                 count_of_thread = count[warp, m]
             total = running_sum(count_of_thread, thread)
-            if m < n_topics:
+            if m < n_slots:
                 start[warp, m] = offset + total - count_of_thread
                 opened[warp, m] = 0
             offset += shuffle(total, 31)
@@ -142,7 +143,7 @@ def resample_groups(n_topics, per_thread):
             for half in range(2):
                 p = begin + half * 32 + thread
                 if p < n_tokens:
-                    low, high = int32(0), int32(n_topics - 1)
+                    low, high = int32(0), int32(n_slots - 1)
                     while low < high:  # the last topic with start ≤ p
                         middle = (low + high + int32(1)) // int32(2)
                         if start[warp, middle] <= p:
@@ -150,15 +151,15 @@ def resample_groups(n_topics, per_thread):
                         else:
                             high = middle - int32(1)
                     i = p - start[warp, low]
-                    a = base[int64(cluster) * n_topics + low]
+                    a = base[int64(cluster) * n_slots + low]
                     u = u0 if half == 0 else u1
                     if i == 0 or u * (a + float32(i)) < a:
                         cuda.atomic.add(opened, (warp, low), 1)
         syncwarp()
-        for m in range(thread, n_topics, 32):
+        for m in range(thread, n_slots, 32):
             if count[warp, m] > 0:
-                at = int64(cluster) * n_topics + m
-                cuda.atomic.add(topics_in_cluster, at, count[warp, m])
-                cuda.atomic.add(tables_in_cluster, at, opened[warp, m])
+                cell = int64(cluster) * n_slots + m
+                cuda.atomic.add(topics_in_cluster, cell, count[warp, m])
+                cuda.atomic.add(tables_in_cluster, cell, opened[warp, m])
 
     return kernel

@@ -57,8 +57,8 @@ def sweep_tokens(n_blocks):
         words_in_topic,
     ):
         count = cuda.shared.array((N_WARPS, stride), int32)
-        thread, warp, at = thread_of_warp(), warp_of_block(), warp_of_grid()
-        if at >= n_groups:
+        thread, warp, warp_index = thread_of_warp(), warp_of_block(), warp_of_grid()
+        if warp_index >= n_groups:
             return
         n = cuda.local.array(per_thread, float32)
         weight = cuda.local.array(per_thread, float32)
@@ -67,7 +67,7 @@ def sweep_tokens(n_blocks):
         sums = cuda.local.array(per_thread, float32)
         # The first topic of a thread; the others follow at intervals of sixteen.
         first_topic = (thread & int32(1)) * int32(per_thread * N_LANES) + (thread >> int32(1))
-        j = order[at]
+        j = order[warp_index]
         first, last = group_start[j], group_start[j + 1]
         row = int64(cluster_of_group[j]) * stride
         # Topics are counted in shared memory; then each thread copies the counts of its topics.
@@ -86,7 +86,7 @@ def sweep_tokens(n_blocks):
                 weight[r] = base[row + first_topic + r * N_LANES]
 
         block = (first_token + first) // BLOCK + first_group + j
-        number0 = number1 = float32(0.0)
+        u0 = u1 = float32(0.0)
         is_second_half = False
         begin = first
         while begin < last:
@@ -98,28 +98,29 @@ def sweep_tokens(n_blocks):
                 word_of_thread = int32(word[i])
             # A block of random numbers suffices for 64 tokens, two passes.
             if not is_second_half:
-                number0, number1 = two_uniforms(seed, chain, sweep, TOPICS, block, thread)
+                u0, u1 = two_uniforms(seed, chain, sweep, TOPICS, block, thread)
                 block += 1
-            number = number1 if is_second_half else number0
+            u_of_thread = u1 if is_second_half else u0
             is_second_half = not is_second_half
             n_tokens = int32(min(int64(32), last - begin))
-            at_word = uint64(uint32(shuffle(word_of_thread, 0))) * uint64(stride)
+            word_row = uint64(uint32(shuffle(word_of_thread, 0))) * uint64(stride)
             for r in range(per_thread - 1):
-                next_factor[r] = factors[at_word + uint64(uint32(first_topic + r * N_LANES))]
-            next_factor[per_thread - 1] = factors[at_word + uint64(uint32(last_topic))]
+                next_factor[r] = factors[word_row + uint64(uint32(first_topic + r * N_LANES))]
+            next_factor[per_thread - 1] = factors[word_row + uint64(uint32(last_topic))]
             for t in range(n_tokens):
                 for r in range(per_thread):
                     factor[r] = next_factor[r]
-                at_word = uint64(uint32(shuffle(word_of_thread, min(t + 1, 31)))) * uint64(stride)
+                next_word = uint32(shuffle(word_of_thread, min(t + 1, 31)))
+                word_row = uint64(next_word) * uint64(stride)
                 for r in range(per_thread - 1):
-                    next_factor[r] = factors[at_word + uint64(uint32(first_topic + r * N_LANES))]
-                next_factor[per_thread - 1] = factors[at_word + uint64(uint32(last_topic))]
+                    next_factor[r] = factors[word_row + uint64(uint32(first_topic + r * N_LANES))]
+                next_factor[per_thread - 1] = factors[word_row + uint64(uint32(last_topic))]
                 old = shuffle(topic, t)
-                u = shuffle(number, t)
-                off = old - first_topic
+                u = shuffle(u_of_thread, t)
+                distance = old - first_topic
                 total = float32(0.0)
                 for r in range(per_thread):
-                    if off == int32(r * N_LANES):
+                    if distance == int32(r * N_LANES):
                         n[r] -= float32(1.0)
                     total += (n[r] + weight[r]) * factor[r]
                     sums[r] = total
@@ -128,19 +129,19 @@ def sweep_tokens(n_blocks):
                 beyond = ballot(running > threshold)
                 drawn = old  # kept if, by rounding, no sum exceeds the threshold
                 if beyond != 0:
-                    holder = int32(ffs(beyond))
+                    source = int32(ffs(beyond))
                     # At least 0, because otherwise rounding could select a topic of weight 0.
                     rest = max(threshold - (running - total), float32(0.0))
                     passed = int32(0)
                     for r in range(per_thread):
                         passed += int32(sums[r] <= rest)
-                    passed = shuffle(passed, holder)
+                    passed = shuffle(passed, source)
                     if passed < int32(per_thread):
-                        at_block = (holder & int32(1)) * int32(per_thread) + passed
-                        drawn = at_block * int32(N_LANES) + (holder >> int32(1))
-                off = drawn - first_topic
+                        block_of_topic = (source & int32(1)) * int32(per_thread) + passed
+                        drawn = block_of_topic * int32(N_LANES) + (source >> int32(1))
+                distance = drawn - first_topic
                 for r in range(per_thread):
-                    if off == int32(r * N_LANES):
+                    if distance == int32(r * N_LANES):
                         n[r] += float32(1.0)
                 if thread == t:
                     topic = drawn

@@ -5,7 +5,7 @@ from functools import cache
 
 from numba import cuda, float64, int32, int64
 
-from mcsquared.kernels.cpu.vector_tokens import TINY
+from mcsquared.kernels.cpu.vector_tokens import MIN_PRECISE_SUM
 from mcsquared.kernels.cuda.launch import N_WARPS, SIMULATED, one_warp_each
 from mcsquared.kernels.cuda.special import add_log
 from mcsquared.kernels.cuda.vector_tokens import exponential
@@ -22,35 +22,35 @@ TOPICS_PER_PASS = 8 if SIMULATED else 128
 
 
 @cuda.jit(device=True)
-def log_sum(n_topics, log_tau, tau_offset, rows, row):
-    """Return log Σ_m exp(log_tau[tau_offset + m] + rows[row + m]), −∞ if all terms are 0."""
+def log_mixture(n_slots, log_shares, share_offset, rows, row):
+    """Return log Σ_m exp(log_shares[share_offset + m] + rows[row + m]), −∞ if all terms are 0."""
     highest = -math.inf
-    for m in range(n_topics):
-        value = log_tau[tau_offset + m] + rows[row + m]
+    for m in range(n_slots):
+        value = log_shares[share_offset + m] + rows[row + m]
         if value > highest:
             highest = value
     if highest == -math.inf:
         return highest
     total = 0.0
-    for m in range(n_topics):
-        value = log_tau[tau_offset + m] + rows[row + m]
+    for m in range(n_slots):
+        value = log_shares[share_offset + m] + rows[row + m]
         if value > -math.inf:
             total += math.exp(value - highest)
     return highest + math.log(total)
 
 
 @cuda.jit(device=True)
-def max_log_likelihood(n_topics, rows, row):
+def max_log_likelihood(n_slots, rows, row):
     """Return the maximum log-likelihood of a token over all topics."""
     highest = -math.inf
-    for m in range(thread_of_warp(), n_topics, 32):
+    for m in range(thread_of_warp(), n_slots, 32):
         if rows[row + m] > highest:
             highest = rows[row + m]
     return warp_max(highest)
 
 
 @cache
-def score_vector_groups(n_topics, per_thread):
+def score_vector_groups(n_slots, per_thread):
     """Return a kernel that writes Σ_i log Σ_m τ_km ψ_m(x_i) of groups in every cluster slot.
 
     Tokens of likelihood 0 in every topic are ignored. ``first_group`` is the index of the first
@@ -63,15 +63,15 @@ def score_vector_groups(n_topics, per_thread):
     def kernel(
         n_groups,
         first_group,
-        n_clusters,
+        n_cluster_slots,
         order,
         group_start,
         rows,
-        log_tau,
-        tau_by_topic,
+        log_shares,
+        shares_by_topic,
         scores,
     ):
-        shares = cuda.shared.array((N_WARPS, TOKENS_PER_PASS, TOPICS_PER_PASS), float64)
+        likelihood = cuda.shared.array((N_WARPS, TOKENS_PER_PASS, TOPICS_PER_PASS), float64)
         log_scale = cuda.local.array(TOKENS_PER_PASS, float64)
         sums = cuda.local.array(n_sums, float64)
         score = cuda.local.array(per_thread, float64)
@@ -86,33 +86,33 @@ def score_vector_groups(n_topics, per_thread):
             product[q] = 1.0
         total_scale = 0.0  # common to all clusters
         while begin < last:
-            row = (begin - group_start[first_group]) * n_topics
+            row = (begin - group_start[first_group]) * n_slots
             n_tokens = int32(min(int64(TOKENS_PER_PASS), last - begin))
             for t in range(TOKENS_PER_PASS):
                 log_scale[t] = -math.inf
                 if t < n_tokens:
-                    log_scale[t] = max_log_likelihood(n_topics, rows, row + t * n_topics)
+                    log_scale[t] = max_log_likelihood(n_slots, rows, row + t * n_slots)
             for cell in range(n_sums):
                 sums[cell] = 0.0
-            for topic in range(0, n_topics, TOPICS_PER_PASS):
-                width = min(TOPICS_PER_PASS, n_topics - topic)
+            for topic in range(0, n_slots, TOPICS_PER_PASS):
+                width = min(TOPICS_PER_PASS, n_slots - topic)
                 for t in range(TOKENS_PER_PASS):
                     for m in range(thread, width, 32):
                         value = 0.0
                         if log_scale[t] > -math.inf:
-                            value = exponential(rows[row + t * n_topics + topic + m], log_scale[t])
-                        shares[warp, t, m] = value
+                            value = exponential(rows[row + t * n_slots + topic + m], log_scale[t])
+                        likelihood[warp, t, m] = value
                 syncwarp()
                 for q in range(per_thread):
                     k = q * 32 + thread
-                    if k < n_clusters:
+                    if k < n_cluster_slots:
                         s0 = s1 = s2 = s3 = 0.0
                         for m in range(width):
-                            tau = tau_by_topic[int64(topic + m) * n_clusters + k]
-                            s0 += shares[warp, 0, m] * tau
-                            s1 += shares[warp, 1, m] * tau
-                            s2 += shares[warp, 2, m] * tau
-                            s3 += shares[warp, 3, m] * tau
+                            share = shares_by_topic[int64(topic + m) * n_cluster_slots + k]
+                            s0 += likelihood[warp, 0, m] * share
+                            s1 += likelihood[warp, 1, m] * share
+                            s2 += likelihood[warp, 2, m] * share
+                            s3 += likelihood[warp, 3, m] * share
                         sums[q * TOKENS_PER_PASS] += s0
                         sums[q * TOKENS_PER_PASS + 1] += s1
                         sums[q * TOKENS_PER_PASS + 2] += s2
@@ -121,14 +121,13 @@ def score_vector_groups(n_topics, per_thread):
             for q in range(per_thread):
                 k = q * 32 + thread
                 for t in range(TOKENS_PER_PASS):
-                    if k < n_clusters and log_scale[t] > -math.inf:
+                    if k < n_cluster_slots and log_scale[t] > -math.inf:
                         factor = sums[q * TOKENS_PER_PASS + t]
-                        if factor > TINY:
+                        if factor > MIN_PRECISE_SUM:
                             score[q], product[q] = add_log(score[q], product[q], factor)
                         elif score[q] > -math.inf:
-                            value = log_sum(
-                                n_topics, log_tau, int64(k) * n_topics, rows, row + t * n_topics
-                            )
+                            cell = int64(k) * n_slots
+                            value = log_mixture(n_slots, log_shares, cell, rows, row + t * n_slots)
                             score[q] += value - log_scale[t]
             for t in range(TOKENS_PER_PASS):
                 if log_scale[t] > -math.inf:
@@ -136,8 +135,8 @@ def score_vector_groups(n_topics, per_thread):
             begin += TOKENS_PER_PASS
         for q in range(per_thread):
             k = q * 32 + thread
-            if k < n_clusters:
+            if k < n_cluster_slots:
                 value = score[q] + total_scale + math.log(product[q])
-                scores[(j - first_group) * n_clusters + k] = value
+                scores[(j - first_group) * n_cluster_slots + k] = value
 
     return kernel

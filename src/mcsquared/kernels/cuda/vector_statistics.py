@@ -62,18 +62,18 @@ def unfold_statistics(kind: int, width: int, folded: np.ndarray) -> np.ndarray:
 
 
 @cuda.jit(device=True)
-def statistic(values, at, left, right):
-    """Return a statistic of the token whose coordinates begin at ``values[at]``."""
+def statistic(values, offset, left, right):
+    """Return a statistic of the token whose coordinates begin at ``values[offset]``."""
     value = 1.0
     if left >= 0:
-        value = values[at + left]
+        value = values[offset + left]
     if right >= 0:
-        value *= values[at + right]
+        value *= values[offset + right]
     return value
 
 
 @cuda.jit
-def _log_likelihood_rows(first, last, n_topics, width, values, factors, natural, out):
+def _log_likelihood_rows(first, last, n_slots, width, values, factors, natural, out):
     """Multiply statistics and natural parameters in tiles of shared memory."""
     of_token = cuda.shared.array((DEPTH, TILE), float64)
     of_topic = cuda.shared.array((DEPTH, TILE), float64)
@@ -86,15 +86,15 @@ def _log_likelihood_rows(first, last, n_topics, width, values, factors, natural,
         sums[cell] = 0.0
     for begin in range(0, n_statistics, DEPTH):
         for cell in range(thread, DEPTH * TILE, SIDE * SIDE):
-            depth, at = cell // TILE, cell % TILE
+            depth, position = cell // TILE, cell % TILE
             s = begin + depth
             value = parameter = 0.0
-            if s < n_statistics and token + at < last:
-                value = statistic(values, (token + at) * width, factors[0, s], factors[1, s])
-            if s < n_statistics and topic + at < n_topics:
-                parameter = natural[s * n_topics + topic + at]
-            of_token[depth, at] = value
-            of_topic[depth, at] = parameter
+            if s < n_statistics and token + position < last:
+                value = statistic(values, (token + position) * width, factors[0, s], factors[1, s])
+            if s < n_statistics and topic + position < n_slots:
+                parameter = natural[s * n_slots + topic + position]
+            of_token[depth, position] = value
+            of_topic[depth, position] = parameter
         cuda.syncthreads()
         for depth in range(DEPTH):
             for a in range(PER_THREAD):
@@ -107,11 +107,11 @@ def _log_likelihood_rows(first, last, n_topics, width, values, factors, natural,
         i = token + row + a * SIDE
         for b in range(PER_THREAD):
             m = topic + column + b * SIDE
-            if i < last and m < n_topics:
-                out[(i - first) * n_topics + m] = sums[a * PER_THREAD + b]
+            if i < last and m < n_slots:
+                out[(i - first) * n_slots + m] = sums[a * PER_THREAD + b]
 
 
-def log_likelihood_rows(first, last, n_topics, width, values, factors, natural, out):
+def log_likelihood_rows(first, last, n_slots, width, values, factors, natural, out):
     """Write T(x_i) · natural_m for the tokens ``first:last``.
 
     Parameters
@@ -125,73 +125,73 @@ def log_likelihood_rows(first, last, n_topics, width, values, factors, natural, 
     natural : float64 (folded statistics × topic slots,)
     out : float64 (at least (last − first) × topic slots,)
     """
-    grid = (-(-(last - first) // TILE), -(-n_topics // TILE))
+    grid = (-(-(last - first) // TILE), -(-n_slots // TILE))
     if grid[0] > 0:
-        arguments = (first, last, n_topics, width, values, factors, natural, out)
+        arguments = (first, last, n_slots, width, values, factors, natural, out)
         _log_likelihood_rows[grid, SIDE * SIDE](*arguments)
 
 
 @cuda.jit(device=True)
-def segment_bounds(number, token_start):
+def segment_bounds(warp_index, token_start):
     """Return the first token of a segment and the token after its last."""
-    chunk, segment = number // N_SEGMENTS, number % N_SEGMENTS
+    chunk, segment = warp_index // N_SEGMENTS, warp_index % N_SEGMENTS
     first, last = token_start[chunk], token_start[chunk + 1]
     size = (last - first + N_SEGMENTS - 1) // N_SEGMENTS
     return min(first + segment * size, last), min(first + (segment + 1) * size, last)
 
 
 @cache
-def _count_topics(n_topics):
+def _count_topics(n_slots):
     """Return a kernel that counts the topics of each segment of a chunk."""
 
     @one_warp_each(N_SEGMENTS)
     def kernel(n_chunks, token_start, topic_of_token, starts):
-        count = cuda.shared.array((N_WARPS, n_topics), int32)
-        warp, number = warp_of_block(), warp_of_grid()
-        if number >= n_chunks * N_SEGMENTS:
+        count = cuda.shared.array((N_WARPS, n_slots), int32)
+        warp, warp_index = warp_of_block(), warp_of_grid()
+        if warp_index >= n_chunks * N_SEGMENTS:
             return
-        first, last = segment_bounds(number, token_start)
-        count_topics(n_topics, first, last, topic_of_token, count)
-        chunk, segment = number // N_SEGMENTS, number % N_SEGMENTS
-        for m in range(thread_of_warp(), n_topics, 32):
-            starts[(chunk * n_topics + m) * N_SEGMENTS + segment] = count[warp, m]
+        first, last = segment_bounds(warp_index, token_start)
+        count_topics(n_slots, first, last, topic_of_token, count)
+        chunk, segment = warp_index // N_SEGMENTS, warp_index % N_SEGMENTS
+        for m in range(thread_of_warp(), n_slots, 32):
+            starts[(chunk * n_slots + m) * N_SEGMENTS + segment] = count[warp, m]
 
     return kernel
 
 
 @one_warp_each()
-def _add_counts(n_chunks, n_topics, token_start, starts):
+def _add_counts(n_chunks, n_slots, token_start, starts):
     """Replace the counts of each chunk by the positions at which segments of topics begin."""
     thread, chunk = thread_of_warp(), warp_of_grid()
     if chunk >= n_chunks:
         return
-    n_cells = n_topics * N_SEGMENTS
+    n_cells = n_slots * N_SEGMENTS
     offset = int32(token_start[chunk])
     for begin in range(0, n_cells, 32):
-        at = chunk * n_cells + begin + thread
+        cell = chunk * n_cells + begin + thread
         count = int32(0)
         if begin + thread < n_cells:
-            count = starts[at]
+            count = starts[cell]
         running = running_sum(count, thread)
         if begin + thread < n_cells:
-            starts[at] = offset + running - count
+            starts[cell] = offset + running - count
         offset += shuffle(running, 31)
 
 
 @cache
-def _write_sorted(n_topics):
+def _write_sorted(n_slots):
     """Return a kernel that writes the tokens of each segment to their sorted positions."""
 
     @one_warp_each(N_SEGMENTS)
     def kernel(n_chunks, token_start, topic_of_token, starts, token_in_order):
-        next_position = cuda.shared.array((N_WARPS, n_topics), int32)
-        thread, warp, number = thread_of_warp(), warp_of_block(), warp_of_grid()
-        if number >= n_chunks * N_SEGMENTS:
+        next_position = cuda.shared.array((N_WARPS, n_slots), int32)
+        thread, warp, warp_index = thread_of_warp(), warp_of_block(), warp_of_grid()
+        if warp_index >= n_chunks * N_SEGMENTS:
             return
-        begin, last = segment_bounds(number, token_start)
-        chunk, segment = number // N_SEGMENTS, number % N_SEGMENTS
-        for m in range(thread, n_topics, 32):
-            next_position[warp, m] = starts[(chunk * n_topics + m) * N_SEGMENTS + segment]
+        begin, last = segment_bounds(warp_index, token_start)
+        chunk, segment = warp_index // N_SEGMENTS, warp_index % N_SEGMENTS
+        for m in range(thread, n_slots, 32):
+            next_position[warp, m] = starts[(chunk * n_slots + m) * N_SEGMENTS + segment]
         syncwarp()
         while begin < last:
             i = begin + thread
@@ -216,7 +216,7 @@ def _write_sorted(n_topics):
     return kernel
 
 
-def sort_by_topic(n_topics, token_start, topic_of_token, starts, token_in_order):
+def sort_by_topic(n_slots, token_start, topic_of_token, starts, token_in_order):
     """Sort the tokens of each chunk by topic, with a stable sort.
 
     Parameters
@@ -230,14 +230,14 @@ def sort_by_topic(n_topics, token_start, topic_of_token, starts, token_in_order)
         Output: the sorted tokens.
     """
     n_chunks = token_start.size - 1
-    _count_topics(n_topics)(n_chunks, token_start, topic_of_token, starts)
-    _add_counts(n_chunks, n_topics, token_start, starts)
-    _write_sorted(n_topics)(n_chunks, token_start, topic_of_token, starts, token_in_order)
+    _count_topics(n_slots)(n_chunks, token_start, topic_of_token, starts)
+    _add_counts(n_chunks, n_slots, token_start, starts)
+    _write_sorted(n_slots)(n_chunks, token_start, topic_of_token, starts, token_in_order)
 
 
 @one_thread_each()
 def add_statistics(
-    n_cells, n_topics, width, token_start, values, factors, starts, token_in_order, sums
+    n_cells, n_slots, width, token_start, values, factors, starts, token_in_order, sums
 ):
     """Sum the statistics of the tokens of each topic, for each chunk separately.
 
@@ -257,8 +257,8 @@ def add_statistics(
     n_statistics = factors.shape[1]
     s, run = cell % n_statistics, cell // n_statistics
     begin = starts[run * N_SEGMENTS]
-    end = int32(token_start[run // n_topics + 1])
-    if run % n_topics < n_topics - 1:
+    end = int32(token_start[run // n_slots + 1])
+    if run % n_slots < n_slots - 1:
         end = starts[(run + 1) * N_SEGMENTS]
     left, right = factors[0, s], factors[1, s]
     total = sums[cell]

@@ -13,7 +13,7 @@ from functools import cache
 from numba import cuda, float64, int32, int64
 
 from mcsquared.kernels.cpu.fast_math import MIN_EXPONENT
-from mcsquared.kernels.cpu.vector_tokens import TINY
+from mcsquared.kernels.cpu.vector_tokens import MIN_PRECISE_SUM
 from mcsquared.kernels.cuda.launch import N_WARPS, one_thread_each, one_warp_each
 from mcsquared.kernels.cuda.rng import uniform
 from mcsquared.kernels.cuda.warp import (
@@ -40,15 +40,16 @@ def exponential(log_value, highest):
 
 
 @cuda.jit(device=True)
-def pick_topic(row, prior, log_tau, tau_offset, n_of_thread, log_lam, sums, u):
+def pick_topic(row, prior, log_shares, share_offset, n_of_thread, log_lam, sums, u):
     """Return a topic with probability ∝ prior exp(row), or −1 if rounding leaves none.
 
     Parameters
     ----------
     row, prior : float64 (per_thread,)
         The first ``n_of_thread`` are this thread's topics, the others are −∞ and 0. Overwritten.
-    log_tau : float64 (cluster slots × topic slots,)
-        Read from ``at`` on; ``log_lam + log_tau`` replaces the log of a prior that underflowed.
+    log_shares : float64 (cluster slots × topic slots,)
+        Read from ``share_offset`` on; ``log_lam + log_shares`` replaces the log of a prior that has
+        underflowed.
     sums : float64 (per_thread,)
         Scratch.
     """
@@ -64,37 +65,39 @@ def pick_topic(row, prior, log_tau, tau_offset, n_of_thread, log_lam, sums, u):
         sums[q] = total
     running = running_sum(total, thread)
     all_sum = shuffle(running, 31)
-    if not all_sum > TINY:
-        total = sum_in_logs(row, prior, log_tau, tau_offset, n_of_thread, log_lam, sums)
+    if not all_sum > MIN_PRECISE_SUM:
+        total = sum_in_logs(row, prior, log_shares, share_offset, n_of_thread, log_lam, sums)
         running = running_sum(total, thread)
         all_sum = shuffle(running, 31)
     threshold = u * all_sum
     beyond = ballot(running > threshold)
     if beyond == 0:
         return int32(-1)
-    holder = int32(ffs(beyond))
+    source = int32(ffs(beyond))
     # At least 0, because otherwise rounding could select a topic of weight 0.
     rest = max(threshold - (running - total), 0.0)
     passed = int32(0)
     for q in range(per_thread):
         if sums[q] <= rest:
             passed += int32(1)
-    passed = shuffle(passed, holder)
+    passed = shuffle(passed, source)
     if passed >= per_thread:
         return int32(-1)
-    return holder * int32(per_thread) + passed
+    return source * int32(per_thread) + passed
 
 
 @cuda.jit(device=True)
-def sum_in_logs(row, prior, log_tau, tau_offset, n_of_thread, log_lam, sums):
+def sum_in_logs(row, prior, log_shares, share_offset, n_of_thread, log_lam, sums):
     """Write running sums of weights that underflow; of the prior if all likelihoods are 0."""
     possible = False
     for q in range(sums.size):
-        base = weight = -math.inf
+        log_prior = weight = -math.inf
         if q < n_of_thread:
-            base = math.log(prior[q]) if prior[q] > TINY else log_lam + log_tau[tau_offset + q]
-            weight = base + row[q]
-        prior[q] = base
+            log_prior = log_lam + log_shares[share_offset + q]
+            if prior[q] > MIN_PRECISE_SUM:
+                log_prior = math.log(prior[q])
+            weight = log_prior + row[q]
+        prior[q] = log_prior
         row[q] = weight if weight > -math.inf else -math.inf  # NaN becomes −∞
         possible = possible or weight > -math.inf
     if ballot(possible) == 0:
@@ -125,14 +128,14 @@ def group_of(i, first_group, last_group, group_start):
 
 
 @cache
-def draw_vector_topics(n_topics):
+def draw_vector_topics(n_slots):
     """Return a kernel that draws the topics of all tokens of some groups, given clusters (λ = ∞).
 
     ``n_tokens`` is the number of tokens of the groups ``first_group:last_group`` in the arrays, and
     ``rows`` is float64 (n_tokens × topic slots,), from `log_likelihood_rows`. Counts are added to
     ``topics_in_cluster``.
     """
-    per_thread = (n_topics + 31) // 32
+    per_thread = (n_slots + 31) // 32
 
     @one_thread_each()
     def kernel(
@@ -142,8 +145,8 @@ def draw_vector_topics(n_topics):
         first_token,
         group_start,
         rows,
-        tau,
-        log_tau,
+        shares,
+        log_shares,
         seed,
         chain,
         sweep,
@@ -160,41 +163,41 @@ def draw_vector_topics(n_topics):
         if begin >= last:
             return
         first_topic = thread * int32(per_thread)
-        n_of_thread = min(int32(per_thread), int32(n_topics) - first_topic)
+        n_of_thread = min(int32(per_thread), int32(n_slots) - first_topic)
         i = begin + thread
         topic = cluster = int32(0)
-        number = 0.5
+        u_of_thread = 0.5
         if i < last:
             cluster = int32(cluster_of_group[group_of(i, first_group, last_group, group_start)])
             topic = int32(topic_of_token[i])
-            number = uniform(seed, chain, sweep, TOPICS, first_token + i, 0)
+            u_of_thread = uniform(seed, chain, sweep, TOPICS, first_token + i, 0)
         for t in range(int32(min(int64(32), last - begin))):
-            tau_offset = int64(shuffle(cluster, t)) * n_topics + first_topic
-            at_row = (begin + t - first) * n_topics + first_topic
+            share_offset = int64(shuffle(cluster, t)) * n_slots + first_topic
+            row_offset = (begin + t - first) * n_slots + first_topic
             for q in range(per_thread):
                 row[q] = -math.inf
                 prior[q] = 0.0
                 if q < n_of_thread:
-                    row[q] = rows[at_row + q]
-                    prior[q] = tau[tau_offset + q]
-            u = shuffle(number, t)
-            drawn = pick_topic(row, prior, log_tau, tau_offset, n_of_thread, 0.0, sums, u)
+                    row[q] = rows[row_offset + q]
+                    prior[q] = shares[share_offset + q]
+            u = shuffle(u_of_thread, t)
+            drawn = pick_topic(row, prior, log_shares, share_offset, n_of_thread, 0.0, sums, u)
             if thread == t and drawn >= 0:
                 topic = drawn
         if i < last:
             topic_of_token[i] = topic
-            cuda.atomic.add(topics_in_cluster, int64(cluster) * n_topics + topic, 1)
+            cuda.atomic.add(topics_in_cluster, int64(cluster) * n_slots + topic, 1)
 
     return kernel
 
 
 @cache
-def sweep_vector_groups(n_topics):
+def sweep_vector_groups(n_slots):
     """Return a kernel that draws each token's topic given the others of its group (λ finite).
 
     ``first_group`` is the index of the first group in the arrays. See `draw_vector_topics`.
     """
-    per_thread = (n_topics + 31) // 32
+    per_thread = (n_slots + 31) // 32
 
     @one_warp_each()
     def kernel(
@@ -204,8 +207,8 @@ def sweep_vector_groups(n_topics):
         order,
         group_start,
         rows,
-        tau,
-        log_tau,
+        shares,
+        log_shares,
         lam,
         seed,
         chain,
@@ -213,44 +216,46 @@ def sweep_vector_groups(n_topics):
         cluster_of_group,
         topic_of_token,
     ):
-        count = cuda.shared.array((N_WARPS, n_topics), int32)
+        count = cuda.shared.array((N_WARPS, n_slots), int32)
         others = cuda.local.array(per_thread, int32)
         row = cuda.local.array(per_thread, float64)
         prior = cuda.local.array(per_thread, float64)
         sums = cuda.local.array(per_thread, float64)
-        thread, warp, number_of_warp = thread_of_warp(), warp_of_block(), warp_of_grid()
-        if number_of_warp >= n_groups:
+        thread, warp, warp_index = thread_of_warp(), warp_of_block(), warp_of_grid()
+        if warp_index >= n_groups:
             return
-        j = order[first_group + number_of_warp]
+        j = order[first_group + warp_index]
         begin, last = group_start[j], group_start[j + 1]
         first_topic = thread * int32(per_thread)
-        n_of_thread = min(int32(per_thread), int32(n_topics) - first_topic)
-        tau_offset = int64(cluster_of_group[j]) * n_topics + first_topic
+        n_of_thread = min(int32(per_thread), int32(n_slots) - first_topic)
+        share_offset = int64(cluster_of_group[j]) * n_slots + first_topic
         log_lam = math.log(lam)
         # Topics are counted in shared memory; then each thread copies the counts of its topics.
-        count_topics(n_topics, begin, last, topic_of_token, count)
+        count_topics(n_slots, begin, last, topic_of_token, count)
         for q in range(per_thread):
             others[q] = count[warp, first_topic + q] if q < n_of_thread else int32(0)
         while begin < last:
             i = begin + thread
             topic = int32(0)
-            number = 0.5
+            u_of_thread = 0.5
             if i < last:
                 topic = int32(topic_of_token[i])
-                number = uniform(seed, chain, sweep, TOPICS, first_token + i, 0)
+                u_of_thread = uniform(seed, chain, sweep, TOPICS, first_token + i, 0)
             for t in range(int32(min(int64(32), last - begin))):
                 old = shuffle(topic, t)
-                at_row = (begin + t - group_start[first_group]) * n_topics + first_topic
+                row_offset = (begin + t - group_start[first_group]) * n_slots + first_topic
                 for q in range(per_thread):
                     if first_topic + q == old:
                         others[q] -= int32(1)
                     row[q] = -math.inf
                     prior[q] = 0.0
                     if q < n_of_thread:
-                        row[q] = rows[at_row + q]
-                        prior[q] = others[q] + lam * tau[tau_offset + q]
-                u = shuffle(number, t)
-                drawn = pick_topic(row, prior, log_tau, tau_offset, n_of_thread, log_lam, sums, u)
+                        row[q] = rows[row_offset + q]
+                        prior[q] = others[q] + lam * shares[share_offset + q]
+                u = shuffle(u_of_thread, t)
+                drawn = pick_topic(
+                    row, prior, log_shares, share_offset, n_of_thread, log_lam, sums, u
+                )
                 if drawn < 0:  # by rounding: the token keeps its topic
                     drawn = old
                 for q in range(per_thread):

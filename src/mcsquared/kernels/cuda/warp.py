@@ -141,10 +141,10 @@ def warp_max(value):
 
 
 @cuda.jit(device=True)
-def count_topics(n_topics, first, last, topic_of_token, count):
+def count_topics(n_slots, first, last, topic_of_token, count):
     """Count the topics of tokens ``first:last`` in this warp's row of the shared ``count``."""
     thread, warp = thread_of_warp(), warp_of_block()
-    for m in range(thread, n_topics, 32):
+    for m in range(thread, n_slots, 32):
         count[warp, m] = 0
     syncwarp()
     for i in range(first + thread, last, 32):

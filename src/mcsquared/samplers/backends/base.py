@@ -32,8 +32,8 @@ class Backend(ABC):
     Attributes
     ----------
     collects_labels : bool
-        Whether `save_labels` collects the labels of all tokens and `load_labels` takes changed
-        ones in the middle of a sweep; moves of topics are skipped if not.
+        Whether `save_labels` collects the labels of all tokens and `load_labels` can load changed
+        ones in the middle of a sweep; otherwise moves of topics are skipped.
     """
 
     collects_labels = False
@@ -62,17 +62,17 @@ class Backend(ABC):
         """Apply a function to the groups of every shard; return its results in shard order."""
 
     def load_clusters(self, state: State) -> None:  # noqa: B027
-        """Take counts that changed with the clusters of groups, if the backend keeps them."""
+        """Load counts that changed with the clusters of groups, if the backend keeps counts."""
 
     def store_draw(  # noqa: B027
         self, number_of_slot: NDArray[np.int32]
     ) -> None:
-        """Store the clusters of a kept draw, if the state does not hold those of all groups.
+        """Store the clusters of a kept draw, if the state does not contain those of all groups.
 
         Parameters
         ----------
         number_of_slot : int32 (cluster slots,)
-            Number of each cluster in the draw.
+            Number of each slot's cluster in the draw.
         """
 
     def draw_globals(self, sweep: Sweep) -> Globals:
@@ -85,7 +85,7 @@ class Backend(ABC):
 
     def draw_tables(self, sweep: Sweep) -> NDArray[np.int32]:
         """Draw q_km ~ CRT(O_km, v ε_m), with the v and ε of the sweep."""
-        prior = sweep.state.v * sweep.globals.weights.topics
+        prior = sweep.state.v * sweep.globals.weights.topic_weights
         return draw_tables(sweep.state.tables, prior, sweep.key, self.threads)
 
     def begin_log_density(self, state: State) -> Callable[[], float]:

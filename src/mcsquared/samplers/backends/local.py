@@ -46,13 +46,13 @@ class LocalBackend(Backend):
             return sums
         # Cells by group instead of by cluster give the same draws, and need not be summed.
         groups_of_word = self.observations.layout.groups_of_word
-        return replace(sums, cells=Cells(groups_of_word, self._labels.clusters))
+        return replace(sums, cells=Cells(groups_of_word, self._labels.cluster_of_group))
 
     def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
         """Apply a function to all groups, which are one shard."""
-        clusters = self._labels.clusters
+        clusters = self._labels.cluster_of_group
         self._labels, result = function(self.observations, self._labels, argument, self.threads)
         # The array of the state is kept.
-        clusters[:] = self._labels.clusters
-        self._labels = self._labels._replace(clusters=clusters)
+        clusters[:] = self._labels.cluster_of_group
+        self._labels = self._labels._replace(cluster_of_group=clusters)
         return [result]

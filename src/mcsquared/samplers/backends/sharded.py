@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
-from mcsquared.kernels.cpu.tables import count_cells
+from mcsquared.kernels.cpu.counts import count_cells
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
@@ -26,6 +26,7 @@ from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.init.extend_start import StartExtension
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import (
+    Cells,
     Globals,
     GroupFunction,
     GroupTask,
@@ -55,14 +56,13 @@ def sweep_shard(
     observations : Observations
         Returned by `Observations.shard`.
     """
-    labels = Labels(labels.clusters.copy(), labels.topics.copy())
+    labels = Labels(labels.cluster_of_group.copy(), labels.topic_of_token.copy())
     sums = sweep_groups(GroupTask(observations, labels, globals_, threads))
     if not observations.n_words or globals_.groups_vary:
         return labels, sums
-    table = np.zeros((observations.n_words, globals_.slots[0]), np.int32)
-    entries = observations.layout.words_of_group
-    count_cells(entries, labels.clusters, table)
-    return labels, replace(sums, cell_counts=table)
+    cell_counts = np.zeros((observations.n_words, globals_.slots[0]), np.int32)
+    count_cells(observations.layout.words_of_group, labels.cluster_of_group, cell_counts)
+    return labels, replace(sums, cell_counts=cell_counts)
 
 
 class ShardedBackend(Backend):
@@ -140,9 +140,9 @@ class ShardedBackend(Backend):
         if self.on_disk:
             state.cluster_of_group = self.labels.of_sample()
             return
-        state.cluster_of_group = np.concatenate([part.clusters for part in self.labels])
+        state.cluster_of_group = np.concatenate([part.cluster_of_group for part in self.labels])
         if not clusters_only:
-            state.topic_of_token = np.concatenate([part.topics for part in self.labels])
+            state.topic_of_token = np.concatenate([part.topic_of_token for part in self.labels])
 
     def store_draw(self, number_of_slot: NDArray[np.int32]) -> None:
         """Append a kept draw to the file of draws, if the corpus is on disk."""
@@ -151,7 +151,10 @@ class ShardedBackend(Backend):
 
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
-        return add_sums(self.map_shards(sweep_shard, globals_))
+        sums = Sums(**add_sums(vars(part) for part in self.map_shards(sweep_shard, globals_)))
+        if sums.cell_counts is None:
+            return sums
+        return replace(sums, cells=Cells.from_counts(sums.cell_counts))
 
     def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
         """Apply a function to the groups of every shard; return its results in shard order."""
@@ -220,7 +223,7 @@ class DiskLabels:
 
     def __setitem__(self, number: int, labels: Labels | DividedLabels) -> None:
         """Write the labels of a shard."""
-        _write(self._clusters, labels.clusters, CLUSTER_DTYPE, self._groups[number][0])
+        _write(self._clusters, labels.cluster_of_group, CLUSTER_DTYPE, self._groups[number][0])
         if isinstance(labels, DividedLabels):
             arrays = (*labels.rows, labels.sides)
             changed = DIVISION[-1:] if number in self._divided else DIVISION
@@ -228,8 +231,8 @@ class DiskLabels:
                 np.save(self._folder / f"{name}-{number}.npy", array)
             self._divided.add(number)
             return
-        if len(labels.topics):
-            _write(self._topics, labels.topics, TOPIC_DTYPE, self._tokens[number][0])
+        if len(labels.topic_of_token):
+            _write(self._topics, labels.topic_of_token, TOPIC_DTYPE, self._tokens[number][0])
         if number in self._divided:
             self._divided.remove(number)
             for name in DIVISION:

@@ -1,10 +1,10 @@
-"""Functions that split-merge maps over the groups of every shard, and what they exchange.
+"""Functions that the split-merge step maps over the groups of every shard, and their arguments.
 
 Each takes the observations and labels of a shard, an argument and threads, and returns the labels
-with additive sums; `mcsquared.samplers.steps.split_merge` calls them through the backend.
+and additive sums. `mcsquared.samplers.steps.split_merge` calls them through the backend.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from mcsquared.observations import Observations
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.content.groups import sum_by_label
 from mcsquared.samplers.threads import ThreadPool, add_in_order
-from mcsquared.samplers.types import CHUNK_SUMS, Key, Labels
+from mcsquared.samplers.types import Key, Labels, add_sums
 from mcsquared.state import TopicLabels
 
 Sums = dict[str, Any]
@@ -37,22 +37,22 @@ class DividedLabels(NamedTuple):
     rows : Entries
         Topics of every group, which do not change.
     sides : int32 (n_groups,)
-        Twice the pair of a group plus its side of it, twice the number of pairs without one.
+        2p + side for a group of pair p; 2 n_pairs for a group without a pair.
     """
 
-    clusters: Int32s
-    topics: TopicLabels
+    cluster_of_group: Int32s
+    topic_of_token: TopicLabels
     rows: Entries
     sides: Int32s
 
 
-class Division(NamedTuple):
-    """How `divide` shares groups out to the sides of pairs.
+class GroupDivision(NamedTuple):
+    """How `divide` divides groups between the sides of pairs.
 
     Attributes
     ----------
-    statistics : float64 (2 n_pairs, statistics of contexts but bags)
-        For contexts of Python families.
+    statistics : float64 (2 n_pairs, statistics of all contexts except bags)
+        Used for contexts of Python families.
     """
 
     mode: int
@@ -65,13 +65,13 @@ class Division(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """Sets of groups, whose tables are drawn: the sides of all pairs, then their unions.
+    """Sets of groups whose tables are drawn: the sides of all pairs, then their unions.
 
     Attributes
     ----------
     shares : float64 (3 n_pairs, topic slots)
     is_new : bool (3 n_pairs,)
-        Which of them are not a cluster now.
+        Whether a set is not yet a cluster.
     """
 
     shares: Floats
@@ -87,13 +87,13 @@ def begin(
     groups = observations.groups
 
     def run(first: int, last: int) -> Any:
-        return count_topics_of_groups(first, last, groups, labels.topics, n_topic_slots)
+        return count_topics_of_groups(first, last, groups, labels.topic_of_token, n_topic_slots)
 
     parts = threads.map(len(groups.chunk_start) - 1, run)
     n_topics, topic, count = (np.concatenate(found) for found in zip(*parts, strict=True))
     rows = Entries(np.concatenate([[0], np.cumsum(n_topics)]), topic, count)
     sides = np.zeros(observations.n_groups, np.int32)
-    return DividedLabels(labels.clusters.copy(), labels.topics, rows, sides), {}
+    return DividedLabels(labels.cluster_of_group.copy(), labels.topic_of_token, rows, sides), {}
 
 
 def describe(
@@ -111,18 +111,18 @@ def describe(
     for row, j in enumerate(groups):
         entries = slice(rows.start[j], rows.start[j + 1])
         counts[row, rows.column[entries]] = rows.count[entries]
-    return labels, (labels.clusters[groups], counts)
+    return labels, (labels.cluster_of_group[groups], counts)
 
 
 def divide(
-    observations: Observations, labels: DividedLabels, division: Division, threads: ThreadPool
+    observations: Observations, labels: DividedLabels, division: GroupDivision, threads: ThreadPool
 ) -> tuple[DividedLabels, Sums]:
     """Divide the groups of every block between the sides of its pair; sum them by side."""
     n_sides, n_slots = division.launch.shares.shape
     launch = division.launch._replace(scores=_python_scores(observations, labels, division))
     sides = labels.sides.copy()
     groups, contexts = observations.groups, (observations.dense, observations.bags)
-    observed = (groups, labels.clusters, labels.rows, contexts, division.pairs, launch)
+    observed = (groups, labels.cluster_of_group, labels.rows, contexts, division.pairs, launch)
 
     def run(first: int, last: int) -> Sums:
         sums = {
@@ -130,8 +130,8 @@ def divide(
             "log_proposal": np.zeros(n_sides // 2, np.int64),
             "n_moved": np.zeros(1, np.int64),
         }
-        given = (*observed, division.lam, division.key, sides)
-        divide_groups(first, last, division.mode, division.attempt, *given, *sums.values())
+        mode, out = (division.mode, division.attempt), (sides, *sums.values())
+        divide_groups(first, last, *mode, *observed, division.lam, division.key, *out)
         return sums
 
     sums = _sum_chunks(observations, run, threads)
@@ -139,12 +139,14 @@ def divide(
     return labels._replace(sides=sides), sums
 
 
-def _python_scores(observations: Observations, labels: DividedLabels, division: Division) -> Floats:
+def _python_scores(
+    observations: Observations, labels: DividedLabels, division: GroupDivision
+) -> Floats:
     """Return the log odds of contexts whose families are written in Python, (n_groups,) or (0,)."""
     if not observations.python_contexts:
         return np.zeros(0)
     scores = np.zeros(observations.n_groups)
-    pair_of_group = division.pairs.of_cluster[labels.clusters]
+    pair_of_group = division.pairs.of_cluster[labels.cluster_of_group]
     for context, columns in observations.python_columns:
         pair_of_value = pair_of_group[context.observed]
         for p in np.unique(pair_of_value[pair_of_value >= 0]):
@@ -164,8 +166,8 @@ def table_moments(
 
     def run(first: int, last: int) -> Sums:
         sums = {name: np.zeros(shape, np.int64) for name in ("means", "variances")}
-        given = (groups, labels.rows, labels.sides, sets.lam, sets.shares)
-        sum_table_moments(first, last, *given, *sums.values())
+        rows = (groups, labels.rows, labels.sides)
+        sum_table_moments(first, last, *rows, sets.lam, sets.shares, *sums.values())
         return sums
 
     return labels, _sum_chunks(observations, run, threads)
@@ -182,8 +184,9 @@ def draw_tables(
             "tables": np.zeros(shape, np.int64),
             "log_likelihood": np.zeros(shape[0], np.int64),
         }
-        given = (groups, labels.rows, labels.sides, sets.lam, sets.shares, sets.is_new, sets.key)
-        draw_tables_of_sets(first, last, *given, *sums.values())
+        rows = (groups, labels.rows, labels.sides)
+        parameters = (sets.lam, sets.shares, sets.is_new, sets.key)
+        draw_tables_of_sets(first, last, *rows, *parameters, *sums.values())
         return sums
 
     return labels, _sum_chunks(observations, run, threads)
@@ -194,9 +197,9 @@ def move(
 ) -> tuple[DividedLabels, Sums]:
     """Move the groups of every side to its cluster."""
     inside = labels.sides < len(cluster_of_side)
-    clusters = labels.clusters.copy()
+    clusters = labels.cluster_of_group.copy()
     clusters[inside] = cluster_of_side[labels.sides[inside]]
-    return labels._replace(clusters=clusters), {}
+    return labels._replace(cluster_of_group=clusters), {}
 
 
 def end(
@@ -207,30 +210,19 @@ def end(
 
     def run(first: int, last: int) -> Sums:
         topics = np.zeros(slots, np.int32)
-        sum_topics(first, last, groups, labels.rows, labels.clusters, topics)
-        return {"topics": topics}
+        sum_topics(first, last, groups, labels.rows, labels.cluster_of_group, topics)
+        return {"topics_in_cluster": topics}
 
     sums = _sum_chunks(observations, run, threads)
-    sums |= sum_by_label(observations, labels.clusters, slots[0], threads)
-    return Labels(labels.clusters, labels.topics), sums
-
-
-def add_parts(parts: Iterable[Sums]) -> Sums:
-    """Add integer sums in any order, and chunk sums of floats in chunk order."""
-    first, *others = parts
-    total = dict(first)
-    for part in others:
-        for name, value in part.items():
-            one = total[name]
-            total[name] = np.concatenate([one, value]) if name in CHUNK_SUMS else one + value
-    return total
+    sums |= sum_by_label(observations, labels.cluster_of_group, slots[0], threads)
+    return Labels(labels.cluster_of_group, labels.topic_of_token), sums
 
 
 def _sum_chunks(
     observations: Observations, run: Callable[[int, int], Sums], threads: ThreadPool
 ) -> Sums:
-    """Add the sums of all chunks of groups, with one share of them per thread."""
-    return add_parts(threads.map(len(observations.layout.chunk_start) - 1, run, n_parts=1))
+    """Add the sums of all chunks of groups; each thread sums an equal share of the chunks."""
+    return add_sums(threads.map(len(observations.layout.chunk_start) - 1, run, n_parts=1))
 
 
 def summed_chunks(sums: Sums) -> Sums:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.contexts import sum_contexts
-from mcsquared.kernels.cpu.varying_groups import resample_groups, tabulate_log_rising
+from mcsquared.kernels.cpu.varying_groups import resample_groups, tabulate_log_rising_factorials
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import python_families, vectors, words
 from mcsquared.samplers.content.python_families import (
@@ -19,8 +19,8 @@ from mcsquared.samplers.steps.weights import as_float32
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import GroupTask, Sums
 
-TABULATED = 128  # largest count of a group in a topic whose log rising factorial is tabulated
-TABLE_SIZE = 1 << 22  # largest size of that table: 16 MB
+MAX_TABULATED = 128  # largest count of a group in a topic whose log rising factorial is tabulated
+MAX_TABULATED_CELLS = 1 << 22  # 16 MB of tabulated values
 MIN_PARALLEL_GROUPS = 20_000
 
 
@@ -55,29 +55,24 @@ def content_of(observations: Observations) -> ModuleType:
 
 
 def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
-    """Draw z_j and o_jm of every group given its tokens' topics; return topics, tables, log_rising.
-
-    Notes
-    -----
-    ``log_rising`` is Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters drawn.
-    """
+    """Draw z_j and o_jm of every group given its tokens' topics; return fields of `Sums`."""
     observations, labels, globals_, threads = task
     layout = observations.layout
     base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
-    n_clusters, n_slots = base.shape
-    n_tabulated = max(min(TABULATED, TABLE_SIZE // base.size - 1, layout.longest), 1)
-    rising = np.empty((n_slots, n_tabulated + 1, n_clusters), np.float32)
+    n_cluster_slots, n_slots = base.shape
+    n_tabulated = max(min(MAX_TABULATED, MAX_TABULATED_CELLS // base.size - 1, layout.longest), 1)
+    tabulated = np.empty((n_slots, n_tabulated + 1, n_cluster_slots), np.float32)
     order = GroupOrder(task)
-    log_rising = np.zeros(len(order.groups.chunk_start) - 1)
-    tokens = (order.groups, labels.topics, base, rising.reshape(-1))
-    scores = (globals_.weights.log_clusters, order.contexts)
+    topic_log_likelihood = np.zeros(len(order.groups.chunk_start) - 1)
+    tokens = (order.groups, labels.topic_of_token, base, tabulated.reshape(-1))
+    scores = (globals_.weights.log_cluster_weights, order.contexts)
 
     def tabulate(first: int, last: int) -> None:
-        tabulate_log_rising(first, last, base, rising)
+        tabulate_log_rising_factorials(first, last, base, tabulated)
 
     def assign(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
-        out = (labels.clusters, topics, tables, log_rising)
+        out = (labels.cluster_of_group, topics, tables, topic_log_likelihood)
         for part in order.parts(first, last):
             resample_groups(*part, *tokens, *scores, globals_.key, *out)
         return topics, tables
@@ -85,16 +80,16 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     threads.map(n_slots, tabulate)
     parts = order.threads.map(len(layout.chunk_start) - 1, assign)
     return {
-        "topics": sum(topics for topics, _ in parts),
-        "tables": sum(tables for _, tables in parts),
-        "log_rising": log_rising,
+        "topics_in_cluster": sum(topics for topics, _ in parts),
+        "tables_in_cluster": sum(tables for _, tables in parts),
+        "topic_log_likelihood": topic_log_likelihood,
     }
 
 
 def sum_groups(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts; return fields of `Sums`."""
     observations, labels, globals_, threads = task
-    return sum_by_label(observations, labels.clusters, globals_.slots[0], threads)
+    return sum_by_label(observations, labels.cluster_of_group, globals_.slots[0], threads)
 
 
 def sum_by_label(

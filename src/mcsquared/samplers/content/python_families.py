@@ -54,7 +54,7 @@ def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> F
     0 where a context is missing or its parameters are integrated out, and for a group whose
     likelihood is 0 in every cluster.
     """
-    contexts, n_slots = observations.python_contexts, len(globals_.weights.log_clusters)
+    contexts, n_slots = observations.python_contexts, len(globals_.weights.log_cluster_weights)
     if not contexts:
         return np.zeros((0, 0))
     total = np.zeros((observations.n_groups, n_slots))
@@ -219,14 +219,14 @@ class GroupOrder:
 
     def __init__(self, task: GroupTask) -> None:
         observations, labels, globals_, threads = task
-        self._cluster_of_group = labels.clusters
+        self._cluster_of_group = labels.cluster_of_group
         self._chunk_start = observations.layout.chunk_start
         self._scores = log_likelihood_of_groups(observations, globals_)
         natural, log_categories, _ = globals_.contexts
         parameters = ContextParameters(natural, log_categories, self._scores)
         self.contexts = GivenContexts(observations.dense, observations.bags, parameters)
         self._slots = [
-            SlotStatistics(context, labels.clusters, globals_.slots[0])
+            SlotStatistics(context, labels.cluster_of_group, globals_.slots[0])
             for context in observations.python_contexts
             if is_integrated(context)
         ]
@@ -271,8 +271,8 @@ def draw_clusters_by_chunk(
     """
     observations, labels, globals_, _ = task
     chunk_start = observations.layout.chunk_start
-    weights = (globals_.weights.log_clusters, order.contexts)
-    position = (globals_.key, observations.first_group)
+    weights = (globals_.weights.log_cluster_weights, order.contexts)
+    position, clusters = (globals_.key, observations.first_group), labels.cluster_of_group
 
     def assign(first: int, last: int) -> None:
         for chunk in range(first, last):
@@ -283,7 +283,7 @@ def draw_clusters_by_chunk(
             for part in order.parts(chunk, chunk + 1):
                 low, high = (order.groups.chunk_start[bound] for bound in part)
                 rows = scores[low - begin : high - begin]
-                draw_clusters_by_scores(low, high, rows, *weights, *position, labels.clusters)
+                draw_clusters_by_scores(low, high, rows, *weights, *position, clusters)
 
     order.threads.map(last_chunk - first_chunk, assign, first_chunk)
 
@@ -297,7 +297,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     def score(first: int, last: int) -> Floats:
         """Return Σ_m n_jm log τ_km."""
         start = starts[first : last + 1]
-        topics = labels.topics[start[0] : start[-1]].astype(np.int64)
+        topics = labels.topic_of_token[start[0] : start[-1]].astype(np.int64)
         shape = (last - first, log_shares.shape[1])
         counts = sparse.csr_matrix((np.ones(len(topics)), topics, start - start[0]), shape=shape)
         # Sparse products call no BLAS, and 0 tokens times −∞ is 0.
@@ -306,9 +306,9 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     n_chunks = len(observations.layout.chunk_start) - 1
     draw_clusters_by_chunk(task, GroupOrder(task), score, 0, n_chunks)
     topics = np.zeros(globals_.slots, np.int32)
-    cluster_of_token = np.repeat(labels.clusters, np.diff(starts))
-    np.add.at(topics, (cluster_of_token, labels.topics), 1)
-    return found | {"topics": topics}
+    cluster_of_token = np.repeat(labels.cluster_of_group, np.diff(starts))
+    np.add.at(topics, (cluster_of_token, labels.topic_of_token), 1)
+    return found | {"topics_in_cluster": topics}
 
 
 def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
@@ -316,12 +316,12 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     observations, labels, globals_, _ = task
     content = observations.python_content
     assert content is not None
-    topic_of_token, n_slots = labels.topics, globals_.slots[1]
+    topic_of_token, n_slots = labels.topic_of_token, globals_.slots[1]
     slots, row = SlotStatistics(content, topic_of_token, n_slots), np.empty(n_slots)
     work = Workspace(row, row, np.empty(n_slots), np.empty(n_slots), row, row)
     # If λ = ∞, the prior is τ_km alone: the counts of the group have no weight.
     lam, count_weight = (globals_.lam, 1) if globals_.groups_vary else (1.0, 0)
-    for j, k in enumerate(labels.clusters.tolist()):
+    for j, k in enumerate(labels.cluster_of_group.tolist()):
         first, last = observations.group_start[j : j + 2].tolist()
         log_shares = globals_.weights.log_shares[k]
         base = lam * np.exp(log_shares)

@@ -1,8 +1,8 @@
-"""Tokens of one topic as its moves see them: words, or vectors of a family with kernels.
+"""Tokens of one topic, for moves of topics: words, or vectors of a family with kernels.
 
-Both have additive statistics, from which follows the likelihood of each token, the parameters at
-their posterior mean. Tables of likelihoods have a column for every word, or for every vector. Sums
-are by `einsum`, because the rounding of BLAS may depend on threads.
+Both kinds have additive statistics, which give the likelihood of each token with parameters at
+their posterior mean. Arrays of likelihoods have a column for every word, or for every vector. Sums
+use `einsum`, because the rounding of BLAS may depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class VectorContent:
         return np.exp(log_likelihood - log_likelihood.max(axis=0))
 
     def _rows(self, values: Floats) -> Iterator[Floats]:
-        """Yield T(x) of some vectors at a time, which may be much larger than the vectors."""
+        """Yield T(x) of some vectors at a time, because T(x) may be much larger than x."""
         step = max(ENTRIES_AT_ONCE // self.family.n_stats, 1)
         for first in range(0, len(values), step):
             yield self.family.centred_statistics(values[first : first + step])

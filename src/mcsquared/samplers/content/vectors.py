@@ -48,7 +48,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
         draw_clusters_by_chunk(task, order, partial(score, tokens), first, last)
         parts += threads.map(last - first, partial(_draw_topics, task, tokens), first)
     return {
-        "topics": sum(topics for topics, _ in parts),
+        "topics_in_cluster": sum(topics for topics, _ in parts),
         "topic_statistics": np.concatenate([statistics for _, statistics in parts]),
     }
 

@@ -29,18 +29,19 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     observations, labels, globals_, threads = task
     variates, shares = globals_.content, globals_.scaled_shares
     layout, rows = observations.layout, observations.layout.row_chunk_start
-    table, means = aligned(len(variates), len(shares)), np.empty(len(variates), np.float32)
-    mixtures = (variates.reshape(-1), np.ascontiguousarray(shares.T).reshape(-1), table, means)
+    log_mixtures, means = aligned(len(variates), len(shares)), np.empty(len(variates), np.float32)
+    shares_by_topic = np.ascontiguousarray(shares.T).reshape(-1)
+    mixtures = (variates.reshape(-1), shares_by_topic, log_mixtures, means)
     order = GroupOrder(task)
-    weights = (table.reshape(-1), globals_.weights.log_clusters, order.contexts)
-    scores = (layout.words_of_group, *weights)
+    weights = (log_mixtures.reshape(-1), globals_.weights.log_cluster_weights, order.contexts)
+    scores, clusters = (layout.words_of_group, *weights), labels.cluster_of_group
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_mixtures(rows[first], rows[last], *mixtures)
 
     def assign(first: int, last: int) -> None:
         for part in order.parts(first, last):
-            draw_clusters_of_words(*part, order.groups, *scores, globals_.key, labels.clusters)
+            draw_clusters_of_words(*part, order.groups, *scores, globals_.key, clusters)
 
     threads.map(len(rows) - 1, tabulate)
     order.threads.map(len(layout.chunk_start) - 1, assign)
@@ -54,7 +55,7 @@ def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None
     base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
     if words_in_topic is None:
         words_in_topic = np.empty((observations.n_words, base.shape[1]), np.int32)
-    tokens = (layout.word_start, layout.token_by_word, labels.topics)
+    tokens = (layout.word_start, layout.token_by_word, labels.topic_of_token)
 
     def count(first: int, last: int) -> None:
         count_words_in_topics(bounds[first], bounds[last], *tokens, words_in_topic)
@@ -62,7 +63,7 @@ def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None
     draw = draw_from_all_topics if base.shape[1] <= MANY_SLOTS else draw_group_topics_first
     draw(task, base)
     threads.map(len(bounds) - 1, count)
-    return {"words": words_in_topic}
+    return {"words_in_topic": words_in_topic}
 
 
 def draw_from_all_topics(task: GroupTask, base: Float32s) -> None:
@@ -82,13 +83,13 @@ def draw_group_topics_first(task: GroupTask, base: Float32s) -> None:
     """Draw the topic of every token, weighing the topics of its group first."""
     observations, labels, globals_, threads = task
     rows, psi = observations.layout.row_chunk_start, globals_.content.reshape(-1)
-    table = aligned(len(globals_.content), len(base))
+    mixtures = aligned(len(globals_.content), len(base))
     by_topic = np.ascontiguousarray(base.T).reshape(-1)
     tokens = (observations.groups, observations.word)
-    weights = (base.shape[1], base.reshape(-1), psi, table)
+    weights = (base.shape[1], base.reshape(-1), psi, mixtures)
 
     def tabulate(first: int, last: int) -> None:
-        tabulate_mixtures(rows[first], rows[last], psi, by_topic, table)
+        tabulate_mixtures(rows[first], rows[last], psi, by_topic, mixtures)
 
     def visit(first: int, last: int) -> None:
         sweep_tokens_by_group_topics(first, last, *tokens, *weights, globals_.key, *labels)

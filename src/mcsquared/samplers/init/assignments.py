@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.kernels.cpu.counts import open_first_tables
 from mcsquared.kernels.cpu.lanes import N_LANES
-from mcsquared.kernels.cpu.tables import open_first_tables
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.steps.concentrations import draw_dp_weights

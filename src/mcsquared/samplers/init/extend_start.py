@@ -56,10 +56,10 @@ class StartExtension:
     def __init__(self, state: State, observations: Observations, priors: Priors, key: Key) -> None:
         groups = state.counts.groups_in_cluster
         with np.errstate(divide="ignore"):
-            log_clusters = np.log(groups) - np.log(groups.sum())
+            log_cluster_weights = np.log(groups) - np.log(groups.sum())
         sweep = Sweep(state, observations, priors, NO_BOUNDS, key)
         log_shares = draw_shares(sweep, state.topic_weights)
-        weights = Weights(state.topic_weights, log_clusters, log_shares)
+        weights = Weights(state.topic_weights, log_cluster_weights, log_shares)
         contexts = draw_contexts(sweep)
         content, shares = begin_content(sweep)(weights, math.inf)
         self._has_topics = not (observations.n_words and math.isinf(state.lam))
@@ -67,8 +67,8 @@ class StartExtension:
 
     def labels(self, shard: Observations, threads: ThreadPool = SINGLE_THREAD) -> Labels:
         """Draw the initial labels of a shard."""
-        n_topics = shard.n_tokens if self._has_topics else 0
-        labels = Labels(np.zeros(shard.n_groups, np.int32), np.zeros(n_topics, np.uint16))
+        n_labels = shard.n_tokens if self._has_topics else 0
+        labels = Labels(np.zeros(shard.n_groups, np.int32), np.zeros(n_labels, np.uint16))
         task = GroupTask(shard, labels, self._globals, threads)
         content_of(shard).draw_clusters_and_topics(task)
         if shard.n_words and self._has_topics:
@@ -77,13 +77,13 @@ class StartExtension:
 
     def _draw_topics(self, shard: Observations, labels: Labels, threads: ThreadPool) -> None:
         bounds, globals_ = shard.layout.chunk_start, self._globals
-        tokens = (shard.group_start, shard.word, labels.clusters)
+        tokens = (shard.group_start, shard.word, labels.cluster_of_group)
         weights = (globals_.scaled_shares, globals_.content)
         numbers = (globals_.key, int(Step.FIRST_TOPICS), shard.first_token)
 
         def draw(first: int, last: int) -> None:
             draw_first_topics(
-                bounds[first], bounds[last], *tokens, *weights, *numbers, labels.topics
+                bounds[first], bounds[last], *tokens, *weights, *numbers, labels.topic_of_token
             )
 
         threads.map(len(bounds) - 1, draw)

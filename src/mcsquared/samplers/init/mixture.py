@@ -92,7 +92,7 @@ def _sample_words(
     chosen = np.empty(int(taken.sum()), np.int64)
     first = 0
     for begin, size, n_taken in zip(observations.group_start, sizes, taken, strict=False):
-        some = rng.choice(size, n_taken, replace=False, shuffle=False)
-        chosen[first : first + n_taken] = begin + some
+        positions = rng.choice(size, n_taken, replace=False, shuffle=False)
+        chosen[first : first + n_taken] = begin + positions
         first += n_taken
     return np.repeat(np.arange(observations.n_groups), taken), observations.word[chosen]

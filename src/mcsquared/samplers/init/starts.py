@@ -31,7 +31,7 @@ from mcsquared.state import NO_BOUNDS, Bounds, State
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
 MAX_INITIAL_CLUSTERS, MAX_INITIAL_TOPICS = 100, 480
-MIN_TEXT_VOCABULARY = 1000  # words: with fewer, they are features of images, say
+MIN_TEXT_VOCABULARY = 1000  # distinct words; fewer are, for example, features of images
 SETTLING_SWEEPS = 30  # without clusters, before groups that vary are clustered
 
 

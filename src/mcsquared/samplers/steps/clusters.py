@@ -53,9 +53,9 @@ def _draw(first: int, last: int, scores: np.ndarray, sweep: Sweep, contexts: Con
     max_clusters = -1 if bound is None else bound
     priors = ClusterPriors(state.alpha, state.v, max_clusters, state.topic_weights)
     counts = ClusterCounts(
-        groups=state.counts.groups_in_cluster,
-        tokens=state.counts.tokens_in_cluster,
-        topics=state.counts.topics_in_cluster,
+        groups_in_cluster=state.counts.groups_in_cluster,
+        tokens_in_cluster=state.counts.tokens_in_cluster,
+        topics_in_cluster=state.counts.topics_in_cluster,
         log_gammas=np.full(state.counts.topics_in_cluster.shape, np.nan),
     )
     observed = (observations.dense, observations.bags, contexts, scores)

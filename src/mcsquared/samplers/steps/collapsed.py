@@ -31,15 +31,15 @@ COLLAPSED_MOVES = (
 )
 
 MAX_COLLAPSED_TOKENS = 100_000
-PERIOD = 3  # in sweeps: a collapsed sweep costs as much as several blocked ones
-FIRST_SWEEPS = 100  # each followed by a collapsed one
+FIRST_SWEEPS = 100  # blocked sweeps that are each followed by a collapsed one
+PERIOD = 3  # later blocked sweeps per collapsed sweep, which costs as much as several of them
 COLLAPSED_CHAIN = 2**30  # offset of the chain number: no blocked sweep draws the same numbers
 SMALLEST_WEIGHT = 1e-300
 TOKENS_AT_ONCE = 4096
 
 
 def is_collapsed_step_due(sweep: Sweep) -> bool:
-    """Return whether this sweep ends with a collapsed one: few words, λ = ∞, and its turn."""
+    """Return whether a collapsed sweep follows this one: λ = ∞, few words, and due now."""
     state, observations = sweep.state, sweep.observations
     few = observations.n_words > 0 and observations.n_tokens <= MAX_COLLAPSED_TOKENS
     now = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
@@ -68,9 +68,9 @@ def run_collapsed_moves(sweep: Sweep) -> None:
     # A new topic keeps its weight; the empty ones share the rest.
     occupied = state.counts.tokens_in_topic > 0
     if not occupied.all():
-        rest = float(weights.topics[~occupied].sum())
+        rest = float(weights.topic_weights[~occupied].sum())
         state.log_unused[0] = math.log(max(rest, SMALLEST_WEIGHT))
-    state.topic_weights = np.where(occupied, weights.topics, 0.0)
+    state.topic_weights = np.where(occupied, weights.topic_weights, 0.0)
     for move in COLLAPSED_MOVES:
         move(collapsed)
     state.topic_of_token = np.zeros(0, np.uint16)

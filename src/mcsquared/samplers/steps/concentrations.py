@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.checks import MAX_CONCENTRATION
-from mcsquared.kernels.cpu.tables import log_rising_of_lengths
+from mcsquared.kernels.cpu.counts import sum_log_rising_factorials
 from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import Concentration, Gamma
 from mcsquared.model.priors import Priors
@@ -116,7 +116,7 @@ def resample_given_lengths(
     current: float,
     prior: Concentration,
     lengths: NDArray[np.int64],
-    times: NDArray[np.int64],
+    multiplicity: NDArray[np.int64],
     n_tables: int,
     rng: np.random.Generator,
 ) -> float:
@@ -132,8 +132,8 @@ def resample_given_lengths(
     ----------
     prior : float or Gamma
         A number is a fixed concentration and is returned unchanged.
-    lengths, times : int64 (n,)
-        Numbers of customers that occur, and how many restaurants have each.
+    lengths, multiplicity : int64 (n,)
+        Distinct numbers of customers, and the number of restaurants that have each.
     n_tables : int
         T, over all restaurants.
     """
@@ -144,8 +144,8 @@ def resample_given_lengths(
         if abs(x) > MAX_LOG:
             return -math.inf
         c = math.exp(x)
-        rising = log_rising_of_lengths(c, lengths, times)
-        return (prior.shape + n_tables) * x - prior.rate * c - rising
+        log_factorials = sum_log_rising_factorials(c, lengths, multiplicity)
+        return (prior.shape + n_tables) * x - prior.rate * c - log_factorials
 
     x = min(max(math.log(current), -MAX_LOG), MAX_LOG)
     width = 4.0 / math.sqrt(1.0 + n_tables)

@@ -52,7 +52,7 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
     sizes = [family.n_stats for family in observations.bag_families]
     first_row = _offsets(sizes)
     chunks = [-(-size // ROWS_PER_CHUNK) for size in sizes]
-    first_chunk, first_number = _offsets(chunks), _offsets([-(-n // ROWS_PER_PASS) for n in sizes])
+    first_chunk, first_pass = _offsets(chunks), _offsets([-(-n // ROWS_PER_PASS) for n in sizes])
     shapes = np.maximum(observations.bags.concentration, MIN_BAG_SHAPE)
     largest, total = np.empty((2, first_chunk[-1], counts.shape[1]))
 
@@ -62,7 +62,7 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
             of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
             cells = (part.start * ROWS_PER_CHUNK, min(part.stop * ROWS_PER_CHUNK, sizes[bag]))
             gammas = (counts.shape[1], counts[rows].reshape(-1), float(shapes[bag]))
-            out = (logs[rows].reshape(-1), first_number[bag] * ROWS_PER_PASS)
+            out = (logs[rows].reshape(-1), first_pass[bag] * ROWS_PER_PASS)
             draw_gamma_rows(*cells, *gammas, int(Step.CATEGORIES), key, True, *out)
             sums = (largest[of_bag], total[of_bag])
             sum_exponentials(part.start, part.stop, ROWS_PER_CHUNK, logs[rows], *sums)

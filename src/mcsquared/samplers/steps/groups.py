@@ -23,12 +23,12 @@ def update_counts(state: State, sums: Sums) -> None:
     counts.context_statistics = add_in_order(sums.context_statistics)
     if sums.categories is not None:
         counts.category_counts = sums.categories.T
-    if sums.topics is not None:
-        state.set_topics_in_cluster(sums.topics)
-    if sums.tables is not None:
-        state.tables_in_cluster = sums.tables
-    if sums.words is not None:
-        counts.words_in_topic = sums.words
+    if sums.topics_in_cluster is not None:
+        state.set_topics_in_cluster(sums.topics_in_cluster)
+    if sums.tables_in_cluster is not None:
+        state.tables_in_cluster = sums.tables_in_cluster
+    if sums.words_in_topic is not None:
+        counts.words_in_topic = sums.words_in_topic
     if sums.topic_statistics is not None:
         counts.topic_statistics = add_in_order(sums.topic_statistics)
 
@@ -56,7 +56,7 @@ def draw_cell_topics(sweep: Sweep) -> None:
         return topics
 
     topics = sum(sweep.backend.threads.map(len(bounds) - 1, draw))
-    clear_closed_slots(topics, words, globals_.weights.topics > 0.0)
+    clear_closed_slots(topics, words, globals_.weights.topic_weights > 0.0)
     state.set_topics_in_cluster(topics)
 
 
@@ -71,6 +71,6 @@ def clear_closed_slots(
     for m in np.flatnonzero(~is_open & topics.any(axis=0)):
         candidates = np.flatnonzero(is_open)
         neighbour = candidates[max(int(np.searchsorted(candidates, m)) - 1, 0)]
-        for table in (topics, words):
-            table[:, neighbour] += table[:, m]
-            table[:, m] = 0
+        for counts in (topics, words):
+            counts[:, neighbour] += counts[:, m]
+            counts[:, m] = 0

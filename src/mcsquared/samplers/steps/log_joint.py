@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from mcsquared.arrays import Floats
-from mcsquared.kernels.cpu.tables import (
+from mcsquared.kernels.cpu.counts import (
     log_joint_of_words,
-    log_rising_of_counts,
-    log_rising_of_lengths,
+    log_rising_factorials,
+    sum_log_rising_factorials,
 )
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -56,18 +56,18 @@ def record_varying_log_joint(sweep: Sweep) -> None:
     if not sweep.globals.groups_vary:
         return
     state, observations, counts = sweep.state, sweep.observations, sweep.state.counts
-    assert sweep.sums.log_rising is not None
+    assert sweep.sums.topic_log_likelihood is not None
     assert sweep.log_density is not None
     terms = [_log_clusters(state, observations)]
     if observations.n_tokens:
-        active, topic_weights = counts.tokens_in_topic > 0, sweep.globals.weights.topics
+        active, topic_weights = counts.tokens_in_topic > 0, sweep.globals.weights.topic_weights
         unused = float(topic_weights[~active].sum())
         log_unused = math.log(unused) if unused > 0.0 else float(state.log_unused[0])
         weights = np.append(topic_weights[active], math.exp(log_unused))
         log_shares = sweep.backend.log_shares(sweep.globals)[counts.groups_in_cluster > 0]
         log_weights = np.column_stack([log_shares[:, active], _log_sums(log_shares[:, ~active])])
-        log_rising = float(sweep.sums.log_rising.sum())
-        terms.append(log_rising - log_rising_of_lengths(state.lam, *observations.layout.lengths))
+        constant = sum_log_rising_factorials(state.lam, *observations.layout.lengths)
+        terms.append(float(sweep.sums.topic_log_likelihood.sum()) - constant)
         terms.append(_log_dirichlet(log_weights, state.v * weights))
         terms.append(_log_root(weights[:-1], log_unused, state.eta))
     state.log_joint = sum(terms, sweep.log_density())
@@ -193,8 +193,8 @@ def begin_log_density_on_host(
 def log_of_totals(prior: Floats, totals: NDArray[np.int64]) -> float:
     """Return Σ ln Γ(c size) − ln Γ(c size + n), the terms that depend on the totals n alone."""
     concentration, size = prior
-    once = np.ones(len(totals), np.int64)
-    return -log_rising_of_lengths(concentration * size, totals, once)
+    multiplicity = np.ones(len(totals), np.int64)
+    return -sum_log_rising_factorials(concentration * size, totals, multiplicity)
 
 
 def _begin_log_counts(
@@ -219,7 +219,7 @@ def _begin_log_counts(
     bounds : int64 (n_chunks + 1,)
         Chunks of the rows that belong to these distributions.
     """
-    tabulated, by_chunk = log_rising_of_counts(prior[0], N_TABULATED), np.zeros(len(bounds) - 1)
+    tabulated, by_chunk = log_rising_factorials(prior[0], N_TABULATED), np.zeros(len(bounds) - 1)
 
     def add(first: int, last: int) -> None:
         log_joint_of_words(first, last, bounds, counts, prior[0], tabulated, by_chunk)

@@ -1,24 +1,24 @@
-"""Clusters are split and merged, with new tables for their groups: λ finite.
+"""Splits and merges of clusters, with new tables for their groups: λ finite.
 
 Given the topics of all tokens, with τ, φ and π integrated out, the target is
 
     p(z, o)  ∝  α^K Π_k Γ(n_k) m(x_k) DM(O_k; vε) Π_jm |s(n_jm, o_jm)| λ^o_jm
 
-with m the marginal density of contexts. A pair of anchor groups, chosen whatever their clusters,
-proposes to split the cluster that holds both, or to merge the two that hold them. Tables of a new
-set S of groups are drawn with it, o ~ CRT(n, λτ(S)), where τ(S) depends on the set alone. The
-Stirling numbers cancel, and a set weighs
+with m the marginal density of contexts. A pair of anchor groups, chosen regardless of their
+clusters, proposes to split the cluster of both, or to merge the clusters of the two. Tables of a
+new set S of groups are drawn with it, o ~ CRT(n, λτ(S)), where τ(S) depends on the set alone. The
+Stirling numbers cancel, and a set has the weight
 
     W(S, O)  =  log DM(O; vε) + Σ_{j in S} log p(n_j | λτ(S)) − Σ_m O_m log τ(S)_m
 
     log A(S → A, B)  =  log α + ln Γ(n_A) + ln Γ(n_B) − ln Γ(n_S) + m(A) + m(B) − m(S)
                         + W(A, O_A) + W(B, O_B) − W(S, O_S) − log q(A, B)
 
-and a merge is accepted with the inverse. Most pairs are divided by a launch: both sides start
-as the anchors alone, and groups choose between them until few change (Jain and Neal, "A split-merge
-Markov chain Monte Carlo procedure for the Dirichlet process mixture model", 2004). The others are
-divided by a coin of unknown bias, so that their merges depend on the marginal likelihood alone,
-which removes clusters that no launch would find again.
+and a merge is accepted with the inverse. Most pairs are divided by a launch: both sides start with
+their anchors alone, and the sides of all groups are resampled until few change (Jain and Neal, "A
+split-merge Markov chain Monte Carlo procedure for the Dirichlet process mixture model", 2004). The
+others are divided by a coin of unknown bias, so that their merges depend on the marginal likelihood
+alone, which removes clusters that no launch would find again.
 
 Pairs of a round have no cluster in common. The groups of a pair's clusters stay together, so pairs
 do not depend on each other, and all of them are proposed at once, by sums over groups.
@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Int32s
-from mcsquared.families.numerics import log_gamma_ratio
+from mcsquared.families.numerics import log_rising_factorial
 from mcsquared.kernels.cpu.split_merge import (
     ANCHORS,
     FIXED_POINT,
@@ -43,10 +43,10 @@ from mcsquared.kernels.cpu.split_merge import (
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import divisions
-from mcsquared.samplers.content.divisions import Division, Sets, add_parts, summed_chunks
+from mcsquared.samplers.content.divisions import GroupDivision, Sets, summed_chunks
 from mcsquared.samplers.init.assignments import round_up_to_lanes
 from mcsquared.samplers.steps.groups import update_counts
-from mcsquared.samplers.types import Key, Sums, Sweep
+from mcsquared.samplers.types import Key, Sums, Sweep, add_sums
 
 FIRST_SWEEPS, PERIOD = 60, 5  # every sweep at first, then fewer: most proposals are rejected
 N_ROUNDS = 1
@@ -71,17 +71,17 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
         chain = sweep.key.chain + ROUND_CHAIN * (number + 1)
         Round(sweep, sweep.key._replace(chain=chain)).run()
     slots = state.counts.topics_in_cluster.shape
-    update_counts(state, Sums(**add_parts(sweep.backend.map_groups(divisions.end, slots))))
+    update_counts(state, Sums(**add_sums(sweep.backend.map_groups(divisions.end, slots))))
     sweep.backend.load_clusters(state)
 
 
 class Round:
-    """Pairs of clusters that are proposed at once.
+    """Splits and merges of pairs of clusters that are proposed at once.
 
     Parameters
     ----------
     key : Key
-        Of the random numbers of this round.
+        Key of the random numbers of this round.
     """
 
     pairs: Pairs
@@ -113,7 +113,7 @@ class Round:
 
     def sum_groups(self, function: Any, argument: Any) -> dict[str, Any]:
         """Return the sums of a function over all groups."""
-        return add_parts(self.sweep.backend.map_groups(function, argument))
+        return add_sums(self.sweep.backend.map_groups(function, argument))
 
     def choose_pairs(self) -> None:
         """Draw anchors; the second one is the most similar of 1, 4, 16 or 64 candidates."""
@@ -149,7 +149,7 @@ class Round:
         )
 
     def describe(self, chosen: Any) -> tuple[Int32s, Floats]:
-        """Return clusters of groups, and square roots of their topic counts, of unit length."""
+        """Return clusters of groups, and square roots of their topic shares."""
         n_slots = len(self.sweep.state.topic_weights)
         parts = self.sweep.backend.map_groups(divisions.describe, chosen)
         rows = np.vstack(
@@ -182,7 +182,7 @@ class Round:
     def divide(self, launch: Launch, mode: int, attempt: int) -> dict[str, Any]:
         """Divide the groups of every pair; return the sums of both sides."""
         lam, key = self.sweep.state.lam, self.key
-        division = Division(mode, attempt, self.pairs, launch, self.statistics, lam, key)
+        division = GroupDivision(mode, attempt, self.pairs, launch, self.statistics, lam, key)
         return summed_chunks(self.sum_groups(divisions.divide, division))
 
     def estimate(self, sums: dict[str, Any]) -> Launch:
@@ -241,10 +241,10 @@ class Round:
         occupied = tables > 0
         prior = np.broadcast_to(self.prior, tables.shape)[occupied]
         terms = np.zeros(tables.shape)
-        terms[occupied] = log_gamma_ratio(prior, tables[occupied].astype(np.float64))
+        terms[occupied] = log_rising_factorial(prior, tables[occupied].astype(np.float64))
         terms[occupied] -= tables[occupied] * np.log(shares[occupied])
         total = tables.sum(axis=1).astype(np.float64)
-        return terms.sum(axis=1) - log_gamma_ratio(self.sweep.state.v, total) + log_likelihood
+        return terms.sum(axis=1) - log_rising_factorial(self.sweep.state.v, total) + log_likelihood
 
     def log_gain(self, sums: dict[str, Any], log_weight: Floats) -> Floats:
         """Return log A of every pair divided, against its union."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.tables import draw_table_counts
+from mcsquared.kernels.cpu.counts import draw_table_counts
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Key, Sweep
 

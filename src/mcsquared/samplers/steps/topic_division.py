@@ -1,4 +1,4 @@
-"""A division of one topic in two: how it is proposed, and the ratio of densities that follows.
+"""Division of one topic into two: its proposal, and the ratio of densities.
 
 A division of topic m in a and b has a share u of a in ε_m, shares r_k of a in τ_km, and a side for
 every token. It is proposed by a *launch*, which depends on the tokens of m alone:
@@ -16,9 +16,9 @@ where w_j are the tokens of m in group j and DM is the log-density of a topic's 
 parameters integrated out: for words, that of the Dirichlet-multinomial distribution.
 
 A *fitted* launch has two topics fitted by mean field, from the tokens of two random groups, with
-their expected tables O* and T*. A *flat* launch knows nothing: u is uniform, r_k is drawn from its
-prior, and the sides of tokens from urns. Then the first line of log R is 0, and of the last line
-log η − log u (1 − u) is left.
+their expected tables O* and T*. A *flat* launch uses no data: u is uniform, r_k is drawn from its
+prior, and the sides of tokens from Pólya urns. The first line of log R is then 0, and the last line
+is log η − log u (1 − u).
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from mcsquared.arrays import Floats
-from mcsquared.kernels.cpu.topic_moves import UNIT, TopicTokens, divide_tokens, refine_shares
+from mcsquared.kernels.cpu.topic_moves import FIXED_POINT, TopicTokens, divide_tokens, refine_shares
 from mcsquared.samplers.content.topic_tokens import TokenContent
 from mcsquared.samplers.types import Sweep
 
 MAX_PASSES = 15
 SETTLED = 0.01  # mean change of a token's share at which a fit ends
 SEGMENT = 512  # tokens of a group that are divided jointly
-SMALL_TOPIC = 20_000  # tokens: below, other threads are not woken
+SMALL_TOPIC = 20_000  # tokens; smaller topics are divided in the calling thread
 SMALLEST = 1e-280
 
 
 class Topic(NamedTuple):
-    """A topic, or two taken as one."""
+    """A topic, or two topics considered as one."""
 
     tokens: TopicTokens
     content: TokenContent
@@ -52,7 +52,7 @@ class Topic(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """What a division is drawn from."""
+    """Parameters of the distribution from which a division is drawn."""
 
     likelihood: Floats  # of words or vectors, given ψ* (2, n_columns)
     tables: Floats  # O* (2, cluster slots)
@@ -69,7 +69,7 @@ class Division(NamedTuple):
 
 
 def flat_launch(n_columns: int, n_clusters: int) -> Launch:
-    """Return a launch that knows nothing."""
+    """Return a launch that does not depend on the data."""
     return Launch(np.ones((2, n_columns)), np.zeros((2, n_clusters)), np.ones(2), segment=1)
 
 
@@ -116,7 +116,7 @@ def _refine(
     is_small = len(share) < SMALL_TOPIC
     found = sweep.threads.map(len(tokens.group), run, n_parts=1, is_small=is_small)
     tables, changed = (sum(part) for part in zip(*found, strict=True))
-    return tables / UNIT, changed / UNIT
+    return tables / FIXED_POINT, changed / FIXED_POINT
 
 
 def divided_base(sweep: Sweep, log_share: Floats, parts: Floats) -> Floats:
@@ -157,7 +157,7 @@ def divide(
         divide_tokens(first, last, tokens, *urn, in_b, log_sums)
 
     sweep.threads.map(len(tokens.group), run, is_small=len(in_b) < SMALL_TOPIC)
-    with np.errstate(divide="ignore"):  # a launch may exclude the sides that there are
+    with np.errstate(divide="ignore"):  # a launch may exclude the given sides
         log_likelihood = np.log(launch.likelihood[in_b, tokens.column])
     return float(log_sums.sum() - log_likelihood.sum())
 

@@ -8,11 +8,12 @@ of both topics integrated out; these tables are drawn anew when a move is accept
 
 *Fitted* moves split a topic that is a blend. Topics with the same words are not merged by them,
 because a fit does not find the arbitrary division of their tokens. *Flat* moves do that: the ratio
-of a flat merge depends on the word counts of both topics only. Each kind is the reverse of itself.
+of a flat merge depends on the word counts of both topics only. The reverse of a move is a move of
+the same kind.
 
-Whether to split or merge, which topic, and which two topics enter the acceptance probability. The
-number of trials depends on the sweep only: a number that depends on that of topics would not be
-reversible.
+The probabilities of choosing a split or a merge, and of choosing its topics, enter the acceptance
+probability. The number of trials depends on the sweep only: if it depended on the number of topics,
+the moves would not be reversible.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ from mcsquared.samplers.steps.topic_division import (
 )
 from mcsquared.samplers.types import Sweep
 
-SETTLE = 30  # sweeps before the first move: topics of the start are still blends
-YOUNG, PERIOD = 100, 5  # moves in each of the first sweeps, then in every fifth one
+SETTLE = 30  # sweeps before the first move: initial topics are still blends
+YOUNG, PERIOD = 100, 5  # moves in each of the first 100 sweeps, then in every fifth one
 NO_TOKENS = np.zeros(0, np.uint8)
 SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
 
 
 class Kind(NamedTuple):
-    """A kind of moves.
+    """A kind of move.
 
     Attributes
     ----------
@@ -115,9 +116,9 @@ class TopicMoves:
         make_writeable(self.state, "tables_in_cluster", "topic_of_token")
         self.rng, self.n_accepted = sweep.key.generator(Step.TOPIC_MOVES), 0
         weights, empty = sweep.globals.weights, self.counts.tokens_in_topic == 0
-        self.log_topics = np.log(np.maximum(weights.topics, SMALLEST))
+        self.log_topics = np.log(np.maximum(weights.topic_weights, SMALLEST))
         self.log_shares = weights.log_shares.copy()
-        self.unused = weights.topics[empty].sum()
+        self.unused = weights.topic_weights[empty].sum()
         self.log_unused_shares = np.logaddexp.reduce(self.log_shares[:, empty], axis=1)
 
     def try_split(self, kind: Kind, trial: int) -> None:
@@ -271,8 +272,8 @@ class TopicMoves:
         change = draw_cell_tables(*cells, self.sweep.key, trial, topics, tables)
         self.counts.topics_in_cluster[:, pair] = topics.T
         self.state.tables[:, pair] = tables.T
-        assert self.sweep.sums.log_rising is not None
-        self.sweep.sums.log_rising[0] += change
+        assert self.sweep.sums.topic_log_likelihood is not None
+        self.sweep.sums.topic_log_likelihood[0] += change
         self.n_accepted += 1
 
     def save_weights(self) -> None:
@@ -282,7 +283,7 @@ class TopicMoves:
         topics[empty], log_shares[:, empty] = 0.0, -np.inf
         topics[empty[:1]] = self.unused
         log_shares[:, empty[:1]] = self.log_unused_shares[:, None]
-        weights = replace(self.sweep.globals.weights, topics=topics, log_shares=log_shares)
+        weights = replace(self.sweep.globals.weights, topic_weights=topics, log_shares=log_shares)
         self.sweep.globals = replace(self.sweep.globals, weights=weights)
 
 

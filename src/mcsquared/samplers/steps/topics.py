@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.collapsed import (
     TopicState,
-    VectorContent,
+    VectorTopics,
     rebuild_topics,
     resample_vector_topics,
     resample_word_topics,
@@ -85,7 +85,7 @@ def _draw_vector_topics(
     observations, statistics = sweep.observations, sweep.state.counts.topic_statistics
     kind, parameters = observations.content_kind, observations.content_parameters
     prepared = np.zeros((len(statistics), prepared_size(kind, parameters)))
-    content = VectorContent(kind, parameters, observations.values, statistics, prepared)
+    content = VectorTopics(kind, parameters, observations.values, statistics, prepared)
     rebuild_topics(topics.topic_of_token, content)
     stopped = resample_vector_topics(group, token, topics, content, sweep.key)
     statistics[:] = 0.0

@@ -1,4 +1,4 @@
-"""Groups on a GPU: the corpus and its labels stay on the device, globals go in and counts come out.
+"""Groups on a GPU: the corpus and its labels stay on the device; globals and counts are copied.
 
 Steps over groups, tokens, words, categories and topics of clusters run as kernels; concentrations
 are drawn on the host, by the same steps as with other backends.

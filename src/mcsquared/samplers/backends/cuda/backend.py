@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.tables import log_rising_of_counts
-from mcsquared.kernels.cuda.gammas import draw_gamma_rows
-from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
-from mcsquared.kernels.cuda.tables import (
+from mcsquared.kernels.cpu.counts import log_rising_factorials
+from mcsquared.kernels.cuda.arrays import (
     N_PARTIAL_SUMS,
     add_floats,
-    add_log_rising,
+    add_log_rising_factorials,
     count_contexts,
     draw_log_shares,
     draw_table_counts,
     normalise_log_columns,
     weigh_topics,
 )
-from mcsquared.kernels.cuda.varying_groups import resample_groups, tabulate_log_rising
+from mcsquared.kernels.cuda.gammas import draw_gamma_rows
+from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
+from mcsquared.kernels.cuda.varying_groups import resample_groups, tabulate_log_rising_factorials
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -79,9 +79,9 @@ class CudaBackend(Backend):
         content = DeviceWords if observations.n_words else DeviceVectors
         self.content: DeviceWords | DeviceVectors = content(observations, priors, corpus)
         self.scales = copy_to_device(corpus.scales)
-        self._host_labels: Any = None  # while functions are mapped over groups
+        self._host_labels: Any = None  # labels on the host while functions are mapped over groups
         self.bags = [
-            (rows, float(c), copy_to_device(log_rising_of_counts(float(c), N_TABULATED)))
+            (rows, float(c), copy_to_device(log_rising_factorials(float(c), N_TABULATED)))
             for rows, c in zip(corpus.bag_rows, observations.bags.concentration, strict=True)
         ]
 
@@ -92,8 +92,8 @@ class CudaBackend(Backend):
         self._load_counts(counts.words_in_topic, counts.category_counts.T, state.tables)
 
     def _load_labels(self, labels: Labels) -> None:
-        self.clusters = copy_to_device(labels.clusters.astype(np.int32))
-        self.topics = labels.topics.astype(np.uint16)
+        self.clusters = copy_to_device(labels.cluster_of_group.astype(np.int32))
+        self.topics = labels.topic_of_token.astype(np.uint16)
         # Topics of a corpus that is copied shard by shard stay on the host.
         if self.corpus.keeps_topics and self.corpus.is_resident:
             self.topics = copy_to_device(self.topics)
@@ -102,7 +102,7 @@ class CudaBackend(Backend):
         self, words: NDArray[np.int32], categories: NDArray[np.int32], tables: NDArray[np.int32]
     ) -> None:
         self.content.load_counts(words)
-        self.categories = copy_to_device(self.corpus.category_table(categories))
+        self.categories = copy_to_device(self.corpus.pad_categories(categories))
         self._allocate(tables)
 
     def _allocate(self, tables: NDArray[np.int32]) -> None:
@@ -129,7 +129,7 @@ class CudaBackend(Backend):
             self._host_labels = Labels(copy_to_host(self.clusters), self._host_topics())
         labels, result = function(self.observations, self._host_labels, argument, self.threads)
         self._host_labels = None if isinstance(labels, Labels) else labels
-        self._new_clusters = labels.clusters
+        self._new_clusters = labels.cluster_of_group
         return [result]
 
     def load_clusters(self, state: State) -> None:
@@ -138,7 +138,7 @@ class CudaBackend(Backend):
         self._resize(state)
         copy_to_device(state.tables.reshape(-1).astype(np.int32), self.buffers.tables)
         categories = np.ascontiguousarray(state.counts.category_counts.T)
-        self.categories = copy_to_device(self.corpus.category_table(categories))
+        self.categories = copy_to_device(self.corpus.pad_categories(categories))
 
     def _host_topics(self) -> NDArray[np.uint16]:
         """Return the topics of tokens on the host; empty if none are kept."""
@@ -149,8 +149,8 @@ class CudaBackend(Backend):
 
     def _host_categories(self) -> NDArray[np.int32]:
         """Return the counts of categories on the host: (categories, cluster slots)."""
-        table = copy_to_host(self.categories).reshape(-1, self.buffers.n_clusters)
-        rows: NDArray[np.int32] = table[self.corpus.row_of_category]
+        counts = copy_to_host(self.categories).reshape(-1, self.buffers.n_cluster_slots)
+        rows: NDArray[np.int32] = counts[self.corpus.row_of_category]
         return rows
 
     def draw_globals(self, sweep: Sweep) -> Globals:
@@ -166,13 +166,14 @@ class CudaBackend(Backend):
         self.content.prepare()
         self._tabulate_base(state.lam)
         log_categories = self._draw_categories(key)
-        log_clusters = draw_log_cluster_weights(sweep)
+        log_cluster_weights = draw_log_cluster_weights(sweep)
         natural, python = draw_dense(sweep)
         contexts = ContextDraw(natural, log_categories, python)
-        return Globals(key, state.lam, Weights(topics, log_clusters, log_shares), contexts, None)
+        weights = Weights(topics, log_cluster_weights, log_shares)
+        return Globals(key, state.lam, weights, contexts, None)
 
     def _resize(self, state: State) -> None:
-        """Resize all tables to the slots of the state."""
+        """Resize all arrays to the slots of the state."""
         old, new = self.buffers.slots, state.counts.topics_in_cluster.shape
         if old != new:
             self.content.resize(old[1], new[1])
@@ -183,26 +184,27 @@ class CudaBackend(Backend):
         """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``prior`` is v ε."""
         buffers, out = self.buffers, self.buffers.device["log_shares"]
         copy_to_device(prior, buffers.prior)  # also used for the cluster tables
-        draw_log_shares(buffers.n_clusters, buffers.prior, buffers.tables, *key, out)
+        draw_log_shares(buffers.n_cluster_slots, buffers.prior, buffers.tables, *key, out)
         return out
 
     def _tabulate_base(self, lam: float) -> None:
-        """Tabulate λ τ_km and its log rising factorials (λ finite)."""
+        """Compute λ τ_km, and tabulate its log rising factorials (λ finite)."""
         if self.corpus.groups_vary:
-            buffers, (n_clusters, n_topics) = self.buffers, self.buffers.slots
+            buffers, (n_cluster_slots, n_slots) = self.buffers, self.buffers.slots
             log_shares, base, none = buffers.device["log_shares"], buffers.base, buffers.no_sums
             out = (base, buffers.no_shares)
-            weigh_topics(base.size, n_topics, log_shares, float(lam), SMALLEST_SHARE, none, *out)
-            tabulate_log_rising(base.size, n_clusters, buffers.n_tabulated, base, buffers.rising)
+            weigh_topics(base.size, n_slots, log_shares, float(lam), SMALLEST_SHARE, none, *out)
+            sizes = (base.size, n_cluster_slots, buffers.n_tabulated)
+            tabulate_log_rising_factorials(*sizes, base, buffers.tabulated)
 
     def _draw_categories(self, key: Key) -> Any:
         """Draw the log-probabilities of the categories of all bags in every cluster slot."""
-        n_clusters, out = self.buffers.n_clusters, self.buffers.log_categories
+        n_cluster_slots, out = self.buffers.n_cluster_slots, self.buffers.log_categories
         for rows, concentration, _ in self.bags:
             shape = max(concentration, MIN_BAG_SHAPE)
-            cells = (len(rows) * n_clusters, rows.start * n_clusters)
+            cells = (len(rows) * n_cluster_slots, rows.start * n_cluster_slots)
             draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *key, True, out)
-            normalise_log_columns(n_clusters, rows.start, rows.stop, out)
+            normalise_log_columns(n_cluster_slots, rows.start, rows.stop, out)
         return out
 
     def sweep_groups(self, globals_: Globals) -> Sums:
@@ -225,7 +227,7 @@ class CudaBackend(Backend):
         fill_zeros(self.categories)
         self.buffers.clear()
         self.content.clear()
-        self.buffers.load_weights(globals_.weights.log_clusters, globals_.contexts.natural)
+        self.buffers.load_weights(globals_.weights.log_cluster_weights, globals_.contexts.natural)
         if self.corpus.groups_vary:
             self._sweep_varying_groups(globals_)
         else:
@@ -237,17 +239,17 @@ class CudaBackend(Backend):
     def _sweep_varying_groups(self, globals_: Globals) -> None:
         """Draw topics of tokens, clusters of groups and their tables (λ finite)."""
         buffers, device = self.buffers, self.buffers.device
-        resample = resample_groups(buffers.n_topics, buffers.clusters_per_thread)
-        rising = (buffers.base, buffers.rising, buffers.n_tabulated)
+        resample = resample_groups(buffers.n_slots, buffers.clusters_per_thread)
+        tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
         for shard, (clusters, topics) in self._shards():
             self.content.draw_topics(shard, (clusters, topics), globals_.lam, globals_.key)
-            before = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_clusters)
+            before = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
             tokens = (shard.arrays.group_start, topics)
-            contexts = (buffers.log_clusters, *self._contexts_of(shard))
-            scores = self._of_shard(buffers.log_rising_of_group, shard)
-            out = (clusters, device["topics"], device["tables"], scores)
-            resample(*before, *tokens, *rising, *contexts, *globals_.key, *out)
-        add_floats(N_PARTIAL_SUMS, buffers.log_rising_of_group, device["log_rising"])
+            contexts = (buffers.log_cluster_weights, *self._contexts_of(shard))
+            scores = self._of_shard(buffers.log_likelihood_of_group, shard)
+            out = (clusters, device["topics_in_cluster"], device["tables_in_cluster"], scores)
+            resample(*before, *tokens, *tabulated, *contexts, *globals_.key, *out)
+        add_floats(N_PARTIAL_SUMS, buffers.log_likelihood_of_group, device["topic_log_likelihood"])
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
         """Yield each shard with its clusters and topics; count its groups after it is swept."""
@@ -287,9 +289,9 @@ class CudaBackend(Backend):
             "groups": host["groups"],
             "totals": host["totals"],
             "context_statistics": self._context_statistics()[None],
-            "topics": host["topics"],
-            "tables": host["tables"] if groups_vary else None,
-            "log_rising": host["log_rising"] if groups_vary else None,
+            "topics_in_cluster": host["topics_in_cluster"],
+            "tables_in_cluster": host["tables_in_cluster"] if groups_vary else None,
+            "topic_log_likelihood": host["topic_log_likelihood"] if groups_vary else None,
         }
         return Sums(**found | self.content.host_sums(all_sums))
 
@@ -316,11 +318,11 @@ class CudaBackend(Backend):
     def _add_log_counts(self) -> None:
         """Add up the log-densities of all counts on the GPU, in parts."""
         self.content.add_log_counts()
-        n_clusters = self.buffers.n_clusters
+        n_cluster_slots = self.buffers.n_cluster_slots
         for c, (rows, concentration, tabulated) in enumerate(self.bags):
-            counts = self.categories[rows.start * n_clusters : rows.stop * n_clusters]
+            counts = self.categories[rows.start * n_cluster_slots : rows.stop * n_cluster_slots]
             out = self.buffers.device[f"log_counts {c}"]
-            add_log_rising(N_PARTIAL_SUMS, counts, concentration, tabulated, out)
+            add_log_rising_factorials(N_PARTIAL_SUMS, counts, concentration, tabulated, out)
         self.log_counts_added = True
 
     def begin_log_density(self, state: State) -> Callable[[], float]:
@@ -379,7 +381,7 @@ class DeviceShard(CudaBackend):
     def _load_globals(self, globals_: Globals) -> None:
         buffers = self.buffers
         copy_to_device(globals_.weights.log_shares.reshape(-1), buffers.device["log_shares"])
-        log_categories = self.corpus.category_table(globals_.contexts.log_categories)
+        log_categories = self.corpus.pad_categories(globals_.contexts.log_categories)
         copy_to_device(log_categories, buffers.log_categories)
         self.content.load(globals_)
         self._tabulate_base(globals_.lam)
@@ -387,6 +389,6 @@ class DeviceShard(CudaBackend):
     def _shard_sums(self) -> Sums:
         """Return all sums on the host; floats as the sums of a single chunk."""
         sums = replace(self._host_sums(all_sums=True), categories=self._host_categories())
-        if sums.log_rising is None:
+        if sums.topic_log_likelihood is None:
             return sums
-        return replace(sums, log_rising=sums.log_rising.sum(keepdims=True))
+        return replace(sums, topic_log_likelihood=sums.topic_log_likelihood.sum(keepdims=True))

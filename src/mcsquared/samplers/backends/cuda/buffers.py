@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.kernels.cuda.arrays import N_PARTIAL_SUMS
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
-from mcsquared.kernels.cuda.tables import N_PARTIAL_SUMS
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
-from mcsquared.samplers.content.groups import TABLE_SIZE, TABULATED
+from mcsquared.samplers.content.groups import MAX_TABULATED, MAX_TABULATED_CELLS
 from mcsquared.samplers.types import Key
 from mcsquared.state import State
 
@@ -83,54 +83,56 @@ class Buffers(PackedArrays):
         slots: tuple[int, ...],
         content: Shapes,
     ) -> None:
-        n_clusters, n_topics = slots
-        n_cells, n_bags = n_clusters * n_topics, len(observations.bag_families)
-        self.slots, self.groups_vary = (n_clusters, n_topics), corpus.groups_vary
-        self.n_clusters, self.n_topics = n_clusters, n_topics
-        self.clusters_per_thread = -(-n_clusters // 32)
+        n_cluster_slots, n_slots = slots
+        n_cells, n_bags = n_cluster_slots * n_slots, len(observations.bag_families)
+        self.slots, self.groups_vary = (n_cluster_slots, n_slots), corpus.groups_vary
+        self.n_cluster_slots, self.n_slots = n_cluster_slots, n_slots
+        self.clusters_per_thread = -(-n_cluster_slots // 32)
         counts: Shapes = {
-            "topics": (slots, np.int32),
-            "tables": (slots if corpus.groups_vary else (0,), np.int32),
-            "groups": ((n_clusters,), np.int32),
-            "statistics": ((n_clusters, len(corpus.scales)), np.int64),
-            "totals": ((n_clusters, n_bags), np.int64),
+            "topics_in_cluster": (slots, np.int32),
+            "tables_in_cluster": (slots if corpus.groups_vary else (0,), np.int32),
+            "groups": ((n_cluster_slots,), np.int32),
+            "statistics": ((n_cluster_slots, len(corpus.scales)), np.int64),
+            "totals": ((n_cluster_slots, n_bags), np.int64),
         }
         others: Shapes = {
             "cluster_tables": (slots, np.int32),
             "log_shares": (slots, np.float64),
-            "log_rising": ((N_PARTIAL_SUMS,), np.float64),
+            "topic_log_likelihood": ((N_PARTIAL_SUMS,), np.float64),
             **{f"log_counts {c}": ((N_PARTIAL_SUMS,), np.float64) for c in range(n_bags)},
         }
         super().__init__(counts, others | content)
-        self.log_categories = empty(corpus.n_category_rows * n_clusters, np.float32)
-        self.prior = empty(n_topics, np.float64)
+        self.log_categories = empty(corpus.n_category_rows * n_cluster_slots, np.float32)
+        self.prior = empty(n_slots, np.float64)
         # In one array, because copying a few numbers takes as long as a small step.
-        self._weights = empty((1 + len(corpus.scales)) * n_clusters, np.float64)
-        self.log_clusters, self.natural = self._weights[:n_clusters], self._weights[n_clusters:]
+        self._weights = empty((1 + len(corpus.scales)) * n_cluster_slots, np.float64)
+        self.log_cluster_weights = self._weights[:n_cluster_slots]
+        self.natural = self._weights[n_cluster_slots:]
         self.no_scores = empty((0, 0), np.float64)
         self.no_sums = empty(0, np.float64)
         self.no_shares = empty(0, np.float32)
         if corpus.groups_vary:
-            n_tabulated = min(TABULATED, TABLE_SIZE // n_cells - 1, observations.layout.longest)
+            longest = observations.layout.longest
+            n_tabulated = min(MAX_TABULATED, MAX_TABULATED_CELLS // n_cells - 1, longest)
             self.n_tabulated = max(n_tabulated, 8)  # the kernel's series requires larger counts
             self.base = empty(n_cells, np.float32)
-            self.rising = empty(n_cells * (self.n_tabulated + 1), np.float32)
-            self.log_rising_of_group = empty(observations.n_groups, np.float32)
+            self.tabulated = empty(n_cells * (self.n_tabulated + 1), np.float32)
+            self.log_likelihood_of_group = empty(observations.n_groups, np.float32)
 
-    def load_weights(self, log_clusters: NDArray[Any], natural: NDArray[Any]) -> None:
+    def load_weights(self, log_cluster_weights: NDArray[Any], natural: NDArray[Any]) -> None:
         """Copy log π and the parameters of dense contexts to the device."""
-        weights = np.concatenate([log_clusters, natural.reshape(-1)])
+        weights = np.concatenate([log_cluster_weights, natural.reshape(-1)])
         copy_to_device(weights, self._weights)
 
     @property
     def tables(self) -> Any:
         """O_km on the device: tables, or tokens where λ = ∞."""
-        return self.device["tables" if self.groups_vary else "topics"]
+        return self.device["tables_in_cluster" if self.groups_vary else "topics_in_cluster"]
 
 
-def resized(table: Any, n_old: int, n_new: int) -> Any:
-    """Return a device table of counts, int32 with ``n_old`` columns, extended to ``n_new``."""
-    old = copy_to_host(table).reshape(-1, n_old)
+def resized(counts: Any, n_old: int, n_new: int) -> Any:
+    """Return counts on the device, int32 with ``n_old`` columns, extended to ``n_new`` columns."""
+    old = copy_to_host(counts).reshape(-1, n_old)
     new = np.zeros((len(old), n_new), np.int32)
     new[:, :n_old] = old
     return copy_to_device(new.reshape(-1))

@@ -15,7 +15,7 @@ from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS
 from mcsquared.kernels.cuda.memory import copy_to_device, free_bytes
 from mcsquared.observations import Observations, take_bags
 
-MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for tables
+MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for counts and globals
 SHARD_SHARE = 0.2  # of that: a shard is copied before the memory of the last one is freed
 LARGEST_SUM = 2.0**61  # bound on sums of statistics, which are added as integers
 ITEMS_PER_BLOCK = 1 << 19  # vector tokens and groups whose likelihoods are in memory at a time
@@ -68,7 +68,7 @@ class DeviceCorpus:
     n_bytes : int
         Size of the whole corpus.
     bag_rows : list of range
-        Rows of each bag in tables of categories, starting at a multiple of `ROWS_PER_PASS`.
+        Rows of each bag in arrays of categories, starting at a multiple of `ROWS_PER_PASS`.
     row_of_category : int32 (categories of all bags,)
     scales : float64 (statistics of dense contexts,)
         Factors by which statistics are multiplied before they are rounded to integers.
@@ -124,11 +124,11 @@ class DeviceCorpus:
                 sizes.append((end - begin, int(start[first + end] - start[first + begin])))
         return max(n for n, _ in sizes), max(n for _, n in sizes)
 
-    def category_table(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values (categories, cluster slots) as a flat table with the rows of `bag_rows`."""
-        table = np.zeros((self.n_category_rows, values.shape[1]), values.dtype)
-        table[self.row_of_category] = values
-        return table.reshape(-1)
+    def pad_categories(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values (categories, cluster slots) as a flat array with the rows of `bag_rows`."""
+        padded = np.zeros((self.n_category_rows, values.shape[1]), values.dtype)
+        padded[self.row_of_category] = values
+        return padded.reshape(-1)
 
     def host_arrays(self, first: int, last: int) -> dict[str, NDArray[Any]]:
         """Return the arrays of some groups, with groups and tokens numbered from 0."""

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.vector_tokens import natural_tokens
+from mcsquared.kernels.cuda.arrays import add_chunks, weigh_topics
 from mcsquared.kernels.cuda.clusters import draw_clusters_by_scores
 from mcsquared.kernels.cuda.memory import copy_to_device, empty, fill_zeros
-from mcsquared.kernels.cuda.tables import add_chunks, weigh_topics
 from mcsquared.kernels.cuda.vector_groups import score_vector_groups
 from mcsquared.kernels.cuda.vector_statistics import (
     N_SEGMENTS,
@@ -42,24 +42,24 @@ class DeviceVectors(DeviceContent):
         self.factors = copy_to_device(factors)
         self.token_in_order = empty(corpus.max_tokens, np.int32)
 
-    def host_shapes(self, n_topics: int) -> Shapes:
+    def host_shapes(self, n_slots: int) -> Shapes:
         """Return shapes and dtypes of the arrays that are copied to the host after a sweep."""
-        return {"topic_statistics": ((n_topics, self.n_statistics), np.float64)}
+        return {"topic_statistics": ((n_slots, self.n_statistics), np.float64)}
 
     def allocate(self, buffers: Buffers) -> None:
         """Allocate arrays of draws and sums for the slots of ``buffers``."""
-        corpus, (n_clusters, n_topics) = self.corpus, buffers.slots
-        n_cells, n_chunks = n_clusters * n_topics, len(corpus.chunk_bounds) - 1
+        corpus, (n_cluster_slots, n_slots) = self.corpus, buffers.slots
+        n_cells, n_chunks = n_cluster_slots * n_slots, len(corpus.chunk_bounds) - 1
         max_groups, max_tokens = corpus.max_block
         self.buffers = buffers
-        self.log_tau = buffers.device["log_shares"]
-        self.natural = empty(self.n_statistics * n_topics, np.float64)
-        self.rows = empty(max_tokens * n_topics, np.float64)
-        self.tau = empty(n_cells, np.float64)
-        self.tau_by_topic = empty(0 if buffers.groups_vary else n_cells, np.float64)
-        self.scores = empty(0 if buffers.groups_vary else max_groups * n_clusters, np.float64)
-        self.starts = empty(n_chunks * n_topics * N_SEGMENTS, np.int32)
-        self.statistics = empty(n_chunks * n_topics * self.n_statistics, np.float64)
+        self.log_shares = buffers.device["log_shares"]
+        self.natural = empty(self.n_statistics * n_slots, np.float64)
+        self.rows = empty(max_tokens * n_slots, np.float64)
+        self.shares = empty(n_cells, np.float64)
+        self.shares_by_topic = empty(0 if buffers.groups_vary else n_cells, np.float64)
+        self.scores = empty(0 if buffers.groups_vary else max_groups * n_cluster_slots, np.float64)
+        self.starts = empty(n_chunks * n_slots * N_SEGMENTS, np.int32)
+        self.statistics = empty(n_chunks * n_slots * self.n_statistics, np.float64)
 
     def draw(self, sweep: Sweep) -> None:
         """Draw the parameters of all topics on the host, and copy them to the GPU."""
@@ -69,14 +69,14 @@ class DeviceVectors(DeviceContent):
         family = self.observations.content_family
         natural = family.natural_parameters(parameters)
         if family.kernel is None:
-            natural = checked_naturals(family, natural, self.buffers.n_topics)
+            natural = checked_naturals(family, natural, self.buffers.n_slots)
         tokens = natural_tokens(self.observations.content_kind, self.corpus.values, natural)
         copy_to_device(tokens.natural.reshape(-1), self.natural)
 
     def prepare(self) -> None:
-        """Tabulate τ."""
-        sizes, no_sums = (self.tau.size, self.buffers.n_topics), self.buffers.no_sums
-        weigh_topics(*sizes, self.log_tau, 1.0, 0.0, no_sums, self.tau, self.tau_by_topic)
+        """Compute τ from its logarithm."""
+        sizes, no_sums = (self.shares.size, self.buffers.n_slots), self.buffers.no_sums
+        weigh_topics(*sizes, self.log_shares, 1.0, 0.0, no_sums, self.shares, self.shares_by_topic)
 
     def load(self, globals_: Globals) -> None:
         """Copy parameters that were drawn on the host, instead of `draw` and `prepare`."""
@@ -90,12 +90,12 @@ class DeviceVectors(DeviceContent):
     def draw_topics(self, shard: Shard, labels: tuple[Any, Any], lam: float, key: Key) -> None:
         """Draw the topics of a shard's tokens given each other, and sum them (λ finite)."""
         arrays = shard.arrays
-        draw = sweep_vector_groups(self.buffers.n_topics)
+        draw = sweep_vector_groups(self.buffers.n_slots)
         tokens = (arrays.order, arrays.group_start, self.rows)
         for first, last in shard.blocks:
             self._fill_rows(shard, first, last)
             before = (last - first, first, shard.first_token)
-            draw(*before, *tokens, self.tau, self.log_tau, float(lam), *key, *labels)
+            draw(*before, *tokens, self.shares, self.log_shares, float(lam), *key, *labels)
         self._add_statistics(shard, labels[1])
 
     def draw_clusters(
@@ -103,36 +103,37 @@ class DeviceVectors(DeviceContent):
     ) -> None:
         """Draw clusters with topics integrated out, then topics, and sum those (λ = ∞)."""
         buffers, arrays = self.buffers, shard.arrays
-        n_topics, per_thread = buffers.n_topics, buffers.clusters_per_thread
-        score_groups = score_vector_groups(n_topics, per_thread)
+        n_slots, per_thread = buffers.n_slots, buffers.clusters_per_thread
+        score_groups = score_vector_groups(n_slots, per_thread)
         draw_clusters = draw_clusters_by_scores(per_thread)
-        draw_topics = draw_vector_topics(n_topics)
-        weights = (buffers.log_clusters, *contexts)
+        draw_topics = draw_vector_topics(n_slots)
+        weights = (buffers.log_cluster_weights, *contexts)
         for first, last in shard.blocks:
             n_tokens = self._fill_rows(shard, first, last)
-            groups, tokens = (last - first, first, buffers.n_clusters), (n_tokens, first, last)
+            groups, tokens = (last - first, first, buffers.n_cluster_slots), (n_tokens, first, last)
             rows = (arrays.group_start, self.rows)
-            score_groups(*groups, arrays.order, *rows, self.log_tau, self.tau_by_topic, self.scores)
+            shares = (self.log_shares, self.shares_by_topic)
+            score_groups(*groups, arrays.order, *rows, *shares, self.scores)
             draw_clusters(*groups, self.scores, *weights, *key, shard.first_group, labels[0])
-            tau, out = (self.tau, self.log_tau), (*labels, buffers.device["topics"])
-            draw_topics(*tokens, shard.first_token, *rows, *tau, *key, *out)
+            shares, out = (self.shares, self.log_shares), buffers.device["topics_in_cluster"]
+            draw_topics(*tokens, shard.first_token, *rows, *shares, *key, *labels, out)
         self._add_statistics(shard, labels[1])
 
     def _fill_rows(self, shard: Shard, first: int, last: int) -> int:
         """Compute the log-likelihoods of some groups' tokens; return the number of tokens."""
         start = self.observations.group_start[shard.groups.start :]
         tokens = (int(start[first] - start[0]), int(start[last] - start[0]))
-        sizes, values = (self.buffers.n_topics, self.width), (shard.arrays.values, self.factors)
+        sizes, values = (self.buffers.n_slots, self.width), (shard.arrays.values, self.factors)
         log_likelihood_rows(*tokens, *sizes, *values, self.natural, self.rows)
         return tokens[1] - tokens[0]
 
     def _add_statistics(self, shard: Shard, topics: Any) -> None:
         """Add a shard's tokens to the statistics of their topics, chunk by chunk."""
-        n_topics = self.buffers.n_topics
+        n_slots = self.buffers.n_slots
         chunks = shard.arrays.chunk_start
         order = (self.starts, self.token_in_order)
-        sort_by_topic(n_topics, chunks, topics, *order)
-        sizes = (self.statistics.size, n_topics, self.width)
+        sort_by_topic(n_slots, chunks, topics, *order)
+        sizes = (self.statistics.size, n_slots, self.width)
         values = (shard.arrays.values, self.factors)
         add_statistics(*sizes, chunks, *values, *order, self.statistics)
 

@@ -5,19 +5,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.kernels.cpu.counts import log_rising_factorials
 from mcsquared.kernels.cpu.lanes import N_LANES
-from mcsquared.kernels.cpu.tables import log_rising_of_counts
+from mcsquared.kernels.cuda.arrays import (
+    N_PARTIAL_SUMS,
+    add_columns,
+    add_log_rising_factorials,
+    scale_columns,
+    weigh_topics,
+)
 from mcsquared.kernels.cuda.cells import draw_cells
 from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
 from mcsquared.kernels.cuda.mixtures import draw_clusters_of_words, tabulate_log_mixtures
-from mcsquared.kernels.cuda.tables import (
-    N_PARTIAL_SUMS,
-    add_columns,
-    add_log_rising,
-    scale_columns,
-    weigh_topics,
-)
 from mcsquared.kernels.cuda.varying_tokens import sweep_tokens
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
@@ -31,7 +31,7 @@ from mcsquared.samplers.types import Globals, Key, Sweep
 from mcsquared.state import State
 
 CONTENT = int(Step.CONTENT)
-MAY_BE_SMALL = 8.0  # a Gamma of a larger shape is below `SMALL_SUM` once in 10⁸⁴ draws
+MAX_SMALL_SHAPE = 8.0  # a Gamma of a larger shape is below `SMALL_SUM` once in 10⁸⁴ draws
 
 
 class DeviceWords(DeviceContent):
@@ -41,7 +41,7 @@ class DeviceWords(DeviceContent):
         super().__init__(observations, priors, corpus)
         self.n_words = observations.n_words
         self.beta = float(priors.content.kernel_parameters()[0])
-        self.tabulated = copy_to_device(log_rising_of_counts(self.beta, N_TABULATED))
+        self.tabulated = copy_to_device(log_rising_factorials(self.beta, N_TABULATED))
         if not corpus.groups_vary:
             word_start = observations.layout.word_start
             self.word_order = copy_to_device(longest_first(word_start))
@@ -53,33 +53,33 @@ class DeviceWords(DeviceContent):
 
     def save_counts(self, state: State) -> None:
         """Copy counts to a state."""
-        state.counts.words_in_topic = self._host_table(self.words)
+        state.counts.words_in_topic = self._to_host(self.words)
 
-    def _host_table(self, table: Any) -> NDArray[Any]:
-        """Copy a table by word to the host."""
-        host: NDArray[Any] = copy_to_host(table).reshape(self.n_words, -1)
+    def _to_host(self, array: Any) -> NDArray[Any]:
+        """Copy an array with a row per word to the host."""
+        host: NDArray[Any] = copy_to_host(array).reshape(self.n_words, -1)
         return host
 
     def resize(self, n_old: int, n_new: int) -> None:
         """Add topic slots to the counts."""
         self.words = resized(self.words, n_old, n_new)
 
-    def host_shapes(self, n_topics: int) -> Shapes:
+    def host_shapes(self, n_slots: int) -> Shapes:
         """Return shapes and dtypes of the arrays that are copied to the host after a sweep."""
         return {"log_counts": ((N_PARTIAL_SUMS,), np.float64)}
 
     def allocate(self, buffers: Buffers) -> None:
         """Allocate arrays of draws and counts for the slots of ``buffers``."""
-        n_clusters, n_topics = buffers.slots
+        n_cluster_slots, n_slots = buffers.slots
         self.buffers = buffers
-        self.sums = empty(n_topics, np.float64)
-        self.variates = empty(self.n_words * n_topics, np.float32)
-        self.parts = empty(N_PARTIAL_SUMS * n_topics, np.float64)
+        self.sums = empty(n_slots, np.float64)
+        self.variates = empty(self.n_words * n_slots, np.float32)
+        self.parts = empty(N_PARTIAL_SUMS * n_slots, np.float64)
         if not buffers.groups_vary:
-            self.shares = empty(n_clusters * n_topics, np.float32)
-            self.shares_by_topic = empty(n_clusters * n_topics, np.float32)
-            self.mixtures = empty(self.n_words * n_clusters, np.float32)
-            self.tokens_of_cell = empty(self.n_words * n_clusters, np.int32)
+            self.shares = empty(n_cluster_slots * n_slots, np.float32)
+            self.shares_by_topic = empty(n_cluster_slots * n_slots, np.float32)
+            self.mixtures = empty(self.n_words * n_cluster_slots, np.float32)
+            self.tokens_of_cell = empty(self.n_words * n_cluster_slots, np.int32)
 
     def draw(self, sweep: Sweep) -> None:
         """Draw ψ as variates (n_words, topic slots), with each topic's sum."""
@@ -87,28 +87,28 @@ class DeviceWords(DeviceContent):
         draw_gamma_rows(
             variates.size, 0, self.words, self.beta, CONTENT, *sweep.key, False, variates
         )
-        add_columns(self.buffers.n_topics, variates, self.parts, self.sums)
-        if self.beta * self.n_words < MAY_BE_SMALL:
+        add_columns(self.buffers.n_slots, variates, self.parts, self.sums)
+        if self.beta * self.n_words < MAX_SMALL_SHAPE:
             self._draw_small_topics(key)
 
     def _draw_small_topics(self, key: Key) -> None:
         """Redraw topics whose variates underflow, in logs on the host."""
         sums = copy_to_host(self.sums)
         if (sums < SMALL_SUM).any():
-            variates = self._host_table(self.variates)
-            draw_small_topics(self._host_table(self.words), self.beta, key, variates, sums)
+            variates = self._to_host(self.variates)
+            draw_small_topics(self._to_host(self.words), self.beta, key, variates, sums)
             copy_to_device(variates.reshape(-1), self.variates)
             copy_to_device(sums, self.sums)
 
     def prepare(self) -> None:
         """Scale ψ or, where λ = ∞, tabulate the mixtures of the clusters."""
-        buffers, n_topics = self.buffers, self.buffers.n_topics
+        buffers, n_slots = self.buffers, self.buffers.n_slots
         if buffers.groups_vary:
             # ψ times the number of words: most values are near 1, far from the limits of floats.
-            scale_columns(self.variates.size, n_topics, self.variates, self.sums, self.n_words)
+            scale_columns(self.variates.size, n_slots, self.variates, self.sums, self.n_words)
             return
         log_shares, out = buffers.device["log_shares"], (self.shares, self.shares_by_topic)
-        weigh_topics(self.shares.size, n_topics, log_shares, 1.0, SMALLEST_SHARE, self.sums, *out)
+        weigh_topics(self.shares.size, n_slots, log_shares, 1.0, SMALLEST_SHARE, self.sums, *out)
         self._tabulate_mixtures()
 
     def load(self, globals_: Globals) -> None:
@@ -132,7 +132,7 @@ class DeviceWords(DeviceContent):
     def draw_topics(self, shard: Shard, labels: tuple[Any, Any], lam: float, key: Key) -> None:
         """Draw the topics of a shard's tokens given each other, and count them (λ finite)."""
         arrays, parameters = shard.arrays, (self.buffers.base, self.variates)
-        draw = sweep_tokens(self.buffers.n_topics // N_LANES)
+        draw = sweep_tokens(self.buffers.n_slots // N_LANES)
         before = (shard.n_groups, shard.first_group, shard.first_token)
         tokens = (arrays.order, arrays.group_start, arrays.word)
         draw(*before, *tokens, *parameters, *key, *labels, self.words)
@@ -143,33 +143,35 @@ class DeviceWords(DeviceContent):
         """Draw the clusters of a shard's groups with topics integrated out (λ = ∞)."""
         buffers, arrays = self.buffers, shard.arrays
         draw = draw_clusters_of_words(buffers.clusters_per_thread)
-        sizes = (shard.n_groups, shard.first_group, buffers.n_clusters)
+        sizes = (shard.n_groups, shard.first_group, buffers.n_cluster_slots)
         words = (arrays.order, arrays.entry_start, arrays.entry_word, arrays.entry_count)
-        weights, out = (self.mixtures, buffers.log_clusters), (labels[0], self.tokens_of_cell)
-        draw(*sizes, *words, *weights, *contexts, *key, *out)
+        weights = (self.mixtures, buffers.log_cluster_weights)
+        draw(*sizes, *words, *weights, *contexts, *key, labels[0], self.tokens_of_cell)
 
     def draw_cell_topics(self, key: Key) -> None:
         """Draw topics by (cluster, word) cell (λ = ∞)."""
         buffers = self.buffers
         if not buffers.groups_vary:
             words = (self.word_order, self.word_start)
-            weights, out = (self.shares, self.variates), (buffers.device["topics"], self.words)
-            draw_cells(buffers.n_topics)(
-                self.n_words, buffers.n_clusters, *words, *weights, self.tokens_of_cell, *key, *out
+            sizes, out = (
+                (self.n_words, buffers.n_cluster_slots),
+                buffers.device["topics_in_cluster"],
             )
+            weights = (self.shares, self.variates, self.tokens_of_cell)
+            draw_cells(buffers.n_slots)(*sizes, *words, *weights, *key, out, self.words)
 
     def add_log_counts(self) -> None:
         """Add up the log-densities of all counts, in parts."""
         out = self.buffers.device["log_counts"]
-        add_log_rising(N_PARTIAL_SUMS, self.words, self.beta, self.tabulated, out)
+        add_log_rising_factorials(N_PARTIAL_SUMS, self.words, self.beta, self.tabulated, out)
 
     def host_sums(self, all_sums: bool) -> dict[str, NDArray[Any] | None]:
         """Return tokens by word and topic on the host; where λ = ∞, by word and cluster."""
         if not all_sums:
             return {}
         if self.buffers.groups_vary:
-            return {"words": self._host_table(self.words)}
-        return {"topics": None, "cell_counts": self._host_table(self.tokens_of_cell)}
+            return {"words_in_topic": self._to_host(self.words)}
+        return {"topics_in_cluster": None, "cell_counts": self._to_host(self.tokens_of_cell)}
 
     def log_density(self, state: State) -> float:
         """Return the log-density of the words given their topics."""

@@ -1,10 +1,10 @@
-"""Operations on arrays of counts: contingency counts, CRT draws, the joint density of words."""
+"""Operations on arrays of counts: contingency tables, CRT draws, the joint density of words."""
 
 import numpy as np
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.lanes import N_LANES, nonzero_mask, trailing_zeros
-from mcsquared.kernels.cpu.special import crt, log_rising
+from mcsquared.kernels.cpu.special import crt, log_rising_factorial
 from mcsquared.kernels.rng import Step
 
 TABLES = int(Step.TABLES)
@@ -38,10 +38,10 @@ def draw_table_counts(customers, concentration, key, first_row=0):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_pairs(rows, columns, table):
-    """Add 1 to ``table`` at every pair; NumPy would convert both arrays to 64-bit indices."""
+def count_pairs(rows, columns, counts):
+    """Add 1 to ``counts`` at every pair; NumPy would convert both arrays to 64-bit indices."""
     for i in range(rows.size):
-        table[rows[i], columns[i]] += 1
+        counts[rows[i], columns[i]] += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -56,40 +56,40 @@ def count_cells(entries, cluster_of_group, cells):
 def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, beta, tabulated, out):
     """Write Σ_m Σ_w [ln Γ(β + n_mw) − ln Γ(β)] over the words of each chunk to ``out`` (n_chunks,).
 
-    ``tabulated`` contains the terms of small n, from `log_rising_of_counts`.
+    ``tabulated`` contains the terms of small n, from `log_rising_factorials`.
     """
-    cells, n_topics = words_in_topic.reshape(-1), words_in_topic.shape[1]
+    cells, n_slots = words_in_topic.reshape(-1), words_in_topic.shape[1]
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
-        cell, end = chunk_start[chunk] * n_topics, chunk_start[chunk + 1] * n_topics
+        cell, end = chunk_start[chunk] * n_slots, chunk_start[chunk + 1] * n_slots
         while cell + N_LANES <= end:  # nearly all cells are empty; they are skipped
             occupied = nonzero_mask(cells, cell)
             while occupied != 0:
                 n = cells[cell + trailing_zeros(occupied)]
                 occupied &= occupied - 1
-                total += tabulated[n] if n < tabulated.size else log_rising(beta, n)
+                total += tabulated[n] if n < tabulated.size else log_rising_factorial(beta, n)
             cell += N_LANES
         for left in range(cell, end):
             n = cells[left]
-            total += tabulated[n] if n < tabulated.size else log_rising(beta, n)
+            total += tabulated[n] if n < tabulated.size else log_rising_factorial(beta, n)
         out[chunk] = total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_rising_of_counts(beta, size):
+def log_rising_factorials(beta, size):
     """Return ln Γ(β + n) − ln Γ(β) for n = 0 ... size − 1."""
     tabulated = np.empty(size)
     for n in range(size):
-        tabulated[n] = log_rising(beta, n)
+        tabulated[n] = log_rising_factorial(beta, n)
     return tabulated
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_rising_of_lengths(a, lengths, multiplicity):
+def sum_log_rising_factorials(a, lengths, multiplicity):
     """Return Σ_i multiplicity[i] (ln Γ(a + n) − ln Γ(a)) with n = lengths[i]."""
     total = 0.0
     for i in range(lengths.size):
-        total += multiplicity[i] * log_rising(a, lengths[i])
+        total += multiplicity[i] * log_rising_factorial(a, lengths[i])
     return total
 
 
@@ -106,25 +106,25 @@ def open_first_tables(group_start, topic_of_token, cluster_of_group, tables):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sparse_columns(table, columns):
-    """Return some columns of a table of counts as the rows of a CSR matrix.
+def sparse_columns(counts, columns):
+    """Return some columns of an array of counts as the rows of a CSR matrix.
 
     Returns
     -------
     start : int32 (n_columns + 1,)
     row, count : int32 (n_entries,)
-        Rows of ``table``, in increasing order, and their counts.
+        Rows of ``counts``, in increasing order, and their counts.
     """
     start = np.zeros(columns.size + 1, np.int64)
-    for r in range(table.shape[0]):
+    for r in range(counts.shape[0]):
         for c in range(columns.size):
-            start[c + 1] += table[r, columns[c]] != 0
+            start[c + 1] += counts[r, columns[c]] != 0
     start = np.cumsum(start)
-    row, count = np.empty(start[-1], np.int32), np.empty(start[-1], table.dtype)
+    row, count = np.empty(start[-1], np.int32), np.empty(start[-1], counts.dtype)
     position = start[:-1].copy()
-    for r in range(table.shape[0]):
+    for r in range(counts.shape[0]):
         for c in range(columns.size):
-            n = table[r, columns[c]]
+            n = counts[r, columns[c]]
             if n != 0:
                 row[position[c]] = r
                 count[position[c]] = n

@@ -16,7 +16,7 @@ from mcsquared.kernels.cuda.launch import (
     one_thread_each,
     one_warp_each,
 )
-from mcsquared.kernels.cuda.special import crt, log_gamma_draw, log_rising
+from mcsquared.kernels.cuda.special import crt, log_gamma_draw, log_rising_factorial
 from mcsquared.kernels.cuda.warp import running_sum, shuffle, thread_of_warp, warp_max, warp_of_grid
 from mcsquared.kernels.rng import Step
 
@@ -41,15 +41,15 @@ def reduce_block(shared, value, take_max):
 
 
 @one_block_each(BLOCK_THREADS)
-def _add_rows(n_parts, n_columns, table, parts):
+def _add_rows(n_parts, n_columns, values, parts):
     """Sum a range of rows per block; neighbouring threads read neighbouring columns."""
-    block, n_rows = int64(cuda.blockIdx.x), table.size // n_columns
+    block, n_rows = int64(cuda.blockIdx.x), values.size // n_columns
     size = (n_rows + n_parts - 1) // n_parts
     first, last = block * size, min((block + 1) * size, n_rows)
     for m in range(cuda.threadIdx.x, n_columns, BLOCK_THREADS):
         total = 0.0
         for row in range(first, last):
-            total += float64(table[row * n_columns + m])
+            total += float64(values[row * n_columns + m])
         parts[block * n_columns + m] = total
 
 
@@ -59,25 +59,25 @@ def add_chunks(n_cells, chunks, out):
     cell = int64(cuda.grid(1))
     if cell < n_cells:
         total = 0.0
-        for at in range(cell, chunks.size, n_cells):
-            total += chunks[at]
+        for position in range(cell, chunks.size, n_cells):
+            total += chunks[position]
         out[cell] = total
 
 
-def add_columns(n_columns, table, parts, sums):
-    """Write the sum of each column of ``table`` (n_rows × n_columns,) to float64 ``sums``.
+def add_columns(n_columns, values, parts, sums):
+    """Write the sum of each column of ``values`` (n_rows × n_columns,) to float64 ``sums``.
 
     ``parts`` is scratch: float64 (N_PARTIAL_SUMS × n_columns,).
     """
-    _add_rows(N_PARTIAL_SUMS, n_columns, table, parts)
+    _add_rows(N_PARTIAL_SUMS, n_columns, values, parts)
     add_chunks(n_columns, parts, sums)
 
 
 @one_thread_each(BLOCK_THREADS, max_blocks=8 * N_PARTIAL_SUMS)
-def scale_columns(n_cells, n_columns, table, sums, total):
-    """Scale each column of float32 ``table`` from its sum in ``sums`` to the sum ``total``."""
+def scale_columns(n_cells, n_columns, values, sums, total):
+    """Scale each column of float32 ``values`` from its sum in ``sums`` to the sum ``total``."""
     for i in range(cuda.grid(1), n_cells, cuda.gridDim.x * BLOCK_THREADS):
-        table[i] *= float32(float64(total) / sums[i % n_columns])
+        values[i] *= float32(float64(total) / sums[i % n_columns])
 
 
 @one_block_each(BLOCK_THREADS)
@@ -93,7 +93,7 @@ def add_floats(n_parts, values, parts):
 
 
 @one_block_each(BLOCK_THREADS)
-def add_log_rising(n_parts, counts, concentration, tabulated, parts):
+def add_log_rising_factorials(n_parts, counts, concentration, tabulated, parts):
     """Write partial sums of ln Γ(c + n) − ln Γ(c) over int32 ``counts`` n to float64 ``parts``.
 
     ``tabulated`` contains the terms of small n, at least the first nine.
@@ -107,7 +107,8 @@ def add_log_rising(n_parts, counts, concentration, tabulated, parts):
                 total += tabulated[n]
             else:
                 last = tabulated.size - 1
-                total += tabulated[last] + log_rising(concentration + last, float64(n - last))
+                more = log_rising_factorial(concentration + last, float64(n - last))
+                total += tabulated[last] + more
     total = reduce_block(shared, total, False)
     if cuda.threadIdx.x == 0:
         parts[cuda.blockIdx.x] = total
@@ -157,45 +158,45 @@ def count_contexts(
 
 
 @one_block_each(BLOCK_THREADS)
-def normalise_log_columns(n_columns, first, last, table):
+def normalise_log_columns(n_columns, first, last, values):
     """Normalise the logs of variates in rows ``first:last`` of each column to log-probabilities."""
     shared = cuda.shared.array(BLOCK_THREADS, float64)
     thread, k = cuda.threadIdx.x, cuda.blockIdx.x
     highest = -math.inf
     for row in range(first + thread, last, BLOCK_THREADS):
-        highest = max(highest, float64(table[row * n_columns + k]))
+        highest = max(highest, float64(values[row * n_columns + k]))
     highest = reduce_block(shared, highest, True)
     cuda.syncthreads()
     total = 0.0
     for row in range(first + thread, last, BLOCK_THREADS):
-        total += math.exp(float64(table[row * n_columns + k]) - highest)
+        total += math.exp(float64(values[row * n_columns + k]) - highest)
     log_total = highest + math.log(reduce_block(shared, total, False))
     for row in range(first + thread, last, BLOCK_THREADS):
-        table[row * n_columns + k] = float32(float64(table[row * n_columns + k]) - log_total)
+        values[row * n_columns + k] = float32(float64(values[row * n_columns + k]) - log_total)
 
 
 @one_warp_each()
-def draw_log_shares(n_clusters, prior, counts, seed, chain, sweep, out):
+def draw_log_shares(n_cluster_slots, prior, counts, seed, chain, sweep, out):
     """Draw log τ_k with τ_k ~ Dir(prior + counts_k) for all clusters."""
-    thread, k, n_topics = thread_of_warp(), warp_of_grid(), prior.size
-    if k >= n_clusters:
+    thread, k, n_slots = thread_of_warp(), warp_of_grid(), prior.size
+    if k >= n_cluster_slots:
         return
     highest = -math.inf
-    for m in range(thread, n_topics, 32):
-        shape = prior[m] + counts[k * n_topics + m]
+    for m in range(thread, n_slots, 32):
+        shape = prior[m] + counts[k * n_slots + m]
         value = -math.inf
         if shape > 0.0:
             shape = max(shape, MIN_SHAPE)
             value = log_gamma_draw(shape, seed, chain, sweep, SHARES, (k << 20) + m)
-        out[k * n_topics + m] = value
+        out[k * n_slots + m] = value
         highest = max(highest, value)
     highest = warp_max(highest)
     total = 0.0
-    for m in range(thread, n_topics, 32):
-        total += math.exp(out[k * n_topics + m] - highest)
+    for m in range(thread, n_slots, 32):
+        total += math.exp(out[k * n_slots + m] - highest)
     shift = highest + math.log(shuffle(running_sum(total, thread), 31))
-    for m in range(thread, n_topics, 32):
-        out[k * n_topics + m] -= shift
+    for m in range(thread, n_slots, 32):
+        out[k * n_slots + m] -= shift
 
 
 @one_thread_each()
@@ -211,7 +212,7 @@ def draw_table_counts(n_cells, customers, concentration, seed, chain, sweep, tab
 
 
 @one_thread_each()
-def weigh_topics(n_cells, n_topics, log_shares, factor, smallest, sums, shares, by_topic):
+def weigh_topics(n_cells, n_slots, log_shares, factor, smallest, sums, shares, by_topic):
     """Write factor × τ_km (0 below ``smallest``) to ``shares``, and transposed to ``by_topic``.
 
     Parameters
@@ -224,7 +225,7 @@ def weigh_topics(n_cells, n_topics, log_shares, factor, smallest, sums, shares, 
     """
     cell = int64(cuda.grid(1))
     if cell < n_cells:
-        k, m = cell // n_topics, cell % n_topics
+        k, m = cell // n_slots, cell % n_slots
         share = factor * math.exp(log_shares[cell])
         value = 0.0
         if share >= smallest:
@@ -233,4 +234,4 @@ def weigh_topics(n_cells, n_topics, log_shares, factor, smallest, sums, shares, 
             value = float32(value) / float32(sums[m])
         shares[cell] = value
         if by_topic.size > 0:
-            by_topic[m * (n_cells // n_topics) + k] = value
+            by_topic[m * (n_cells // n_slots) + k] = value
