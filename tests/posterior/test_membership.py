@@ -5,9 +5,9 @@ import pytest
 
 from mcsquared.posterior.consensus import consensus, expected_loss
 from mcsquared.posterior.membership import (
-    cluster_probabilities,
     cluster_stability,
     membership,
+    membership_probabilities,
     settle,
 )
 from tests.plots.test_clusters import bare_posterior
@@ -65,7 +65,7 @@ def test_a_group_that_is_alone_in_half_of_the_draws_has_half_the_stability():
 def test_probabilities_sum_to_one_and_follow_certain_draws():
     labels = np.repeat([0, 1], 10).astype(np.int32)
     draws = np.array([labels, 1 - labels, labels], np.int32)
-    probability = cluster_probabilities(draws, labels, np.array([0.5, 2.0, 0.5]))
+    probability = membership_probabilities(draws, labels, np.array([0.5, 2.0, 0.5]))
     np.testing.assert_allclose(probability, np.eye(2)[labels])
 
 

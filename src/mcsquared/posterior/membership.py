@@ -1,4 +1,4 @@
-"""How firmly groups belong to clusters: probabilities across draws, and unsettled groups."""
+"""Membership of groups in clusters: probabilities across draws, and unsettled groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-MIN_HELD = 0.5  # probability from which a cluster holds a group
+MIN_SETTLED = 0.5  # a group is unsettled if no cluster has this probability
 N_CANDIDATES = 5  # clusters listed with an unsettled group
 N_CHOICES = 3  # most probable clusters of a group in `memberships`
 _MIN_CANDIDATE = 0.01
@@ -34,10 +34,12 @@ class Membership(NamedTuple):
         return np.where(first == labels, self.choice[:, 2], first)
 
 
-def cluster_probabilities(draws: Int32s, labels: Int32s, weights: Floats | None = None) -> Floats:
+def membership_probabilities(
+    draws: Int32s, labels: Int32s, weights: Floats | None = None
+) -> Floats:
     """Return the probability that each group belongs to each cluster of a partition.
 
-    Cluster b of a draw stands for cluster c of the partition in proportion to their cosine
+    Cluster b of a draw counts as cluster c of the partition in proportion to their cosine
     |b ∩ c| / √(|b| |c|), so neither a large cluster nor one that contains many others is favoured.
 
     Parameters
@@ -65,24 +67,24 @@ def cluster_probabilities(draws: Int32s, labels: Int32s, weights: Floats | None 
 def settle(labels: Int32s, draws: Int32s) -> Int32s:
     """Return a partition with at most as many clusters as a draw, by moving groups.
 
-    Minimising the expected loss leaves groups without a stable cluster alone, in clusters that no
-    draw contains. Groups that no cluster holds move to their most probable cluster, and clusters
-    without groups disappear. The smallest clusters beyond the largest number of a draw are
+    The partition with the smallest expected loss may have small clusters of groups without a
+    stable cluster, which occur in no draw. Unsettled groups move to their most probable cluster,
+    and empty clusters are removed. The smallest clusters beyond the largest number of a draw are
     dissolved in the same way. Clusters are numbered by size.
     """
     labels = _move_unsettled(labels, draws)
     limit = max(np.unique(draw).size for draw in draws)
     if labels.max() < limit:
         return labels
-    best = cluster_probabilities(draws, labels)[:, :limit].argmax(axis=1)
+    best = membership_probabilities(draws, labels)[:, :limit].argmax(axis=1)
     labels = np.where(labels < limit, labels, best).astype(np.int32)
     return _move_unsettled(labels, draws)
 
 
 def _move_unsettled(labels: Int32s, draws: Int32s) -> Int32s:
-    """Move groups that no cluster holds to their most probable cluster until none moves."""
+    """Move unsettled groups to their most probable cluster until none moves."""
     for _ in range(_MAX_ROUNDS):
-        probability = cluster_probabilities(draws, labels)
+        probability = membership_probabilities(draws, labels)
         own = np.take_along_axis(probability, labels[:, None], axis=1).ravel()
         moved = is_unsettled(probability) & (own < probability.max(axis=1) - 1e-12)
         if not moved.any():
@@ -116,7 +118,7 @@ def cluster_stability(posterior: Posterior, strength: Floats) -> Floats:
 
 
 def memberships(posterior: Posterior) -> Membership:
-    """Return the most probable clusters of each group, and how firmly it belongs to its own."""
+    """Return the most probable clusters of each group, and its confidence."""
     choice = np.full((posterior.n_groups, N_CHOICES), -1, np.int64)
     share = np.zeros((posterior.n_groups, N_CHOICES))
     probability = posterior.cluster_probability
@@ -129,7 +131,7 @@ def memberships(posterior: Posterior) -> Membership:
 
 def is_unsettled(probability: Floats) -> Bools:
     """Return whether no cluster has half of a group's probability: bool (n_groups,)."""
-    return probability.max(axis=1) < MIN_HELD
+    return probability.max(axis=1) < MIN_SETTLED
 
 
 def unsettled_table(posterior: Posterior) -> pd.DataFrame:

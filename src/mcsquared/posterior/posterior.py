@@ -20,8 +20,8 @@ from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.posterior.membership import (
-    cluster_probabilities,
     is_unsettled,
+    membership_probabilities,
     settle,
     unsettled_table,
 )
@@ -193,15 +193,15 @@ class Posterior(RepresentativeTopics):
     def cluster_probability(self) -> Floats:
         """Probability of each cluster for each group: float64 (n_groups, n_clusters).
 
-        Cluster b of a draw stands for cluster c of the consensus in proportion to
+        Cluster b of a draw counts as cluster c of the consensus in proportion to
         |b ∩ c| / √(|b| |c|). Rows sum to 1.
         """
-        return cluster_probabilities(self.cluster_of_group, self.labels, self.draw_weights)
+        return membership_probabilities(self.cluster_of_group, self.labels, self.draw_weights)
 
     def unsettled(self) -> pd.DataFrame:
-        """Return the groups that no cluster holds, with the clusters they may belong to.
+        """Return the unsettled groups, with the clusters they may belong to.
 
-        No cluster has half of the probability of such a group; `labels` has its most probable one.
+        No cluster has half of an unsettled group's probability; `labels` has its most probable one.
         One row per group and candidate, the most probable first: group, name, cluster, probability.
 
         Examples
@@ -224,8 +224,8 @@ class Posterior(RepresentativeTopics):
     def consensus(self, loss: Loss = "vi", mark_unsettled: bool = False) -> Int32s:
         """Return the partition with the smallest expected loss over all draws.
 
-        It has at most as many clusters as the draws. Groups that no cluster holds (see `unsettled`)
-        are in their most probable cluster.
+        It has at most as many clusters as the draws. Unsettled groups (see `unsettled`) are in
+        their most probable cluster.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class Posterior(RepresentativeTopics):
             Variation of information, as for `labels`, or the number of pairs of groups on which
             partitions disagree.
         mark_unsettled : bool
-            Whether groups that no cluster holds are -1 instead.
+            Whether unsettled groups have the label -1 instead.
 
         Examples
         --------
@@ -243,7 +243,7 @@ class Posterior(RepresentativeTopics):
         labels = self.labels if loss == "vi" else self._consensus(loss)
         if not mark_unsettled:
             return labels
-        probability = cluster_probabilities(self.cluster_of_group, labels, self.draw_weights)
+        probability = membership_probabilities(self.cluster_of_group, labels, self.draw_weights)
         return np.where(is_unsettled(probability), np.int32(-1), labels)
 
     def coclustering(self, groups: ArrayLike | None = None) -> CoClustering:
