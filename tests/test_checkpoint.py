@@ -243,7 +243,9 @@ def written(tmp_path_factory):
 def test_a_checkpoint_of_other_settings_is_refused(written, change, sentence):
     before = written.read_bytes()
     model = make_model(2, checkpoint=written).set_params(**change)
-    with pytest.raises(ModelFileError, match=f"was written for .*{sentence}.*: name another file"):
+    with pytest.raises(
+        ModelFileError, match=f"was written for .*{sentence}.*: choose another file"
+    ):
         model.fit(make_corpus("words"))
     assert written.read_bytes() == before
 

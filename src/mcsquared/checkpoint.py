@@ -93,7 +93,7 @@ class Checkpoint:
                 )
                 raise ModelFileError(
                     f"checkpoint {self.path} was written for {other}: "
-                    "name another file, or remove this one to start over"
+                    "choose another file, or remove this one to start over"
                 )
 
 

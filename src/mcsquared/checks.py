@@ -10,8 +10,8 @@ from typing import Any
 
 from mcsquared.errors import InputError
 
-# Range of concentrations, and of all numbers that are worth so many observations: sums of a hundred
-# million of them, and their inverses, are normal float32 numbers, with which kernels compute.
+# Range of concentrations and of other prior weights, which count observations. Sums of a hundred
+# million of them, and their inverses, are normal float32 numbers, as kernels require.
 MAX_CONCENTRATION = 1e30
 MIN_CONCENTRATION = 1e-30
 MAX_MAGNITUDE = 1e150  # of values; their squares, and the sums of these, are finite in float64
@@ -42,7 +42,7 @@ def check_positive(name: str, value: object) -> float:
 
 
 def check_concentration(name: str, value: object) -> float:
-    """Return a positive number that is worth so many observations; otherwise raise `InputError`."""
+    """Return a concentration or another prior weight as a float; otherwise raise `InputError`."""
     return _check_between(name, check_positive(name, value), MIN_CONCENTRATION, MAX_CONCENTRATION)
 
 

@@ -137,8 +137,8 @@ class MC2(ClusterMixin, TopicTransformer):
     warm_start : bool
         Whether ``fit`` continues the chains of the previous call.
     mark_unsettled : bool
-        Whether `labels_` is -1 for groups that no cluster holds (`posterior_.unsettled()`) instead
-        of their most probable cluster; only if all groups fit into memory.
+        Whether `labels_` is -1 for groups without a clear cluster (see `posterior_.unsettled()`)
+        instead of their most probable cluster; only if all groups fit into memory.
 
     Attributes
     ----------

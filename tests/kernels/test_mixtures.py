@@ -8,9 +8,9 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from mcsquared.kernels.cpu.contexts import (
-    Bags,
+    BagContexts,
     ContextParameters,
-    Dense,
+    DenseContexts,
     GivenContexts,
     add_context_scores,
     sum_contexts,
@@ -105,7 +105,7 @@ class Contexts:
         self.counts = [rng.poisson(0.7, (N_GROUPS, size)) for size in (4, 3)]
         matrices = [sparse.csr_matrix(counts) for counts in self.counts]
         second = matrices[0].nnz + matrices[1].indptr
-        self.dense = Dense(
+        self.dense = DenseContexts(
             kind=np.array([KINDS["gaussian"], KINDS["poisson"]]),
             parameters=np.zeros(0),
             parameter_start=np.zeros(3, np.int64),
@@ -115,7 +115,7 @@ class Contexts:
             stat_start=np.array([0, 3, 5]),
             prepared_start=np.zeros(3, np.int64),
         )
-        self.bags = Bags(
+        self.bags = BagContexts(
             start=np.vstack([matrices[0].indptr, second]).astype(np.int64),
             category=np.append(matrices[0].indices, matrices[1].indices + 4).astype(np.int32),
             count=np.append(matrices[0].data, matrices[1].data).astype(np.int32),

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from mcsquared.corpus import Corpus
 from mcsquared.families import Bag, Bernoulli, Categorical, Gaussian, Poisson
-from mcsquared.kernels.cpu.contexts import Bags
+from mcsquared.kernels.cpu.contexts import BagContexts
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
@@ -165,7 +165,7 @@ class WordsDesign:
             observations,
             word=data.tokens,
             dense=observations.dense._replace(values=values),
-            bags=Bags(
+            bags=BagContexts(
                 start=start[None, :].astype(np.int64),
                 category=category.astype(np.int32),
                 count=data.others[group, category],

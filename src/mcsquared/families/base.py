@@ -376,7 +376,7 @@ class ConjugateFamily(FamilyTraits, ABC):
 
 
 def _field_names(family: type) -> list[str] | None:
-    """Return the names of a dataclass's fields, None for a class that is not one."""
+    """Return the names of a dataclass's fields, or None if the class is not a dataclass."""
     if not dataclasses.is_dataclass(family):
         return None
     return [field.name for field in dataclasses.fields(family)]

@@ -71,8 +71,8 @@ def mean_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
     """Return the mean and the variance of ``x`` (n, ...) over the first axis: float64 (...).
 
     Both are zero without data. The mean of equal values is exactly that value; a variance that
-    underflows is zero, but not all may do so unless the values are equal. ``kind`` is the name of
-    the family, for error messages.
+    underflows is zero; if all underflow, values must be equal. ``kind`` is the name of the family,
+    for error messages.
     """
     if len(x) == 0:
         return np.zeros(x.shape[1:]), np.zeros(x.shape[1:])

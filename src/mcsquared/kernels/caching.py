@@ -1,10 +1,10 @@
-"""Cache of compiled kernels: where they are kept, also if package and home folder are read-only.
+"""Cache of compiled kernels, which also works if the package and the home folder are read-only.
 
 Kernels are read from the cache folder and from the folder of their source, where
 ``python -m mcsquared.compile`` puts them when an image is built. They are written to the first of
 these folders that is writable: ``MCSQUARED_CACHE``, those that numba uses (``NUMBA_CACHE_DIR``, the
-folder of the source, the user's cache), and a temporary one. If there is none, or its disk is full,
-kernels are compiled in each process.
+folder of the source, the user's cache), and a temporary one. If no folder is writable, or the disk
+is full, kernels are compiled in each process.
 """
 
 import os
@@ -58,11 +58,11 @@ class ChosenFolder(FolderLocator):
 
 
 class TemporaryFolder(FolderLocator):
-    """A folder of the user among temporary files."""
+    """A private folder in the directory of temporary files."""
 
     @staticmethod
     def folder():
-        """Return the folder, unless somebody else could write to it: its files are executed."""
+        """Return the folder, unless other users could write to it: its files are executed."""
         user = os.getuid() if hasattr(os, "getuid") else "user"
         folder = Path(tempfile.gettempdir()) / f"mcsquared-{user}"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -72,14 +72,14 @@ class TemporaryFolder(FolderLocator):
 
 
 class ReadOnlyFolder(InTreeCacheLocator):
-    """The folder of the source, although it is not writable."""
+    """The folder of the source, even if it is not writable."""
 
     def ensure_cache_path(self):
         """Accept the folder: kernels are read from it."""
 
 
 class KernelCacheImpl(CompileResultCacheImpl):
-    """Where a kernel is cached; other packages keep numba's locators."""
+    """The folders in which kernels are cached; those of other packages do not change."""
 
     _locator_classes = (
         ChosenFolder,
@@ -90,7 +90,7 @@ class KernelCacheImpl(CompileResultCacheImpl):
 
 
 class CacheFile(IndexDataCacheFile):
-    """Files of a kernel; damaged ones are replaced."""
+    """The cache files of a kernel; damaged files are replaced."""
 
     def _load_index(self):
         with suppress(Exception):  # pickle raises errors of many types
@@ -120,7 +120,7 @@ class KernelCache(FunctionCache):
         return None
 
     def save_overload(self, sig, data):
-        """Save a compiled version; a failure costs time, not the run."""
+        """Save a compiled version; warn if that is not possible."""
         try:
             super().save_overload(sig, data)
         except OSError as error:

@@ -15,7 +15,7 @@ from mcsquared.corpus import Words
 from mcsquared.corpus.content import entries_of_rows, row_offsets
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
-from mcsquared.kernels.cpu.contexts import Bags, Dense
+from mcsquared.kernels.cpu.contexts import BagContexts, DenseContexts
 from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
 from mcsquared.model.priors import vector_observations
@@ -99,8 +99,8 @@ class Observations:
     """
 
     group_start: Int64s
-    dense: Dense
-    bags: Bags
+    dense: DenseContexts
+    bags: BagContexts
     python_contexts: list[PythonObservations]
     content_family: ConjugateFamily
     dense_families: list[ConjugateFamily]
@@ -158,7 +158,7 @@ class Observations:
 
     def without_contexts(self) -> Observations:
         """Return the same groups and content without contexts."""
-        bare = replace(
+        groups = replace(
             self,
             dense=_dense([], self.n_groups),
             bags=_bags([], self.n_groups),
@@ -166,8 +166,8 @@ class Observations:
             dense_families=[],
             bag_families=[],
         )
-        bare.__dict__["layout"] = self.layout  # shared: it is large and independent of contexts
-        return bare
+        groups.__dict__["layout"] = self.layout  # shared: it is large and independent of contexts
+        return groups
 
     def shard(self, first_chunk: int, last_chunk: int) -> Observations:
         """Return the groups of the chunks ``first_chunk:last_chunk``.
@@ -289,7 +289,7 @@ def _origin(family: ConjugateFamily) -> Floats:
     return np.asarray(0.0 if origin is None else origin, dtype=np.float64)
 
 
-def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Dense:
+def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> DenseContexts:
     values = []
     for column, family in contexts:
         matrix = np.asarray(column.values, np.float64).reshape(n_groups, -1) - _origin(family)
@@ -297,7 +297,7 @@ def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Den
     kinds = [KINDS[str(family.kernel)] for _, family in contexts]
     parameters = [family.kernel_parameters() for _, family in contexts]
     observed = [column.observed for column, _ in contexts]
-    return Dense(
+    return DenseContexts(
         kind=np.array(kinds, np.int64),
         parameters=np.concatenate([np.zeros(0), *parameters]),
         parameter_start=row_offsets([p.size for p in parameters]),
@@ -309,7 +309,7 @@ def _dense(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Den
     )
 
 
-def take_bags(bags: Bags, groups: Integers) -> Bags:
+def take_bags(bags: BagContexts, groups: Integers) -> BagContexts:
     """Return the bags of selected groups."""
     entries, starts, before = [np.zeros(0, np.int64)], [], 0
     for row in bags.start:
@@ -325,7 +325,7 @@ def take_bags(bags: Bags, groups: Integers) -> Bags:
     )
 
 
-def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Bags:
+def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> BagContexts:
     start = np.zeros((len(contexts), n_groups + 1), np.int64)
     category, count = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
     concentration, smoothing = [], []
@@ -345,7 +345,7 @@ def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> Bags
         smoothing.append(per_category * size)
         n_entries += len(codes)
         n_categories += int(size)
-    return Bags(
+    return BagContexts(
         start=start,
         category=np.concatenate(category),
         count=np.concatenate(count),

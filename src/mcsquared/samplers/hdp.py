@@ -1,4 +1,4 @@
-"""Topics without clusters: a hierarchical Dirichlet process, sampled by steps of the samplers.
+"""Topics without clusters: a hierarchical Dirichlet process, sampled by steps of both samplers.
 
     ε ~ GEM(η),   θ_j ~ DP(v, ε),   l_ji ~ θ_j,   w_ji ~ ψ_{l_ji}
 
@@ -125,14 +125,12 @@ def topics_without_clusters(
     bounds: Bounds,
     n_sweeps: int | None = None,
 ) -> NDArray[np.int32]:
-    """Return the topics of tokens after sweeps without clusters, starting from ``topics``.
-
-    By default, `sweeps_for` chooses the number of sweeps.
+    """Return the topics of tokens after ``n_sweeps`` (or `sweeps_for`) sweeps without clusters.
 
     When all groups of a cluster share one mixture (λ = ∞), blends of topics fit a cluster as well
     as the topics themselves, and moves of a few tokens do not separate them. Groups with individual
     topic weights do. For identifiable letters, the cosine to the true topics rises from 0.75 to
-    0.94 (docs/engine.md).
+    0.94 (docs/engine.md). ``topics`` are the initial topics.
     """
     observations = observations.without_contexts()  # they matter only for clusters
     one_level = dataclasses.replace(priors, lam=priors.v)

@@ -44,7 +44,7 @@ class ThreadPool:
             Shares per thread, for steps with a fixed cost per share. By default shares shrink
             towards the end, so that threads finish together.
         is_small : bool
-            Run in the calling thread: waking the others would take longer.
+            Run in the calling thread, because starting others would take longer.
         """
         if is_small:
             return [run(begin, begin + n_chunks)]

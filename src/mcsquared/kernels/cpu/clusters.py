@@ -141,7 +141,7 @@ def resample_clusters(
     group_start : int64 (n_groups + 1,)
     topic_of_token : int32 (n_tokens,)
     cluster_of_group : int32 (n_groups,)
-    dense, bags, contexts : Dense, Bags, ContextCounts
+    dense, bags, contexts : DenseContexts, BagContexts, ContextCounts
     python_scores : float64 (cluster slots,) or (0,)
         Log-densities of the contexts of Python families; only if there is a single group.
 

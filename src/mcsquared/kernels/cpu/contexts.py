@@ -1,10 +1,10 @@
 """Contexts of groups: any number of them, of any family with a kernel; any value may be missing.
 
-Contexts with few statistics (`Dense`) are columns of one array; contexts that count categories
-(`Bags`) are concatenated in one list of (category, count) entries. The collapsed sampler integrates
-out the parameters; the blocked sampler draws them. Dense families are exponential families: log
-F(x | φ_k) = T(x) · natural_k + log h(x), and the base measure h is the same for all clusters. Bags
-have an array of log-probabilities with one row per category.
+Contexts with few statistics (`DenseContexts`) are columns of one array; contexts that count
+categories (`BagContexts`) are concatenated in one list of (category, count) entries. The collapsed
+sampler integrates out the parameters; the blocked sampler draws them. Dense families are
+exponential families: log F(x | φ_k) = T(x) · natural_k + log h(x), and the base measure h is the
+same for all clusters. Bags have an array of log-probabilities with one row per category.
 """
 
 import math
@@ -21,7 +21,7 @@ from mcsquared.kernels.rng import Step, uniform_of
 CLUSTERS = int(Step.CLUSTERS)
 
 
-class Dense(NamedTuple):
+class DenseContexts(NamedTuple):
     """Contexts with few statistics. ``*_start`` are the bounds of each context's columns."""
 
     kind: np.ndarray  # int64 (n,): values of `mcsquared.kernels.cpu.predictive.KINDS`
@@ -34,7 +34,7 @@ class Dense(NamedTuple):
     prepared_start: np.ndarray  # int64 (n + 1,)
 
 
-class Bags(NamedTuple):
+class BagContexts(NamedTuple):
     """Contexts that count categories. Categories of all contexts are numbered consecutively."""
 
     start: np.ndarray  # int64 (n, n_groups + 1): bounds of the entries of each group
@@ -64,8 +64,8 @@ class ContextParameters(NamedTuple):
 class GivenContexts(NamedTuple):
     """Contexts of groups with the parameters drawn for them."""
 
-    dense: Dense
-    bags: Bags
+    dense: DenseContexts
+    bags: BagContexts
     parameters: ContextParameters
 
 

@@ -30,7 +30,7 @@ ACCEPTANCE_MARGIN = F(1e-6)  # exceeds the rounding error of the fast test
 MIN_VARIATE = F(1e-20)  # smaller variates become 0: their products would be subnormal, hence slow
 ROWS_PER_PASS = 8  # few enough that their scratch arrays stay in the first-level cache
 MIN_SHAPE = 1e-290  # with smaller shapes a whole row of log-variates could be −∞
-# More than 0.7 of the candidates are accepted, so only shapes that are not finite need as many.
+# More than 70% of the candidates are accepted, so that only shapes that are not finite reach this.
 MAX_ATTEMPTS = 1000
 NOT_ACCEPTED = "no candidate for a gamma variate was accepted"
 

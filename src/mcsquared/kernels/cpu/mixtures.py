@@ -73,12 +73,8 @@ def tabulate_mixtures(first_word, last_word, weights, shares, mixtures):
 @njit(cache=True, error_model="numpy")
 def multiply_four(w, n, weights, shares, n_slots, n_cluster_slots, sums):
     """Multiply the rows of n words by ``shares``; if n < 4, the last row is repeated."""
-    row0 = w * n_slots
-    row1, row2, row3 = (
-        row0 + min(1, n - 1) * n_slots,
-        row0 + min(2, n - 1) * n_slots,
-        row0 + min(3, n - 1) * n_slots,
-    )
+    row0, row1 = w * n_slots, (w + min(1, n - 1)) * n_slots
+    row2, row3 = (w + min(2, n - 1)) * n_slots, (w + min(3, n - 1)) * n_slots
     for k in range(0, n_cluster_slots, N_LANES):
         sum0, sum1, sum2, sum3 = fill(F(0.0)), fill(F(0.0)), fill(F(0.0)), fill(F(0.0))
         for m in range(n_slots):

@@ -185,7 +185,7 @@ def divide_groups(
     clusters : int32 (n_groups,)
     rows : Entries
         Topics of every group.
-    contexts : (Dense, Bags)
+    contexts : (DenseContexts, BagContexts)
     label_of_group : int32 (n_groups,)
         The previous labels, which are overwritten.
     tables : int64 (2 n_pairs, topic slots)

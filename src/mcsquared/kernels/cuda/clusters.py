@@ -32,7 +32,7 @@ def add_context_scores(j, n_cluster_slots, contexts, scores):
     ----------
     contexts : (statistics, bag_start, category, count, natural, log_categories, python_scores)
         Statistics of dense contexts, float64 (n_groups, n_statistics), 0 if missing; fields of
-        `Bags`; and fields of `ContextParameters`, the first two flat.
+        `BagContexts`; and fields of `ContextParameters`, the first two flat.
     scores : float64 (per_thread,)
     """
     statistics, bag_start, category, count, natural, log_categories, python_scores = contexts

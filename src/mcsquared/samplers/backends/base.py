@@ -64,9 +64,7 @@ class Backend(ABC):
     def load_clusters(self, state: State) -> None:  # noqa: B027
         """Load counts that changed with the clusters of groups, if the backend keeps counts."""
 
-    def store_draw(  # noqa: B027
-        self, number_of_slot: NDArray[np.int32]
-    ) -> None:
+    def store_draw(self, number_of_slot: NDArray[np.int32]) -> None:  # noqa: B027
         """Store the clusters of a kept draw, if the state does not contain those of all groups.
 
         Parameters

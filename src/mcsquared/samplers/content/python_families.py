@@ -61,7 +61,7 @@ def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> F
     for context, parameters in zip(contexts, globals_.contexts.python, strict=True):
         if parameters is not None:
             found = _log_likelihood(context.family, context.x, parameters, n_slots)
-            total[context.observed] += _possible(found)
+            total[context.observed] += _without_nan(found)
     return total
 
 
@@ -131,7 +131,7 @@ def checked_naturals(family: ConjugateFamily, natural: Any, n_slots: int) -> Flo
     return np.clip(found, -LARGEST_NATURAL, LARGEST_NATURAL)
 
 
-def _possible(log_likelihood: Floats) -> Floats:
+def _without_nan(log_likelihood: Floats) -> Floats:
     """Replace NaN and ∞ by −∞, and rows without a finite value by 0."""
     found = np.where(log_likelihood < np.inf, log_likelihood, -np.inf)
     found[~(found > -np.inf).any(axis=1)] = 0.0
@@ -248,7 +248,7 @@ class GroupOrder:
             old, total = int(self._cluster_of_group[j]), np.zeros(self._scores.shape[1])
             for slots in self._slots:
                 total += slots.log_predictive(j, old)
-            self._scores[j] += _possible(total[None, :])[0]
+            self._scores[j] += _without_nan(total[None, :])[0]
             yield j, j + 1
             for slots in self._slots:
                 slots.move(j, old, int(self._cluster_of_group[j]))

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.kernels.cpu.contexts import Bags
+from mcsquared.kernels.cpu.contexts import BagContexts
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -61,7 +61,7 @@ def without_topics(
         start = np.searchsorted(cells // n_words, np.arange(n_groups + 1))
         concentration, size = priors.content.kernel_parameters()
         category = cells % n_words + observations.n_categories
-        bags = Bags(
+        bags = BagContexts(
             start=np.vstack([bags.start, start + len(bags.category)]),
             category=np.append(bags.category, category).astype(np.int32),
             count=np.append(bags.count, counts).astype(np.int32),

@@ -20,8 +20,8 @@ from mcsquared.model.priors import Priors
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import State
 
-MAX_LOG = math.log(MAX_CONCENTRATION)  # draws beyond it, in either direction, are cut off
-MAX_ATTEMPTS = 1000  # the interval shrinks to a point in about a hundred
+MAX_LOG = math.log(MAX_CONCENTRATION)  # logarithms of concentrations are clipped to ± this
+MAX_ATTEMPTS = 1000  # about a hundred shrink the interval to a point
 
 
 def resample_concentrations(sweep: Sweep) -> None:

@@ -26,16 +26,9 @@ def draw_tables(
     key: Key,
     threads: ThreadPool = SINGLE_THREAD,
 ) -> NDArray[np.int32]:
-    """Draw CRT(customers, concentration) exactly.
+    """Draw CRT(customers, concentration) exactly: int32 (n_restaurants, n_dishes).
 
-    Parameters
-    ----------
-    customers : int32 (n_rows, n_topics)
-    concentration : float64 (n_topics,)
-
-    Returns
-    -------
-    int32 (n_rows, n_topics)
+    ``customers`` has the same shape; ``concentration`` is (n_dishes,).
     """
     customers = np.ascontiguousarray(customers, np.int32)
     concentration = np.ascontiguousarray(concentration, np.float64)
