@@ -1,5 +1,6 @@
 """Chains keep the scheduled draws, report progress, and stop on request."""
 
+import hashlib
 import math
 import os
 import signal
@@ -8,12 +9,14 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import mcsquared as mc2
 from mcsquared.errors import InputError
+from mcsquared.samplers.sweep import SAMPLERS
 from mcsquared.schedule import Schedule
 from mcsquared.storage import pack_posterior
 
@@ -380,3 +383,24 @@ def test_ctrl_c_before_a_draw_was_kept_goes_on(tmp_path):
     assert code == 3, err
     assert out == "interrupted False\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_is_heard_while_compiled_code_runs(corpus, monkeypatch, n_jobs):
+    def interrupt():
+        for seconds in (0.3, 0.6):
+            time.sleep(seconds)
+            began.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def step(sweep):
+        if not interrupts.is_alive():
+            interrupts.start()
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 6_000_000)  # some seconds without any Python
+
+    monkeypatch.setitem(SAMPLERS, "blocked", replace(SAMPLERS["blocked"], steps=(step,)))
+    began, interrupts = [], threading.Thread(target=interrupt)
+    heard = pytest.warns(UserWarning, match="stops after the current sweep")
+    with heard, pytest.raises(KeyboardInterrupt):
+        model(n_jobs=n_jobs).fit(corpus)
+    assert time.monotonic() - began[1] < 1.0

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,9 +24,10 @@ from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.sweep import SAMPLERS
-from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.threads import ThreadPool, Workers
 from mcsquared.samplers.types import Key
 from mcsquared.schedule import Schedule, StagedSchedule, share_of_chain
+from mcsquared.signals import StopSignals
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
 if TYPE_CHECKING:
@@ -191,7 +189,7 @@ class Runner:
     save: Callable[[ChainRun, bool], None] | None = None
     make_backend: Callable[[ThreadPool], Backend] | None = None
     deadline: float = math.inf
-    stop: threading.Event = field(default_factory=threading.Event)
+    signals: StopSignals = field(default_factory=StopSignals)
     out_of_time: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -201,20 +199,19 @@ class Runner:
             return 1
         return min(self.settings.n_threads, self.settings.schedule.n_chains)
 
-    def run(self, runs: list[ChainRun]) -> bool:
-        """Run every chain to the end of the schedule; return True if Ctrl-C was pressed."""
+    def run(self, runs: list[ChainRun]) -> None:
+        """Run every chain to the end of the schedule, or until a signal or a callback stops it."""
         schedule = self.settings.schedule
-        with stop_on_interrupt(self.stop) as interrupted:
+        with self.signals.listen(to_sigterm=self.save is not None):
             for stage in schedule.stages():
                 if any(run.sweeps_done > stage for run in runs):
                     continue  # a resumed run: its chains had not settled at this stage
                 self._run_stage(runs, stage)
-                stopped = self.stop.is_set() or self.out_of_time.is_set()
+                stopped = self.signals.stop.is_set() or self.out_of_time.is_set()
                 if stopped or all(run.has_ended for run in runs):
                     break
                 if schedule.is_staged and assess_chains(runs).settled:
                     break
-        return interrupted.is_set()
 
     def _run_stage(self, runs: list[ChainRun], stage: int) -> None:
         """Run every chain to ``stage`` sweeps."""
@@ -232,12 +229,14 @@ class Runner:
             for number in range(len(runs)):
                 run_chain(number)
             return
-        with ThreadPoolExecutor(max_workers=n_parallel) as pool:
+        with Workers(n_parallel) as pool:
             futures = [pool.submit(run_chain, number) for number in range(len(runs))]
-            # Without a timeout, Ctrl-C would not reach the main thread.
-            while wait(futures, timeout=0.2).not_done:
+
+            def stop_after_errors() -> None:
                 if any(future.done() and future.exception() for future in futures):
-                    self.stop.set()
+                    self.signals.stop.set()
+
+            self.signals.wait(futures, stop_after_errors)
             for future in futures:
                 future.result()
 
@@ -262,7 +261,7 @@ class Runner:
     def _run_sweeps(self, run: ChainRun, backend: Backend, stage: int, deadline: float) -> None:
         if run.has_ended is None:
             run.has_ended = self._had_ended(run)
-        while not run.has_ended and run.sweeps_done < stage and not self.stop.is_set():
+        while not run.has_ended and run.sweeps_done < stage and not self.signals.stop.is_set():
             if time.monotonic() > deadline and run.sweeps_done:
                 self.out_of_time.set()
                 return
@@ -273,7 +272,8 @@ class Runner:
         settings, schedule = self.settings, self.settings.schedule
         started = time.perf_counter()
         chain = (settings.priors, settings.seed, run.chain, settings.bounds, backend)
-        SAMPLERS[settings.sampler].sweep(run.state, self.observations, *chain)
+        sweep = SAMPLERS[settings.sampler].sweep
+        self.signals.call(sweep, run.state, self.observations, *chain)
         kept = schedule.is_kept(run.sweeps_done)
         info = self._info(run, kept, stage, started)
         run.record(info)
@@ -287,7 +287,7 @@ class Runner:
         # Every callback is called after every sweep, even if an earlier one stops the run.
         results = [callback(info) for callback in settings.callbacks]
         if any(result and result != STOP_CHAIN for result in results):
-            self.stop.set()
+            self.signals.stop.set()
         run.has_ended = STOP_CHAIN in results
 
     def _keep_last(self, run: ChainRun, backend: Backend) -> None:
@@ -344,32 +344,3 @@ def assess_chains(runs: Sequence[ChainRun]) -> Assessment:
     """Return whether the chains have settled."""
     draws = [np.array(run.cluster_of_group, np.int32) for run in runs if run.cluster_of_group]
     return assess(trace_of(runs), draws)
-
-
-@contextmanager
-def stop_on_interrupt(stop: threading.Event) -> Iterator[threading.Event]:
-    """Stop the run after the current sweep on Ctrl-C, and immediately on a second one.
-
-    Only the main thread of a program receives Ctrl-C; in other threads this has no effect.
-    """
-    interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted
-        return
-    previous = signal.getsignal(signal.SIGINT)
-
-    def handle_interrupt(signal_number: int, frame: object) -> None:
-        if interrupted.is_set():
-            raise KeyboardInterrupt
-        interrupted.set()
-        stop.set()
-
-    # Only Python's default handler is replaced, not one installed by the caller.
-    is_default = previous is signal.default_int_handler
-    if is_default:
-        signal.signal(signal.SIGINT, handle_interrupt)
-    try:
-        yield interrupted
-    finally:
-        if is_default:
-            signal.signal(signal.SIGINT, previous)

@@ -82,8 +82,8 @@ class Fit(RunSettings):
         save = checkpoint.save if checkpoint else None
         runner = Runner(observations, settings, save, make_backend, deadline)
         with progress:
-            interrupted = runner.run(runs)
-        stopped = self._stop(runner, runs, interrupted)
+            runner.run(runs)
+        stopped = self._stop(runner, runs)
         notes = [*self._notes(runs), *self._convergence_notes(runs, runner, stopped)]
         states = [run.state for run in runs]
         del observations, make_backend, runner  # as large as the corpus, and no longer needed
@@ -101,8 +101,9 @@ class Fit(RunSettings):
             posterior.notes.insert(len(corpus.notes), note)  # convergence stays last
         return FitResult(posterior, states, stopped, labels_of_all(corpus, runs, posterior))
 
-    def _stop(self, runner: Runner, runs: list[ChainRun], interrupted: bool) -> Stop | None:
+    def _stop(self, runner: Runner, runs: list[ChainRun]) -> Stop | None:
         """Return why the run ended early; raise an error if it has no draw to return."""
+        interrupted = runner.signals.received is not None
         if not any(run.parameters for run in runs):
             if interrupted:
                 raise KeyboardInterrupt

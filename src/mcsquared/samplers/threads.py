@@ -13,6 +13,13 @@ GUIDED = 2  # guided scheduling: a share is 1 / (2 n_threads) of the remaining c
 FINEST = 256  # but at least 1 / 256 of all chunks
 
 
+class Workers(ThreadPoolExecutor):
+    """Threads that are joined at the end of a block, unless Ctrl-C or SIGTERM ends it."""
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        self.shutdown(wait=kind is None or issubclass(kind, Exception))
+
+
 class ThreadPool:
     """A fixed number of threads, the calling one included; kernels release the GIL.
 
@@ -24,7 +31,7 @@ class ThreadPool:
 
     def __init__(self, n: int = 1) -> None:
         self.n = n
-        self._pool = ThreadPoolExecutor(n - 1) if n > 1 else None
+        self._pool = Workers(n - 1) if n > 1 else None
 
     def map(
         self,
@@ -99,9 +106,9 @@ class ThreadPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         if self._pool is not None:
-            self._pool.shutdown()
+            self._pool.__exit__(kind, *exception)
 
 
 SINGLE_THREAD = ThreadPool()
