@@ -209,7 +209,7 @@ _CONVERTERS = {
 def aligned_contexts(
     columns: Mapping[str, Column], references: Mapping[str, Column], n_groups: int, notes: list[str]
 ) -> dict[str, Column]:
-    """Return columns that conform to the training columns; add to ``notes`` what is missing."""
+    """Return columns that conform to the training columns; list missing ones in ``notes``."""
     aligned = {}
     for name, reference in references.items():
         if name in columns:

@@ -20,7 +20,7 @@ from mcsquared.errors import InputError, input_errors
 
 _SUFFIXES = (".parquet", ".pq")
 _LISTS = ("lists of words", "lists of codes", "empty lists", "nulls")
-_INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index without a name
+_INDEX_NAME = re.compile(r"__index_level_\d+__")  # how pandas stores an index without a name
 _MAX_BATCH_ROWS = 2**18
 _PROBE_ROWS = 256  # rows from which the size of a row is estimated
 _READ_BUFFER = 2**20
@@ -110,7 +110,7 @@ def _is_all(contexts: Any) -> bool:
 
 
 def _remaining(schema: Any, taken: Sequence[str | None]) -> list[str]:
-    return [name for name in schema.names if name not in taken and not _INDEX.fullmatch(name)]
+    return [name for name in schema.names if name not in taken and not _INDEX_NAME.fullmatch(name)]
 
 
 def _content_columns(schema: Any, file: Path, text: Any) -> tuple[str, ...]:
