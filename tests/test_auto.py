@@ -56,8 +56,8 @@ def test_a_fit_ends_when_its_chains_have_settled():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         posterior = model(**FIXED, n_chains=3).fit(NOTHING).posterior_
-    assert n_sweeps(posterior) == [150, 150, 150]
-    assert posterior.notes[-1].startswith("settled after 150 sweeps of 3 chains: R-hat at most 1.0")
+    assert n_sweeps(posterior) == [200, 200, 200]
+    assert posterior.notes[-1].startswith("settled after 200 sweeps of 3 chains: R-hat at most 1.0")
     table = posterior.diagnostics()
     assert not (table["rhat"] > 1.1).any()
     assert not (table["ess_bulk"] < 100).any()
@@ -65,21 +65,21 @@ def test_a_fit_ends_when_its_chains_have_settled():
 
 def test_more_chains_settle_sooner(quiet):
     many, one = (model(**FIXED, n_chains=n).fit(NOTHING).posterior_ for n in (8, 1))
-    assert n_sweeps(many) == [150] * 8
-    assert n_sweeps(one) == [300]
+    assert n_sweeps(many) == [100] * 8
+    assert n_sweeps(one) == [400]
 
 
 def test_a_fit_that_does_not_settle_ends_at_the_limit_with_one_warning(corpus):
     with pytest.warns(ConvergenceWarning) as caught:
         posterior = model().fit(corpus).posterior_
     [warning] = caught
-    assert n_sweeps(posterior) == [300, 300]
+    assert n_sweeps(posterior) == [400, 400]
     assert str(warning.message) == posterior.notes[-1]
-    assert posterior.notes[-1].startswith("not settled after 300 sweeps of 2 chains: ")
+    assert posterior.notes[-1].startswith("not settled after 400 sweeps of 2 chains: ")
     assert "more sweeps per chain are needed" in posterior.notes[-1]
     assert warning.filename == __file__
-    assert posterior.sweep_of_draw.min() == 152
-    assert posterior.n_draws == 2 * 38
+    assert posterior.sweep_of_draw.min() == 204
+    assert posterior.n_draws == 2 * 50
     assert len(posterior.parameters) == 10
 
 
@@ -97,13 +97,13 @@ def test_chains_are_assessed_together(corpus, short_stages, quiet, monkeypatch):
 @pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)])
 def test_the_draws_are_those_of_a_run_with_as_many_sweeps(corpus, lam, quiet):
     staged = model(lam=lam).fit(corpus).posterior_
-    assert n_sweeps(staged) == [300, 300]
-    fixed = model(lam=lam, n_sweeps=300, burn_in=150, thin=1).fit(corpus).posterior_
+    assert n_sweeps(staged) == [400, 400]
+    fixed = model(lam=lam, n_sweeps=400, burn_in=200, thin=1).fit(corpus).posterior_
     for name in ("log_joint", "n_clusters", "v"):
         np.testing.assert_array_equal(staged.trace[name], fixed.trace[name])
     for chain in (0, 1):
         sweeps = staged.sweep_of_draw[staged.chain_of_draw == chain]
-        same = fixed.cluster_of_group[fixed.chain_of_draw == chain][sweeps - 301]
+        same = fixed.cluster_of_group[fixed.chain_of_draw == chain][sweeps - 201]
         np.testing.assert_array_equal(staged.cluster_of_group[staged.chain_of_draw == chain], same)
         trace = staged.trace[staged.trace["chain"] == chain]
         np.testing.assert_array_equal(trace["sweep"][trace["kept"]], sweeps)
@@ -174,8 +174,8 @@ def test_a_callback_that_stops_one_chain_stops_it_for_all_stages(corpus, short_s
 
 def test_stop_when_flat_assesses_the_sweeps_after_the_burn_in_of_the_stage(corpus, quiet):
     flat = mc2.callbacks.StopWhenFlat(min_sweeps=100, max_rhat=99, min_ess=0)
-    # 75 sweeps of the first stage are not enough; 100 after 150 are.
-    assert n_sweeps(model(callbacks=[flat], n_chains=1).fit(corpus).posterior_) == [250]
+    # 50 sweeps of the first stage are not enough; 100 after the 100 of the second one are.
+    assert n_sweeps(model(callbacks=[flat], n_chains=1).fit(corpus).posterior_) == [200]
 
 
 # Time -----------------------------------------------------------------------------------------

@@ -21,17 +21,26 @@ def simulated(schedule, chain=0, n_sweeps=700):
 
 
 def test_stages_double_until_the_limit_or_for_ever():
-    assert list(StagedSchedule(10).stages()) == [150, 300]
+    assert list(StagedSchedule(10).stages()) == [100, 200, 400]
     assert list(StagedSchedule(10).stages())[-1] == MAX_SWEEPS
     assert list(islice(StagedSchedule(10, max_sweeps=None).stages(), 6))[-1] == 32 * FIRST_STAGE
     schedule = StagedSchedule(10)
-    assert [schedule.stage_of(sweep) for sweep in (1, 150, 151, 300, 301)] == [
-        150,
-        150,
-        300,
-        300,
-        600,
+    assert [schedule.stage_of(sweep) for sweep in (1, 100, 101, 200, 201)] == [
+        100,
+        100,
+        200,
+        200,
+        400,
     ]
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "last"), [(0, 400), (250_000, 400), (250_001, 200), (500_001, 100), (10**9, 100)]
+)
+def test_large_corpora_have_fewer_stages(n_tokens, last):
+    assert list(StagedSchedule(10).limited(n_tokens).stages())[-1] == last
+    unlimited = StagedSchedule(10, max_sweeps=None)
+    assert unlimited.limited(n_tokens) is unlimited
 
 
 @pytest.mark.parametrize("n_chains", [1, 2, 3, 4, 7])
@@ -46,11 +55,12 @@ def test_the_kept_draws_depend_on_the_number_of_sweeps_alone(n_chains):
 def test_the_number_of_kept_draws_does_not_grow(n_chains):
     schedule = StagedSchedule(10, n_chains)
     numbers = {now: len(kept) for now, kept, _ in simulated(schedule)}
+    wanted = min(DRAWS_PER_FIT, n_chains * FIRST_STAGE // 2)  # one chain has no more at first
     for stage in schedule.stages():
-        assert 0.7 * DRAWS_PER_FIT <= n_chains * numbers[stage] <= 1.2 * DRAWS_PER_FIT
+        assert 0.7 * wanted <= n_chains * numbers[stage] <= 1.2 * wanted
         assert numbers[stage] == numbers[FIRST_STAGE] or numbers[stage] == numbers[FIRST_STAGE] + 1
     # A run that is stopped in the middle of a later stage has at least half as many.
-    assert min(numbers[now] for now in range(150, 701)) >= numbers[FIRST_STAGE] // 2
+    assert min(numbers[now] for now in range(FIRST_STAGE, 701)) >= numbers[FIRST_STAGE] // 2
 
 
 @pytest.mark.parametrize("keep_parameters", [1, 3, 10, 40])

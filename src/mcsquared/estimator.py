@@ -114,9 +114,9 @@ class MC2(ClusterMixin, TopicTransformer):
         half of the sweeps is discarded, and about 100 draws are kept.
     max_seconds : float, optional
         Time limit: the fit ends after the sweep in which it is exceeded, with the draws so far.
-        With ``n_sweeps="auto"`` it replaces the limit of 300 sweeps.
+        With ``n_sweeps="auto"`` it replaces the limit on the number of sweeps.
     n_chains : int or "auto"
-        Independent chains; all results combine the draws of all chains. "auto": 4 with
+        Independent chains; all results combine the draws of all chains. "auto": 8 with
         ``n_sweeps="auto"``, 1 with a number of sweeps.
     n_jobs : int, optional
         Cores, divided among chains and their threads; -1 for all. Draws do not depend on it.
@@ -154,13 +154,14 @@ class MC2(ClusterMixin, TopicTransformer):
 
     Notes
     -----
-    With ``n_sweeps="auto"`` all chains run in stages: to 150 sweeps, then to 300, and, with
-    ``max_seconds``, to twice as many in each further stage. The first half of the sweeps is
-    burn-in. After each stage the fit ends if the chains have settled: R-hat of all label-free
-    scalars is at most 1.1, their effective sample size is at least 100, and the partitions of the
-    chains agree (R-hat at most 1.1, or an adjusted Rand index of at least 0.95). If the chains have
-    not settled at the last sweep, a ``ConvergenceWarning`` says what has not settled and estimates
-    how many more sweeps are needed.
+    With ``n_sweeps="auto"`` all chains run in stages: to 100 sweeps, 200, 400 and, with
+    ``max_seconds``, to twice as many in each further stage. Without it, corpora of more than
+    500,000 tokens end after 100 sweeps, those of more than 250,000 after 200. The first half of the
+    sweeps is burn-in. After each stage the fit ends if the chains have settled: R-hat of all
+    label-free scalars is at most 1.1, their effective sample size is at least 100, and the
+    partitions of the chains agree (R-hat at most 1.1, or an adjusted Rand index of at least 0.95).
+    If the chains have not settled at the last sweep, a ``ConvergenceWarning`` says what has not
+    settled and estimates how many more sweeps are needed.
 
     Examples
     --------
@@ -258,7 +259,7 @@ class MC2(ClusterMixin, TopicTransformer):
         )
         fit = Fit(
             priors=priors,
-            schedule=schedule,
+            schedule=schedule.limited((corpus.source or corpus).n_tokens),
             n_threads=max(1, effective_n_jobs(self.n_jobs)),
             seed=seed,
             # JSON, as in checkpoints, cannot represent NumPy integers.

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from mcsquared.cli.guard import readable_errors
 from mcsquared.model.parameters import LAM
-from mcsquared.schedule import DEFAULT_CHAINS, DEFAULT_SWEEPS, MAX_SWEEPS
+from mcsquared.schedule import DEFAULT_CHAINS, DEFAULT_SWEEPS, FIRST_STAGE, MAX_SWEEPS
 
 app = typer.Typer(
     name="mc2",
@@ -103,7 +103,8 @@ def fit(
         str(DEFAULT_SWEEPS),
         metavar="N|auto",
         help="Number of sweeps, including burn-in; auto: until the chains have settled, at most "
-        f"{MAX_SWEEPS} or as many as --max-seconds allows.",
+        f"{FIRST_STAGE} to {MAX_SWEEPS}, depending on the size of the data, or as many as "
+        "--max-seconds allows.",
     ),
     burn_in: int | None = Option(
         None,

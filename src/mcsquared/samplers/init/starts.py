@@ -32,6 +32,9 @@ STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
 MAX_INITIAL_CLUSTERS, MAX_INITIAL_TOPICS = 100, 480
 MIN_TEXT_VOCABULARY = 1000  # distinct words; fewer are, for example, features of images
+# Groups that vary start in one cluster if there are more tokens, and are split; with fewer, chains
+# that start in one cluster often stay there.
+MAX_SMALL_TOKENS = 100_000
 SETTLING_SWEEPS = 30  # without clusters, before groups that vary are clustered
 
 
@@ -101,7 +104,7 @@ def start_blocked(
     init : {"auto", "random"}
         "auto": topics from random groups. If λ is finite, they are refined by a few sweeps
         without clusters, see `topics_without_clusters`, and all groups start in one cluster. If
-        λ = ∞, or without content, the clusters are those of a mixture without topics, see
+        λ = ∞, or in a small corpus, the clusters are those of a mixture without topics, see
         `cluster_whole_groups`. "random": both at random. For words with λ = ∞, the topics are
         then refined by sweeps without clusters in either case.
     n_clusters, n_topics : int
@@ -123,13 +126,14 @@ def start_blocked(
     groups = observations.in_memory() if sample is None else observations.take(sample)
     clusters: NDArray[np.integer] = rng.integers(0, n_clusters, groups.n_groups)
     topics = first_topics(groups, priors, n_topics, key, init, rng)
-    if init == "auto" and groups_vary and groups.n_tokens:
+    if init == "auto" and groups_vary and groups.n_tokens > MAX_SMALL_TOKENS:
         clusters = np.zeros(groups.n_groups, np.int64)  # `split_and_merge_clusters` finds them
-        settings = (seed, chain, bounds, SETTLING_SWEEPS)
-        topics = topics_without_clusters(groups, priors, topics, *settings)
     elif init == "auto":
         clusters = cluster_whole_groups(groups, priors, clusters, seed, chain, bounds)
-    if groups.n_words and not groups_vary:
+    if groups_vary and init == "auto" and groups.n_tokens:
+        settings = (seed, chain, bounds, SETTLING_SWEEPS)
+        topics = topics_without_clusters(groups, priors, topics, *settings)
+    elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
     state = blocked_state(groups, priors, clusters, topics, rng)
     if sample is None:
