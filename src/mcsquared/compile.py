@@ -12,7 +12,7 @@ import numpy as np
 from mcsquared.corpus import Corpus
 from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM
-from mcsquared.samplers.steps.topic_moves import SETTLE
+from mcsquared.samplers.steps.topic_moves import SWEEPS_BEFORE_MOVES
 
 # Some kernels are compiled for each number of topic slots. Besides that of the smallest models,
 # these numbers are the most frequent; others are compiled when they are needed.
@@ -29,7 +29,7 @@ def compile_kernels() -> None:
         for lam in (LAM.default, math.inf):
             _use(_model(lam=lam).fit(corpus), corpus)
         _model(lam=math.inf, sampler="collapsed").fit(corpus)
-    _model(n_sweeps=SETTLE + 40).fit(words)  # enough sweeps for a topic to be split
+    _model(n_sweeps=SWEEPS_BEFORE_MOVES + 40).fit(words)  # enough sweeps for a topic to be split
     for n_slots in MORE_SLOTS:
         for lam in (LAM.default, math.inf):
             _model(eta=50.0, max_topics=n_slots, lam=lam).fit(words)

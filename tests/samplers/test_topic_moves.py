@@ -29,7 +29,7 @@ KEY = Key(1, 0, 3)
 
 @pytest.fixture(autouse=True)
 def _moves_from_the_start(monkeypatch):
-    monkeypatch.setattr(topic_moves, "SETTLE", 1)
+    monkeypatch.setattr(topic_moves, "SWEEPS_BEFORE_MOVES", 1)
 
 
 def words(rng, theta):

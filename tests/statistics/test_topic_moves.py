@@ -42,8 +42,8 @@ def _many_moves(monkeypatch):
     """Moves from the first sweep on, as many merges as splits, cells divided in segments of 2."""
     kinds = [kind._replace(merge_share=0.5, n_trials=2) for kind in KINDS]
     monkeypatch.setattr(topic_moves, "KINDS", kinds)
-    monkeypatch.setattr(topic_moves, "SETTLE", 0)
-    monkeypatch.setattr(topic_moves, "YOUNG", inf)
+    monkeypatch.setattr(topic_moves, "SWEEPS_BEFORE_MOVES", 0)
+    monkeypatch.setattr(topic_moves, "FIRST_SWEEPS", inf)
     monkeypatch.setattr(topic_division, "SEGMENT", 2)
 
 

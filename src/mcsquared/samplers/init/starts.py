@@ -172,12 +172,12 @@ def topics_for(observations: Observations, groups_vary: bool = True) -> int:
     tokens of 35 words), 50 for images (2 million of 200), 300 for papers (2 million of 13,000).
     Groups of text that vary use more topics than groups that share the mixture of their cluster.
     """
-    most = math.sqrt(observations.n_tokens) / 10
+    n_topics = math.sqrt(observations.n_tokens) / 10
     if groups_vary and observations.n_words >= MIN_TEXT_VOCABULARY:
-        most *= 2
+        n_topics *= 2
     if observations.n_words:
-        most = min(most, 10 + observations.n_words / 5)
-    return int(np.clip(round(most), 5, MAX_INITIAL_TOPICS))
+        n_topics = min(n_topics, 10 + observations.n_words / 5)
+    return int(np.clip(round(n_topics), 5, MAX_INITIAL_TOPICS))
 
 
 def topics_of_seeds(

@@ -52,7 +52,7 @@ FIRST_SWEEPS, PERIOD = 60, 5  # every sweep at first, then fewer: most proposals
 N_ROUNDS = 1
 ROUND_CHAIN = 2**26  # offset of the chain number: no other round draws the same numbers
 N_CANDIDATES, N_PAIRS = 256, 64  # groups from which anchors are chosen, and pairs of a round
-MOST_CANDIDATES = 64  # of the second anchor
+MAX_CANDIDATES = 64  # of the second anchor
 SHARE_LAUNCHED = 0.75
 MAX_SCANS = 12
 FEW_MOVED = 0.01  # share of groups: a launch ends when fewer move
@@ -122,10 +122,10 @@ class Round:
         chosen = np.sort(rng.choice(n_groups, min(N_CANDIDATES, n_groups), replace=False))
         clusters, rows = self.describe(chosen)
         first = rng.integers(0, len(chosen), N_PAIRS)
-        candidates = rng.integers(0, len(chosen), (N_PAIRS, MOST_CANDIDATES))
+        candidates = rng.integers(0, len(chosen), (N_PAIRS, MAX_CANDIDATES))
         n_candidates = 4 ** rng.integers(0, 4, N_PAIRS)
         similarity = np.einsum("pm,pcm->pc", rows[first], rows[candidates])
-        excluded = np.arange(MOST_CANDIDATES) >= n_candidates[:, None]
+        excluded = np.arange(MAX_CANDIDATES) >= n_candidates[:, None]
         similarity[excluded | (candidates == first[:, None])] = -1.0
         second = candidates[np.arange(N_PAIRS), similarity.argmax(axis=1)]
         is_launched, coins = rng.random(N_PAIRS) < SHARE_LAUNCHED, rng.random(N_PAIRS)

@@ -48,8 +48,8 @@ from mcsquared.samplers.steps.topic_division import (
 )
 from mcsquared.samplers.types import Sweep
 
-SETTLE = 30  # sweeps before the first move: initial topics are still blends
-YOUNG, PERIOD = 100, 5  # moves in each of the first 100 sweeps, then in every fifth one
+SWEEPS_BEFORE_MOVES = 30  # in which the initial topics, blends of others, separate
+FIRST_SWEEPS, PERIOD = 100, 5  # moves in each of the first 100 sweeps, then in every fifth one
 NO_TOKENS = np.zeros(0, np.uint8)
 SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
 
@@ -77,8 +77,8 @@ KINDS = (Kind(False, 0.1, 3), Kind(True, 0.95, 3))
 def move_topics(sweep: Sweep) -> None:
     """Try to split or merge some topics, if the backend can collect the labels of tokens."""
     state = sweep.state
-    is_due = state.sweep > SETTLE and (state.sweep <= YOUNG or state.sweep % PERIOD == 0)
-    if not is_due or not is_possible(sweep):
+    is_due = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
+    if state.sweep <= SWEEPS_BEFORE_MOVES or not is_due or not is_possible(sweep):
         return
     sweep.backend.save_labels(state)
     moves = TopicMoves(sweep)
