@@ -1,6 +1,5 @@
 """A run that was killed, however often, ends in the draws of one that was not."""
 
-import errno
 import functools
 import json
 import math
@@ -410,27 +409,3 @@ def test_a_folder_that_does_not_exist_is_refused_before_the_run(tmp_path):
     with pytest.raises(ModelFileError, match=r"no/run cannot be written: its folder .* not exist"):
         model.fit(make_corpus("words"))
     assert heard == []
-
-
-def test_a_full_disk_is_one_sentence_and_the_older_checkpoint_stays(
-    tmp_path, at_every_sweep, monkeypatch
-):
-    corpus, path = make_corpus("words"), tmp_path / "run"
-    fsync, full = os.fsync, []
-
-    def no_room(descriptor):
-        if full:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        fsync(descriptor)
-
-    def fill(info):
-        full.extend([1] * (info.sweep == 20))
-
-    monkeypatch.setattr(os, "fsync", no_room)
-    with pytest.raises(ModelFileError, match="cannot be written: no space left"):
-        make_model(checkpoint=path, callbacks=[fill]).fit(corpus)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
-    assert read_file(path, "checkpoint")[1]["chains"]["0"]["sweep"] == 20
-    full.clear()
-    resumed = make_model(checkpoint=path).fit(corpus).posterior_
-    assert_same_draws(make_model().fit(corpus).posterior_, resumed)

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,11 @@ class Checkpoint:
             for chain_tensors, _ in self._parts.values():
                 tensors |= chain_tensors
             chains = {str(chain): meta for chain, (_, meta) in self._parts.items()}
-            write_file(self.path, KIND, tensors, {"identity": self.identity, "chains": chains})
+            meta = {"identity": self.identity, "chains": chains}
+            try:
+                write_file(self.path, KIND, tensors, meta)
+            except ModelFileError as error:  # e.g. a full disk, which may have space again later
+                warnings.warn(f"{error}; the run goes on", stacklevel=2)
         self._written[run.chain] = time.monotonic()
 
     def load(self, observations: Observations, priors: Priors, sampler: str) -> dict[int, ChainRun]:

@@ -134,6 +134,9 @@ class MC2(ClusterMixin, TopicTransformer):
         ``mc2.callbacks.StopWhenFlat()`` stops chains whose traces are flat.
     checkpoint : path, optional
         File to which the chains are written regularly; if it exists, fitting resumes from it.
+        SIGTERM then writes it and ends the process; only one run at a time can use it.
+    checkpoint_every : float, optional
+        Seconds between two writes of the checkpoint (default: 20).
     warm_start : bool
         Whether ``fit`` continues the chains of the previous call.
     mark_unsettled : bool
@@ -208,6 +211,7 @@ class MC2(ClusterMixin, TopicTransformer):
     warm_start: bool = False
     max_seconds: float | None = None
     mark_unsettled: bool = False
+    checkpoint_every: float | None = None
 
     _earlier: EarlierFit | None = field(default=None, init=False)
     _stopped: Stop | None = field(default=None, init=False)  # why the last fit ended early
@@ -271,6 +275,7 @@ class MC2(ClusterMixin, TopicTransformer):
             callbacks=tuple(self.callbacks),
             progress=self.progress,
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
+            checkpoint_every=self.checkpoint_every,
             device=self.device,
             backend=backend,
             max_seconds=math.inf if self.max_seconds is None else float(self.max_seconds),

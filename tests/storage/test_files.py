@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcsquared.errors import ModelFileError
-from mcsquared.storage import files
-from mcsquared.storage.files import check_target, read_file, write_file
+from mcsquared.storage import files, locked
+from mcsquared.storage.files import check_target, read_file, write_file, write_text
+from mcsquared.storage.locks import try_lock
 
 TENSORS = {
     "labels": np.arange(12, dtype=np.int32).reshape(3, 4),
@@ -233,16 +234,50 @@ def test_a_read_only_target_is_left_alone(written, monkeypatch, readonly):
     assert names(written.parent) == ["a.mc2"]
 
 
-def test_what_a_killed_writer_left_is_removed_later_but_a_live_part_is_not(written):
-    old, live = (written.parent / f".a.mc2.{letter * 12}.part" for letter in "ab")
+def test_what_a_killed_writer_left_is_removed_but_a_live_part_is_not(written):
+    old, live, new = (written.parent / f".a.mc2.{letter * 12}.part" for letter in "abc")
     other = written.parent / ".b.mc2.aaaaaaaaaaaa.part"
-    for part in (old, live, other):
+    for part in (old, live, new, other):
         part.write_bytes(b"half")
-    hour_ago = time.time() - 3600
-    os.utime(old, (hour_ago, hour_ago))
-    os.utime(other, (hour_ago, hour_ago))
-    write_file(written, "posterior", {}, {})
-    assert names(written.parent) == sorted(["a.mc2", live.name, other.name])
+    for part in (old, live, other):
+        os.utime(part, (time.time() - 3, time.time() - 3))
+    with open(live, "rb") as stream:
+        assert try_lock(stream.fileno())
+        write_file(written, "posterior", {}, {})
+    assert names(written.parent) == sorted(["a.mc2", live.name, new.name, other.name])
+    os.utime(live, (time.time() - 3, time.time() - 3))
+    write_text(written, "text")
+    assert names(written.parent) == sorted(["a.mc2", new.name, other.name])
+
+
+# Locks ------------------------------------------------------------------------------------
+
+
+def test_a_path_is_locked_for_one_run_at_a_time(tmp_path):
+    path = tmp_path / "a.mc2"
+    with locked(path):
+        with pytest.raises(ModelFileError, match="is in use by another run"), locked(path):
+            pass
+        with locked(tmp_path / "b.mc2"):
+            pass
+    with locked(path):
+        pass
+    assert not names(tmp_path)
+
+
+def test_a_lock_does_not_outlive_its_process(tmp_path):
+    path = tmp_path / "a.mc2"
+    script = f"""if True:
+        import os, signal
+        from mcsquared.storage import locked
+        with locked({str(path)!r}):
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    assert names(tmp_path) == [".a.mc2.lock"]
+    with locked(path):
+        pass
+    assert not names(tmp_path)
 
 
 # Reading what is bad ----------------------------------------------------------------------

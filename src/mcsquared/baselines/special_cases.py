@@ -34,6 +34,7 @@ class NestedDP(MC2):
     lam: Concentration = field(default=math.inf, init=False)
     device: str = field(default="cpu", init=False)
     checkpoint: Any = field(default=None, init=False)
+    checkpoint_every: Any = field(default=None, init=False)
     warm_start: bool = field(default=False, init=False)
 
 
@@ -79,6 +80,7 @@ random_state, progress
     init: str = field(default="auto", init=False)
     callbacks: Any = field(default=(), init=False)
     checkpoint: Any = field(default=None, init=False)
+    checkpoint_every: Any = field(default=None, init=False)
     warm_start: bool = field(default=False, init=False)
 
     def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:

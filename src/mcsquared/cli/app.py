@@ -117,6 +117,9 @@ def fit(
     max_seconds: float | None = Option(
         None, metavar="S", help="Time limit; the model contains the draws kept until then."
     ),
+    checkpoint_every: float | None = Option(
+        None, metavar="S", help="Seconds between two writes of the checkpoint (default: 20)."
+    ),
     seed: int = SEED,
     chains: int | None = Option(
         None,
@@ -141,8 +144,8 @@ def fit(
     Groups may vary within their cluster; how much is learned from the data. With --paper (--lam
     inf) they do not vary, as in the paper.
 
-    After Ctrl-C, or when --max-seconds has ended the run, the same command with --resume continues
-    it.
+    After Ctrl-C or SIGTERM, or when --max-seconds has ended the run, the same command with --resume
+    continues it.
     """
     from mcsquared.callbacks import StopWhenFlat
     from mcsquared.cli import fit as implementation
@@ -153,6 +156,7 @@ def fit(
         lam=implementation.lam_from_options(paper, lam),
         **implementation.sweeps_from_options(sweeps, burn_in, thin, stop_when_flat),
         max_seconds=max_seconds,
+        checkpoint_every=checkpoint_every,
         random_state=seed,
         n_chains="auto" if chains is None else chains,
         n_jobs=jobs,

@@ -58,8 +58,9 @@ def checked_schedule(model: Any) -> Schedule | StagedSchedule:
     for name in ("max_clusters", "max_topics"):
         if getattr(model, name) is not None:
             check_integer(name, getattr(model, name), 1)
-    if model.max_seconds is not None:
-        check_positive("max_seconds", model.max_seconds)
+    for name in ("max_seconds", "checkpoint_every"):
+        if getattr(model, name) is not None:
+            check_positive(name, getattr(model, name))
     check_jobs(model.n_jobs)
     if not isinstance(model.callbacks, Iterable) or not all(map(callable, model.callbacks)):
         raise InputError(f"callbacks must be a list of callables, got {model.callbacks!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import signal
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.cuda import cuda_backend
 from mcsquared.samplers.sweep import SAMPLERS
 from mcsquared.samplers.threads import ThreadPool
+from mcsquared.signals import TERMINATED
+from mcsquared.storage import check_target, locked
 
 if TYPE_CHECKING:
     from mcsquared.state import State
@@ -63,12 +66,20 @@ class Fit(RunSettings):
     init: str
     progress: Any
     checkpoint: str | None
+    checkpoint_every: float | None = None
     device: str = "cpu"
     backend: BackendFactory | None = None
     max_seconds: float = math.inf
 
     def run(self, corpus: Corpus, states: Sequence[State] = ()) -> FitResult:
         """Run the chains, continuing from the ``states`` of an earlier fit if there are any."""
+        if self.checkpoint is None:
+            return self._run(corpus, states)
+        check_target(self.checkpoint)
+        with locked(self.checkpoint):
+            return self._run(corpus, states)
+
+    def _run(self, corpus: Corpus, states: Sequence[State]) -> FitResult:
         deadline = time.monotonic() + self.max_seconds
         observations = self._observe(corpus)
         make_backend = self._make_backend(observations)  # first, so that errors are raised early
@@ -104,6 +115,8 @@ class Fit(RunSettings):
     def _stop(self, runner: Runner, runs: list[ChainRun]) -> Stop | None:
         """Return why the run ended early; raise an error if it has no draw to return."""
         interrupted = runner.signals.received is not None
+        if runner.signals.received is signal.SIGTERM:
+            raise SystemExit(TERMINATED)
         if not any(run.parameters for run in runs):
             if interrupted:
                 raise KeyboardInterrupt
@@ -190,7 +203,7 @@ class Fit(RunSettings):
             "max_topics": self.bounds.topics,
             **self.schedule.identity(),
         }
-        return Checkpoint(self.checkpoint, identity)
+        return Checkpoint(self.checkpoint, identity, self.checkpoint_every)
 
     def _runs(
         self, observations: Observations, checkpoint: Checkpoint | None, states: Sequence[State]

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.errors import ModelFileError
+from mcsquared.storage.locks import try_lock
 
 SCHEMA = 1
 MAX_FLOAT = float(np.finfo(np.float64).max)
@@ -47,8 +48,8 @@ _TYPE_NAMES = {
 # Parsing JSON may need twenty times its size in memory; large data belong in tensors.
 _MAX_META = 32 * 2**20
 
-# Temporary files of killed processes are removed once they are this old.
-_STALE_SECONDS = 600.0
+# Temporary files that no process has locked are removed once they are this old.
+_STALE_SECONDS = 2.0
 
 _REASONS = {
     errno.ENOSPC: "no space left on the disk",
@@ -80,7 +81,6 @@ def write_file(
     header = _header(kind, text, arrays)
     target = check_target(path)
     try:
-        _remove_stale_files(target)
         with _replacing(target) as stream:
             _write_all(stream, header, arrays)
     except OSError as error:
@@ -102,9 +102,11 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 @contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
     """Yield a stream to a temporary file that replaces ``target`` once it is on the disk."""
+    _remove_stale_files(target)
     temporary = _temporary_path(target)
     try:
         with open(temporary, "xb") as stream:
+            try_lock(stream.fileno())
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -245,8 +247,13 @@ def _remove_stale_files(target: Path) -> None:
             middle = entry.name[len(prefix) : -len(suffix)]
             if entry.name == f"{prefix}{middle}{suffix}" and len(middle) == 12:
                 age = time.time() - entry.stat(follow_symlinks=False).st_mtime
-                if age > _STALE_SECONDS:
+                if age > _STALE_SECONDS and not _is_in_use(entry.path):
                     os.unlink(entry.path)
+
+
+def _is_in_use(path: str) -> bool:
+    with open(path, "rb") as stream:
+        return not try_lock(stream.fileno())
 
 
 def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
