@@ -9,7 +9,7 @@ WORKERS ?= 2
 CHECKED := src tests .ci $(wildcard benchmarks docs/*.py examples experiments)
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup demo test coverage golden lint format docs calibrate bench reproduce fresh clean
+.PHONY: help setup demo test coverage golden lint format docs calibrate fuzz bench reproduce fresh clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,6 +64,9 @@ docs: $(DOCS_READY)  ## build the documentation in build/site
 
 calibrate: $(READY)  ## run the long exactness tests of the samplers
 	$(PYTEST) -m calibrate $(TESTS)
+
+fuzz: $(READY)  ## damage and forge files, thousands of each kind; TARGETS="models csv" CASES=500 FIRST=0
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(TARGETS) $(if $(CASES),--cases $(CASES)) $(if $(FIRST),--first $(FIRST))
 
 bench: $(READY)  ## measure speed, memory and quality against other packages; QUESTIONS="throughput ..."
 	$(BIN)/python -m benchmarks $(QUESTIONS)

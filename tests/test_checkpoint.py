@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import mcsquared as mc2
 from mcsquared import checkpoint as module
+from mcsquared.chain import TRACE
 from mcsquared.checkpoint import Checkpoint
 from mcsquared.errors import ModelFileError
 from mcsquared.model.parameters import LAM
@@ -409,3 +410,13 @@ def test_a_folder_that_does_not_exist_is_refused_before_the_run(tmp_path):
     with pytest.raises(ModelFileError, match=r"no/run cannot be written: its folder .* not exist"):
         model.fit(make_corpus("words"))
     assert heard == []
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_checkpoint_without_a_finite_log_joint_is_refused(tmp_path, written, value):
+    tensors, meta = read_file(written, "checkpoint")
+    tensors["0.trace"] = tensors["0.trace"].copy()
+    tensors["0.trace"][TRACE.index("log_joint"), 3] = value
+    write_file(tmp_path / "forged", "checkpoint", tensors, meta)
+    with pytest.raises(ModelFileError, match="its log joint is not finite"):
+        load(tmp_path / "forged")

@@ -152,6 +152,8 @@ def unpack(
     integers = trace[[TRACE.index(name) for name in INTEGER_COLUMNS]]
     if not (np.isfinite(integers).all() and (np.abs(integers) < 2**53).all()):
         raise ValueError("its trace does not agree with its sweeps")
+    if not np.isfinite(trace[TRACE.index("log_joint")]).all():
+        raise ValueError("its log joint is not finite")
     sweeps = reader.array("sweep_of_draw", np.int64, (None,), 1, run.sweeps_done)
     kept = reader.array("kept", np.int32, (len(sweeps), n_groups), 0, n_groups - 1)
     run.trace = {name: _as_list(name, row) for name, row in zip(TRACE, trace, strict=True)}

@@ -5,6 +5,7 @@ import errno
 import json
 import math
 import os
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -249,6 +250,26 @@ def test_a_forged_file_is_refused_or_a_model(saved, tmp_path, data):
     # A finite lam is a model that may be stored, but not yet used for prediction.
     with contextlib.suppress(InputError):
         np.testing.assert_allclose(loaded.predict_proba(COUNTS).sum(axis=1), 1.0)
+
+
+def test_a_cluster_that_cannot_be_is_refused_before_memory_is_allocated(saved, tmp_path):
+    tensors, meta = read_file(saved, "model")
+    tensors["cluster_of_group"][0, 0] = 2**31 - 1
+    write_file(tmp_path / "forged.mc2", "model", tensors, meta)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match="has more clusters than groups"):
+        mc2.MC2.load(tmp_path / "forged.mc2")
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("contexts", [{"mapping": 3}, {"mapping": []}, {"gamma": 3}, {"family": 3}])
+def test_a_parameter_of_the_wrong_type_is_refused(saved, tmp_path, contexts):
+    tensors, meta = read_file(saved, "model")
+    changed = meta | {"parameters": meta["parameters"] | {"contexts": contexts}}
+    write_file(tmp_path / "forged.mc2", "model", tensors, changed)
+    with pytest.raises(ModelFileError, match="has an invalid parameter"):
+        mc2.MC2.load(tmp_path / "forged.mc2")
 
 
 @pytest.mark.parametrize(

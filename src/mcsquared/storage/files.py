@@ -26,14 +26,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.errors import ModelFileError
+from mcsquared.errors import InputError, ModelFileError
 from mcsquared.storage.locks import try_lock
 
 SCHEMA = 1
 MAX_FLOAT = float(np.finfo(np.float64).max)
 # Errors raised for values of the wrong type or range: JSON may contain anything, and families
 # validate their own fields.
-DATA_ERRORS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError)
+DATA_ERRORS = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+)
 
 PathLike = str | os.PathLike[str]
 Tensors = dict[str, NDArray[Any]]
@@ -137,11 +145,18 @@ def read_file(path: PathLike, kind: str) -> tuple[Tensors, dict[str, Any]]:
     return tensors, _parse_meta(path, metadata["meta"])
 
 
+def check_path(path: object) -> None:
+    """Raise `InputError` unless the argument is a path."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path must be a string or a Path, got {path!r:.60}")
+
+
 def check_target(path: PathLike) -> Path:
     """Return the path with links resolved; raise `ModelFileError` if no file can be written to it.
 
     Called before a long run, so that the run does not fail at its end.
     """
+    check_path(path)
     try:
         target = Path(os.path.realpath(path))
         obstacle = _obstacle(target)
@@ -260,6 +275,7 @@ def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
     """Return the metadata and tensors of a file with any content."""
     from safetensors import safe_open
 
+    check_path(path)
     try:
         regular = stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError as error:

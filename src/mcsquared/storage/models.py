@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MODEL_KIND = "model"
 ALL_LABELS = "labels_of_all"
 # Parameters of a run or a machine; a loaded model has their defaults.
-NOT_SAVED = ("callbacks", "checkpoint", "progress", "n_jobs")
+NOT_SAVED = ("callbacks", "checkpoint", "checkpoint_every", "progress", "n_jobs")
 
 _ARRAYS = ("tokens_per_group", "cluster_of_group", "chain_of_draw", "sweep_of_draw", "labels")
 _TRACE_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
@@ -141,6 +141,8 @@ def unpack_posterior(tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any
 def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     draws = reader.array("cluster_of_group", np.int32, (None, None), 0)
     n_draws, n_groups = draws.shape
+    if draws.size and draws.max() >= n_groups:  # before anything is counted by cluster
+        raise ModelFileError("the array 'cluster_of_group' has more clusters than groups")
     tokens = reader.array("tokens_per_group", np.int64, (n_groups,), 0, 2**53)
     if tokens.sum(dtype=np.float64) > _MAX_TOTAL:
         raise ModelFileError("the sum of the array 'tokens_per_group' is too large")
@@ -314,7 +316,7 @@ def _unpack_parameters(data: Any, path: PathLike, known: set[str]) -> dict[str, 
         raise ModelFileError(f"{path} has parameters that this estimator does not have")
     try:
         return {name: _from_json(value) for name, value in data.items()}
-    except (InputError, KeyError, TypeError, ValueError) as error:
+    except DATA_ERRORS as error:
         raise ModelFileError(f"{path} has an invalid parameter: {error}") from error
 
 
