@@ -16,6 +16,7 @@ MAX_CONCENTRATION = 1e30
 MIN_CONCENTRATION = 1e-30
 MAX_MAGNITUDE = 1e150  # of values; their squares, and the sums of these, are finite in float64
 MAX_SQUARE, MIN_SQUARE = 1e300, 1e-300
+MAX_INTEGER = 2**31 - 1  # of numbers of sweeps, groups, words and so on
 
 
 def is_integer(value: Any) -> bool:
@@ -60,7 +61,9 @@ def _check_between(name: str, number: float, low: float, high: float) -> float:
 def check_integer(name: str, value: Any, least: int) -> int:
     """Return an integer >= ``least``; otherwise raise `InputError` for the parameter ``name``."""
     if not is_integer(value) or value < least:
-        raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
+        raise InputError(f"{name} must be an integer >= {least}, got {value!r:.60}")
+    if value > MAX_INTEGER:
+        raise InputError(f"{name} must be an integer <= {MAX_INTEGER}, got {str(value)[:60]}")
     return int(value)
 
 

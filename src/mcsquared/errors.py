@@ -1,5 +1,6 @@
 """Errors that users see: one sentence with the argument, the requirement and what was found."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -8,7 +9,20 @@ from typing import Any
 __all__ = ["InputError", "ModelFileError"]
 
 
-class InputError(ValueError):
+# Quoted strings and integers of more than a hundred characters, and what is kept of them.
+_LONG_QUOTE = re.compile(r"""(['"])((?:(?!\1).){90})(?:(?!\1).){11,}\1""", re.DOTALL)
+_LONG_NUMBER = re.compile(r"(\d{90})\d{11,}")
+
+
+class _SentenceError(ValueError):
+    """Base class of errors, whose messages quote at most a hundred characters of any value."""
+
+    def __init__(self, message: object = "", *more: object) -> None:
+        short = _LONG_QUOTE.sub(r"\1\2...\1", str(message))
+        super().__init__(_LONG_NUMBER.sub(r"\1...", short), *more)
+
+
+class InputError(_SentenceError):
     """Invalid data or an invalid argument.
 
     Examples
@@ -21,7 +35,7 @@ class InputError(ValueError):
     """
 
 
-class ModelFileError(ValueError):
+class ModelFileError(_SentenceError):
     """A model file or checkpoint that cannot be read, written or used.
 
     Examples

@@ -366,7 +366,10 @@ class MC2(ClusterMixin, TopicTransformer):
         """Return the mean log-likelihood per token, "exact", or "left_to_right" for a finite λ."""
         check_is_fitted(self)
         method = "exact" if self.posterior_.priors.lam == math.inf else "left_to_right"
-        return -math.log(self.perplexity(X, method, contexts=contexts))
+        perplexity = self.perplexity(X, method, contexts=contexts)
+        if math.isnan(perplexity):
+            raise InputError("X must contain at least one token that the model knows, got none")
+        return -math.log(perplexity)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Atomically write the fitted model to one file."""

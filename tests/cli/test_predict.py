@@ -156,3 +156,17 @@ def test_a_model_file_with_an_array_of_another_size_is_rejected_by_name(fitted, 
     assert "short.mc2" in sentence
     assert "'labels'" in sentence
     assert not out.exists()
+
+
+def test_names_that_a_spreadsheet_would_run_are_escaped_unless_raw(fitted, tmp_path):
+    names = ["=1+1", "+1", "-x", "@sum", "\tx", "plain", "a=b"]
+    file, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    pd.DataFrame({"name": names, "abstract": ["kernel margin"] * len(names)}).to_csv(
+        file, index=False
+    )
+    for more, start in ([], "'"), (["--raw"], ""):
+        result = invoke("predict", fitted, file, "--names", "name", "--out", out, *more)
+        assert result.exit_code == 0, result.output
+        written = pd.read_csv(out)["group"].tolist()
+        assert [w.strip() for w in written[:4]] == [f"{start}{name}" for name in names[:4]]
+        assert written[5:] == names[5:]

@@ -179,13 +179,16 @@ def predict(
     names: str | None = GROUP_NAMES,
     encoding: str = ENCODING,
     memory: str = MEMORY,
+    raw: bool = Option(
+        False, "--raw", help="Write names that a spreadsheet would run as formulas unchanged."
+    ),
 ) -> None:
     """Write the cluster, its probability and the topic shares of each new group to a CSV file."""
     from mcsquared.cli import fitted
     from mcsquared.cli.reading import FileOptions
 
     table = Path(f"{file.stem}-clusters.csv") if out is None else out
-    fitted.predict(model, FileOptions(file, text, names, encoding, memory), table)
+    fitted.predict(model, FileOptions(file, text, names, encoding, memory), table, raw)
 
 
 @command

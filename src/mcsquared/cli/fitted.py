@@ -20,6 +20,7 @@ from mcsquared.estimator import MC2
 from mcsquared.families.registry import family_for_kind
 from mcsquared.storage import write_text
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 PERPLEXITIES = {
     "completion": "one half of each group's words given the other half",
     "exact": "all words of each group, clusters and topics summed out; requires lam=inf",
@@ -28,7 +29,7 @@ PERPLEXITIES = {
 }
 
 
-def predict(model_file: Path, file: FileOptions, out: Path) -> None:
+def predict(model_file: Path, file: FileOptions, out: Path, raw: bool) -> None:
     """Write the clusters and topic shares of new groups to a CSV file, atomically."""
     check_output(out, model_file, file.path)
     model = MC2.load(model_file)
@@ -37,11 +38,18 @@ def predict(model_file: Path, file: FileOptions, out: Path) -> None:
     def batches() -> Iterator[str]:
         for corpus in corpora_for_model(model, file):
             table = prediction_table(model, corpus)
+            if not raw:
+                table["group"] = [without_formula(name) for name in table["group"]]
             yield table.to_csv(index=False, header=not clusters)
             clusters.update(table["cluster"].tolist())
 
     write_text(out, batches())
     typer.echo(f"{clusters.total()} groups in {len(clusters)} clusters, written to {out}")
+
+
+def without_formula(text: str) -> str:
+    """Return a text that no spreadsheet runs as a formula: an apostrophe is put before it."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def prediction_table(model: MC2, corpus: Corpus) -> pd.DataFrame:

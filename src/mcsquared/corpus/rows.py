@@ -1,5 +1,6 @@
 """Select groups: by index, mask or slice, or at random for a test set."""
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -53,7 +54,7 @@ def random_test_mask(test_size: Any, random_state: Any, n_groups: int) -> NDArra
     """Draw a test set; return the mask of its groups, bool (n_groups,)."""
     n_test = _n_test_groups(test_size, n_groups)
     mask = np.zeros(n_groups, dtype=bool)
-    mask[_generator(random_state).permutation(n_groups)[:n_test]] = True
+    mask[generator_from(random_state).permutation(n_groups)[:n_test]] = True
     return mask
 
 
@@ -73,7 +74,8 @@ def _n_test_groups(test_size: Any, n_groups: int) -> int:
     return n_test
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def generator_from(random_state: Any) -> np.random.Generator:
+    """Return a NumPy generator; raise `InputError` if ``random_state`` is not a seed."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
     message = f"random_state must be an integer >= 0 or None, got {random_state!r}"
@@ -83,11 +85,15 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def check_same_order(content: Any, contexts: Any) -> None:
-    """Raise `InputError` if two pandas objects have the same index in different orders.
+    """Raise `InputError` if two pandas objects have different indices.
 
-    Rows are matched by position, as in scikit-learn. The same labels in another order suggest that
-    a match by index was intended.
+    Rows are matched by position, as in scikit-learn. Other labels, or the same ones in another
+    order, suggest that a match by index was intended. The default index, 0, 1, ..., matches any.
     """
+    if isinstance(contexts, Mapping):
+        for column in contexts.values():
+            check_same_order(content, column)
+        return
     left: Any = getattr(content, "index", None)
     right: Any = getattr(contexts, "index", None)
     if not (hasattr(left, "nlevels") and hasattr(right, "nlevels")) or len(left) != len(right):
@@ -102,3 +108,12 @@ def check_same_order(content: Any, contexts: Any) -> None:
             "contexts must be in the order of the content (rows are matched by position), got the "
             "same index in another order: pass contexts.loc[content.index]"
         )
+    if not (left.equals(right) or _is_default(left) or _is_default(right)):
+        raise InputError(
+            "contexts must have the index of the content, got another one: pass "
+            "contexts.reset_index(drop=True) to match rows by position"
+        )
+
+
+def _is_default(index: Any) -> bool:
+    return getattr(index, "start", None) == 0 and getattr(index, "step", None) == 1

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.arrays import Floats, Int32s, Int64s, Integers
-from mcsquared.checks import check_integer
+from mcsquared.checks import as_float, check_concentration, check_integer
 from mcsquared.corpus import Column, Corpus
+from mcsquared.corpus.rows import generator_from
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.dirichlet import count_matrix
@@ -141,7 +142,7 @@ def simulate(
     >>> mc2.datasets.simulate(20, 30, contexts=contexts, missing=0.5, random_state=0).corpus
     Corpus(20 groups, 600 tokens, 100 words, contexts: year, tag)
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator_from(random_state)
     n_groups = check_integer("n_groups", n_groups, 1)
     lengths = _as_counts("tokens_per_group", tokens_per_group, n_groups)
     items = _as_counts("items_per_bag", items_per_bag, n_groups)
@@ -321,7 +322,7 @@ def _concentration(name: str, value: float | Prior, rng: np.random.Generator) ->
     drawn = value if isinstance(value, Real) else getattr(value, "sample", lambda _: value)(rng)
     if not isinstance(drawn, Real) or isnan(drawn) or drawn <= 0:
         raise InputError(f"{name} must be positive or have a method sample, got {value!r}")
-    return float(drawn)
+    return inf if name == "lam" and drawn == inf else check_concentration(name, drawn)
 
 
 def _absent(
@@ -335,6 +336,8 @@ def _absent(
     unknown = [name for name in given if name not in names]
     if unknown:
         raise InputError(f"missing must refer to contexts {list(names)}, got {unknown[0]!r}")
+    if not names and not (as_float(missing) == 0.0 or isinstance(missing, Mapping)):
+        raise InputError(f"missing requires contexts, got {missing!r:.60} and no contexts")
     result = {}
     for name in names:
         value = np.asarray(given.get(name, 0.0))

@@ -88,7 +88,7 @@ def _number(name: str, value: Any, least: int) -> int | None:
         return None
     if not is_integer(value) or value < least:
         raise InputError(f"{name} must be an integer >= {least} or 'auto', got {value!r}")
-    return int(value)
+    return check_integer(name, value, least)
 
 
 def _fixed_schedule(

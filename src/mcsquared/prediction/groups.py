@@ -199,15 +199,17 @@ def check_names(posterior: Posterior, corpus: Corpus) -> None:
     """Raise an error for context names that look misspelt, which would otherwise be ignored.
 
     Additional contexts are allowed. A name counts as misspelt if it is unknown to the model and
-    similar to a context that the corpus lacks.
+    similar to a context that the corpus lacks, or if the corpus lacks all of them.
     """
     expected, found = list(posterior.contexts), list(corpus.contexts)
-    lacking = [str(name) for name in expected if name not in found]
+    lacking = {str(name).casefold(): name for name in expected if name not in found}
+    cutoff = 0.0 if found and len(lacking) == len(expected) else SIMILARITY_CUTOFF
     for name in found:
-        similar = get_close_matches(str(name), lacking, n=1, cutoff=SIMILARITY_CUTOFF)
+        similar = get_close_matches(str(name).casefold(), lacking, n=1, cutoff=cutoff)
         if name not in expected and similar:
             raise InputError(
-                f"contexts must have the names used in training, got {name!r} but no {similar[0]!r}"
+                f"contexts must have the names used in training, got {name!r} but no "
+                f"{lacking[similar[0]]!r}"
             )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcsquared.arrays import Floats, Int64s
+from mcsquared.checks import is_integer
 from mcsquared.corpus import Corpus, as_corpus
 from mcsquared.errors import InputError, import_optional
 from mcsquared.posterior import Posterior
@@ -129,8 +130,12 @@ def report_data(
     those of `write_report`.
     """
     width = posterior.components.shape[1]
-    if image_shape is not None and image_shape[0] * image_shape[1] != width:
-        raise InputError(f"image_shape must have {width} pixels, got {image_shape!r}")
+    if image_shape is not None:
+        sides = image_shape if isinstance(image_shape, tuple | list) else ()
+        if len(sides) != 2 or not all(is_integer(n) and n > 0 for n in sides):
+            raise InputError(f"image_shape must be (height, width), got {image_shape!r:.60}")
+        if sides[0] * sides[1] != width:
+            raise InputError(f"image_shape must have {width} pixels, got {image_shape!r}")
     topics_of_group = group_topic_shares(posterior, corpus)
     groups = np.arange(posterior.n_groups)
     if posterior.n_groups > MAX_LISTED_GROUPS:
