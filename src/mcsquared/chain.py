@@ -15,6 +15,7 @@ from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.callbacks import STOP_CHAIN
+from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.counts import sparse_columns
 from mcsquared.model.parameters import NAMES, Concentrations, values_of
 from mcsquared.model.priors import Priors
@@ -23,6 +24,7 @@ from mcsquared.posterior.convergence import Assessment, assess
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.local import LocalBackend
+from mcsquared.samplers.overflow import likely_cause
 from mcsquared.samplers.sweep import SAMPLERS
 from mcsquared.samplers.threads import ThreadPool, Workers
 from mcsquared.samplers.types import Key
@@ -271,9 +273,7 @@ class Runner:
         """Sweep once; keep and save the draw, and call the callbacks."""
         settings, schedule = self.settings, self.settings.schedule
         started = time.perf_counter()
-        chain = (settings.priors, settings.seed, run.chain, settings.bounds, backend)
-        sweep = SAMPLERS[settings.sampler].sweep
-        self.signals.call(sweep, run.state, self.observations, *chain)
+        self._resample(run, backend)
         kept = schedule.is_kept(run.sweeps_done)
         info = self._info(run, kept, stage, started)
         run.record(info)
@@ -289,6 +289,21 @@ class Runner:
         if any(result and result != STOP_CHAIN for result in results):
             self.signals.stop.set()
         run.has_ended = STOP_CHAIN in results
+
+    def _resample(self, run: ChainRun, backend: Backend) -> None:
+        """Run the steps of a sweep; raise `InputError` if numbers overflow."""
+        settings, state, observations = self.settings, run.state, self.observations
+        chain = (settings.priors, settings.seed, run.chain, settings.bounds, backend)
+        try:
+            self.signals.call(SAMPLERS[settings.sampler].sweep, state, observations, *chain)
+            if not math.isfinite(state.log_joint):
+                raise FloatingPointError(f"its log joint is {state.log_joint}")
+        except FloatingPointError as error:
+            cause = likely_cause(state, observations, settings.priors)
+            raise InputError(
+                f"chain {run.chain} stopped in sweep {state.sweep}, because {error}; "
+                f"the likely cause is {cause}"
+            ) from error
 
     def _keep_last(self, run: ChainRun, backend: Backend) -> None:
         """Keep the last draw with its parameters if the chain has no such draw."""
