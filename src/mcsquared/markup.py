@@ -24,6 +24,12 @@ color:inherit;vertical-align:top;white-space:normal}
 """
 
 
+def shorten(text: Any, limit: int) -> str:
+    """Return a text of at most ``limit`` characters; a longer one ends with an ellipsis."""
+    words = str(text)
+    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
+
+
 class Html(str):
     """HTML whose text has already been escaped."""
 

@@ -19,12 +19,12 @@ def test_every_topic_has_its_words_with_bars_of_their_probabilities(posterior):
     for topic, bars in enumerate(ax.containers):
         words = table["words"][topic].split(", ")
         at = shown.index(f"topic {topic} ({table['weight'][topic]:.1%})")
-        assert shown[at + 1 : at + 4] == words
+        assert shown[at + 1 : at + 1 + len(words)] == words
         lengths = np.array([bar.get_width() for bar in bars])
         probability = posterior.word_given_topic.loc[topic, words].to_numpy()
         np.testing.assert_allclose(lengths / lengths[0], probability / probability[0])
         # A word is on its bar.
-        rows = [text.get_position()[1] for text in ax.texts[at + 1 : at + 4]]
+        rows = [text.get_position()[1] for text in ax.texts[at + 1 : at + 1 + len(words)]]
         assert rows == pytest.approx([bar.get_y() + bar.get_height() / 2 for bar in bars])
 
 

@@ -90,6 +90,7 @@ def make_posterior(
     )
     if isinstance(corpus.content, Words):
         posterior.attach_codocuments(corpus.content.counts)
+        posterior.attach_content(corpus)
     return posterior, corpus, truth
 
 

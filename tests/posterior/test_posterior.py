@@ -10,6 +10,7 @@ from scipy import sparse
 
 from mcsquared.errors import InputError
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.tables import top_words
 from tests.posterior.models import N_WORDS, make_posterior
 
 
@@ -25,7 +26,7 @@ def words():
 
 def rebuilt(posterior, **changes):
     """Return a copy of the posterior with some fields changed, without its co-document counts."""
-    names = set(inspect.signature(Posterior).parameters) - {"codocument"}
+    names = set(inspect.signature(Posterior).parameters) - {"codocument", "cluster_content"}
     return Posterior(**({name: getattr(posterior, name) for name in names} | changes))
 
 
@@ -115,8 +116,7 @@ def test_coherence_is_that_of_the_plain_formula():
     posterior, corpus, _ = make_posterior(seed=3)
     holds = corpus.content.counts.toarray() > 0
     table = posterior.topics(n_words=3)
-    for topic, shown in enumerate(table["words"]):
-        numbers = [list(posterior.vocabulary).index(word) for word in shown.split(", ")]
+    for topic, numbers in enumerate(top_words(posterior, 3)):
         scores = []
         for i in range(3):
             for j in range(i + 1, 3):
@@ -127,7 +127,9 @@ def test_coherence_is_that_of_the_plain_formula():
 
 
 def test_more_words_than_the_vocabulary_are_all_words(words):
-    assert len(words.topics(n_words=500)["words"][0].split(", ")) == N_WORDS
+    occurs = words.words_in_topic
+    listed = words.topics(n_words=500)["words"].str.split(", ")
+    assert listed.str.len().tolist() == occurs.sum(axis=1).tolist()
 
 
 def test_clusters_have_sizes_stability_and_a_value_per_context(case):
@@ -244,3 +246,14 @@ def test_a_corpus_without_tokens_has_no_topics(words):
 def test_inconsistent_fields_are_rejected(words, changes, message):
     with pytest.raises(InputError, match=message):
         rebuilt(words, **changes)
+
+
+def test_near_empty_topics_are_listed_only_on_request():
+    posterior, _, _ = make_posterior(n_groups=60)
+    draw = posterior.representative_draw
+    tokens = 10_000 * draw.topics_in_cluster.toarray()
+    tokens[:, posterior.topic_order[-1]] = [1, 0, 0]
+    draw.__dict__["topics_in_cluster"] = sparse.csr_matrix(tokens.astype(np.int32))
+    assert posterior.n_shown_topics == posterior.n_topics - 1
+    assert len(posterior.topics()) == posterior.n_topics - 1
+    assert len(posterior.topics(include_small=True)) == posterior.n_topics

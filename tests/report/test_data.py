@@ -7,8 +7,9 @@ import pytest
 
 from mcsquared.errors import InputError
 from mcsquared.posterior.membership import membership, memberships
+from mcsquared.posterior.names import TopicWords
 from mcsquared.report import render, report_data, write_report
-from mcsquared.report.content import TopicWords, image_shape_of
+from mcsquared.report.content import image_shape_of
 from mcsquared.report.overview import checks
 from mcsquared.report.packing import embedded_json
 from tests.posterior.models import make_posterior

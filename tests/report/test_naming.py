@@ -1,11 +1,14 @@
 """Clusters are named after values that most of their groups have."""
 
+import re
+
 import numpy as np
 import pytest
 
 import mcsquared as mc2
-from mcsquared.report.content import cluster_names, topic_names
+from mcsquared.posterior.names import _unique, cluster_names, topic_names
 from tests.plots.test_clusters import bare_posterior
+from tests.posterior.models import make_posterior
 
 SIZES = (20, 12, 8)
 TRUTH = np.repeat([0, 1, 2], SIZES)
@@ -18,7 +21,7 @@ def named(**contexts):
     posterior = bare_posterior(corpus, TRUTH[None, :].repeat(4, axis=0).astype(np.int32))
     columns = posterior.priors.columns(corpus)
     posterior = mc2.Posterior(**{**vars_of(posterior), "contexts": columns})
-    return cluster_names(posterior, None, np.ones((3, 1)))
+    return cluster_names(posterior)
 
 
 def vars_of(posterior):
@@ -63,8 +66,64 @@ def test_clusters_that_do_not_differ_have_no_names(contexts):
     assert named(**contexts) == ["", "", ""]
 
 
-def test_topics_of_vectors_without_a_bag_have_no_names():
-    from tests.posterior.models import make_posterior
-
+def test_topics_of_vectors_without_a_bag_are_named_by_their_dimensions():
     posterior, _, _ = make_posterior(vectors=True, contexts=False)
-    assert topic_names(posterior, None) == [""] * posterior.n_topics
+    names = topic_names(posterior, ["height", "weight"])
+    assert len(set(names)) == posterior.n_topics
+    assert all(re.match("(low|high) (height|weight)", name) for name in names if name)
+    assert sum(map(bool, names)) >= 2
+    assert any(cluster_names(posterior, ["height", "weight"]))
+
+
+WORDS = ["ant", "bee", "cow", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay", "kite", "lark"]
+
+
+@pytest.fixture(scope="module")
+def long_group():
+    """Return a posterior with words, one group of which contains "lark" a thousand times."""
+    posterior, corpus, _ = make_posterior(n_groups=60, noise=0.0, contexts=False)
+    counts = corpus.content.counts.toarray()
+    counts[5, 11] = 1000
+    posterior.vocabulary = np.array(WORDS, dtype=object)
+    posterior.document_frequency = (counts > 0).sum(axis=0)
+    posterior.tokens_per_group = counts.sum(axis=1)
+    posterior.attach_content(mc2.Corpus(counts, vocabulary=WORDS))
+    return posterior, counts > 0
+
+
+def test_a_word_of_one_long_group_does_not_name_its_cluster(long_group):
+    posterior, occurs = long_group
+    for k, name in enumerate(cluster_names(posterior)):
+        shares = occurs[posterior.labels == k].mean(axis=0)
+        assert any(shares[WORDS.index(word)] >= 0.5 for word in name.split(", "))
+        assert "lark" not in name.split(", ") or shares[11] > 0.2
+    listed = posterior.cluster_content
+    share = listed.n_groups / np.bincount(posterior.labels)[:, None]
+    assert (share[listed.words >= 0] <= 1.0).all()
+
+
+def test_topic_shares_of_a_cluster_are_those_of_its_own_groups(long_group):
+    """The words of topic m are 3m, 3m + 1 and 3m + 2."""
+    posterior, _ = long_group
+    _, corpus, _ = make_posterior(n_groups=60, noise=0.0, contexts=False)
+    posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
+    posterior.attach_content(corpus)
+    topic_of_word = posterior.components.argmax(axis=0)
+    for k in range(posterior.n_clusters):
+        words = corpus.content.counts[posterior.labels == k].sum(axis=0)
+        tokens = np.bincount(topic_of_word, np.ravel(words), minlength=posterior.n_topics)
+        np.testing.assert_allclose(posterior.token_shares[k], tokens / tokens.sum(), atol=0.02)
+
+
+def test_names_are_unique_and_start_with_different_words():
+    same = ["war", "peace", "treaty", "border", "army"]
+    names = _unique([same, same, same, ["war"], ["war"], [], []], {})
+    assert names[:3] == ["war, peace, treaty", "peace, war, treaty", "treaty, war, peace"]
+    assert names[3:] == ["war", "war (2)", "", ""]
+    assert _unique([same, same], {1: "conflict"}) == ["war, peace, treaty", "conflict"]
+
+
+def test_clusters_and_topics_have_names_in_tables(long_group):
+    posterior, _ = long_group
+    assert posterior.clusters()["name"].tolist() == cluster_names(posterior)
+    assert posterior.topics()["name"].tolist() == topic_names(posterior)

@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from mcsquared.report.packing import embedded_json, pack, pack_shares, shorten
+from mcsquared.markup import shorten
+from mcsquared.report.packing import embedded_json, pack, pack_shares
 
 TYPES = {"u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "i4": np.int32, "i8": np.int64}
 TYPES |= {"f4": np.float32, "f8": np.float64}

@@ -67,9 +67,9 @@ def test_the_map_reacts_to_the_pointer(browser, pages):
     browser.open(pages["words"])
     browser.go("map")
     canvas = browser.one("canvas.map")
-    for step in range(60):
+    for step in range(300):
         ActionChains(browser.driver).move_to_element_with_offset(
-            canvas, 9 * step - 270, 4 * step - 120
+            canvas, 25 * (step % 20) - 250, 20 * (step // 20) - 150
         ).perform()
         if browser.one("#tip").get_attribute("hidden") is None:
             break

@@ -258,6 +258,7 @@ class Fit(RunSettings):
             posterior = _with_weights(posterior, corpus)
         if counts is not None:
             posterior.attach_codocuments(counts)
+        posterior.attach_content(corpus)
         if len(runs) > 1 and not self.schedule.is_staged:
             _report_disagreement(posterior)
         return posterior

@@ -67,17 +67,18 @@ def topic_words(
     n_columns = min(TOPICS_PER_ROW, len(ids))
     n_rows = -(-len(ids) // n_columns)
     ax = axes_for(ax, 2.3 * n_columns, 0.24 * n_rows * (n_words + 2))
-    weights = token_share_of_topic(posterior)
+    weights, occurs = token_share_of_topic(posterior), posterior.words_in_topic
     for number, topic in enumerate(ids):
         row, column = divmod(number, n_columns)
         top = row * (n_words + 2)
-        probability = posterior.components[topic, words[topic]]
-        y = top + 1 + np.arange(n_words)
-        length = 0.92 * probability / max(probability.max(), 1e-300)
+        listed = words[topic][occurs[topic, words[topic]]]
+        probability = posterior.components[topic, listed]
+        y = top + 1 + np.arange(len(listed))
+        length = 0.92 * probability / probability.max(initial=1e-300)
         ax.barh(y, length, 0.86, left=column, color=COLOURS[0], alpha=0.35, linewidth=0)
         heading = f"topic {topic} ({weights[topic]:.1%})"
         ax.text(column, top, heading, va="center", weight="bold", fontsize=9)
-        for bar, word in zip(y.tolist(), posterior.vocabulary[words[topic]], strict=True):
+        for bar, word in zip(y.tolist(), posterior.vocabulary[listed], strict=True):
             ax.text(column + 0.02, bar, label_text(word, 24), va="center", fontsize=9)
     ax.set_xlim(-0.02, n_columns)
     ax.set_ylim(n_rows * (n_words + 2) - 1.3, -0.7)

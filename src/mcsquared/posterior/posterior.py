@@ -7,24 +7,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s, Int64s
-from mcsquared.corpus import Column
+from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import exports, tables
-from mcsquared.posterior.consensus import CoClustering, Loss, consensus
+from mcsquared.posterior.content import ClusterContent, cluster_content
 from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.posterior.membership import (
-    is_unsettled,
-    membership_probabilities,
-    settle,
-    unsettled_table,
-)
+from mcsquared.posterior.membership import unsettled_table
+from mcsquared.posterior.names import cluster_names, topic_names
 from mcsquared.posterior.tables import CoDocuments, count_pairs
 from mcsquared.posterior.topics import RepresentativeTopics
 from mcsquared.posterior.weights import check_weights
@@ -67,6 +63,10 @@ class Posterior(RepresentativeTopics):
         How the data were read, so that new data can be read in the same way.
     codocument : CoDocuments, optional
         Number of groups that contain two top words of a topic; see `attach_codocuments`.
+    cluster_content : ClusterContent, optional
+        Topics and common words of the groups of each cluster; see `attach_content`.
+    given_names : dict
+        Names that replace those found in the data: ``{"clusters": {0: "sports"}, "topics": {}}``.
     chain_weights : float64 (n_chains,), optional
         Weights of the chains, which sum to 1; see Notes. By default all draws have equal weights.
     n_fitted : int, optional
@@ -102,6 +102,8 @@ class Posterior(RepresentativeTopics):
     (2000, 2000)
     >>> posterior.representative_draw is posterior.parameters[posterior.representative]
     True
+    >>> posterior.n_shown_topics <= posterior.n_topics, posterior.words_in_topic.dtype
+    (True, dtype('bool'))
     >>> len(posterior.topic_alignment[0]) == posterior.parameters[0].n_topics
     True
     >>> len(posterior.topic_stability) == len(posterior.topic_order) == posterior.n_topics
@@ -124,6 +126,8 @@ class Posterior(RepresentativeTopics):
     notes: list[str] = field(default_factory=list)
     source: dict[str, str] = field(default_factory=dict)
     codocument: CoDocuments | None = None
+    cluster_content: ClusterContent | None = None
+    given_names: dict[str, dict[int, str]] = field(default_factory=dict)
     n_fitted: int = None  # type: ignore[assignment]
     chain_weights: Floats = None  # type: ignore[assignment]
 
@@ -178,25 +182,7 @@ class Posterior(RepresentativeTopics):
         """Number of training groups."""
         return int(self.cluster_of_group.shape[1])
 
-    # One partition ------------------------------------------------------------------------
-
-    @cached_property
-    def labels(self) -> Int32s:
-        """The consensus of the draws: int32 (n_groups,), clusters by decreasing size."""
-        return self._consensus("vi")
-
-    def _consensus(self, loss: Loss) -> Int32s:
-        draws = self.draws_by_weight
-        return settle(consensus(draws, loss), draws)
-
-    @cached_property
-    def cluster_probability(self) -> Floats:
-        """Probability of each cluster for each group: float64 (n_groups, n_clusters).
-
-        Cluster b of a draw counts as cluster c of the consensus in proportion to
-        |b ∩ c| / √(|b| |c|). Rows sum to 1.
-        """
-        return membership_probabilities(self.cluster_of_group, self.labels, self.draw_weights)
+    # Tables -------------------------------------------------------------------------------
 
     def unsettled(self) -> pd.DataFrame:
         """Return the unsettled groups, with the clusters they may belong to.
@@ -210,59 +196,6 @@ class Posterior(RepresentativeTopics):
         ['group', 'name', 'cluster', 'probability']
         """
         return unsettled_table(self)
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters of the consensus."""
-        return int(self.labels.max()) + 1
-
-    @cached_property
-    def tokens_of_cluster(self) -> Int64s:
-        """Tokens of each cluster of the consensus: int64 (n_clusters,)."""
-        return np.bincount(self.labels, self.tokens_per_group).astype(np.int64)
-
-    def consensus(self, loss: Loss = "vi", mark_unsettled: bool = False) -> Int32s:
-        """Return the partition with the smallest expected loss over all draws.
-
-        It has at most as many clusters as the draws. Unsettled groups (see `unsettled`) are in
-        their most probable cluster.
-
-        Parameters
-        ----------
-        loss : "vi" or "binder"
-            Variation of information, as for `labels`, or the number of pairs of groups on which
-            partitions disagree.
-        mark_unsettled : bool
-            Whether unsettled groups have the label -1 instead.
-
-        Examples
-        --------
-        >>> posterior.consensus("binder").shape
-        (40,)
-        """
-        labels = self.labels if loss == "vi" else self._consensus(loss)
-        if not mark_unsettled:
-            return labels
-        probability = membership_probabilities(self.cluster_of_group, labels, self.draw_weights)
-        return np.where(is_unsettled(probability), np.int32(-1), labels)
-
-    def coclustering(self, groups: ArrayLike | None = None) -> CoClustering:
-        """Return how often groups share a cluster, computed on demand.
-
-        Parameters
-        ----------
-        groups : int array, optional
-            Restrict to these groups, renumbered in this order.
-
-        Examples
-        --------
-        >>> posterior.coclustering([0, 1, 30]).to_dense([0, 1, 2]).shape
-        (3, 3)
-        """
-        together = CoClustering(self.cluster_of_group, self.draw_weights)
-        return together if groups is None else together.among(groups)
-
-    # Tables -------------------------------------------------------------------------------
 
     @cached_property
     def topic_given_cluster(self) -> pd.DataFrame:
@@ -281,8 +214,17 @@ class Posterior(RepresentativeTopics):
 
     @property
     def token_shares(self) -> Floats:
-        """Each topic's share of each cluster's tokens: float64 (n_clusters, n_topics)."""
-        return self._to_consensus(self.representative_draw.token_shares())
+        """Each topic's share of each cluster's tokens: float64 (n_clusters, n_topics).
+
+        Estimated from the tokens of the cluster's groups if the posterior has its content,
+        otherwise from the clusters of the representative draw that contain them.
+        """
+        drawn = self._to_consensus(self.representative_draw.token_shares())
+        if self.cluster_content is None:
+            return drawn
+        tokens = self.cluster_content.topic_tokens
+        totals = tokens.sum(axis=1, keepdims=True)
+        return np.divide(tokens, totals, out=drawn, where=totals > 0)
 
     def _to_consensus(self, shares: Floats) -> Floats:
         """Convert topic shares from the representative draw's clusters to the consensus."""
@@ -299,28 +241,61 @@ class Posterior(RepresentativeTopics):
         """
         self.codocument = count_pairs(counts, tables.top_words(self, N_TOP_WORDS))
 
-    def topics(self, n_words: int = 10) -> pd.DataFrame:
-        """Return one row per topic: weight, n_tokens, words, coherence, diversity, stability.
+    def attach_content(self, corpus: Corpus) -> None:
+        """Summarise the content of each cluster's groups: topics, and words that most have.
 
-        Coherence (NPMI) is computed over the listed words, at most 20. Diversity is the share of a
-        topic's words listed for no other topic; ``.attrs["diversity"]`` is that of all topics.
+        `clusters`, names and the report use the summary; the content itself is not stored.
+
+        Parameters
+        ----------
+        corpus : Corpus
+            The training groups.
+
+        Examples
+        --------
+        >>> posterior.attach_content(corpus)  # as `fit` does
+        >>> posterior.cluster_content.topic_tokens.shape == posterior.token_shares.shape
+        True
+        """
+        self.cluster_content = None
+        self.cluster_content = cluster_content(self, corpus)
+
+    def topics(self, n_words: int = 10, include_small: bool = False) -> pd.DataFrame:
+        """Return one row per topic: name, weight, words, coherence, diversity, stability.
+
+        Only words that occur in the topic are listed. Coherence (NPMI) is computed over the most
+        probable words, at most 20. Diversity is the share of a topic's words listed for no other
+        topic; ``.attrs["diversity"]`` is that of all topics.
+
+        Parameters
+        ----------
+        n_words : int
+        include_small : bool
+            Whether to list near-empty topics (see `n_shown_topics`) as well.
 
         Examples
         --------
         >>> posterior.topics(n_words=3).columns.tolist()
-        ['topic', 'weight', 'n_tokens', 'words', 'coherence', 'diversity', 'stability']
+        ['topic', 'name', 'weight', 'n_tokens', 'words', 'coherence', 'diversity', 'stability']
+        >>> len(posterior.topics()) == posterior.n_shown_topics
+        True
+        >>> posterior.words_in_topic.shape == posterior.components.shape
+        True
         """
-        return tables.topic_table(self, n_words)
+        table = tables.topic_table(self, n_words, topic_names(self))
+        return table if include_small else table.head(self.n_shown_topics)
 
     def clusters(self) -> pd.DataFrame:
-        """Return one row per cluster: n_groups, n_tokens, share, stability, topics, contexts.
+        """Return one row per cluster: name, n_groups, n_tokens, share, stability, topics, contexts.
+
+        The topics are those with the largest shares of the cluster's tokens.
 
         Examples
         --------
         >>> int(posterior.clusters()["n_groups"].sum())
         40
         """
-        return tables.cluster_table(self)
+        return tables.cluster_table(self, cluster_names(self))
 
     def representative_groups(
         self, *, topic: int | None = None, cluster: int | None = None, n_groups: int = 10

@@ -36,19 +36,23 @@ def top_words(posterior: Posterior, n_words: int) -> Int32s:
     return top
 
 
-def topic_table(posterior: Posterior, n_words: int) -> pd.DataFrame:
-    """Return one row per topic: topic, weight, words or means, coherence, diversity, stability."""
+def topic_table(posterior: Posterior, n_words: int, names: list[str]) -> pd.DataFrame:
+    """Return one row per topic: topic, name, weight, words or means, coherence and so on."""
     import pandas as pd
 
     n_words = check_integer("n_words", n_words, 1)
-    frame = pd.DataFrame({"topic": np.arange(posterior.n_topics)})
+    frame = pd.DataFrame({"topic": np.arange(posterior.n_topics), "name": names})
     frame["weight"], frame["n_tokens"] = token_share_of_topic(posterior), posterior.tokens_of_topic
     if posterior.vocabulary is None:
         means = posterior.components
         frame["mean"] = [np.array2string(mean, precision=4, separator=", ") for mean in means]
     else:
         words, pairs = top_words(posterior, n_words), posterior.codocument
-        frame["words"] = [", ".join(posterior.vocabulary[row]) for row in words]
+        occurs = np.take_along_axis(posterior.words_in_topic, words.astype(np.int64), axis=1)
+        frame["words"] = [
+            ", ".join(posterior.vocabulary[row[listed]])
+            for row, listed in zip(words, occurs, strict=True)
+        ]
         n_top, n_groups = words.shape[1], posterior.n_groups
         frame["coherence"] = np.nan if pairs is None else coherence(pairs, n_groups, n_top)
         counts = np.bincount(words.ravel(), minlength=1)
@@ -63,18 +67,19 @@ def token_share_of_topic(posterior: Posterior) -> Floats:
     return posterior.tokens_of_topic / max(posterior.tokens_of_topic.sum(), 1)
 
 
-def cluster_table(posterior: Posterior) -> pd.DataFrame:
+def cluster_table(posterior: Posterior, names: list[str]) -> pd.DataFrame:
     """Return one row per cluster: its size, stability, main topics, and a value per context."""
     import pandas as pd
 
     sizes = np.bincount(posterior.labels)
     table: dict[str, Any] = {
         "cluster": np.arange(posterior.n_clusters),
+        "name": names,
         "n_groups": sizes,
         "n_tokens": posterior.tokens_of_cluster,
         "share": sizes / posterior.n_groups,
         "stability": cluster_stability(posterior, membership(posterior)),
-        "topics": list(map(_main_topics, posterior.topic_given_cluster.to_numpy())),
+        "topics": list(map(_main_topics, posterior.token_shares)),
     }
     for name in posterior.priors.contexts:
         summary = _context_summary(posterior, name)

@@ -7,29 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.arrays import Bools, Floats, Int64s
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
 from mcsquared.posterior.consensus import expected_loss
 from mcsquared.posterior.draws import ParameterDraw, match_topics
-from mcsquared.posterior.weights import WeightedDraws
+from mcsquared.posterior.partition import ConsensusPartition
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_MIN_TOKEN_SHARE, _MIN_TOKENS = 1e-4, 5.0  # of a topic in tables
 
-class RepresentativeTopics(WeightedDraws):
+
+class RepresentativeTopics(ConsensusPartition):
     """The topics of the draw with parameters closest to the consensus; a base of `Posterior`."""
 
     priors: Priors
     vocabulary: NDArray[np.object_] | None
-
-    if TYPE_CHECKING:
-
-        @property
-        def labels(self) -> Int32s:
-            """The consensus of the draws."""
 
     @cached_property
     def representative(self) -> int:
@@ -49,6 +46,24 @@ class RepresentativeTopics(WeightedDraws):
     def n_topics(self) -> int:
         """Number of topics of the representative draw."""
         return self.representative_draw.n_topics
+
+    @property
+    def n_shown_topics(self) -> int:
+        """Number of topics in tables and reports: near-empty ones, the last, are left out.
+
+        A topic is near-empty with fewer than 1 in 10,000 tokens, or fewer than five tokens if there
+        are at least 5,000.
+        """
+        tokens = self.representative_draw.tokens_of_topic
+        total = tokens.sum()
+        least = max(_MIN_TOKEN_SHARE * total, min(_MIN_TOKENS, _MIN_TOKENS * total / 5000))
+        return int((tokens >= least).sum())
+
+    @property
+    def words_in_topic(self) -> Bools:
+        """Whether each topic has tokens of each word: bool (n_topics, n_words)."""
+        counts = sparse.csr_matrix(self.representative_draw.content_statistics)
+        return np.asarray((counts[self.topic_order] > 0).toarray())
 
     @cached_property
     def topic_order(self) -> Int64s:

@@ -7,33 +7,33 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats, Int64s
-from mcsquared.corpus import Column
+from mcsquared.arrays import Floats
+from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.consensus import contingency
+from mcsquared.posterior.names import (
+    MAX_WORD_LENGTH,
+    NAMING_RELEVANCE,
+    TopicWords,
+    cluster_names,
+    topic_names,
+)
 from mcsquared.posterior.tables import (
     align_topics,
     cluster_given_topic,
     token_share_of_topic,
     token_weights,
 )
-from mcsquared.report.packing import pack, pack_lists, pack_shares, shorten
+from mcsquared.report.packing import pack, pack_lists, pack_shares
 
 N_SHARES = 30  # topics listed with a cluster, clusters listed with a topic
 N_WORDS = 30  # per topic and position of the relevance slider
 N_WORDS_OF_CLUSTER = 18
 N_TOPICS_OF_WORD = 5
-N_PHRASES = 2  # in the name of a cluster
-NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
 MAX_OVERLAP_CLUSTERS = 60  # overlaps are computed for the largest clusters
 _MIN_LISTED_SHARE = 5e-4
 _MAX_WORDS = 50_000  # only the most frequent words can be searched
-_MAX_WORD_LENGTH, _MAX_VALUE_LENGTH = 60, 40  # characters
-# A value names a cluster if most of its groups have it, and clearly more than in other clusters.
-_MIN_SHARE, _MIN_LIFT = 0.5, 1.2
-_MIN_DEVIATION = 0.5  # standard deviations between a low or high mean and the overall mean
 _PIXEL = re.compile(r"r(\d+)c(\d+)")
-_WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
 
 
 def image_shape_of(vocabulary: NDArray[np.object_]) -> tuple[int, int] | None:
@@ -47,54 +47,6 @@ def image_shape_of(vocabulary: NDArray[np.object_]) -> tuple[int, int] | None:
     return (height, width) if pixels == grid else None
 
 
-class TopicWords:
-    """The words of a model with their probabilities in topics and overall."""
-
-    def __init__(self, posterior: Posterior) -> None:
-        self.vocabulary: NDArray[np.object_] = np.asarray(posterior.vocabulary)
-        self.topics = posterior.components
-        self.overall = np.maximum(token_share_of_topic(posterior) @ self.topics, 1e-300)
-        frequency = posterior.word_frequency
-        self.frequency = np.zeros_like(self.overall, np.int64) if frequency is None else frequency
-        sample = self.vocabulary[np.argsort(-self.frequency, kind="stable")[:200]]
-        wordlike = [bool(_WORDLIKE.fullmatch(word)) for word in sample]
-        # Codes such as "vw12" or "sift7" are not names.
-        self.readable = bool(np.mean(wordlike) > 0.6) if wordlike else False
-
-    def relevant(self, probability: Floats, r: float, limit: int) -> Int64s:
-        """Return the words with the largest r ln p(w) + (1 − r) ln (p(w) / overall(w))."""
-        if len(probability) == 0:
-            return np.zeros(0, np.int64)
-        log_p = np.log(np.maximum(probability, 1e-300))
-        score = log_p - (1.0 - r) * np.log(self.overall)
-        # Rare words have the highest lift, but are not representative.
-        score = np.where(probability * len(probability) > 0.5, score, -np.inf)
-        limit = min(limit, len(score))
-        best = np.argpartition(-score, limit - 1)[:limit]
-        return best[np.lexsort((best, -score[best]))]
-
-    def texts(self, words: Int64s) -> list[str]:
-        """Return the shortened words with these indices."""
-        return [shorten(self.vocabulary[w], _MAX_WORD_LENGTH) for w in words]
-
-    def name(self, probability: Floats, n_words: int = 3) -> str:
-        """Return a few words as the name of a topic or a cluster; empty if words are codes."""
-        if not self.readable:
-            return ""
-        chosen: list[str] = []
-        for word in self.texts(self.relevant(probability, NAMING_RELEVANCE, 4 * n_words)):
-            if len(chosen) < n_words and not any(_same_stem(word, other) for other in chosen):
-                chosen.append(word)
-        return ", ".join(chosen)
-
-
-def _same_stem(one: str, other: str) -> bool:
-    """Return whether two words share a stem: unit and units, policy and policies."""
-    shorter = min(len(one), len(other))
-    common = next((i for i in range(shorter) if one[i] != other[i]), shorter)
-    return common >= max(3, shorter - 2)
-
-
 def word_data(posterior: Posterior, words: TopicWords) -> dict[str, Any]:
     """Return the words of each topic for all positions of the slider, and the topics of words."""
     positions = np.linspace(0.0, 1.0, 11)
@@ -105,7 +57,8 @@ def word_data(posterior: Posterior, words: TopicWords) -> dict[str, Any]:
     frequent = np.argsort(-words.frequency, kind="stable")[:_MAX_WORDS]
     listed = np.unique(np.concatenate([frequent, *lists])).astype(np.int64)
     joint = words.topics[:, listed] * posterior.tokens_of_topic[:, None]
-    topic_of_word = np.argsort(-joint, axis=0, kind="stable")[:N_TOPICS_OF_WORD].T
+    shown = joint[: posterior.n_shown_topics]
+    topic_of_word = np.argsort(-shown, axis=0, kind="stable")[:N_TOPICS_OF_WORD].T
     share = np.take_along_axis((joint / np.maximum(joint.sum(axis=0), 1e-300)).T, topic_of_word, 1)
     return {
         "vocabulary": words.texts(listed),
@@ -135,7 +88,7 @@ def content_data(
     width = posterior.components.shape[1]
     names = [*(dimension_names or ())][:width]
     names += [f"dimension {d}" for d in range(len(names), width)]
-    short = [shorten(name, _MAX_WORD_LENGTH) for name in names]
+    short = [shorten(name, MAX_WORD_LENGTH) for name in names]
     return {"kind": "vectors", "unit": "vectors", "image": image_shape, "dimensions": short}
 
 
@@ -200,22 +153,55 @@ def cluster_overlap(posterior: Posterior) -> Floats:
 
 
 def cluster_data(
-    posterior: Posterior, shares: TopicShares, words: TopicWords | None, image: bool
+    posterior: Posterior,
+    shares: TopicShares,
+    words: TopicWords | None,
+    image: bool,
+    dimensions: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return the clusters' part of the report that depends on their content."""
     return {
         "n": posterior.n_clusters,
-        "names": cluster_names(posterior, words, shares.share),
+        "names": cluster_names(posterior, dimensions),
         "size": pack(np.bincount(posterior.labels)),
         "tokens": pack(posterior.tokens_of_cluster),
-        "topics": _largest_shares(*shares),
-        "words": words and [_distinctive_words(words, row @ words.topics) for row in shares.share],
+        "topics": _largest_shares(*(part[:, : posterior.n_shown_topics] for part in shares)),
+        "words": words and _words_of_clusters(posterior, words, shares.share),
         "images": pack(shares.share @ posterior.components) if image else None,
         "overlap": pack(cluster_overlap(posterior)),
     }
 
 
-def _distinctive_words(words: TopicWords, probability: Floats) -> list[tuple[str, float]]:
+def _words_of_clusters(
+    posterior: Posterior, words: TopicWords, shares: Floats
+) -> list[list[tuple[Any, ...]]]:
+    """Return the characteristic words of each cluster: word, lift, share of its groups.
+
+    Without the content of the clusters, lifts are those of their topics, and shares are omitted.
+    """
+    content = posterior.cluster_content
+    if content is None or posterior.document_frequency is None:
+        return [_distinctive_words(words, row @ words.topics) for row in shares]
+    overall = posterior.document_frequency / posterior.n_fitted
+    sizes = np.bincount(posterior.labels)
+    lists = []
+    for listed, number, size in zip(content.words, content.n_groups, sizes, strict=True):
+        word = listed[listed >= 0]
+        share = number[listed >= 0] / size
+        lift = share / np.maximum(overall[word], 1e-300)
+        chosen = np.flatnonzero((lift > 1.05) & (share >= min(0.1, 2 / size)))
+        order = chosen[np.argsort(-(share * np.log(lift))[chosen], kind="stable")]
+        order = order[:N_WORDS_OF_CLUSTER]
+        lists.append(
+            [
+                (text, round(float(lift[i]), 2), round(float(share[i]), 3))
+                for text, i in zip(words.texts(word[order]), order, strict=True)
+            ]
+        )
+    return lists
+
+
+def _distinctive_words(words: TopicWords, probability: Floats) -> list[tuple[Any, ...]]:
     best = words.relevant(probability, NAMING_RELEVANCE, N_WORDS_OF_CLUSTER)
     lift = np.round(probability[best] / words.overall[best], 2)
     return [(word, x) for word, x in zip(words.texts(best), lift.tolist(), strict=True) if x > 1.05]
@@ -232,100 +218,22 @@ def _largest_shares(share: Floats, *others: Floats) -> list[list[tuple[Any, ...]
 
 
 def topic_data(
-    posterior: Posterior, shares: TopicShares, words: TopicWords | None, image: bool
+    posterior: Posterior,
+    shares: TopicShares,
+    words: TopicWords | None,
+    image: bool,
+    dimensions: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return the topics' part of the report, except for their typical groups."""
-    table = posterior.topics()
+    table = posterior.topics(include_small=True)
     return {
-        "n": posterior.n_topics,
+        "n": posterior.n_shown_topics,
+        "n_hidden": posterior.n_topics - posterior.n_shown_topics,
         "tokens": pack(posterior.tokens_of_topic),
         "share": pack(token_share_of_topic(posterior)),
         "stability": table["stability"].round(3).tolist(),
         "coherence": None if words is None else table["coherence"].round(3).tolist(),
-        "names": topic_names(posterior, words),
+        "names": topic_names(posterior, dimensions),
         "clusters": _largest_shares(cluster_given_topic(posterior).T, shares.share.T),
         "images": pack(posterior.components) if image else None,
     }
-
-
-def cluster_names(posterior: Posterior, words: TopicWords | None, shares: Floats) -> list[str]:
-    """Return a short name for each cluster; empty if nothing is distinctive."""
-    if words is not None and words.readable:
-        return [words.name(row @ words.topics) for row in shares]
-    bag = _first_bag(posterior)
-    if bag is not None:
-        table = posterior.context_given_cluster(bag).to_numpy()
-        return _names_by_items(posterior.contexts[bag], table, np.bincount(posterior.labels))
-    of_context = [_phrases(posterior, name, column) for name, column in posterior.contexts.items()]
-    phrases = zip(*of_context, strict=True) if of_context else [()] * posterior.n_clusters
-    return [", ".join([phrase for phrase in found if phrase][:N_PHRASES]) for found in phrases]
-
-
-def topic_names(posterior: Posterior, words: TopicWords | None) -> list[str]:
-    """Return a short name for each topic: its words, or the items of a bag it occurs with."""
-    if words is not None and words.readable:
-        return [words.name(row) for row in words.topics]
-    bag = _first_bag(posterior)
-    if bag is None:
-        return [""] * posterior.n_topics
-    table = posterior.context_given_topic(bag).to_numpy()
-    names = _names_by_items(posterior.contexts[bag], table, posterior.tokens_of_topic)
-    return [f"with {values}" if values else "" for values in names]
-
-
-def _first_bag(posterior: Posterior) -> str | None:
-    return next((name for name, column in posterior.contexts.items() if column.kind == "bag"), None)
-
-
-def _names_by_items(column: Column, table: Floats, weight: Int64s) -> list[str]:
-    """Return the items that distinguish each column of a table from the mean of all columns."""
-    overall = np.maximum(table @ (weight / max(weight.sum(), 1)), 1e-300)
-    gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
-    best = np.argsort(-gain, axis=0, kind="stable")[:N_PHRASES].T
-    names: Any = column.categories
-    lifted = table > _MIN_LIFT * overall[:, None]
-    return [
-        ", ".join(
-            shorten(names[v], _MAX_VALUE_LENGTH) for v in row if v < len(names) and lifted[v, k]
-        )
-        for k, row in enumerate(best)
-    ]
-
-
-def _phrases(posterior: Posterior, name: str, column: Column) -> list[str]:
-    """Return a phrase about a context for each cluster: a value, or low or high; may be empty."""
-    short = shorten(name, _MAX_VALUE_LENGTH)
-    if column.kind in ("category", "boolean"):
-        values = [f"not {short}", short]
-        if column.categories is not None:
-            values = [shorten(value, _MAX_VALUE_LENGTH) for value in column.categories]
-        shares = posterior.context_given_cluster(name).to_numpy().T
-        return _majority_values(shares, np.bincount(posterior.labels), values)
-    if column.kind == "vector":
-        return [""] * posterior.n_clusters
-    ends = ("early", "late") if column.kind == "date" else ("low", "high")
-    return [f"{ends[int(sign > 0)]} {short}" if sign else "" for sign in _signs(posterior, column)]
-
-
-def _majority_values(shares: Floats, sizes: Int64s, values: list[str]) -> list[str]:
-    """Return the value of most groups of each cluster, or "" if it is nearly as common overall."""
-    overall = (sizes / max(sizes.sum(), 1)) @ shares
-    best = shares.argmax(axis=1) if shares.shape[1] else np.zeros(len(shares), np.int64)
-    return [
-        values[v] if v < len(values) and row[v] >= max(_MIN_SHARE, _MIN_LIFT * overall[v]) else ""
-        for v, row in zip(best, shares, strict=True)
-    ]
-
-
-def _signs(posterior: Posterior, column: Column) -> Int64s:
-    """Return −1 if the mean of a cluster is clearly low, 1 if it is high, otherwise 0."""
-    values = np.asarray(column.observations(), np.float64)
-    labels = posterior.labels[column.observed]
-    sd = float(values.std()) if len(values) else 0.0
-    if not sd > 0:
-        return np.zeros(posterior.n_clusters, np.int64)
-    counts = np.bincount(labels, minlength=posterior.n_clusters)
-    sums = np.bincount(labels, values - values.mean(), minlength=posterior.n_clusters)
-    deviation = sums / np.maximum(counts, 1) / sd
-    clear = np.abs(deviation) >= _MIN_DEVIATION
-    return np.where(clear, np.sign(deviation), 0.0).astype(np.int64)

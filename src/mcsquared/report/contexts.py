@@ -9,10 +9,11 @@ from scipy import sparse
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError
+from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.contexts import context_display, context_of, context_statistics
 from mcsquared.posterior.tables import cluster_given_topic
-from mcsquared.report.packing import pack, pack_lists, shorten
+from mcsquared.report.packing import pack, pack_lists
 
 _N_VALUES = 12  # most probable values of a category or a bag, and as many distinctive ones
 _MAX_ITEMS = 1_500_000  # the bags of the groups are omitted if they have more items in total

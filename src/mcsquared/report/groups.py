@@ -10,13 +10,15 @@ from scipy import sparse
 from mcsquared.arrays import Float32s, Floats, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
+from mcsquared.markup import shorten
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.content import vector_likelihood
 from mcsquared.posterior.membership import Membership
 from mcsquared.posterior.tables import topic_given_group
 from mcsquared.prediction.groups import align
 from mcsquared.report.layout import Discs, place_groups, topic_map
-from mcsquared.report.packing import pack, pack_shares, shorten
+from mcsquared.report.packing import pack, pack_shares
 
 TypicalGroups = list[list[tuple[int, float]]]  # (group, score) for each cluster or topic
 
@@ -62,7 +64,7 @@ def group_data(
     other = membership.second_choice(posterior.labels)
     points = place_groups(discs, labels, membership.confidence, other, np.log1p(tokens))
     limit = _MAX_NAME_OF_MANY if len(groups) > _MANY_GROUPS else _MAX_NAME_LENGTH
-    top = _largest_columns(shares[groups], N_TOPICS_OF_GROUP)
+    top = _largest_columns(shares[groups, : posterior.n_shown_topics], N_TOPICS_OF_GROUP)
     data: dict[str, Any] = {
         "n": len(groups),
         "numbers": pack(groups) if len(groups) < posterior.n_groups else None,
@@ -150,6 +152,7 @@ def _batches(
     n_topics = posterior.n_topics
     batch_size = max(1, _FLOATS_PER_BATCH // max(n_topics, 1))
     psi = np.ascontiguousarray(posterior.components.T, np.float32) if words else None
+    observations: Any = None if words else vector_observations(corpus, posterior.priors.content)
     begin = 0
     while begin < corpus.n_groups:
         end = int(np.searchsorted(start, start[begin] + batch_size, side="right")) - 1
@@ -161,19 +164,10 @@ def _batches(
             likelihood = psi[content.counts.indices[entries]]
         else:
             counts = np.ones(len(group), np.float32)
-            likelihood = _vector_likelihood(posterior, corpus, entries)
+            likelihood = vector_likelihood(posterior, observations[entries])
         if len(group):
             yield slice(begin, end), group, counts, likelihood
         begin = end
-
-
-def _vector_likelihood(posterior: Posterior, corpus: Corpus, entries: slice) -> Float32s:
-    """Return the density of vectors in every topic, up to a factor per row."""
-    family = posterior.priors.content
-    observations = vector_observations(corpus, family)[entries]
-    statistics = np.asarray(posterior.representative_draw.content_statistics)
-    logs = family.log_predictive(observations, statistics)[:, posterior.topic_order]
-    return np.exp(logs - logs.max(axis=1, keepdims=True)).astype(np.float32)
 
 
 def _fixed_point(

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from mcsquared.arrays import Floats, Int64s
+from mcsquared.markup import shorten
 from mcsquared.model.parameters import DECLARED, Gamma
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior, convergence_summary
 from mcsquared.posterior.diagnostics import SCALARS
 from mcsquared.posterior.exports import plural
 from mcsquared.posterior.membership import is_unsettled
-from mcsquared.report.packing import shorten
 
 Check = tuple[str, str, str]  # level ("good", "watch" or "bad"), title and text
 
@@ -45,11 +45,16 @@ def key_figures(posterior: Posterior, unit: str) -> list[dict[str, str]]:
         ("groups", posterior.n_groups, median),
         (unit, int(posterior.tokens_per_group.sum()), content),
         ("clusters", posterior.n_clusters, f"consensus; {counts['clusters']}"),
-        ("topics", posterior.n_topics, counts["topics"]),
+        ("topics", posterior.n_shown_topics, _note_on_topics(posterior, counts["topics"])),
         ("contexts", len(posterior.contexts), contexts),
         ("draws kept", posterior.n_draws, chains),
     ]
     return [{"label": label, "value": f"{value:,}", "note": note} for label, value, note in rows]
+
+
+def _note_on_topics(posterior: Posterior, in_draws: str) -> str:
+    n_hidden = posterior.n_topics - posterior.n_shown_topics
+    return f"{in_draws}; {n_hidden:,} near-empty not shown" if n_hidden else in_draws
 
 
 def _counts(posterior: Posterior) -> dict[str, Int64s]:

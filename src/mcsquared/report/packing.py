@@ -62,12 +62,6 @@ def _smallest(array: NDArray[Any]) -> type[np.integer[Any]]:
     return np.min_scalar_type(high).type
 
 
-def shorten(text: Any, limit: int) -> str:
-    """Return a text of at most ``limit`` characters; a longer one ends with an ellipsis."""
-    words = str(text)
-    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
-
-
 def embedded_json(data: Any) -> str:
     """Return JSON that can be embedded in a script element."""
     text = json.dumps(_json_types(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))

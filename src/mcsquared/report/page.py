@@ -16,11 +16,13 @@ from mcsquared.arrays import Floats, Int64s
 from mcsquared.checks import is_integer
 from mcsquared.corpus import Corpus, as_corpus
 from mcsquared.errors import InputError, import_optional
+from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.membership import cluster_stability, memberships
+from mcsquared.posterior.names import TopicWords
 from mcsquared.posterior.posterior import posterior_of
+from mcsquared.prediction.groups import align
 from mcsquared.report.content import (
-    TopicWords,
     cluster_data,
     content_data,
     topic_data,
@@ -37,7 +39,7 @@ from mcsquared.report.groups import (
 )
 from mcsquared.report.layout import cluster_discs, disc_colours
 from mcsquared.report.overview import checks, diagnostic_data, key_figures, model_sentences
-from mcsquared.report.packing import embedded_json, pack, pack_shares, shorten
+from mcsquared.report.packing import embedded_json, pack, pack_shares
 from mcsquared.storage import check_target, write_text
 
 if TYPE_CHECKING:
@@ -137,6 +139,8 @@ def report_data(
         if sides[0] * sides[1] != width:
             raise InputError(f"image_shape must have {width} pixels, got {image_shape!r}")
     topics_of_group = group_topic_shares(posterior, corpus)
+    if corpus is not None and posterior.cluster_content is None:
+        posterior.attach_content(align(posterior, corpus))
     groups = np.arange(posterior.n_groups)
     if posterior.n_groups > MAX_LISTED_GROUPS:
         rng = np.random.default_rng(posterior.seed)
@@ -152,7 +156,7 @@ def report_data(
         # Σ √(p q) of the topic shares p of a group and q of its cluster.
         roots = np.sqrt(topics_of_group), np.sqrt(shares.share[posterior.labels])
         score = score * np.einsum("nm,nm->n", *roots).astype(np.float64)
-    clusters = cluster_data(posterior, shares, words, image) | {
+    clusters = cluster_data(posterior, shares, words, image, dimension_names) | {
         "typical": _typical_of_clusters(posterior, groups, score),
         "stability": pack_shares(cluster_stability(posterior, membership.confidence)),
         "colour": pack(disc_colours(discs)),
@@ -174,7 +178,8 @@ def report_data(
             posterior, membership, discs, groups, topics_of_group, corpus is not None
         ),
         "clusters": clusters,
-        "topics": topic_data(posterior, shares, words, image) | {"typical": typical},
+        "topics": topic_data(posterior, shares, words, image, dimension_names)
+        | {"typical": typical},
         "words": None if words is None else word_data(posterior, words),
         "vectors": vector_data(posterior) if words is None else None,
         "contexts": [

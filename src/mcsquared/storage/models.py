@@ -20,6 +20,7 @@ from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.consensus import numbered_by_size
+from mcsquared.posterior.content import ClusterContent
 from mcsquared.posterior.tables import CoDocuments
 from mcsquared.storage.files import (
     DATA_ERRORS,
@@ -104,6 +105,9 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
     if posterior.codocument is not None:
         tensors["codocument.words"] = np.asarray(posterior.codocument.words, np.int32)
         tensors["codocument.counts"] = np.asarray(posterior.codocument.counts, np.int32)
+    if posterior.cluster_content is not None:
+        content = posterior.cluster_content._asdict()
+        tensors |= {f"cluster_content.{name}": array for name, array in content.items()}
     contexts = []
     for i, (name, column) in enumerate(posterior.contexts.items()):
         tensors |= _pack_column(f"context.{i}", column)
@@ -115,7 +119,7 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
     tensors["trace"] = np.zeros((trace.shape[1], len(trace)))
     for row, name in zip(tensors["trace"], trace.columns, strict=True):
         row[:] = trace[name].to_numpy(dtype=np.float64)
-    meta = {
+    meta: dict[str, Any] = {
         "priors": posterior.priors.to_dict(),
         "contexts": contexts,
         "n_parameters": len(posterior.parameters),
@@ -125,6 +129,11 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
         "notes": [str(note) for note in posterior.notes],
         "source": {str(name): str(value) for name, value in posterior.source.items()},
     }
+    if posterior.given_names:
+        meta["given_names"] = {
+            of: {str(number): str(name) for number, name in names.items()}
+            for of, names in posterior.given_names.items()
+        }
     return tensors, meta
 
 
@@ -183,6 +192,8 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         raise ModelFileError("the labels are not numbered by decreasing size")
     posterior.__dict__["labels"] = labels
     posterior.codocument = _codocument(reader, posterior)
+    posterior.cluster_content = _cluster_content(reader, posterior)
+    posterior.given_names = _given_names(meta.get("given_names", {}), posterior)
     return posterior
 
 
@@ -293,6 +304,37 @@ def _codocument(reader: Reader, posterior: Posterior) -> CoDocuments | None:
     if n_top > _MAX_CODOCUMENT_WORDS or (counts > alone[:, :, None]).any():
         raise ModelFileError("the array 'codocument.counts' is invalid")
     return CoDocuments(words, counts)
+
+
+def _cluster_content(reader: Reader, posterior: Posterior) -> ClusterContent | None:
+    if "cluster_content.words" not in reader:
+        return None
+    n_clusters, n_words = (
+        posterior.n_clusters,
+        0 if posterior.vocabulary is None else len(posterior.vocabulary),
+    )
+    sizes = np.bincount(posterior.labels)[:, None]
+    shape = (n_clusters, posterior.n_topics)
+    tokens = reader.array("cluster_content.topic_tokens", np.float64, shape)
+    words = reader.array("cluster_content.words", np.int32, (n_clusters, None), -1, n_words - 1)
+    n_groups = reader.array("cluster_content.n_groups", np.int32, words.shape, 0)
+    if not (np.isfinite(tokens).all() and (tokens >= 0).all() and (n_groups <= sizes).all()):
+        raise ModelFileError("the content of the clusters is invalid")
+    return ClusterContent(tokens, words, n_groups)
+
+
+def _given_names(listed: Any, posterior: Posterior) -> dict[str, dict[int, str]]:
+    """Return names given to clusters and topics; their keys are strings in JSON."""
+    numbers = {"clusters": posterior.n_clusters, "topics": posterior.n_topics}
+    if not isinstance(listed, dict) or not listed.keys() <= numbers.keys():
+        raise ModelFileError("'given_names' must contain names of clusters and topics")
+    names: dict[str, dict[int, str]] = {}
+    for of in listed:
+        found = _strings(listed, of, dict)
+        if not all(key.isdecimal() and int(key) < numbers[of] for key in found):
+            raise ModelFileError(f"the names of {of} must have numbers below {numbers[of]}")
+        names[of] = {int(key): name for key, name in found.items()}
+    return names
 
 
 def _unpack_trace(reader: Reader, columns: Any) -> pd.DataFrame:

@@ -78,10 +78,12 @@ function contentOfCluster(k) {
   if (clusters.images) return card('Content', `Stronger colours mean more frequent ${page.content.unit}.`, glyph(clusters.images, null, k, 160, `cluster ${k}`));
   if (!clusters.words) return null;
   const found = clusters.words[k];
-  return card('Characteristic words', 'Frequent in this cluster, and more frequent than overall.',
-    h('div', { class: 'chips' }, found.map(([word, lift]) => {
+  const byGroups = found.some((row) => row.length > 2);
+  return card('Characteristic words', byGroups ? 'Share of its groups that contain the word.' : 'Frequent in this cluster, and more frequent than overall.',
+    h('div', { class: 'chips' }, found.map(([word, lift, share]) => {
       const w = words.vocabulary.indexOf(word);
-      return h('a', { class: 'chip', href: w >= 0 ? address('words', w) : '#/clusters', title: `${formatNumber(lift)} times as frequent as overall` }, word, h('span', { class: 'soft' }, ` ×${formatNumber(lift, 2)}`));
+      const title = byGroups ? `in ${percent(share)} of its groups, ${formatNumber(lift)} times as often as overall` : `${formatNumber(lift)} times as frequent as overall`;
+      return h('a', { class: 'chip', href: w >= 0 ? address('words', w) : '#/clusters', title }, word, h('span', { class: 'soft' }, byGroups ? ` ${percent(share)}` : ` ×${formatNumber(lift, 2)}`));
     })));
 }
 

@@ -1,0 +1,134 @@
+"""What the groups of each cluster contain: their topics, and the words that most of them have."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.arrays import Float32s, Floats, Int32s, Int64s
+from mcsquared.corpus import Corpus, Words
+from mcsquared.families.numerics import membership as indicator
+from mcsquared.model.priors import vector_observations
+
+if TYPE_CHECKING:
+    from mcsquared.posterior.posterior import Posterior
+
+N_LISTED_WORDS = 40  # of a cluster
+_N_STEPS = 40  # of EM for the topic shares of a cluster
+_MAX_ENTRIES = 50_000  # of a cluster in EM
+_TINY = 1e-30
+
+
+class ClusterContent(NamedTuple):
+    """Content of the clusters of the consensus, computed from their own groups."""
+
+    topic_tokens: Floats  # expected tokens, (n_clusters, n_topics)
+    words: Int32s  # characteristic of the groups of a cluster, (n_clusters, n_listed); -1: none
+    n_groups: Int32s  # groups of the cluster with each of these words, (n_clusters, n_listed)
+
+
+def cluster_content(posterior: Posterior, corpus: Corpus) -> ClusterContent:
+    """Return the content of each cluster, given the training corpus."""
+    words = np.zeros((posterior.n_clusters, 0), np.int32)
+    n_groups = words
+    if isinstance(corpus.content, Words):
+        words, n_groups = common_items(posterior.labels, corpus.content.counts, N_LISTED_WORDS)
+    return ClusterContent(_topic_tokens(posterior, corpus), words, n_groups)
+
+
+def common_items(
+    labels: Int32s, counts: sparse.csr_matrix, limit: int
+) -> tuple[Int32s, NDArray[np.int32]]:
+    """Return the items that characterise the groups of each cluster; a group counts once.
+
+    Items have the largest p log(p / q), where p and q are the shares of the cluster's and of all
+    groups that have the item. The item of most groups is always included.
+
+    Parameters
+    ----------
+    labels : int32 (n_groups,)
+    counts : csr_matrix (n_groups, n_items)
+    limit : int
+        Number of items listed for a cluster.
+
+    Returns
+    -------
+    items, n_groups : int32 (n_clusters, limit)
+        Items, -1 if there are fewer, and the number of the cluster's groups that have them.
+    """
+    sizes = np.bincount(labels)
+    occurs = sparse.csr_matrix(
+        (np.ones(len(counts.data), np.int32), counts.indices, counts.indptr), counts.shape
+    )
+    found = sparse.csr_matrix(indicator(labels, len(sizes)) @ occurs)
+    overall = np.asarray(found.sum(axis=0)).ravel() / max(len(labels), 1)
+    items = np.full((len(sizes), limit), -1, np.int32)
+    n_groups = np.zeros((len(sizes), limit), np.int32)
+    for k, size in enumerate(sizes):
+        row = slice(found.indptr[k], found.indptr[k + 1])
+        item, number = found.indices[row], found.data[row]
+        if not len(item):
+            continue
+        share = number / max(size, 1)
+        gain = share * np.log(share / overall[item])
+        gain[share.argmax()] = np.inf
+        best = np.lexsort((item, -gain))[:limit]
+        items[k, : len(best)], n_groups[k, : len(best)] = item[best], number[best]
+    return items, n_groups
+
+
+def _topic_tokens(posterior: Posterior, corpus: Corpus) -> Floats:
+    """Return the expected tokens of each topic in each cluster: (n_clusters, n_topics).
+
+    The topic shares of a cluster maximise the likelihood of its tokens given the topics, by EM.
+    """
+    shares = posterior.token_shares
+    tokens = posterior.tokens_of_cluster
+    if isinstance(corpus.content, Words):
+        table = sparse.csr_matrix(
+            indicator(posterior.labels, posterior.n_clusters) @ corpus.content.counts
+        )
+        psi = np.ascontiguousarray(posterior.components.T, np.float32)
+        for k, row in enumerate(pairwise(table.indptr)):
+            entries = _thinned(*row)
+            counts = table.data[entries].astype(np.float32)
+            shares[k] = _mixture_shares(psi[table.indices[entries]], counts, shares[k])
+    else:
+        observations = vector_observations(corpus, posterior.priors.content)
+        order = np.argsort(np.repeat(posterior.labels, posterior.tokens_per_group), kind="stable")
+        for k, row in enumerate(pairwise(np.concatenate([[0], np.cumsum(tokens)]))):
+            entries = order[_thinned(*row)]
+            likelihood = vector_likelihood(posterior, observations[entries])
+            shares[k] = _mixture_shares(likelihood, np.ones(len(entries), np.float32), shares[k])
+    return tokens[:, None] * shares
+
+
+def _thinned(first: int, last: int) -> Int64s:
+    """Return entries first..last - 1, at most `_MAX_ENTRIES` of them, evenly spaced."""
+    return np.arange(first, last, max(1, -(-(last - first) // _MAX_ENTRIES)))
+
+
+def _mixture_shares(likelihood: Float32s, counts: Float32s, start: Floats) -> Floats:
+    """Return the shares of a mixture that maximise the likelihood of counted entries."""
+    if not len(counts) or not counts.any():
+        return start
+    # A share of zero would never grow.
+    theta = (start + 1e-3 / len(start)).astype(np.float32)
+    for _ in range(_N_STEPS):
+        evidence = np.maximum(likelihood @ theta, _TINY)
+        theta = theta * (likelihood.T @ (counts / evidence))
+        theta /= max(float(theta.sum()), _TINY)
+    return theta.astype(np.float64)
+
+
+def vector_likelihood(posterior: Posterior, observations: Any) -> Float32s:
+    """Return the density of vectors in every topic, up to a factor per row."""
+    statistics = np.asarray(posterior.representative_draw.content_statistics)
+    logs = posterior.priors.content.log_predictive(observations, statistics)
+    logs = logs[:, posterior.topic_order]
+    highest = logs.max(axis=1, keepdims=True, initial=-np.inf)
+    return np.exp(logs - highest).astype(np.float32)

@@ -1,0 +1,294 @@
+"""Names of clusters and topics: what most groups of a cluster have, what distinguishes a topic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.corpus import Column
+from mcsquared.markup import shorten
+from mcsquared.posterior.content import common_items
+from mcsquared.posterior.tables import token_share_of_topic
+
+if TYPE_CHECKING:
+    from mcsquared.posterior.posterior import Posterior
+
+N_WORDS = 3  # in a name
+N_PHRASES = 2  # about contexts or dimensions in a name
+NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
+MAX_WORD_LENGTH, MAX_VALUE_LENGTH = 60, 40  # characters
+_N_CANDIDATES = 12  # words or items considered for a name
+# A word or value names a cluster if most of its groups have it, and clearly more than in others.
+_MIN_SHARE, _MIN_LIFT = 0.5, 1.2
+_MIN_SECOND_SHARE = 0.2  # of the groups, for further words of a name
+_MIN_DEVIATION = 0.5  # of a low or high mean from the overall mean, in standard deviations
+_WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
+
+
+def cluster_names(posterior: Posterior, dimensions: Sequence[str] | None = None) -> list[str]:
+    """Return a unique name for each cluster; empty if nothing is distinctive.
+
+    Every group counts once, so one long group does not name a cluster. ``dimensions`` are the
+    names of the dimensions of vectors.
+    """
+    contexts = _context_phrases(posterior)
+    words = None if posterior.vocabulary is None else TopicWords(posterior)
+    if words is not None and words.readable:
+        phrases = _word_phrases(posterior, words, contexts)
+    elif any(contexts) or not posterior.parameters or words is not None:
+        phrases = [found[:N_PHRASES] for found in contexts]
+    else:
+        phrases = _mean_phrases(posterior, posterior.token_shares, dimensions)
+    return _unique(phrases, posterior.given_names.get("clusters", {}))
+
+
+def topic_names(posterior: Posterior, dimensions: Sequence[str] | None = None) -> list[str]:
+    """Return a unique name for each topic: words, items of a bag it occurs with, or dimensions."""
+    given = posterior.given_names.get("topics", {})
+    words = None if posterior.vocabulary is None else TopicWords(posterior)
+    if words is not None and words.readable:
+        return _unique([words.distinct(row) for row in words.topics], given)
+    bag = _first_bag(posterior)
+    if bag is not None:
+        table = posterior.context_given_topic(bag).to_numpy()
+        items = _items_of_topics(posterior.contexts[bag], table, posterior.tokens_of_topic)
+        return _unique([[f"with {', '.join(found)}"] if found else [] for found in items], given)
+    if words is not None:
+        return _unique([[]] * posterior.n_topics, given)
+    return _unique(_mean_phrases(posterior, np.eye(posterior.n_topics), dimensions), given)
+
+
+class TopicWords:
+    """The words of a model with their probabilities in topics and overall."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        self.vocabulary: NDArray[np.object_] = np.asarray(posterior.vocabulary)
+        # Words without tokens have a small probability in every topic, but do not describe it.
+        self.topics = np.where(posterior.words_in_topic, posterior.components, 0.0)
+        self.overall = np.maximum(token_share_of_topic(posterior) @ self.topics, 1e-300)
+        frequency = posterior.word_frequency
+        self.frequency = np.zeros_like(self.overall, np.int64) if frequency is None else frequency
+        sample = self.vocabulary[np.argsort(-self.frequency, kind="stable")[:200]]
+        wordlike = [bool(_WORDLIKE.fullmatch(word)) for word in sample]
+        # Codes such as "vw12" or "sift7" are not names.
+        self.readable = bool(np.mean(wordlike) > 0.6) if wordlike else False
+
+    def relevant(self, probability: Floats, r: float, limit: int) -> Int64s:
+        """Return the words with the largest r ln p(w) + (1 − r) ln (p(w) / overall(w))."""
+        if len(probability) == 0:
+            return np.zeros(0, np.int64)
+        log_p = np.log(np.maximum(probability, 1e-300))
+        score = log_p - (1.0 - r) * np.log(self.overall)
+        # Rare words have the highest lift, but are not representative.
+        score = np.where(probability * len(probability) > 0.5, score, -np.inf)
+        limit = min(limit, len(score))
+        best = np.argpartition(-score, limit - 1)[:limit]
+        best = best[np.isfinite(score[best])]
+        return best[np.lexsort((best, -score[best]))]
+
+    def texts(self, words: Iterable[int] | Int64s) -> list[str]:
+        """Return the shortened words with these indices."""
+        return [shorten(self.vocabulary[w], MAX_WORD_LENGTH) for w in words]
+
+    def distinct(self, probability: Floats) -> list[str]:
+        """Return relevant words without a common stem, for a name; none if words are codes."""
+        if not self.readable:
+            return []
+        return _without_stems(
+            self.texts(self.relevant(probability, NAMING_RELEVANCE, _N_CANDIDATES))
+        )
+
+    def name(self, probability: Floats) -> str:
+        """Return a few words as the name of a topic; empty if words are codes."""
+        return ", ".join(self.distinct(probability)[:N_WORDS])
+
+
+def _unique(phrases: list[list[str]], given: dict[int, str]) -> list[str]:
+    """Return a name of a few phrases for each list; no two are equal or start alike if possible."""
+    names: list[str] = []
+    used = set(given.values())
+    first_phrases: set[str] = set()
+    for number, found in enumerate(phrases):
+        if number in given:
+            names.append(given[number])
+            continue
+        first = next((phrase for phrase in found[:N_WORDS] if phrase not in first_phrases), None)
+        ordered = found if first is None else [first, *(x for x in found if x != first)]
+        name, n_used = ", ".join(ordered[:N_WORDS]), N_WORDS
+        while name in used and n_used < len(ordered):
+            n_used += 1
+            name = ", ".join([*ordered[: N_WORDS - 1], ordered[n_used - 1]])
+        if name in used and name:
+            name = next(
+                f"{name} ({i})" for i in range(2, len(used) + 3) if f"{name} ({i})" not in used
+            )
+        used.add(name)
+        first_phrases.update(ordered[:1])
+        names.append(name)
+    return names
+
+
+def _word_phrases(
+    posterior: Posterior, words: TopicWords, contexts: list[list[str]]
+) -> list[list[str]]:
+    """Return the words that name each cluster, after a value of a context if no word is common."""
+    content = posterior.cluster_content
+    if content is None or posterior.document_frequency is None:
+        shares = posterior.token_shares
+        return [words.distinct(row @ words.topics) for row in shares]
+    sizes = np.bincount(posterior.labels)
+    overall = posterior.document_frequency / posterior.n_fitted
+    result = []
+    for k, size in enumerate(sizes):
+        listed = content.words[k] >= 0
+        word, share = content.words[k][listed], content.n_groups[k][listed] / size
+        common, other, frequent = _ranked(word, share, overall[word])
+        value = [] if common else contexts[k][:1]
+        if not common and not value:
+            common = frequent
+        result.append(value + _without_stems(words.texts([*common, *other][:_N_CANDIDATES])))
+    return result
+
+
+def _ranked(items: Int32s, share: Floats, overall: Floats) -> tuple[list[int], ...]:
+    """Return items that most groups have and more than elsewhere, other lifted ones, and the rest.
+
+    ``share`` is the share of a cluster's groups with each item. The rest are items of most groups
+    that are as common elsewhere.
+    """
+    lifted = share >= _MIN_LIFT * overall
+    gain = share * np.log(np.maximum(share, 1e-300) / np.maximum(overall, 1e-300))
+    order = np.lexsort((items, -gain))
+    common = share >= _MIN_SHARE
+    kinds = (common & lifted, ~common & lifted & (share >= _MIN_SECOND_SHARE), common & ~lifted)
+    return tuple([int(items[i]) for i in order if kind[i]] for kind in kinds)
+
+
+def _without_stems(words: list[str]) -> list[str]:
+    """Return the words without those that share a stem with an earlier one."""
+    chosen: list[str] = []
+    for word in words:
+        if not any(_same_stem(word, other) for other in chosen):
+            chosen.append(word)
+    return chosen
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """Return whether two words share a stem: unit and units, policy and policies."""
+    shorter = min(len(one), len(other))
+    common = next((i for i in range(shorter) if one[i] != other[i]), shorter)
+    return common >= max(3, shorter - 2)
+
+
+def _first_bag(posterior: Posterior) -> str | None:
+    return next((name for name, column in posterior.contexts.items() if column.kind == "bag"), None)
+
+
+def _items_of_topics(column: Column, table: Floats, weight: Int64s) -> list[list[str]]:
+    """Return the items that distinguish each column of a table from the mean of all columns."""
+    overall = np.maximum(table @ (weight / max(weight.sum(), 1)), 1e-300)
+    gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
+    best = np.argsort(-gain, axis=0, kind="stable")[:N_PHRASES].T
+    names: Any = column.categories
+    lifted = table > _MIN_LIFT * overall[:, None]
+    return [
+        [shorten(names[v], MAX_VALUE_LENGTH) for v in row if v < len(names) and lifted[v, m]]
+        for m, row in enumerate(best)
+    ]
+
+
+def _context_phrases(posterior: Posterior) -> list[list[str]]:
+    """Return phrases about the contexts of each cluster: items of a bag, or all others."""
+    columns = sorted(posterior.contexts.items(), key=lambda pair: pair[1].kind != "bag")
+    has_bag = bool(columns) and columns[0][1].kind == "bag"
+    result: list[list[str]] = [[] for _ in range(posterior.n_clusters)]
+    for name, column in columns:
+        for phrases, found in zip(result, _phrases(posterior, name, column), strict=True):
+            if not (has_bag and phrases):
+                phrases += found
+    return result
+
+
+def _phrases(posterior: Posterior, name: str, column: Column) -> list[list[str]]:
+    """Return phrases about a context for each cluster: values, or low or high; may be empty."""
+    short = shorten(name, MAX_VALUE_LENGTH)
+    if column.kind == "bag":
+        return _common_values(posterior, column)
+    if column.kind in ("category", "boolean"):
+        values = [f"not {short}", short]
+        if column.categories is not None:
+            values = [shorten(value, MAX_VALUE_LENGTH) for value in column.categories]
+        shares = posterior.context_given_cluster(name).to_numpy().T
+        return _majority_values(shares, np.bincount(posterior.labels), values)
+    if column.kind == "vector":
+        return [[] for _ in range(posterior.n_clusters)]
+    ends = ("early", "late") if column.kind == "date" else ("low", "high")
+    signs = _signs(posterior, column)
+    return [[f"{ends[int(sign > 0)]} {short}"] if sign else [] for sign in signs]
+
+
+def _common_values(posterior: Posterior, column: Column) -> list[list[str]]:
+    """Return the items of a bag that characterise each cluster, those of most groups first."""
+    items, n_groups = common_items(posterior.labels, column.values, _N_CANDIDATES)
+    occurs = np.bincount(column.values.indices, minlength=column.values.shape[1])
+    overall = occurs / max(posterior.n_groups, 1)
+    names: Any = column.categories
+    result = []
+    for row, number, size in zip(items, n_groups, np.bincount(posterior.labels), strict=True):
+        listed = row >= 0
+        common, other, _ = _ranked(row[listed], number[listed] / size, overall[row[listed]])
+        result.append([shorten(names[v], MAX_VALUE_LENGTH) for v in [*common, *other][:N_PHRASES]])
+    return result
+
+
+def _majority_values(shares: Floats, sizes: Int64s, values: list[str]) -> list[list[str]]:
+    """Return the value of most groups of each cluster, unless it is nearly as common overall."""
+    overall = (sizes / max(sizes.sum(), 1)) @ shares
+    best = shares.argmax(axis=1) if shares.shape[1] else np.zeros(len(shares), np.int64)
+    return [
+        [values[v]] if v < len(values) and row[v] >= max(_MIN_SHARE, _MIN_LIFT * overall[v]) else []
+        for v, row in zip(best, shares, strict=True)
+    ]
+
+
+def _signs(posterior: Posterior, column: Column) -> Int64s:
+    """Return −1 if the mean of a cluster is clearly low, 1 if it is high, otherwise 0."""
+    values = np.asarray(column.observations(), np.float64)
+    labels = posterior.labels[column.observed]
+    sd = float(values.std()) if len(values) else 0.0
+    if not sd > 0:
+        return np.zeros(posterior.n_clusters, np.int64)
+    counts = np.bincount(labels, minlength=posterior.n_clusters)
+    sums = np.bincount(labels, values - values.mean(), minlength=posterior.n_clusters)
+    deviation = sums / np.maximum(counts, 1) / sd
+    clear = np.abs(deviation) >= _MIN_DEVIATION
+    return np.where(clear, np.sign(deviation), 0.0).astype(np.int64)
+
+
+def _mean_phrases(
+    posterior: Posterior, mixture: Floats, dimensions: Sequence[str] | None
+) -> list[list[str]]:
+    """Return the dimensions in which the mean of a mixture of topics is clearly low or high.
+
+    ``mixture`` has a row of topic shares per name. Deviations from the overall mean are in standard
+    deviations of the topics' means.
+    """
+    means, weights = posterior.components, token_share_of_topic(posterior)
+    names = [*(dimensions or ())]
+    names += [f"dimension {d}" for d in range(len(names), means.shape[1])]
+    overall = weights @ means
+    sd = np.sqrt(weights @ np.square(means - overall))
+    deviation = (mixture @ means - overall) / np.where(sd > 0, sd, np.inf)
+    return [
+        [
+            f"{'high' if row[d] > 0 else 'low'} {shorten(names[d], MAX_VALUE_LENGTH)}"
+            for d in np.argsort(-np.abs(row), kind="stable")[:N_PHRASES]
+            if abs(row[d]) >= _MIN_DEVIATION
+        ]
+        for row in deviation
+    ]
