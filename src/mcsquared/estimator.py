@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.chain import Callback
 from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
+from mcsquared.corpus.columns.column import distinct_note
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.fitting.checks import check_sampler, checked_schedule, seed_from
@@ -255,10 +256,16 @@ class MC2(ClusterMixin, TopicTransformer):
         seed: int,
         backend: BackendFactory | None,
     ) -> Self:
+        contexts, distinct = self.contexts, []
+        if isinstance(contexts, str) and contexts == "auto":
+            distinct = [name for name, column in corpus.contexts.items() if column.is_distinct]
+            contexts = dict.fromkeys(
+                [name for name in corpus.contexts if name not in distinct], "auto"
+            )
         priors = Priors.for_corpus(
             corpus,
             content="auto" if self._content_kind() != "auto" else self.content,
-            contexts=self.contexts,
+            contexts=contexts,
             **values_of(self),
         )
         fit = Fit(
@@ -282,6 +289,7 @@ class MC2(ClusterMixin, TopicTransformer):
         )
         earlier = self._earlier if self.warm_start else None
         result = fit.run(corpus, earlier.states_for(fit, corpus) if earlier else [])
+        result.posterior.notes[:0] = [distinct_note(name) for name in distinct]
         self._set_fitted(result.posterior, result.labels)
         self._stopped = result.stopped
         if isinstance(corpus.content, Vectors):
@@ -397,7 +405,8 @@ class MC2(ClusterMixin, TopicTransformer):
         """Return the posterior, and ``X`` as a corpus with the training vocabulary."""
         check_is_fitted(self)
         words: Any = self.posterior_.vocabulary
-        corpus = as_corpus(X, contexts, content=self._content_kind(), vocabulary=words)
+        options = self.posterior_.text_options
+        corpus = as_corpus(X, contexts, self._content_kind(), words, options)
         if contexts is not None:
             check_names(self.posterior_, corpus)
         check_width(self.posterior_, corpus, self.n_features_in_)

@@ -295,7 +295,7 @@ def test_a_declared_bag_need_not_hold_strings(values, tmp_path):
         ["a", "é", None, ""],
         [3, 4, None, 5],
         [0.5, None, 1.0, 2.0],
-        pd.to_datetime(["2020-01-01"] * 4),
+        pd.date_range("2020-01-01", periods=4),
     ],
     ids=["strings", "integers", "floats", "dates"],
 )

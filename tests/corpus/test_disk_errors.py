@@ -130,7 +130,7 @@ def vector(width, n=2):
             {"min_df": -1},
             "must be an integer >= 0 (texts) or a float from 0.0 to 1.0 (share), got -1",
         ),
-        ([{"text": ["ab", "cd"]}], {"ngrams": 2}, "vectorizer arguments"),
+        ([{"text": ["ab", "cd"]}], {"n_grams": 2}, "vectorizer arguments"),
         ([{"words": [["a"]], "counts": [[1, 2]]}], {}, "got 1 words and 2 counts in one group"),
         (
             [{"words": [["a"]], "counts": [[-1]]}],

@@ -176,8 +176,8 @@ def test_the_format_and_the_encoding_can_be_named(tmp_path):
     path.write_bytes("text\tx\nna\xefve caf\xe9\t1\n\xfcber uns\t2\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"path must end in \.csv.* unless format= is given"):
         Corpus.read(path, text="text")
-    with pytest.raises(InputError, match=r"is not encoded in utf-8 \(byte 9\); save it as UTF-8"):
-        Corpus.read(path, text="text", format="tsv")
+    with pytest.raises(InputError, match=r"is not encoded in utf-8 \(byte 9\); pass its enc"):
+        Corpus.read(path, text="text", format="tsv", encoding="utf-8")
     corpus = Corpus.read(path, text="text", format="tsv", encoding="latin-1")
     assert "café" in corpus.vocabulary
     with pytest.raises(InputError, match="encoding must be a known encoding, got 'klingon'"):

@@ -24,7 +24,8 @@ app = typer.Typer(
 MODEL = Argument(metavar="MODEL", help="Model file written by `mc2 fit`.")
 TEXT_COLUMN = Option(None, metavar="COLUMN", help="Column of the text (default: as in the fit).")
 GROUP_NAMES = Option(None, metavar="COLUMN", help="Column of group names.")
-ENCODING = Option("utf-8", metavar="NAME", help="Encoding of a CSV, TSV or JSONL file.")
+ENCODING = Option(None, metavar="NAME", help="Encoding of a text file (default: detected).")
+SEPARATOR = Option(None, metavar="CHAR", help="Separator of a CSV file (default: detected).")
 MEMORY = Option("2GB", metavar="SIZE", help="Memory limit if FILE is a folder.")
 SEED = Option(0, min=0, help="Random seed; the same seed gives the same result.")
 
@@ -136,7 +137,40 @@ def fit(
         False, "--stop-when-flat", help="Stop a chain early when its traces are flat."
     ),
     names: str | None = GROUP_NAMES,
-    encoding: str = ENCODING,
+    long: str | None = Option(
+        None,
+        metavar="GROUP",
+        help="Column of the group, in a file with one row per token or member of a group.",
+    ),
+    value: list[str] | None = Option(
+        None,
+        metavar="COLUMN",
+        help="With --long: column of words, or columns of numbers; may be repeated.",
+    ),
+    stop_words: str | None = Option(
+        None,
+        metavar="LANG|FILE",
+        help="Words to drop: a language (english, german, ...), a file of words, or none "
+        "(default: function words of the detected language, above 100 texts).",
+    ),
+    min_df: str | None = Option(
+        None, metavar="N", help="Drop words in fewer than N texts, or than this share of them."
+    ),
+    max_df: str | None = Option(
+        None, metavar="N", help="Drop words in more than N texts, or than this share of them."
+    ),
+    ngrams: int | None = Option(
+        None, min=1, metavar="N", help="Count sequences of up to N words as well."
+    ),
+    token_pattern: str | None = Option(
+        None, metavar="REGEX", help="Regular expression of a word (default: two or more letters)."
+    ),
+    lowercase: bool = Option(True, help="Convert texts to lower case."),
+    keep: list[str] | None = Option(
+        None, metavar="hashtags|emojis", help="Keep these as words; may be repeated."
+    ),
+    sep: str | None = SEPARATOR,
+    encoding: str | None = ENCODING,
     memory: str = MEMORY,
 ) -> None:
     """Fit a model to a file and save it.
@@ -149,7 +183,7 @@ def fit(
     """
     from mcsquared.callbacks import StopWhenFlat
     from mcsquared.cli import fit as implementation
-    from mcsquared.cli.reading import FileOptions
+    from mcsquared.cli.reading import FileOptions, words_from_options
     from mcsquared.estimator import MC2
 
     model = MC2(
@@ -163,7 +197,8 @@ def fit(
         device=device,
         callbacks=(StopWhenFlat(),) if stop_when_flat else (),
     )
-    options = FileOptions(file, text, names, encoding, memory)
+    words = words_from_options(stop_words, min_df, max_df, ngrams, token_pattern, lowercase, keep)
+    options = FileOptions(file, text, names, encoding, memory, words, sep, long, tuple(value or ()))
     path = Path(f"{file.stem}.mc2") if out is None else out
     implementation.run(model, options, context or [], path, resume, cluster)
 
@@ -177,7 +212,8 @@ def predict(
     ),
     text: str | None = TEXT_COLUMN,
     names: str | None = GROUP_NAMES,
-    encoding: str = ENCODING,
+    sep: str | None = SEPARATOR,
+    encoding: str | None = ENCODING,
     memory: str = MEMORY,
     raw: bool = Option(
         False, "--raw", help="Write names that a spreadsheet would run as formulas unchanged."
@@ -188,7 +224,8 @@ def predict(
     from mcsquared.cli.reading import FileOptions
 
     table = Path(f"{file.stem}-clusters.csv") if out is None else out
-    fitted.predict(model, FileOptions(file, text, names, encoding, memory), table, raw)
+    options = FileOptions(file, text, names, encoding, memory, {}, sep)
+    fitted.predict(model, options, table, raw)
 
 
 @command
@@ -208,13 +245,14 @@ def evaluate(
     labels: str | None = Option(
         None, metavar="COLUMN", help="Column of known classes to compare the clusters with."
     ),
-    encoding: str = ENCODING,
+    sep: str | None = SEPARATOR,
+    encoding: str | None = ENCODING,
 ) -> None:
     """Print the perplexity of held-out groups, and clustering scores if classes are known."""
     from mcsquared.cli import fitted
     from mcsquared.cli.reading import FileOptions
 
-    options = FileOptions(file, text, encoding=encoding)
+    options = FileOptions(file, text, encoding=encoding, separator=sep)
     fitted.evaluate(model, options, method or [], given_contexts, labels)
 
 
@@ -263,12 +301,13 @@ def report(
     title: str | None = Option(None, help="Title of the report."),
     text: str | None = TEXT_COLUMN,
     names: str | None = GROUP_NAMES,
-    encoding: str = ENCODING,
+    sep: str | None = SEPARATOR,
+    encoding: str | None = ENCODING,
 ) -> None:
     """Write an HTML report with an overview, a map, clusters, topics and groups."""
     from mcsquared.cli import fitted
     from mcsquared.cli.reading import FileOptions
 
     page = Path(f"{model.stem}.html") if out is None else out
-    file = None if data is None else FileOptions(data, text, names, encoding)
+    file = None if data is None else FileOptions(data, text, names, encoding, separator=sep)
     fitted.report(model, file, page, title or model.stem)

@@ -77,7 +77,11 @@ def _run(
     if isinstance(corpus, Corpus):
         typer.echo(corpus.describe(), err=True)
     model.set_params(
-        contexts={option.name: option.family for option in options},
+        contexts={
+            option.name: option.family
+            for option in options
+            if not isinstance(corpus, Corpus) or option.name in corpus.contexts
+        },
         checkpoint=str(checkpoint) if isinstance(corpus, Corpus) else None,
     )
     warnings.filterwarnings("ignore", "interrupted after")  # reported below, with instructions
@@ -96,7 +100,7 @@ def _run(
     except SystemExit as error:  # SIGTERM
         print_message(f"terminated; {_how_to_resume(checkpoint)}")
         raise typer.Exit(int(error.code or 0)) from None
-    store_source(model, file.text, options)
+    store_source(model, file, options)
     try:
         model.set_params(checkpoint=None).save(out)
     except ModelFileError as error:  # e.g. a full disk; the checkpoint contains the draws
@@ -139,7 +143,8 @@ def _print_advice(model: MC2) -> bool:
 def _print_next_command(file: FileOptions, out: Path) -> None:
     """Print the command that writes the report."""
     more = [] if file.names is None else ["--names", file.names]
-    more += [] if file.encoding == "utf-8" else ["--encoding", file.encoding]
+    more += [] if file.encoding is None else ["--encoding", file.encoding]
+    more += [] if file.separator is None else ["--sep", file.separator]
     data = [] if file.is_folder else ["--data", str(file.path), *more]
     typer.echo(f"next: {shlex.join(['mc2', 'report', str(out), *data])}")
 

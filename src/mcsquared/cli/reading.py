@@ -1,17 +1,19 @@
 """Read files and folders for a fit or for a fitted model."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from mcsquared import families
 from mcsquared.cli.guard import print_message
 from mcsquared.corpus import Column, Corpus, ParquetFolder
+from mcsquared.corpus.columns.column import distinct_note
 from mcsquared.corpus.columns.infer import column_from
 from mcsquared.corpus.sources import files
 from mcsquared.corpus.sources.frames import Table
-from mcsquared.errors import InputError
+from mcsquared.corpus.sources.words import function_words
+from mcsquared.errors import InputError, input_errors
 from mcsquared.estimator import MC2
 from mcsquared.families.registry import family_for_kind, kinds_of
 from mcsquared.fitting.disk import folder_batches
@@ -19,6 +21,7 @@ from mcsquared.fitting.disk import folder_batches
 # Keys of `Posterior.source`, which records how the training file was read.
 _TEXT_KEY = "text"
 _SEPARATOR_KEY = "separator:"
+_GROUP_KEY, _VALUE_KEY = "group", "value"  # of a file with one row per member of a group
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,12 @@ class FileOptions:
     path: Path
     text: str | None = None  # column of the texts; None: as in the fit
     names: str | None = None  # column of the names of the groups; None: groups are numbered
-    encoding: str = "utf-8"  # encoding of a text file
+    encoding: str | None = None  # encoding of a text file; None: detected
     memory: str = "2GB"  # memory limit for a folder
+    words: Mapping[str, Any] = field(default_factory=dict)  # arguments of `Corpus.from_texts`
+    separator: str | None = None  # of the fields of a CSV file; None: detected
+    group: str | None = None  # column of the groups of a file with one row per member
+    value: tuple[str, ...] = ()  # columns of the words or numbers of such a file
 
     @property
     def is_folder(self) -> bool:
@@ -80,13 +87,56 @@ class FileOptions:
     def folder(self, contexts: Any, bags: Mapping[str, str | None]) -> ParquetFolder:
         """Return the folder, without reading it."""
         options: Any = {"bags": bags, "group_names": self.names, "memory": self.memory}
-        return ParquetFolder(self.path, self.text, contexts, **options)
+        return ParquetFolder(self.path, self.text, contexts, **options, **self.words)
 
     def table(self) -> Table:
         """Read the file."""
         if self.is_folder:
             raise InputError(f"{self.path} must be a file, got a folder")
-        return files.read_table(self.path, encoding=self.encoding)
+        return files.read_table(self.path, encoding=self.encoding, sep=self.separator)
+
+
+def words_from_options(
+    stop_words: str | None,
+    min_df: str | None,
+    max_df: str | None,
+    ngrams: int | None,
+    token_pattern: str | None,
+    lowercase: bool,
+    keep: list[str] | None,
+) -> dict[str, Any]:
+    """Return arguments of `Corpus.from_texts`, given the options of ``mc2 fit``."""
+    options = {
+        "min_df": min_df and _document_limit("--min-df", min_df),
+        "max_df": max_df and _document_limit("--max-df", max_df),
+        "ngrams": ngrams,
+        "token_pattern": token_pattern,
+        "lowercase": None if lowercase else False,
+        "keep": keep or None,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    return given if stop_words is None else given | {"stop_words": _stop_words(stop_words)}
+
+
+def _document_limit(option: str, text: str) -> int | float:
+    """Return a number of texts, or a share: ``5`` or ``0.5``."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise InputError(f"{option} must be a number of texts or a share, got {text!r}") from None
+
+
+def _stop_words(given: str) -> Any:
+    """Return None for "none", the name of a language, or the words of a file."""
+    if given == "none":
+        return None
+    path = Path(given)
+    if not path.is_file():
+        if given != "auto":
+            function_words(given)  # raises an error for an unknown language
+        return given
+    with input_errors(f"--stop-words {given} cannot be read", OSError, UnicodeError):
+        return path.read_text(encoding="utf-8").lower().split()
 
 
 def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | ParquetFolder:
@@ -101,12 +151,22 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
         folder.check()
         return folder
     table = file.table()
-    if file.text is None:
+    if file.text is None and not file.value:
         raise InputError(f"--text must be one of {', '.join(table.columns)}, got none")
-    corpus = Corpus.from_frame(table, file.text, names, bags=bags, group_names=file.names)
+    if file.group is None:
+        named: Any = {"group_names": file.names, **file.words}
+        corpus = Corpus.from_frame(table, file.text, names, bags=bags, **named)
+    else:
+        value = list(file.value) or None
+        corpus = Corpus.from_long(
+            table, file.group, value, file.text, names, bags=bags, **file.words
+        )
     columns = dict(corpus.contexts)
     for context in contexts:
-        if context.family != "auto":
+        if context.family == "auto" and columns[context.name].is_distinct:
+            del columns[context.name]
+            corpus.notes.append(distinct_note(context.name))
+        elif context.family != "auto":
             columns[context.name] = columns[context.name].convert_for(context.family)
     return corpus.with_contexts(columns)
 
@@ -135,13 +195,17 @@ def read_for_model(
         if labels not in table.columns:
             raise InputError(f"--labels must name a column of {file.path}, got {labels!r}")
         contexts.append(labels)
-    text = file.text or model.posterior_.source.get(_TEXT_KEY)
+    source = model.posterior_.source
+    text = file.text or source.get(_TEXT_KEY)
+    if _GROUP_KEY in source:
+        value = [name for name in source.get(_VALUE_KEY, "").split(",") if name] or None
+        given = (source[_GROUP_KEY], value, text, contexts)
+        return Corpus.from_long(table, *given, bags=bags, **model.posterior_.text_options)
     if text is None:
         raise InputError("--text must be given for a model that was not fitted by `mc2 fit`")
     vocabulary: Any = model.posterior_.vocabulary
-    corpus = Corpus.from_frame(
-        table, text, contexts, bags=bags, group_names=file.names, vocabulary=vocabulary
-    )
+    options: Any = {"bags": bags, "group_names": file.names, "vocabulary": vocabulary}
+    corpus = Corpus.from_frame(table, text, contexts, **options, **model.posterior_.text_options)
     for note in () if training else corpus.notes:
         print_message(f"note: {note}")
     spelled = {
@@ -158,7 +222,8 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
         yield read_for_model(model, file)
         return
     text = file.text or model.posterior_.source.get(_TEXT_KEY)
-    folder = replace(file, text=text).folder("all", _bag_separators(model))
+    words = model.posterior_.text_options
+    folder = replace(file, text=text, words=words).folder("all", _bag_separators(model))
     yield from folder_batches(folder, model.posterior_.vocabulary)
 
 
@@ -182,10 +247,13 @@ def _spelled_as_trained(column: Column, fields: Any, known: Any) -> Column:
     return column_from(column.name, values)
 
 
-def store_source(model: MC2, text: str | None, contexts: list[ContextOption]) -> None:
+def store_source(model: MC2, file: FileOptions, contexts: list[ContextOption]) -> None:
     """Store the text column and the separators of bags, to read further files in the same way."""
     source = {f"{_SEPARATOR_KEY}{c.name}": c.separator for c in contexts if c.separator}
-    model.posterior_.source = source if text is None else {_TEXT_KEY: text, **source}
+    value = ",".join(file.value) or None
+    columns = {_TEXT_KEY: file.text, _GROUP_KEY: file.group, _VALUE_KEY: value}
+    source |= {key: column for key, column in columns.items() if column is not None}
+    model.posterior_.source |= source
 
 
 def _bag_separators(model: MC2) -> dict[str, str]:

@@ -17,7 +17,11 @@ from mcsquared.errors import InputError
 
 
 def as_corpus(
-    X: Any, contexts: Any = None, content: str = "auto", vocabulary: Sequence[str] | None = None
+    X: Any,
+    contexts: Any = None,
+    content: str = "auto",
+    vocabulary: Sequence[str] | None = None,
+    text_options: Mapping[str, Any] | None = None,
 ) -> Corpus:
     """Convert texts, tokens, a matrix, a list of arrays or a frame of numbers to a corpus.
 
@@ -31,6 +35,8 @@ def as_corpus(
     vocabulary : sequence of str, optional
         The words of a model: only these are counted in texts and tokens; a matrix must have one
         column per word.
+    text_options : dict, optional
+        Arguments of `Corpus.from_texts` for texts.
 
     Examples
     --------
@@ -50,8 +56,9 @@ def as_corpus(
     if kind is not None:
         if content == "vectors":
             raise InputError(f"X must contain vectors (content='vectors'), got {kind}")
-        make = Corpus.from_texts if kind == "texts" else Corpus.from_tokens
-        return make(X, contexts, vocabulary=vocabulary)
+        if kind == "texts":
+            return Corpus.from_texts(X, contexts, vocabulary=vocabulary, **(text_options or {}))
+        return Corpus.from_tokens(X, contexts, vocabulary=vocabulary)
     if is_frame(X):
         check_same_order(X, contexts)
         found, names = frame_content(X, content)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,7 @@ class Corpus:
     """
 
     source: Any = None  # the `DiskCorpus` of a `SampledCorpus`
+    text_options: Mapping[str, Any] = MappingProxyType({})  # how texts were split into words
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class Corpus:
         self.dropped_words = self.dropped_tokens = 0
         if isinstance(content, BufferedWords):
             self.dropped_words, self.dropped_tokens = content.dropped_words, content.dropped_tokens
+            self.text_options = content.options
             notes, content = content.notes, content.read((0, content.rows.n_rows))
         default_names = frames.index_names(contexts)
         if frames.is_frame(content):
@@ -120,8 +123,12 @@ class Corpus:
         vocabulary : sequence of str, optional
             Count only these words, such as those of a model.
         **vectorizer
-            Arguments of ``CountVectorizer``. Defaults: lower case, words of two or more letters,
-            ``min_df=2`` above 100 texts, ``max_df=0.5``. `notes` reports dropped words.
+            Arguments of ``CountVectorizer``. Defaults: lower case, words of two or more letters
+            ("don't" is one word), ``min_df=2`` above 100 texts, ``max_df=0.5``, and above 100
+            texts no function words of their language (``stop_words="auto"``; a list, a language
+            such as "german", or None). ``ngrams=2`` counts pairs of words as well,
+            ``keep=["hashtags", "emojis"]`` keeps these. `notes` reports dropped words. A model
+            splits new texts in the same way.
 
         Examples
         --------
@@ -193,7 +200,51 @@ class Corpus:
         Column('by: bag, family bag, 1 of 2 observed, 2 categories')
         """
         options = (content, bags, group_names, vocabulary, vectorizer)
-        return cls(*frames.corpus_parts(frames.table_of(frame), text, contexts, *options))
+        table = frames.table_of(frame)
+        corpus = cls(*frames.corpus_parts(table, text, contexts, *options))
+        corpus.notes = [*table.notes, *corpus.notes]
+        return corpus
+
+    @classmethod
+    def from_long(
+        cls,
+        frame: Any,
+        group: str,
+        value: Sequence[str] | str | None = None,
+        text: str | None = None,
+        contexts: Sequence[str] | str | None = None,
+        *,
+        bags: Mapping[str, str | None] | Sequence[str] | None = None,
+        **vectorizer: Any,
+    ) -> "Corpus":
+        """Return a corpus from a frame with one row per token, or per member of a group.
+
+        Parameters
+        ----------
+        group : str
+            Column of the group of each row.
+        value : str or list of str, optional
+            Column of words, one per row, or columns of numbers: one vector per row.
+        text : str, optional
+            Column of texts instead, which are joined.
+        contexts : str or list of str, optional
+            Columns with one value per group; if values differ, the first is used.
+        bags, **vectorizer : see from_frame
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"doc": list("aab"), "word": ["ant", "bee", "car"]})
+        >>> mc2.Corpus.from_long(rows, group="doc", value="word").tokens_per_group
+        array([2, 1])
+        """
+        from mcsquared.corpus.sources.long import long_parts
+
+        columns = (group, value, text, contexts, bags)
+        *parts, notes = long_parts(frames.table_of(frame), *columns, vectorizer)
+        corpus = cls(*parts)
+        corpus.notes = [*notes, *corpus.notes]
+        return corpus
 
     @classmethod
     def read(
@@ -203,7 +254,8 @@ class Corpus:
         contexts: Sequence[str] | str | None = None,
         *,
         format: str | None = None,
-        encoding: str = "utf-8",
+        encoding: str | None = None,
+        sep: str | None = None,
         **options: Any,
     ) -> "Corpus":
         r"""Read a corpus from a CSV, TSV, JSONL or Parquet file, one row per group.
@@ -213,8 +265,8 @@ class Corpus:
         path : path
         format : {"csv", "tsv", "jsonl", "parquet"}, optional
             By default inferred from the suffix of the file name.
-        encoding : str
-            Encoding of a text file.
+        encoding, sep : str, optional
+            Encoding of a text file and separator of a CSV file; detected by default.
         text, contexts, **options : see from_frame
 
         Examples
@@ -226,7 +278,7 @@ class Corpus:
         """
         from mcsquared.corpus.sources.files import read_table
 
-        return cls.from_frame(read_table(path, format, encoding), text, contexts, **options)
+        return cls.from_frame(read_table(path, format, encoding, sep), text, contexts, **options)
 
     @classmethod
     def from_anndata(
@@ -391,7 +443,7 @@ class Corpus:
     def _with(self, content: Words | Vectors, contexts: dict[str, Column], names: Any) -> "Corpus":
         result = Corpus.__new__(Corpus)
         result.content, result.contexts, result.group_names = content, contexts, names
-        result.notes = list(self.notes)
+        result.notes, result.text_options = list(self.notes), self.text_options
         result.dropped_words, result.dropped_tokens = self.dropped_words, self.dropped_tokens
         return result
 

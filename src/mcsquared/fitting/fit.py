@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import signal
 import time
@@ -29,6 +30,7 @@ from mcsquared.observations.disk import DiskObservations
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior
 from mcsquared.posterior.diagnostics import MAX_RHAT
+from mcsquared.posterior.posterior import TEXT_OPTIONS
 from mcsquared.progress import Progress
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.cuda import cuda_backend
@@ -253,6 +255,9 @@ class Fit(RunSettings):
             document_frequency=corpus.document_frequency,
             seed=self.seed,
             notes=[*corpus.notes, *notes],
+            source={TEXT_OPTIONS: json.dumps(dict(corpus.text_options))}
+            if corpus.text_options
+            else {},
         )
         if len(runs) > 1:
             posterior = _with_weights(posterior, corpus)

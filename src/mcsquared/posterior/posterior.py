@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 N_TOP_WORDS = 20
+TEXT_OPTIONS = "text_options"  # key of `Posterior.source`
 
 
 @dataclass(eq=False, repr=False)
@@ -102,6 +104,8 @@ class Posterior(RepresentativeTopics):
     (2000, 2000)
     >>> posterior.representative_draw is posterior.parameters[posterior.representative]
     True
+    >>> posterior.text_options  # of `Corpus.from_texts`
+    {}
     >>> posterior.n_shown_topics <= posterior.n_topics, posterior.words_in_topic.dtype
     (True, dtype('bool'))
     >>> len(posterior.topic_alignment[0]) == posterior.parameters[0].n_topics
@@ -171,6 +175,12 @@ class Posterior(RepresentativeTopics):
 
     def _repr_html_(self) -> str:
         return exports.summary_html(self)
+
+    @property
+    def text_options(self) -> dict[str, Any]:
+        """How the training texts were split into words: arguments of `Corpus.from_texts`."""
+        options: dict[str, Any] = json.loads(self.source.get(TEXT_OPTIONS, "{}"))
+        return options
 
     @property
     def n_draws(self) -> int:

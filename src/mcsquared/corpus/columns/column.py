@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats
-from mcsquared.corpus.columns.values import days_to_dates, hint
+from mcsquared.corpus.columns.values import days_to_dates, hint, is_distinct
 from mcsquared.corpus.content import canonical_counts, check_magnitude, names_array, object_array
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
@@ -120,6 +120,19 @@ class Column:
     def observations(self) -> Any:
         """Return the observed values only, in the numeric form that families use."""
         return self.values[np.flatnonzero(self.observed)]
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether all values are distinct categories, which say nothing about clusters.
+
+        Examples
+        --------
+        >>> mc2.Column("id", "category", np.arange(30), [f"u{i}" for i in range(30)]).is_distinct
+        True
+        """
+        if self.kind != "category" or self.categories is None:
+            return False
+        return is_distinct(self.categories.tolist(), int(self.observed.sum()))
 
     def default_family(self) -> ConjugateFamily:
         """Return the default family of this kind of column."""
@@ -255,3 +268,11 @@ def _bag_matrix(name: str, values: Any) -> sparse.csr_matrix:
         and (values.data > 0).all()
     )
     return values if canonical else canonical_counts(values, f"context {name!r}")
+
+
+def distinct_note(name: str) -> str:
+    """Return the note on a context that is not used because all of its values are distinct."""
+    return (
+        f"the context {name!r} is not used, because all its values are distinct; "
+        f"contexts={{{name!r}: 'categorical'}} ({name}:categorical in mc2 fit) uses it"
+    )

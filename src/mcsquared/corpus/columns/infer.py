@@ -73,8 +73,17 @@ def bag_batch(values: Any, separator: str | None) -> Batch:
     """Return a batch of bags from delimited strings, lists and single values."""
     listed = as_list(values)
     if separator is None:
-        separator = default_separator(any(isinstance(v, str) and ";" in v for v in listed))
+        separator = _likely_separator([value for value in listed if isinstance(value, str)])
     return _lists([_as_row(value, separator) for value in listed])
+
+
+def _likely_separator(strings: list[str]) -> str:
+    """Return ";" if it occurs, "|" if it is in many strings, otherwise ","."""
+    if not any(";" in text for text in strings):
+        n_bars = sum("|" in text for text in strings)
+        if n_bars > sum("," in text for text in strings):
+            return "|"
+    return default_separator(any(";" in text for text in strings))
 
 
 def _as_row(value: Any, separator: str) -> Any:

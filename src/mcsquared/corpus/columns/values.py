@@ -22,6 +22,15 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)", re.IGNORECASE
 )
+_MOSTLY = 0.8  # of the distinct values
+_COMMA_NUMBER = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+")
+_DAY_MONTH = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})[./-]([0-9]{4})")
+_YEAR_FIRST = re.compile(r"([0-9]{4})[./]([0-9]{1,2})[./]([0-9]{1,2})")
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_NAMED_MONTH = re.compile(
+    r"(?:([0-9]{1,2})\.? )?([a-z]{3})[a-z]*\.? (?:([0-9]{1,2}),? )?([0-9]{4})", re.IGNORECASE
+)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ][0-9:.,]+ ?(Z|[+-][0-9:]+)?)?)?")
 
 
@@ -92,15 +101,27 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         return ""
     for separator in (";", "|"):
         if 2 * sum(separator in text for text in categories) >= len(categories):
-            use = "use bags= in Python, NAME:bag in mc2 fit"
+            option = "NAME:bag" if separator == ";" else f"NAME:bag:{separator}"
+            use = f"use bags= in Python, {option} in mc2 fit"
             return f"strings with {separator!r} may be lists: {use}"
     if all(_can_convert(float, text) for text in categories):
         return "all strings are numbers: convert the column unless they are labels"
     if all(_can_convert(datetime.date.fromisoformat, text) for text in categories):
         return "all strings are dates: convert the column to dates"
-    if len(categories) == n_observed >= _MIN_DISTINCT:
+    numbers = sum(_can_convert(float, text) for text in categories)
+    if _MOSTLY * len(categories) <= numbers and len(categories) >= _MIN_DISTINCT:
+        other = next(text for text in categories if not _can_convert(float, text))
+        return f"most strings are numbers, but not {other!r:.30}: leave such fields empty"
+    if all(_DAY_MONTH.fullmatch(text) for text in categories):
+        return "dates whose day and month are ambiguous: write them as 2014-06-21"
+    if is_distinct(categories, n_observed):
         return "all values are distinct, which gives no information about clusters"
     return ""
+
+
+def is_distinct(categories: Sequence[str], n_observed: int) -> bool:
+    """Return whether all observed values are distinct, and not by chance."""
+    return len(categories) == n_observed >= _MIN_DISTINCT
 
 
 def _can_convert(convert: Callable[[str], object], text: str) -> bool:
@@ -125,10 +146,22 @@ def interpret(strings: Sequence[str]) -> Any:
         if len(present) == len(fields) and all(_INTEGER.fullmatch(field) for field in fields):
             return np.array([int(field) for field in fields], dtype=np.int64)
         return np.array([np.nan if field.lower() in _MISSING else float(field) for field in fields])
+    if _has_decimal_commas(present):
+        numbers = (field.replace(",", ".") for field in fields)
+        return np.array([np.nan if x.lower() in _MISSING else float(x) for x in numbers])
     if all(field.lower() in _BOOLEANS for field in present):
         return [_BOOLEANS.get(field.lower()) for field in fields]
     dates = _dates(fields)
     return [field or None for field in fields] if dates is None else dates
+
+
+def _has_decimal_commas(fields: list[str]) -> bool:
+    """Return whether all fields are numbers such as "3,14"; "1,234" alone may be a thousand."""
+    return (
+        all(_COMMA_NUMBER.fullmatch(field) for field in fields)
+        and any("," in field for field in fields)
+        and not all(_THOUSANDS.fullmatch(field) for field in fields if "," in field)
+    )
 
 
 def interpret_dates(values: list[Any]) -> Any:
@@ -148,15 +181,46 @@ def iso_days(text: str) -> float | None:
 def _dates(fields: list[str]) -> Any:
     dates = np.full(len(fields), "NaT", dtype="datetime64[us]")
     found = False
+    day_first = _day_first(fields)
     for i, field in enumerate(fields):
         if field.lower() in _MISSING:
             continue
-        moment = _parse_datetime(field)
+        moment = _parse_datetime(field) or _parse_local(field, day_first)
         if moment is None:
             return None
         dates[i] = moment
         found = True
     return dates if found else None
+
+
+def _day_first(fields: list[str]) -> bool | None:
+    """Return whether 03/04/2020 is the third of April, given all fields; None if it is unclear."""
+    matches = [match for field in fields if (match := _DAY_MONTH.fullmatch(field))]
+    if any(match[2] == "." for match in matches):
+        return True
+    first, second = (any(int(match[part]) > 12 for match in matches) for part in (1, 3))
+    return None if first == second else first
+
+
+def _parse_local(text: str, day_first: bool | None) -> datetime.datetime | None:
+    """Return 21.06.2014, 06/21/2014, 2014/6/21, 21 Jun 2014 or June 21, 2014 as a date."""
+    if match := _YEAR_FIRST.fullmatch(text):
+        year, month, day = match.groups()
+    elif match := _NAMED_MONTH.fullmatch(text):
+        before, name, after, year = match.groups()
+        if name.lower() not in _MONTHS or (before and after):
+            return None
+        month, day = str(_MONTHS.index(name.lower()) + 1), before or after or "1"
+    elif (match := _DAY_MONTH.fullmatch(text)) and day_first is not None:
+        day, _, month, year = match.groups()
+        if not day_first:
+            day, month = month, day
+    else:
+        return None
+    try:
+        return datetime.datetime(int(year), int(month), int(day))
+    except ValueError:
+        return None
 
 
 def _parse_datetime(text: str) -> datetime.datetime | None:

@@ -1,5 +1,6 @@
 """Read CSV, TSV, JSONL and Parquet files into tables."""
 
+import codecs
 import csv
 import gzip
 import io
@@ -8,6 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -26,11 +28,16 @@ _FORMAT_OF_SUFFIX = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+_SEPARATORS = (",", ";", "\t", "|")
+_SAMPLE_LENGTH, _SAMPLE_ROWS = 1_000_000, 50  # characters and lines that reveal the separator
 _MAX_FIELD_LENGTH = 2**31 - 1  # texts may exceed the 128 KB that csv allows by default
 
 
 def read_table(
-    path: str | PathLike[str], format: str | None = None, encoding: str = "utf-8"
+    path: str | PathLike[str],
+    format: str | None = None,
+    encoding: str | None = None,
+    sep: str | None = None,
 ) -> Table:
     """Return the columns of a file; see `Corpus.read`.
 
@@ -42,10 +49,16 @@ def read_table(
     _check_readable(path, kind)
     if kind == "parquet":
         return _read_parquet(path)
-    text = _read_text(path, encoding)
+    text, notes = _read_text(path, encoding)
     if kind == "jsonl":
-        return _read_json_lines(path, text)
-    return _read_delimited(path, text, "\t" if kind == "tsv" else ",")
+        table = _read_json_lines(path, text)
+    else:
+        default = "\t" if kind == "tsv" else ","
+        found = _checked_separator(sep) if sep else detect_separator(text, default)
+        if sep is None and found != default:
+            notes.append(f"the fields of {path.name} are separated by {found!r}")
+        table = _read_delimited(path, text, found)
+    return replace(table, notes=notes)
 
 
 def _format(path: Path, format: str | None) -> str:
@@ -77,19 +90,58 @@ def _check_readable(path: Path, kind: str) -> None:
             raise InputError(f"{path} must have one row per group, but is empty")
 
 
-def _read_text(path: Path, encoding: str) -> str:
+def _checked_separator(sep: str) -> str:
+    sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
+    if len(sep) != 1:
+        raise InputError(f"sep must be one character, got {sep!r}")
+    return sep
+
+
+def detect_separator(text: str, default: str) -> str:
+    r"""Return the separator of a delimited text: that which gives most fields in every line.
+
+    >>> detect_separator("year;text\n1990;one, two\n", ",")
+    ';'
+    """
+    best, most = default, 1
+    sample = text[:_SAMPLE_LENGTH]
+    for separator in (default, *(mark for mark in _SEPARATORS if mark != default)):
+        try:
+            with _long_fields():
+                rows = [row for row in csv.reader(io.StringIO(sample), delimiter=separator) if row]
+        except csv.Error:  # a field that is too long
+            continue
+        if len(sample) < len(text):
+            rows = rows[:-1] or rows  # the last may be incomplete
+        widths = {len(row) for row in rows[:_SAMPLE_ROWS]}
+        if len(widths) == 1 and (width := widths.pop()) > most:
+            best, most = separator, width
+    return best
+
+
+def _read_text(path: Path, encoding: str | None) -> tuple[str, list[str]]:
+    """Return the text of a file, and a note if its encoding is not certain."""
     message = f"{path} cannot be read and may be truncated"
     with input_errors(message, OSError, EOFError, ValueError, zlib.error):
         content = path.read_bytes()
         if path.suffix.lower() == ".gz":
             content = gzip.decompress(content)
+    notes = []
+    if encoding is None:
+        encoding = _detected_encoding(content)
+        if encoding != "utf-8":
+            notes.append(
+                f"{path.name} is not in UTF-8 and was read as {encoding}; if letters are wrong, "
+                "pass encoding= (--encoding in mc2)"
+            )
     try:
         # Spreadsheets write a byte order mark, which is not part of the first name.
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except UnicodeError as error:
         position = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
         raise InputError(
-            f"{path} is not encoded in {encoding}{position}; save it as UTF-8 or pass its encoding"
+            f"{path} is not encoded in {encoding}{position}; pass its encoding (encoding=, or "
+            "--encoding in mc2)"
         ) from error
     except LookupError as error:
         raise InputError(f"encoding must be a known encoding, got {encoding!r}") from error
@@ -97,7 +149,20 @@ def _read_text(path: Path, encoding: str) -> str:
         raise InputError(f"{path} is not a text file in {encoding}: it contains zero bytes")
     if not text.strip():
         raise InputError(f"{path} must have one row per group, but is empty")
-    return text
+    return text, notes
+
+
+def _detected_encoding(content: bytes) -> str:
+    """Return the encoding of a text: that of its byte order mark, UTF-8, or Windows' or Latin-1."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        return encoding
+    return "latin-1"
 
 
 def _read_delimited(path: Path, text: str, delimiter: str) -> Table:
@@ -115,7 +180,7 @@ def _read_delimited(path: Path, text: str, delimiter: str) -> Table:
                     raise InputError(
                         f"{path} must have {len(header)} fields per line as in its header, got "
                         f"{len(row)} in line {lines.line_num}; it may be truncated or have another "
-                        "separator"
+                        "separator (sep=, or --sep in mc2)"
                     )
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)

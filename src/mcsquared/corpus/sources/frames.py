@@ -19,6 +19,8 @@ from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.texts import BufferedWords, count_texts, count_tokens
 from mcsquared.errors import InputError
 
+_MAX_DISTINCT_NAMES = 0.5  # share of the rows: below it, rows may be members of groups
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -36,6 +38,8 @@ class Table:
         Names shared by several columns, which therefore cannot be selected.
     interpret : callable, optional
         Converts the values of a column, such as the strings of a CSV file.
+    notes : list of str
+        Notes on how the table was read.
     """
 
     columns: dict[str, Any]
@@ -44,6 +48,7 @@ class Table:
     row_names: list[Any] | None = None
     duplicated: frozenset[str] = field(default_factory=frozenset)
     interpret: Callable[[Any], Any] | None = None
+    notes: list[str] = field(default_factory=list)
 
     def raw(self, name: Any, argument: str) -> Any:
         """Return a column as it was read."""
@@ -216,6 +221,11 @@ def corpus_parts(
     names = table.row_names if group_names is None else group_names
     if isinstance(group_names, str):
         names = as_list(table.raw(group_names, "group_names"))
+        if len(set(map(str, names))) < _MAX_DISTINCT_NAMES * len(names):
+            table.notes.append(
+                f"most group names in {group_names!r} occur several times: if the table has one "
+                "row per token or member, use Corpus.from_long (--long in mc2 fit)"
+            )
     if text is not None:
         return text_content(table, text, vocabulary, vectorizer), columns, names
     if vectorizer or vocabulary is not None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,12 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Int32s, Int64s
+from mcsquared.arrays import Bools, Int32s, Int64s
 from mcsquared.checks import check_integer, is_integer
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.values import as_list, is_missing
 from mcsquared.corpus.content import MAX_COUNT, Words, row_offsets, words_from_counts
+from mcsquared.corpus.sources.words import (
+    detect_function_words,
+    is_function_ngram,
+    remembered,
+    unspaced_script,
+    vectorizer_arguments,
+)
 from mcsquared.errors import InputError, input_errors
 
 _MANY_TEXTS = 100  # above this, a word that occurs in a single text is often a misprint
@@ -38,6 +45,8 @@ class BufferedWords:
         Number of distinct words that were dropped, and of their occurrences.
     notes : list of str
         Notes on how the data were read, one sentence each.
+    options : dict
+        How texts were split into words.
     """
 
     rows: RowsBuffer
@@ -48,6 +57,7 @@ class BufferedWords:
     dropped_words: int
     dropped_tokens: int
     notes: list[str]
+    options: dict[str, Any] = field(default_factory=dict)
 
     def read(self, *runs: Run) -> Words:
         """Return the words of the groups in runs (first, last)."""
@@ -139,7 +149,11 @@ class WordsBuilder:
         self._words_of_codes = None if words_of_codes is None else _word_list(words_of_codes)
         if self._words_of_codes and all(w.isascii() and w.isdigit() for w in self._words_of_codes):
             self._words_of_codes = None
-        self._vectorizer = dict(vectorizer or {})
+        self.options = remembered(vectorizer or {})
+        self._drops_function_words = "stop_words" not in (vectorizer or {})
+        self._vectorizer = vectorizer_arguments(vectorizer or {})
+        self._drops_function_words |= (vectorizer or {}).get("stop_words") == "auto"
+        self._script: str | None = None
         self._limits = {
             name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
         }
@@ -152,6 +166,8 @@ class WordsBuilder:
     def add_texts(self, texts: list[str | None]) -> None:
         """Split and count the texts of consecutive groups."""
         self._n_missing += sum(text is None for text in texts)
+        if self._raw.n_rows == 0:
+            self._script = unspaced_script(texts[:_MANY_TEXTS])
         failure = f"{self._argument} cannot be counted"
         errors = (TypeError, AttributeError, re.error)
         with (
@@ -213,6 +229,12 @@ class WordsBuilder:
         notes = []
         if self._document_frequency is not None and self._n_missing:
             notes.append(f"{self._n_missing} of {n_groups} texts are missing and have no content")
+        if self._script is not None and "tokenizer" not in self._vectorizer:
+            notes.append(
+                f"the texts are in {self._script}, which has no spaces between words: split them "
+                "with a tokenizer of this language and use Corpus.from_tokens, or a text column "
+                "of words separated by spaces"
+            )
         if vocabulary is not None:
             code_of = {word: code for code, word in enumerate(vocabulary)}
             new_code = np.array([code_of.get(w, -1) for w in self._encoder.labels()], np.int32)
@@ -235,7 +257,7 @@ class WordsBuilder:
             )
         rows, lengths, document_frequency = self._recode(new_code, len(vocabulary))
         counts = (word_frequency, document_frequency, dropped_words, dropped_tokens)
-        return BufferedWords(rows, lengths, vocabulary, *counts, notes)
+        return BufferedWords(rows, lengths, vocabulary, *counts, notes, self.options)
 
     def _frequent_words(
         self, n_groups: int, notes: list[str]
@@ -250,7 +272,10 @@ class WordsBuilder:
             return names, position
         order = np.argsort(position)
         frequencies = self._document_frequency[order], self._word_frequency[order]
-        keep = _frequency_mask(*frequencies, n_groups, self._limits, notes, self._argument)
+        keep = np.ones(len(names), bool)
+        if self._drops_function_words and n_groups > _MANY_TEXTS:
+            keep = _content_words(names, frequencies[1], notes)
+        keep &= _frequency_mask(*frequencies, n_groups, self._limits, notes, self._argument)
         new_code = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         return names[keep], new_code[position]
 
@@ -265,6 +290,21 @@ class WordsBuilder:
             lengths.append(n_tokens)
             document_frequency += np.bincount(block.indices, minlength=n_words)
         return rows, lengths, document_frequency
+
+
+def _content_words(names: Any, frequency: Int64s, notes: list[str]) -> Bools:
+    """Return the mask of the words that are no function words of the language of the texts."""
+    found = detect_function_words(names, frequency)
+    if found is None:
+        return np.ones(len(names), bool)
+    language, words = found
+    drop = is_function_ngram(names, words)
+    examples = ", ".join(names[np.argsort(-frequency * drop, kind="stable")[:5]])
+    notes.append(
+        f"{int(drop.sum())} {language.capitalize()} function words ({examples}, ...) were dropped, "
+        f"{frequency[drop].sum() / frequency.sum():.0%} of the tokens; stop_words=None keeps them"
+    )
+    return ~drop
 
 
 def _frequency_mask(

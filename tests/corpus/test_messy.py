@@ -1,0 +1,165 @@
+"""Messy files: separators, encodings, decimal commas, dates, long tables, function words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcsquared as mc2
+from mcsquared.corpus.columns.values import interpret
+from mcsquared.corpus.sources.files import detect_separator, read_table
+from mcsquared.errors import InputError
+
+
+def test_separator_and_encoding_are_detected_and_reported(tmp_path):
+    path = tmp_path / "messy.csv"
+    text = "Größe;wann;Text\n1,5;21.06.2014;über, alles\nn/a;3.7.2015;zwei\n"
+    path.write_bytes(text.encode("latin-1"))
+    corpus = mc2.Corpus.read(path, text="Text", contexts=["Größe", "wann"])
+    assert corpus.contexts["Größe"].values.tolist()[0] == 1.5
+    assert np.isnan(corpus.contexts["Größe"].values[1])
+    assert corpus.contexts["wann"].kind == "date"
+    assert any("';'" in note for note in corpus.notes)
+    assert any("cp1252" in note and "--encoding" in note for note in corpus.notes)
+
+
+def test_a_wrong_number_of_fields_names_the_option(tmp_path):
+    path = tmp_path / "ragged.csv"
+    path.write_text("a,b\n1,2\n1,2,3\n")
+    with pytest.raises(InputError, match="--sep"):
+        read_table(path)
+    path.write_text("a^b\n1^2\n")
+    assert list(read_table(path, sep="^").columns) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "separator"),
+    [("a,b\n1,2\n", ","), ("a;b\n1,5;2\n", ";"), ("a|b\n1|2\n", "|"), ("text\none, two\n", ",")],
+)
+def test_the_separator_gives_the_same_number_of_fields_in_every_line(text, separator):
+    assert detect_separator(text, ",") == separator
+
+
+@pytest.mark.parametrize(
+    ("fields", "day"),
+    [
+        (["2014-06-21", "21.06.2014", "21 Jun 2014", "June 21, 2014", "2014/6/21"], "2014-06-21"),
+        (["06/21/2014", "6/21/2014"], "2014-06-21"),
+    ],
+)
+def test_mixed_formats_of_dates_are_read(fields, day):
+    dates = interpret(fields)
+    assert dates.dtype.kind == "M"
+    assert (dates == np.datetime64(day)).all()
+
+
+def test_ambiguous_dates_and_thousands_stay_strings_with_a_hint():
+    assert interpret(["01/02/2020", "03/04/2020"]) == ["01/02/2020", "03/04/2020"]
+    assert interpret(["1,234", "5,678"]) == ["1,234", "5,678"]
+    corpus = mc2.Corpus.from_tokens([["a"]] * 2, {"day": ["01/02/2020", "03/04/2020"]})
+    assert "ambiguous" in corpus.describe()
+    mostly = [str(i) for i in range(30)] + ["unknown"]
+    corpus = mc2.Corpus.from_tokens([["a"]] * 31, {"x": mostly})
+    assert "but not 'unknown'" in corpus.describe()
+
+
+def test_a_bag_is_split_at_bars_if_the_hint_says_so():
+    frame = pd.DataFrame({"text": ["ants bees"] * 3, "who": ["Ann|Bob", "Bob|Cleo", "Ann"]})
+    corpus = mc2.Corpus.from_frame(frame, "text", ["who"], bags=["who"])
+    assert corpus.contexts["who"].categories.tolist() == ["Ann", "Bob", "Cleo"]
+
+
+def test_a_column_of_distinct_values_is_not_used_unless_it_is_named():
+    urls = [f"https://example.org/{j}" for j in range(30)]
+    corpus = mc2.Corpus.from_tokens([["ant", "bee"]] * 30, {"url": urls, "x": range(30)})
+    options = {"n_sweeps": 4, "burn_in": 2, "random_state": 0, "progress": False}
+    model = mc2.MC2(**options).fit(corpus)
+    assert list(model.posterior_.contexts) == ["x"]
+    assert any("'url' is not used" in note for note in model.posterior_.notes)
+    named = mc2.MC2(contexts={"url": "categorical"}, **options).fit(corpus)
+    assert list(named.posterior_.contexts) == ["url"]
+
+
+LONG = pd.DataFrame(
+    {
+        "doc": ["b", "b", "a", "b", "a"],
+        "word": ["ant", "bee", "car", "ant", "van"],
+        "x": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "y": [0.5, 0.5, 0.5, 0.5, 0.5],
+        "year": [1990, 1990, 2000, 1990, 2000],
+    }
+)
+
+
+def test_a_long_frame_gives_groups_of_words_texts_or_vectors():
+    words = mc2.Corpus.from_long(LONG, group="doc", value="word", contexts="year")
+    assert words.group_names.tolist() == ["b", "a"]
+    assert words.tokens_per_group.tolist() == [3, 2]
+    assert words.contexts["year"].values.tolist() == [1990.0, 2000.0]
+    texts = mc2.Corpus.from_long(LONG, group="doc", text="word")
+    assert texts.tokens_per_group.tolist() == [3, 2]
+    vectors = mc2.Corpus.from_long(LONG, group="doc", value=["x", "y"])
+    assert vectors.content.values[:, 0].tolist() == [1.0, 2.0, 4.0, 3.0, 5.0]
+    assert vectors.tokens_per_group.tolist() == [3, 2]
+    with pytest.raises(InputError, match="exactly one of value and text"):
+        mc2.Corpus.from_long(LONG, group="doc")
+
+
+def test_values_that_differ_within_a_group_and_repeated_names_are_reported():
+    corpus = mc2.Corpus.from_long(LONG, group="doc", value="word", contexts="x")
+    assert "'x' differs within 2 groups: the first value is used" in corpus.notes
+    corpus = mc2.Corpus.from_frame(LONG, text="word", group_names="doc")
+    assert any("Corpus.from_long" in note for note in corpus.notes)
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    rng = np.random.default_rng(0)
+    common = ["the", "of", "and", "to", "in", "is", "it", "that", "for", "with"]
+    words = [f"{a}{b}" for a in "bcdfg" for b in ("onor", "iver", "adel", "umen")]
+    return [" ".join([*rng.choice(common, 6), *rng.choice(words, 4)]) for _ in range(150)]
+
+
+def test_function_words_are_dropped_by_default_and_reported(sentences):
+    corpus = mc2.Corpus.from_texts(sentences)
+    assert not {"the", "of", "with"} & set(corpus.vocabulary)
+    [note] = [note for note in corpus.notes if "function words" in note]
+    assert note.startswith("10 English function words (")
+    assert "stop_words=None keeps them" in note
+    kept = mc2.Corpus.from_texts(sentences, stop_words=None, max_df=1.0)
+    assert {"the", "of", "with"} <= set(kept.vocabulary)
+    few = mc2.Corpus.from_texts(sentences[:50], max_df=1.0)
+    assert "the" in few.vocabulary
+
+
+def test_contractions_are_whole_words():
+    corpus = mc2.Corpus.from_texts(["I don't know, we'll see l'homme; it doesn’t"], max_df=1.0)
+    assert set(corpus.vocabulary) == {"don't", "know", "we", "see", "homme", "it", "doesn’t"}
+
+
+def test_ngrams_hashtags_emojis_and_languages_are_options():
+    texts = ["Der Hund #wau \U0001f600", "die Katze und der Hund"]
+    options = {"max_df": 1.0, "keep": ["hashtags", "emojis"], "stop_words": "german"}
+    assert set(mc2.Corpus.from_texts(texts, **options).vocabulary) == {
+        *("hund", "katze", "#wau", "\U0001f600")
+    }
+    assert "der hund" in mc2.Corpus.from_texts(texts, ngrams=2, max_df=1.0).vocabulary
+    with pytest.raises(InputError, match="stop_words must be"):
+        mc2.Corpus.from_texts(texts, stop_words="klingon")
+
+
+@pytest.mark.parametrize(("text", "language"), [("我爱北京天安门", "Chinese"), ("ฉันรักเธอ", "Thai")])
+def test_scripts_without_spaces_are_noticed(text, language):
+    corpus = mc2.Corpus.from_texts([text, text + "!"], max_df=1.0)
+    assert any(language in note and "from_tokens" in note for note in corpus.notes)
+
+
+def test_a_model_splits_new_texts_as_those_of_the_fit(tmp_path):
+    corpus = mc2.Corpus.from_texts(
+        ["A#b c#d", "c#d e#f"] * 3, token_pattern=r"\S+", lowercase=False
+    )
+    model = mc2.MC2(n_sweeps=4, burn_in=2, random_state=0, progress=False).fit(corpus)
+    model.save(tmp_path / "m.mc2")
+    loaded = mc2.MC2.load(tmp_path / "m.mc2")
+    assert loaded.posterior_.text_options == {"token_pattern": r"\S+", "lowercase": False}
+    _, read = loaded._prepare(["A#b A#b c#d"], None)
+    assert read.n_tokens == 2  # c#d is in too many texts
