@@ -379,6 +379,25 @@ class MC2(ClusterMixin, TopicTransformer):
             raise InputError("X must contain at least one token that the model knows, got none")
         return -math.log(perplexity)
 
+    def set_labels(
+        self,
+        clusters: Mapping[int, str] | None = None,
+        topics: Mapping[int, str] | None = None,
+    ) -> Self:
+        """Name clusters or topics; tables, plots and reports use these names, `save` stores them.
+
+        An empty string restores the name found in the data.
+
+        Examples
+        --------
+        >>> model.set_labels(clusters={0: "letters of EE"}).posterior_.clusters()["name"][0]
+        'letters of EE'
+        """
+        check_is_fitted(self)
+        self.posterior_.set_names("clusters", clusters or {})
+        self.posterior_.set_names("topics", topics or {})
+        return self
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Atomically write the fitted model to one file."""
         check_is_fitted(self)

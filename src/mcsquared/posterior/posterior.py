@@ -20,8 +20,10 @@ from mcsquared.posterior.content import ClusterContent, cluster_content
 from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.hierarchy import Hierarchy, hierarchy
 from mcsquared.posterior.membership import unsettled_table
 from mcsquared.posterior.names import cluster_names, topic_names
+from mcsquared.posterior.prevalence import difference_table, prevalence_table
 from mcsquared.posterior.tables import CoDocuments, count_pairs
 from mcsquared.posterior.topics import RepresentativeTopics
 from mcsquared.posterior.weights import check_weights
@@ -356,6 +358,46 @@ class Posterior(RepresentativeTopics):
         1.0
         """
         return topic_given_context(self, name, value)
+
+    def prevalence(self, name: str) -> pd.DataFrame:
+        """Return topic shares by the value of a context: value, topic, share, low, high.
+
+        Numbers and dates are binned. The shares of a group are those of its clusters; intervals
+        (95%) contain the uncertainty of the draws and of the groups (Bayesian bootstrap).
+
+        Examples
+        --------
+        >>> posterior.prevalence("position").columns.tolist()
+        ['value', 'n_groups', 'topic', 'name', 'share', 'low', 'high']
+        """
+        return prevalence_table(self, name)
+
+    def prevalence_difference(self, name: str, first: Any, second: Any) -> pd.DataFrame:
+        """Return the difference of topic shares between two values: topic, difference, low, high.
+
+        Examples
+        --------
+        >>> len(posterior.prevalence_difference("position", 1.0, 4.0)) == posterior.n_shown_topics
+        True
+        """
+        return difference_table(self, name, first, second)
+
+    def hierarchy(self, of: str = "clusters") -> Hierarchy:
+        """Return the clusters or the topics merged step by step, the most similar ones first.
+
+        Clusters are similar if groups of one belong to the other in some draws, and if their topic
+        shares are; topics are similar if their words are, or their means.
+
+        Parameters
+        ----------
+        of : {"clusters", "topics"}
+
+        Examples
+        --------
+        >>> posterior.hierarchy().cut(2).max() <= 1
+        np.True_
+        """
+        return hierarchy(self, of)
 
     def diagnostics(self) -> pd.DataFrame:
         """Return split R-hat, effective sample sizes and advice for the label-free scalars.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Bools, Floats, Int64s
+from mcsquared.checks import check_choice, is_integer
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
 from mcsquared.posterior.consensus import expected_loss
@@ -27,6 +29,7 @@ class RepresentativeTopics(ConsensusPartition):
 
     priors: Priors
     vocabulary: NDArray[np.object_] | None
+    given_names: dict[str, dict[int, str]]
 
     @cached_property
     def representative(self) -> int:
@@ -119,3 +122,23 @@ class RepresentativeTopics(ConsensusPartition):
             )
         index = pd.RangeIndex(self.n_topics, name="topic")
         return pd.DataFrame(self.components, index, pd.Index(self.vocabulary, name="word"))
+
+    def set_names(self, of: str, names: Mapping[int, str]) -> None:
+        """Replace names of ``"clusters"`` or ``"topics"``; an empty one restores that of the data.
+
+        Examples
+        --------
+        >>> posterior.set_names("topics", {0: "vertical bars"})
+        >>> posterior.topics()["name"][0]
+        'vertical bars'
+        """
+        check_choice("of", of, ("clusters", "topics"))
+        n = self.n_clusters if of == "clusters" else self.n_topics
+        given = dict(self.given_names.get(of, {}))
+        for number, name in names.items():
+            if not is_integer(number) or not 0 <= number < n or not isinstance(name, str):
+                raise InputError(
+                    f"{of} must map numbers in 0..{n - 1} to names, got {number!r}: {name!r}"
+                )
+            given[int(number)] = name.strip()
+        self.given_names[of] = {number: name for number, name in given.items() if name}

@@ -127,7 +127,8 @@ class Column:
 
         Examples
         --------
-        >>> mc2.Column("id", "category", np.arange(30), [f"u{i}" for i in range(30)]).is_distinct
+        >>> names = [f"user {i}" for i in range(30)]
+        >>> mc2.corpus.Column("id", "category", np.arange(30), np.array(names)).is_distinct
         True
         """
         if self.kind != "category" or self.categories is None:

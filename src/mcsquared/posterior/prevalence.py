@@ -1,0 +1,153 @@
+"""Prevalence of topics by the value of a context, with intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from mcsquared.arrays import Floats, Int64s
+from mcsquared.errors import InputError
+from mcsquared.posterior.contexts import context_of
+from mcsquared.posterior.names import topic_names
+from mcsquared.posterior.tables import aligned_shares
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mcsquared.corpus import Column
+    from mcsquared.posterior.posterior import Posterior
+
+_N_REPLICATES = 40  # of the groups of each draw, in the Bayesian bootstrap
+_MAX_INTEGER_BINS, _N_BINS = 60, 16  # of integers; of other numbers
+_INTERVAL = (0.025, 0.975)
+
+
+class _Levels(NamedTuple):
+    """Values of a context, and the groups that have them."""
+
+    values: list[Any]
+    groups: sparse.csr_matrix  # 1 for each group with the value, (n_values, n_groups)
+
+
+def prevalence_table(posterior: Posterior, name: str) -> pd.DataFrame:
+    """Return one row per value and topic; see `Posterior.prevalence`."""
+    import pandas as pd
+
+    levels = _levels(posterior, name)
+    samples = _samples(posterior, levels)
+    low, high = np.quantile(samples, _INTERVAL, axis=0)
+    n_values, n_topics = len(levels.values), posterior.n_shown_topics
+    counts = np.asarray(levels.groups.sum(axis=1)).ravel().astype(np.int64)
+    names = topic_names(posterior)[:n_topics]
+    return pd.DataFrame(
+        {
+            "value": pd.Series(levels.values).repeat(n_topics).to_numpy(),
+            "n_groups": np.repeat(counts, n_topics),
+            "topic": np.tile(np.arange(n_topics), n_values),
+            "name": names * n_values,
+            "share": samples.mean(axis=0).ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+        }
+    )
+
+
+def difference_table(posterior: Posterior, name: str, first: Any, second: Any) -> pd.DataFrame:
+    """Return one row per topic; see `Posterior.prevalence_difference`."""
+    import pandas as pd
+
+    levels = _levels(posterior, name)
+    rows = [_position(levels, name, value) for value in (first, second)]
+    samples = _samples(posterior, levels)
+    difference = samples[:, rows[0]] - samples[:, rows[1]]
+    low, high = np.quantile(difference, _INTERVAL, axis=0)
+    n_topics = posterior.n_shown_topics
+    return pd.DataFrame(
+        {
+            "topic": np.arange(n_topics),
+            "name": topic_names(posterior)[:n_topics],
+            "difference": difference.mean(axis=0),
+            "low": low,
+            "high": high,
+        }
+    )
+
+
+def _position(levels: _Levels, name: str, value: Any) -> int:
+    """Return the row of a value; of a number or a date, that of the closest bin."""
+    if value in levels.values:
+        return levels.values.index(value)
+    try:
+        distance = [abs(value - level) for level in levels.values]
+    except TypeError:
+        listed = ", ".join(map(repr, levels.values[:5]))
+        raise InputError(
+            f"value must be one of the values of {name!r} ({listed}, ...), got {value!r}"
+        ) from None
+    return int(np.argmin(distance))
+
+
+def _samples(posterior: Posterior, levels: _Levels) -> Floats:
+    """Return samples of the topic shares of each value: (n_samples, n_values, n_topics).
+
+    In each draw with parameters, a group has the topic shares of its cluster. Groups are weighted
+    at random (Bayesian bootstrap), so the samples vary with the groups observed as well.
+    """
+    rng = np.random.default_rng(posterior.seed)
+    n_topics = posterior.n_shown_topics
+    samples, n_draws = [], len(posterior.parameters)
+    for weight, draw, shares in aligned_shares(posterior):
+        shares = shares[:, :n_topics]
+        n_clusters = len(shares)
+        cluster = posterior.cluster_of_group[draw.index]
+        for _ in range(round(_N_REPLICATES * weight) if n_draws > 1 else _N_REPLICATES):
+            weights = rng.standard_exponential(posterior.n_groups)
+            indicator = sparse.csr_matrix(
+                (weights, (np.arange(len(cluster)), cluster)), (len(cluster), n_clusters)
+            )
+            by_cluster = (levels.groups @ indicator).toarray()
+            totals = np.maximum(by_cluster.sum(axis=1, keepdims=True), 1e-300)
+            samples.append((by_cluster / totals) @ shares)
+    return np.array(samples)
+
+
+def _levels(posterior: Posterior, name: str) -> _Levels:
+    """Return the values of a category or a bag, or bins of numbers or dates."""
+    column, _ = context_of(posterior, name)
+    if column.kind == "bag":
+        groups = sparse.csr_matrix(column.values.T, dtype=np.float64)
+        groups.data[:] = 1.0
+        return _Levels(np.asarray(column.categories).tolist(), groups)
+    if column.kind == "vector":
+        raise InputError(f"prevalence requires a context of single values, got {name!r} (vector)")
+    rows = np.flatnonzero(column.observed)
+    if column.kind in ("category", "boolean"):
+        values = [False, True]
+        if column.categories is not None:
+            values = np.asarray(column.categories).tolist()
+        codes = np.asarray(column.values)[rows].astype(np.int64)
+    else:
+        values, codes = _bins(column, np.asarray(column.values, np.float64)[rows])
+    ones = np.ones(len(rows))
+    shape = (len(values), posterior.n_groups)
+    return _Levels(values, sparse.csr_matrix((ones, (codes, rows)), shape))
+
+
+def _bins(column: Column, values: Floats) -> tuple[list[Any], Int64s]:
+    """Return the mean of each bin in the column's units, and the bin of each value."""
+    if not len(values):
+        return [], np.zeros(0, np.int64)
+    low, high = values.min(), values.max()
+    if (values == np.round(values)).all() and high - low < _MAX_INTEGER_BINS:
+        edges = np.arange(low - 0.5, high + 1.0)
+    else:
+        # Quantiles, so that no bin has only a few groups.
+        edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, _N_BINS + 1)))
+    codes = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(len(edges) - 2, 0))
+    codes = np.unique(codes, return_inverse=True)[1]
+    counts = np.bincount(codes)
+    means = np.bincount(codes, weights=values) / counts
+    shown: Any = column.display(means)
+    return list(shown), codes.astype(np.int64)
