@@ -52,14 +52,14 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         features, has_content = self._features(X)
         if not has_content.any():
             raise InputError("X must have at least one non-empty group, got none")
-        found = self._cluster(features[np.flatnonzero(has_content)])
-        used, sizes = np.unique(found, return_counts=True)
+        raw = self._cluster(features[np.flatnonzero(has_content)])
+        used, sizes = np.unique(raw, return_counts=True)
         self.n_clusters_ = len(used)
         # By decreasing size; labels without groups have the rank of the largest cluster.
-        self._rank = np.zeros(max(int(found.max()) + 1, getattr(self, "n_clusters", 0)), np.int64)
+        self._rank = np.zeros(max(int(raw.max()) + 1, getattr(self, "n_clusters", 0)), np.int64)
         self._rank[used[np.argsort(-sizes, kind="stable")]] = np.arange(len(used))
         self.labels_ = np.zeros(len(has_content), np.int64)
-        self.labels_[has_content] = self._rank[found]
+        self.labels_[has_content] = self._rank[raw]
         return self
 
     def predict(self, X: Any) -> Int64s:

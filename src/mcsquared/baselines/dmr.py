@@ -152,11 +152,11 @@ def marginal_prior(alpha: Floats) -> Floats:
 def _draw_of(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
     """Return the state of a chain; features unknown to tomotopy have coefficients of zero."""
     model = chain.model
-    found = np.asarray(model.lambda_, np.float64)[:, 0]
+    fitted = np.asarray(model.lambda_, np.float64)[:, 0]
     coefficients = np.zeros((model.k, features.shape[1]))
-    coefficients[:, [int(number) for number in model.multi_metadata_dict]] = found[:, 1:]
+    coefficients[:, [int(number) for number in model.multi_metadata_dict]] = fitted[:, 1:]
     psi, epsilon = chain.word_given_topic(), float(model.alpha_epsilon)
-    draw = DMRDraw(psi, found[:, 0], coefficients, epsilon)
+    draw = DMRDraw(psi, fitted[:, 0], coefficients, epsilon)
     return replace(draw, marginal_alpha=marginal_prior(draw.alpha(features)))
 
 
@@ -184,8 +184,8 @@ class ContextFeatures:
         chosen = list(dict.fromkeys(names))
         for name in chosen:
             if name not in contexts:
-                found = ", ".join(contexts) or "none"
-                raise InputError(f"contexts must be contexts of the corpus ({found}), got {name!r}")
+                known = ", ".join(contexts) or "none"
+                raise InputError(f"contexts must be contexts of the corpus ({known}), got {name!r}")
         shares = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
         cuts = {
             name: [_cuts(values, shares) for values in np.atleast_2d(contexts[name].values.T)]

@@ -179,8 +179,8 @@ def _how_to_resume(checkpoint: Path) -> str:
 
 def print_result(model: MC2, out: Path) -> None:
     """Print the numbers of clusters and topics, and the largest topics."""
-    found = f"{plural(model.n_clusters_, 'cluster')}, {plural(model.n_topics_, 'topic')}"
-    typer.echo(f"{found}, saved to {out}")
+    sizes = f"{plural(model.n_clusters_, 'cluster')}, {plural(model.n_topics_, 'topic')}"
+    typer.echo(f"{sizes}, saved to {out}")
     trace = model.posterior_.trace
     in_draws = trace.loc[trace["kept"], "n_clusters"]
     low, high = in_draws.min(), in_draws.max()

@@ -61,17 +61,17 @@ def as_corpus(
         return Corpus.from_tokens(X, contexts, vocabulary=vocabulary)
     if is_frame(X):
         check_same_order(X, contexts)
-        found, names = frame_content(X, content)
-        return Corpus(found, contexts, names)
-    found = content_from(X, content)
-    if vocabulary is not None and isinstance(found, Words):
-        if found.n_words != len(vocabulary):
+        converted, names = frame_content(X, content)
+        return Corpus(converted, contexts, names)
+    converted = content_from(X, content)
+    if vocabulary is not None and isinstance(converted, Words):
+        if converted.n_words != len(vocabulary):
             raise InputError(
-                f"X has {found.n_words} features, but MC2 is expecting {len(vocabulary)} "
+                f"X has {converted.n_words} features, but MC2 is expecting {len(vocabulary)} "
                 "features as input"
             )
-        found = content_from(found.counts, vocabulary=vocabulary)
-    return Corpus(found, contexts)
+        converted = content_from(converted.counts, vocabulary=vocabulary)
+    return Corpus(converted, contexts)
 
 
 def _has_only_empty_groups(X: Any) -> bool:

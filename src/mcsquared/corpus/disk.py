@@ -140,8 +140,8 @@ class DiskCorpus:
 
     def lengths(self, first: int, last: int) -> Int64s:
         """Return the number of tokens of the groups ``first:last``, int64."""
-        found: Int64s = self._words.lengths.read((first, last)).astype(np.int64)
-        return found
+        n_tokens: Int64s = self._words.lengths.read((first, last)).astype(np.int64)
+        return n_tokens
 
     def group_name(self, index: int) -> str:
         """Return the name of one group."""
@@ -350,15 +350,15 @@ def _disk_error(scratch: Path, error: OSError) -> InputError:
 
 def parse_bytes(memory: Any) -> int:
     """Return a size in bytes, from a number or a string such as "2GB" or "500 MiB"."""
-    found = None
+    n_bytes = None
     if isinstance(memory, str):
         match = _SIZE.fullmatch(memory)
         unit = match[2].lower() if match else ""
         if match and unit in _UNITS:
             with suppress(ValueError):  # such as 1.2.3
-                found = float(match[1]) * _UNITS[unit]
+                n_bytes = float(match[1]) * _UNITS[unit]
     elif isinstance(memory, Real):
-        found = float(memory)
-    if found is None or not _MIN_MEMORY <= found < 2**62:
+        n_bytes = float(memory)
+    if n_bytes is None or not _MIN_MEMORY <= n_bytes < 2**62:
         raise InputError(f"memory must be a size of at least 1 MB, such as '2GB', got {memory!r}")
-    return int(found)
+    return int(n_bytes)

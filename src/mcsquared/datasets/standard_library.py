@@ -136,10 +136,10 @@ def _split(text: str) -> Iterator[str]:
 
 def _imports(tree: ast.AST) -> set[str]:
     """Return the top-level modules imported anywhere in a file."""
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update(alias.name.split(".")[0] for alias in node.names)
+            modules.update(alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-    return found
+            modules.add(node.module.split(".")[0])
+    return modules

@@ -72,12 +72,12 @@ def _observation(column: Column, name: str, value: Any) -> Any:
     values: Any = np.array([value]) if column.kind == "vector" else [value]
     try:
         single = Corpus(sparse.csr_matrix((1, 1), dtype=np.int32), {name: values})
-        found = single.contexts[name].conform(column)
+        conformed = single.contexts[name].conform(column)
     except InputError as error:
         raise InputError(f"value {value!r:.60} is invalid: {error}") from error
-    if not found.observed.any():
+    if not conformed.observed.any():
         raise InputError(f"value must occur in the context {name!r}, got {value!r}")
-    return found.observations()
+    return conformed.observations()
 
 
 def context_table(posterior: Posterior, name: str, weights: Floats, axis: str) -> pd.DataFrame:

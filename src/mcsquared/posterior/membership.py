@@ -123,9 +123,9 @@ def memberships(posterior: Posterior) -> Membership:
     share = np.zeros((posterior.n_groups, N_CHOICES))
     probability = posterior.cluster_probability
     best = np.argsort(-probability, axis=1, kind="stable")[:, :N_CHOICES]
-    found = np.take_along_axis(probability, best, axis=1)
-    choice[:, : best.shape[1]] = np.where(found > 0, best, -1)
-    share[:, : best.shape[1]] = found
+    highest = np.take_along_axis(probability, best, axis=1)
+    choice[:, : best.shape[1]] = np.where(highest > 0, best, -1)
+    share[:, : best.shape[1]] = highest
     return Membership(membership(posterior), choice, share)
 
 
@@ -141,13 +141,13 @@ def unsettled_table(posterior: Posterior) -> pd.DataFrame:
     groups = np.flatnonzero(is_unsettled(posterior.cluster_probability))
     probability = posterior.cluster_probability[groups]
     order = np.argsort(-probability, axis=1, kind="stable")[:, :N_CANDIDATES]
-    found = np.take_along_axis(probability, order, axis=1)
-    row, rank = np.nonzero(found >= _MIN_CANDIDATE)
+    highest = np.take_along_axis(probability, order, axis=1)
+    row, rank = np.nonzero(highest >= _MIN_CANDIDATE)
     return pd.DataFrame(
         {
             "group": groups[row],
             "name": posterior.group_names[groups[row]],
             "cluster": order[row, rank],
-            "probability": found[row, rank],
+            "probability": highest[row, rank],
         }
     )

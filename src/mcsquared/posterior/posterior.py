@@ -171,9 +171,9 @@ class Posterior(RepresentativeTopics):
     def __repr__(self) -> str:
         # Computing the consensus takes time, so it is included only if it is already known.
         is_computed = {"labels", "representative"} <= vars(self).keys()
-        found = f"; {self.n_clusters} clusters, {self.n_topics} topics" if is_computed else ""
+        summary = f"; {self.n_clusters} clusters, {self.n_topics} topics" if is_computed else ""
         draws = f"{self.n_draws} draws of {self.n_groups} groups"
-        return f"Posterior({draws}, {len(self.parameters)} with parameters{found})"
+        return f"Posterior({draws}, {len(self.parameters)} with parameters{summary})"
 
     def _repr_html_(self) -> str:
         return exports.summary_html(self)

@@ -38,10 +38,10 @@ _PIXEL = re.compile(r"r(\d+)c(\d+)")
 
 def image_shape_of(vocabulary: NDArray[np.object_]) -> tuple[int, int] | None:
     """Return height and width if the words are the pixels of an image: r0c0, r0c1, ..."""
-    found = [_PIXEL.fullmatch(word) for word in vocabulary]
-    if not found or not all(found):
+    matches = [_PIXEL.fullmatch(word) for word in vocabulary]
+    if not matches or not all(matches):
         return None
-    pixels = [(int(match[1]), int(match[2])) for match in found if match]
+    pixels = [(int(match[1]), int(match[2])) for match in matches if match]
     height, width = (max(pixel[axis] for pixel in pixels) + 1 for axis in range(2))
     grid = [(row, column) for row in range(height) for column in range(width)]
     return (height, width) if pixels == grid else None
@@ -126,10 +126,10 @@ def topic_shares(posterior: Posterior) -> TopicShares:
     share = posterior.token_shares
     low, high = share.copy(), share.copy()
     for draw, topic in zip(posterior.parameters, posterior.topic_alignment, strict=True):
-        found = token_weights(posterior, draw) @ draw.token_shares()
-        found = align_topics(found, topic, posterior.n_topics)
-        np.minimum(low, found, out=low)
-        np.maximum(high, found, out=high)
+        of_draw = token_weights(posterior, draw) @ draw.token_shares()
+        of_draw = align_topics(of_draw, topic, posterior.n_topics)
+        np.minimum(low, of_draw, out=low)
+        np.maximum(high, of_draw, out=high)
     return TopicShares(share, low, high)
 
 

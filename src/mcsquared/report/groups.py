@@ -186,9 +186,9 @@ def _fixed_point(
         # normalised probabilities, which would take most of the time.
         has_evidence = evidence > _MIN_EVIDENCE
         sums.data = np.divide(counts, evidence, out=np.zeros_like(counts), where=has_evidence)
-        found = theta * np.asarray(sums @ likelihood, np.float32)
+        expected_counts = theta * np.asarray(sums @ likelihood, np.float32)
         if infinite:
-            theta = np.where(tokens > 0, found / np.maximum(tokens, 1.0), prior)
+            theta = np.where(tokens > 0, expected_counts / np.maximum(tokens, 1.0), prior)
         else:
-            theta = (np.float32(lam) * prior + found) / (np.float32(lam) + tokens)
+            theta = (np.float32(lam) * prior + expected_counts) / (np.float32(lam) + tokens)
     return theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)

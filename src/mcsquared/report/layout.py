@@ -56,8 +56,8 @@ def _principal_plane(features: Floats, sizes: Int64s) -> Floats:
     centred = features - mean
     _, _, directions = np.linalg.svd(weight * centred, full_matrices=False)
     plane = np.zeros((len(features), 2))
-    found = centred @ directions[:2].T
-    plane[:, : found.shape[1]] = found
+    projected = centred @ directions[:2].T
+    plane[:, : projected.shape[1]] = projected
     # Fix the signs, so that the map is reproducible: the largest entry is positive.
     for axis in range(2):
         if plane[np.abs(plane[:, axis]).argmax(), axis] < 0:

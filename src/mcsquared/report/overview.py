@@ -78,7 +78,7 @@ def checks(
     `diagnostic_data`.
     """
     convergence = _check_convergence(posterior, diagnostics)
-    found = [
+    results = [
         convergence,
         _check_weights(posterior),
         _check_sample_size(diagnostics),
@@ -90,7 +90,7 @@ def checks(
         _check_small_clusters(posterior),
         _check_empty_groups(posterior),
     ]
-    return [dict(zip(("level", "title", "text"), check, strict=True)) for check in found if check]
+    return [dict(zip(("level", "title", "text"), check, strict=True)) for check in results if check]
 
 
 def _qualified(convergence: Check, check: Check | None) -> Check | None:
@@ -297,5 +297,5 @@ def _traces(posterior: Posterior) -> list[dict[str, Any]]:
 def _truncation(notes: list[str]) -> list[dict[str, int]]:
     """Return each chain's truncation and its largest numbers of clusters and topics."""
     names = ("chain", "cluster_slots", "topic_slots", "clusters", "topics")
-    found = (_TRUNCATION.fullmatch(note) for note in notes)
-    return [dict(zip(names, map(int, match.groups()), strict=True)) for match in found if match]
+    matches = (_TRUNCATION.fullmatch(note) for note in notes)
+    return [dict(zip(names, map(int, match.groups()), strict=True)) for match in matches if match]

@@ -369,26 +369,26 @@ class Reader:
         """
         if name not in self._tensors:
             raise ModelFileError(f"the array {name!r} is missing")
-        found = self._tensors[name]
+        tensor = self._tensors[name]
         expected = tuple("any" if size is None else size for size in shape)
-        matches = found.ndim == len(shape) and all(
-            size in ("any", actual) for size, actual in zip(expected, found.shape, strict=True)
+        matches = tensor.ndim == len(shape) and all(
+            size in ("any", actual) for size, actual in zip(expected, tensor.shape, strict=True)
         )
-        if found.dtype != np.dtype(dtype) or not matches:
+        if tensor.dtype != np.dtype(dtype) or not matches:
             raise ModelFileError(
                 f"the array {name!r} must be {np.dtype(dtype)} of shape {expected}, "
-                f"got {found.dtype} of shape {found.shape}"
+                f"got {tensor.dtype} of shape {tensor.shape}"
             )
-        if found.size:
+        if tensor.size:
             # Comparisons with NaN are false, so NaN fails any bound.
-            above = low is None or bool((found >= low).all())
-            below = high is None or bool((found <= high).all())
+            above = low is None or bool((tensor >= low).all())
+            below = high is None or bool((tensor <= high).all())
             if not (above and below):
                 raise ModelFileError(
                     f"the values of the array {name!r} must be between "
                     f"{'-inf' if low is None else low} and {'inf' if high is None else high}"
                 )
-        return found
+        return tensor
 
     def strings(self, name: str, n: int | None = None) -> NDArray[np.object_]:
         """Return an object array of ``n`` strings (None: any number)."""

@@ -142,17 +142,17 @@ def _set_counts(state: State, reader: Reader, observations: Observations) -> Non
 def _set_float_sums(state: State, reader: Reader, observations: Observations) -> None:
     """Restore the stored sums of floats bit for bit; they must agree with the labels."""
     counts = state.counts
-    found = {}
+    saved = {}
     for name in ("context_statistics", "topic_statistics"):
         shape = getattr(counts, name).shape
-        found[name] = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT).copy()
+        saved[name] = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT).copy()
     for family, columns in observations.context_columns:
-        sums = found["context_statistics"][:, columns]
+        sums = saved["context_statistics"][:, columns]
         _check_sums(sums, counts.context_statistics[:, columns], family)
     if observations.n_content_statistics:
-        _check_sums(found["topic_statistics"], counts.topic_statistics, observations.content_family)
-    counts.context_statistics = found["context_statistics"]
-    counts.topic_statistics = found["topic_statistics"]
+        _check_sums(saved["topic_statistics"], counts.topic_statistics, observations.content_family)
+    counts.context_statistics = saved["context_statistics"]
+    counts.topic_statistics = saved["topic_statistics"]
 
 
 def _check_sums(found: Floats, expected: Floats, family: ConjugateFamily) -> None:

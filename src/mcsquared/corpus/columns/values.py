@@ -180,7 +180,7 @@ def iso_days(text: str) -> float | None:
 
 def _dates(fields: list[str]) -> Any:
     dates = np.full(len(fields), "NaT", dtype="datetime64[us]")
-    found = False
+    has_dates = False
     day_first = _day_first(fields)
     for i, field in enumerate(fields):
         if field.lower() in _MISSING:
@@ -189,8 +189,8 @@ def _dates(fields: list[str]) -> Any:
         if moment is None:
             return None
         dates[i] = moment
-        found = True
-    return dates if found else None
+        has_dates = True
+    return dates if has_dates else None
 
 
 def _day_first(fields: list[str]) -> bool | None:

@@ -31,9 +31,9 @@ def content_from(
     """
     check_choice("content", kind, ("auto", "counts", "vectors"))
     if isinstance(content, Words | Vectors):
-        found = "counts" if isinstance(content, Words) else "vectors"
-        if kind not in ("auto", found):
-            raise InputError(f"content must contain {kind} (content={kind!r}), got {found}")
+        actual = "counts" if isinstance(content, Words) else "vectors"
+        if kind not in ("auto", actual):
+            raise InputError(f"content must contain {kind} (content={kind!r}), got {actual}")
         return content
     if sparse.issparse(content):
         if kind == "vectors":

@@ -100,11 +100,11 @@ def _counts(numbers: Any) -> Int64s:
     """Return counts as int64; nulls become zero."""
     if types.is_null(numbers.type):
         return np.zeros(len(numbers), np.int64)
-    found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-    invalid = found[(found != np.floor(found)) | (found < 0) | (found > MAX_COUNT)]
+    counts = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    invalid = counts[(counts != np.floor(counts)) | (counts < 0) | (counts > MAX_COUNT)]
     if len(invalid):
         raise InputError(f"must contain integer counts from 0 to {MAX_COUNT}, got {invalid[0]}")
-    return found.astype(np.int64)
+    return counts.astype(np.int64)
 
 
 def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Batch:
@@ -182,13 +182,13 @@ def _is_list(dtype: Any) -> bool:
 
 
 def _floats(array: Any) -> Floats:
-    found: Floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return found
+    values: Floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return values
 
 
 def _lengths(array: Any) -> Int64s:
-    found = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
-    lengths: Int64s = found.astype(np.int64)
+    values = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    lengths: Int64s = values.astype(np.int64)
     return lengths
 
 
