@@ -28,6 +28,8 @@ def test_every_perplexity_is_printed_with_its_method(request, held_out, model, w
     assert result.exit_code == 0, result.output
     found = perplexities(result.stdout)
     assert set(found) == {"completion", whole}
+    [reference] = re.findall(r"reference: ([\d.]+) with the word frequencies", result.stdout)
+    assert max(found.values()) < float(reference) < 17
     # Eight words per subject, so between one and sixteen words.
     assert all(6 < value < 16 for value in found.values())
 

@@ -9,6 +9,7 @@ from scipy import sparse
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import MultivariateGaussian
+from mcsquared.prediction import groups
 from mcsquared.prediction.groups import cluster_probabilities
 from tests.prediction.models import Counts, make_posterior, probability_in_cluster, words_corpus
 
@@ -130,3 +131,21 @@ def test_with_a_huge_lam_clusters_are_those_of_an_infinite_one():
     infinite, _ = cluster_probabilities(make_posterior([CLEAR] * 40, beta=BETA), test)
     sampled, _ = cluster_probabilities(make_posterior([huge] * 40, beta=BETA), test)
     np.testing.assert_allclose(sampled, infinite, atol=0.04)
+
+
+def test_the_last_result_is_computed_once(monkeypatch):
+    from tests.posterior.models import make_posterior
+
+    posterior, corpus, _ = make_posterior(lam=5.0)
+    computed = []
+    original = groups._cluster_probabilities
+    monkeypatch.setattr(
+        groups, "_cluster_probabilities", lambda *pair: computed.append(1) or original(*pair)
+    )
+    first = groups.cluster_probabilities(posterior, corpus)
+    groups.most_probable_cluster(posterior, corpus)
+    again = groups.cluster_probabilities(posterior, corpus)
+    assert len(computed) == 1
+    np.testing.assert_array_equal(first[0], again[0])
+    groups.cluster_probabilities(posterior, corpus[:5])
+    assert len(computed) == 2

@@ -18,9 +18,12 @@ from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.estimator import MC2
 from mcsquared.families.registry import family_for_kind
+from mcsquared.posterior.exports import plural
+from mcsquared.prediction.groups import align
 from mcsquared.storage import write_text
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+DIGITS = "%.4g"  # of numbers in tables
 PERPLEXITIES = {
     "completion": "one half of each group's words given the other half",
     "exact": "all words of each group, clusters and topics summed out; requires lam=inf",
@@ -40,11 +43,12 @@ def predict(model_file: Path, file: FileOptions, out: Path, raw: bool) -> None:
             table = prediction_table(model, corpus)
             if not raw:
                 table["group"] = [without_formula(name) for name in table["group"]]
-            yield table.to_csv(index=False, header=not clusters)
+            yield table.to_csv(index=False, header=not clusters, float_format=DIGITS)
             clusters.update(table["cluster"].tolist())
 
     write_text(out, batches())
-    typer.echo(f"{clusters.total()} groups in {len(clusters)} clusters, written to {out}")
+    found = f"{plural(clusters.total(), 'group')} in {plural(len(clusters), 'cluster')}"
+    typer.echo(f"{found}, written to {out}")
 
 
 def without_formula(text: str) -> str:
@@ -85,13 +89,30 @@ def evaluate(
     truth = None if labels is None else _class_labels(corpus, labels)
     if corpus.n_tokens == 0:
         raise InputError(f"{file.path} contains no words of the model's vocabulary")
-    typer.echo(f"{corpus.n_groups} groups, {corpus.n_tokens} tokens")
+    typer.echo(f"{plural(corpus.n_groups, 'group')}, {plural(corpus.n_tokens, 'token')}")
+    reference = unigram_perplexity(model, corpus)
+    if reference is not None:
+        typer.echo(f"reference: {reference:.2f} with the word frequencies of the training groups")
     for method in dict.fromkeys(methods):
         value = model.perplexity(corpus, method=method, given_contexts=given_contexts)
         given = ", given the contexts" if given_contexts else ""
         typer.echo(f"perplexity ({method}{given}): {value:.2f}  [{PERPLEXITIES[method]}]")
     if truth is not None:
         _print_scores(truth, np.asarray(model.predict(corpus)))
+
+
+def unigram_perplexity(model: MC2, corpus: Corpus) -> float | None:
+    """Return the perplexity of word frequencies of the training groups; None for vectors.
+
+    A model that has learned something is below it.
+    """
+    posterior = model.posterior_
+    if posterior.word_frequency is None:
+        return None
+    counts = np.asarray(align(posterior, corpus).word_frequency)
+    frequency = posterior.word_frequency + 1.0
+    log_share = np.log(frequency / frequency.sum())
+    return float(np.exp(-(counts @ log_share) / max(counts.sum(), 1)))
 
 
 def _class_labels(corpus: Corpus, name: str) -> NDArray[Any]:
@@ -128,7 +149,7 @@ def report(model_file: Path, file: FileOptions | None, out: Path, title: str) ->
     corpus = None if file is None else read_for_model(model, file, training=True)
     write_report(model, out, corpus=corpus, title=title)
     typer.echo(
-        f"{model.n_clusters_} clusters and {model.n_topics_} topics of "
-        f"{model.posterior_.n_groups:,} groups, {out.stat().st_size / 1e6:.1f} MB, "
+        f"{plural(model.n_clusters_, 'cluster')} and {plural(model.n_topics_, 'topic')} of "
+        f"{plural(model.posterior_.n_groups, 'group')}, {out.stat().st_size / 1e6:.1f} MB, "
         f"written to {out}\nopen in a browser: {out.resolve().as_uri()}"
     )

@@ -31,6 +31,8 @@ from mcsquared.prediction.parameters import (
     stream,
 )
 
+_LAST_RESULT = "_last_cluster_probabilities"  # attribute of a posterior
+
 
 def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats, Floats]:
     """Return each group's probability of every consensus cluster, and of a new cluster.
@@ -42,6 +44,16 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
     to 1; the second is (n_groups,).
     """
     corpus = align(posterior, corpus)
+    # The last result is kept: `predict`, `predict_proba` and `predict_new_proba` share it.
+    key = corpus.fingerprint()
+    known, *result = vars(posterior).get(_LAST_RESULT, (None,))
+    if known != key:
+        result = _cluster_probabilities(posterior, corpus)
+        vars(posterior)[_LAST_RESULT] = (key, *result)
+    return result[0].copy(), result[1].copy()
+
+
+def _cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats, Floats]:
     n_groups = corpus.n_groups
     total = np.zeros((n_groups, posterior.n_clusters))
     log_scale = np.full(n_groups, -np.inf)
