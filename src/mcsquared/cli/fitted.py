@@ -52,7 +52,7 @@ def predict(model_file: Path, file: FileOptions, out: Path, raw: bool) -> None:
 
 
 def without_formula(text: str) -> str:
-    """Return a text that no spreadsheet runs as a formula: an apostrophe is put before it."""
+    """Return a text with an apostrophe before it if a spreadsheet would run it as a formula."""
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 

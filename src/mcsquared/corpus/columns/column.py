@@ -123,7 +123,7 @@ class Column:
 
     @property
     def is_distinct(self) -> bool:
-        """Whether all values are distinct categories, which say nothing about clusters.
+        """Whether all values are distinct categories, which do not inform about clusters.
 
         Examples
         --------

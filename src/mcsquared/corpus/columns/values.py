@@ -22,7 +22,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)", re.IGNORECASE
 )
-_MOSTLY = 0.8  # of the distinct values
+_MIN_NUMBER_SHARE = 0.8  # share of the distinct values that are numbers
 _COMMA_NUMBER = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+")
 _DAY_MONTH = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})[./-]([0-9]{4})")
@@ -109,7 +109,7 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
     if all(_can_convert(datetime.date.fromisoformat, text) for text in categories):
         return "all strings are dates: convert the column to dates"
     numbers = sum(_can_convert(float, text) for text in categories)
-    if _MOSTLY * len(categories) <= numbers and len(categories) >= _MIN_DISTINCT:
+    if _MIN_NUMBER_SHARE * len(categories) <= numbers and len(categories) >= _MIN_DISTINCT:
         other = next(text for text in categories if not _can_convert(float, text))
         return f"most strings are numbers, but not {other!r:.30}: leave such fields empty"
     if all(_DAY_MONTH.fullmatch(text) for text in categories):

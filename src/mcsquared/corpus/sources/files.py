@@ -54,10 +54,10 @@ def read_table(
         table = _read_json_lines(path, text)
     else:
         default = "\t" if kind == "tsv" else ","
-        found = _checked_separator(sep) if sep else detect_separator(text, default)
-        if sep is None and found != default:
-            notes.append(f"the fields of {path.name} are separated by {found!r}")
-        table = _read_delimited(path, text, found)
+        delimiter = _checked_separator(sep) if sep else detect_separator(text, default)
+        if sep is None and delimiter != default:
+            notes.append(f"the fields of {path.name} are separated by {delimiter!r}")
+        table = _read_delimited(path, text, delimiter)
     return replace(table, notes=notes)
 
 
@@ -98,7 +98,7 @@ def _checked_separator(sep: str) -> str:
 
 
 def detect_separator(text: str, default: str) -> str:
-    r"""Return the separator of a delimited text: that which gives most fields in every line.
+    r"""Return the separator with the most fields per line, the same number in every line.
 
     >>> detect_separator("year;text\n1990;one, two\n", ",")
     ';'
@@ -153,7 +153,7 @@ def _read_text(path: Path, encoding: str | None) -> tuple[str, list[str]]:
 
 
 def _detected_encoding(content: bytes) -> str:
-    """Return the encoding of a text: that of its byte order mark, UTF-8, or Windows' or Latin-1."""
+    """Return the encoding of a text: by its byte order mark, else UTF-8, cp1252 or Latin-1."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     for encoding in ("utf-8", "cp1252"):

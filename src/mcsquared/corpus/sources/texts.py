@@ -19,7 +19,7 @@ from mcsquared.corpus.content import MAX_COUNT, Words, row_offsets, words_from_c
 from mcsquared.corpus.sources.words import (
     detect_function_words,
     is_function_ngram,
-    remembered,
+    storable_options,
     unspaced_script,
     vectorizer_arguments,
 )
@@ -149,7 +149,7 @@ class WordsBuilder:
         self._words_of_codes = None if words_of_codes is None else _word_list(words_of_codes)
         if self._words_of_codes and all(w.isascii() and w.isdigit() for w in self._words_of_codes):
             self._words_of_codes = None
-        self.options = remembered(vectorizer or {})
+        self.options = storable_options(vectorizer or {})
         self._drops_function_words = "stop_words" not in (vectorizer or {})
         self._vectorizer = vectorizer_arguments(vectorizer or {})
         self._drops_function_words |= (vectorizer or {}).get("stop_words") == "auto"
@@ -293,7 +293,7 @@ class WordsBuilder:
 
 
 def _content_words(names: Any, frequency: Int64s, notes: list[str]) -> Bools:
-    """Return the mask of the words that are no function words of the language of the texts."""
+    """Return the mask of the words that are not function words of the language of the texts."""
     found = detect_function_words(names, frequency)
     if found is None:
         return np.ones(len(names), bool)

@@ -9,14 +9,14 @@ import numpy as np
 from mcsquared.arrays import Bools, Int64s
 from mcsquared.errors import InputError
 
-# Words of two or more letters or digits. "don't" is one word; "ll" and "re" of "we'll" are none.
+# Words of two or more letters or digits. "don't" is one word; the "ll" of "we'll" is not a word.
 TOKEN_PATTERN = r"\b(?!(?<=\w['’])(?:ll|re|ve)\b)\w\w+(?:['’]t\b)?"
 _KEPT_PATTERNS = {
     "hashtags": r"[#@]\w\w+",
     "emojis": "[\U0001f1e6-\U0001faff\u2600-\u27bf]",
 }
-_MIN_FUNCTION_SHARE = 0.15  # of all tokens: below it, function words were removed before
-_MIN_FUNCTION_WORDS = 8  # distinct ones
+_MIN_FUNCTION_SHARE = 0.15  # share of all tokens; below it, they have probably been removed already
+_MIN_FUNCTION_WORDS = 8  # distinct function words
 _MIN_UNSPACED = 0.2  # share of the letters
 _UNSPACED_SCRIPTS = {
     "CJK": "Chinese or Japanese",
@@ -169,7 +169,7 @@ def is_function_ngram(names: Sequence[str], words: set[str]) -> Bools:
     return np.array([all(part in words for part in name.lower().split(" ")) for name in names])
 
 
-def remembered(options: dict[str, Any]) -> dict[str, Any]:
+def storable_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that determine how a text is split, if they can be stored as JSON."""
     chosen = {name: options[name] for name in _SPLITTING if name in options}
     return chosen if all(_is_json(value) for value in chosen.values()) else {}
