@@ -1,6 +1,5 @@
 """A thread pool for the chunks of a step; draws do not depend on the number of threads."""
 
-import functools
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -114,6 +113,15 @@ class ThreadPool:
 SINGLE_THREAD = ThreadPool()
 
 
+def join_chunks(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the chunks of all parts in one array; a single part, mostly zeros, is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def add_in_order(chunks: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Add the sums of chunks in chunk order, which determines how the total is rounded."""
-    return functools.reduce(np.add, chunks, np.zeros(()))
+    left = iter(chunks)
+    total = np.zeros(()) + next(left, np.zeros(()))  # 0 + (−0) = 0
+    for chunk in left:
+        total += chunk
+    return total

@@ -15,6 +15,7 @@ from mcsquared.kernels.cpu.vector_tokens import (
 )
 from mcsquared.samplers.content import python_families
 from mcsquared.samplers.content.python_families import GroupOrder, draw_clusters_by_chunk
+from mcsquared.samplers.threads import join_chunks
 from mcsquared.samplers.types import GroupTask
 
 
@@ -49,7 +50,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
         parts += threads.map(last - first, partial(_draw_topics, task, tokens), first)
     return {
         "topics_in_cluster": sum(topics for topics, _ in parts),
-        "topic_statistics": np.concatenate([statistics for _, statistics in parts]),
+        "topic_statistics": join_chunks([statistics for _, statistics in parts]),
     }
 
 
@@ -58,7 +59,7 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     parts: list[Any] = []
     for first, last, tokens in token_blocks(task):
         parts += task.threads.map(last - first, partial(_draw_topics, task, tokens), first)
-    return {"topic_statistics": np.concatenate([statistics for _, statistics in parts])}
+    return {"topic_statistics": join_chunks([statistics for _, statistics in parts])}
 
 
 def _draw_topics(
