@@ -1,5 +1,6 @@
 """mc2 report: a page from a model file, with or without its data."""
 
+from mcsquared import MC2
 from tests.cli.commands import invoke, papers, rejected
 
 
@@ -49,3 +50,15 @@ def test_input_files_are_never_overwritten(fitted):
     assert "must differ from the input files" in rejected(invoke("report", fitted, "--out", fitted))
     assert fitted.read_bytes() == before
     assert "does not exist" in rejected(invoke("report", fitted, "--out", "nowhere/page.html"))
+
+
+def test_labels_of_a_report_are_stored_in_the_model(fitted, tmp_path):
+    labels = tmp_path / "labels.json"
+    labels.write_text('{"clusters": {"0": "Neurons"}, "topics": {}}')
+    out = tmp_path / "named.html"
+    result = invoke("report", fitted, "--out", out, "--labels", labels)
+    assert result.exit_code == 0, result.output
+    assert "Neurons" in out.read_text(encoding="utf-8")
+    assert MC2.load(fitted).posterior_.clusters()["name"][0] == "Neurons"
+    labels.write_text("[1]")
+    assert "--labels" in rejected(invoke("report", fitted, "--out", out, "--labels", labels))

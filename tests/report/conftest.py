@@ -22,6 +22,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     driver.quit()
 
 
+TEXTS = [f"Wört0, wört{j % 12} and wört3 of text {j}" for j in range(60)]
+
+
 class Pages:
     """Reports by kind, each written on first use."""
 
@@ -40,7 +43,7 @@ class Pages:
         # Group 10 is in the three clusters in turn.
         draws[:, 10] = draws[np.arange(len(draws)), np.resize([15, 30, 50], len(draws))]
         posterior = replace(posterior, cluster_of_group=draws)
-        mc2.write_report(posterior, path, corpus=corpus, title="Words of every kind")
+        mc2.write_report(posterior, path, corpus=corpus, title="Words of every kind", texts=TEXTS)
 
     def _words_alone(self, path: Path) -> None:
         mc2.write_report(make_posterior(n_groups=60)[0], path)

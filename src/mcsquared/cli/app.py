@@ -296,9 +296,14 @@ def report(
         None, metavar="HTML", help="Path of the report (default: MODEL.html in the current folder)."
     ),
     data: Path | None = Option(
-        None, metavar="FILE", help="Training data; adds the topics of each group."
+        None, metavar="FILE", help="Training data; adds the texts and topics of each group."
     ),
     title: str | None = Option(None, help="Title of the report."),
+    labels: Path | None = Option(
+        None,
+        metavar="JSON",
+        help="Names of clusters and topics, saved from a report; they are stored in the model.",
+    ),
     text: str | None = TEXT_COLUMN,
     names: str | None = GROUP_NAMES,
     sep: str | None = SEPARATOR,
@@ -310,4 +315,4 @@ def report(
 
     page = Path(f"{model.stem}.html") if out is None else out
     file = None if data is None else FileOptions(data, text, names, encoding, separator=sep)
-    fitted.report(model, file, page, title or model.stem)
+    fitted.report(model, file, page, title or model.stem, labels)

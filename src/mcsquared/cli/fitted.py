@@ -1,5 +1,6 @@
 """mc2 predict, evaluate and report: commands that use a fitted model."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -13,9 +14,14 @@ from numpy.typing import NDArray
 
 from mcsquared import evaluation
 from mcsquared.cli.guard import check_output
-from mcsquared.cli.reading import FileOptions, corpora_for_model, read_for_model
+from mcsquared.cli.reading import (
+    FileOptions,
+    corpora_for_model,
+    read_for_model,
+    texts_for_model,
+)
 from mcsquared.corpus import Corpus
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, input_errors
 from mcsquared.estimator import MC2
 from mcsquared.families.registry import family_for_kind
 from mcsquared.posterior.exports import plural
@@ -140,14 +146,30 @@ def _print_scores(truth: NDArray[Any], found: NDArray[Any]) -> None:
         typer.echo(f"  {score}: {value:.4f}")
 
 
-def report(model_file: Path, file: FileOptions | None, out: Path, title: str) -> None:
+def _names_from(path: Path) -> dict[str, dict[int, str]]:
+    """Return the names in a JSON file: {"clusters": {"0": "sports"}, "topics": {}}."""
+    with input_errors(
+        f"--labels {path} is invalid", OSError, ValueError, AttributeError, TypeError
+    ):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not found.keys() <= {"clusters", "topics"}:
+            raise ValueError('it must contain "clusters" and "topics"')
+        return {of: {int(k): str(name) for k, name in found[of].items()} for of in found}
+
+
+def report(
+    model_file: Path, file: FileOptions | None, out: Path, title: str, labels: Path | None
+) -> None:
     """Write the report of a model; the training data, if given, add the topics of each group."""
     from mcsquared.report import write_report
 
     check_output(out, model_file, *([] if file is None else [file.path]))
     model = MC2.load(model_file)
+    if labels is not None:
+        model.set_labels(**_names_from(labels)).save(model_file)
     corpus = None if file is None else read_for_model(model, file, training=True)
-    write_report(model, out, corpus=corpus, title=title)
+    texts = None if file is None else texts_for_model(model, file)
+    write_report(model, out, corpus=corpus, title=title, texts=texts)
     typer.echo(
         f"{plural(model.n_clusters_, 'cluster')} and {plural(model.n_topics_, 'topic')} of "
         f"{plural(model.posterior_.n_groups, 'group')}, {out.stat().st_size / 1e6:.1f} MB, "

@@ -10,6 +10,7 @@ from mcsquared.cli.guard import print_message
 from mcsquared.corpus import Column, Corpus, ParquetFolder
 from mcsquared.corpus.columns.column import distinct_note
 from mcsquared.corpus.columns.infer import column_from
+from mcsquared.corpus.columns.values import as_list
 from mcsquared.corpus.sources import files
 from mcsquared.corpus.sources.frames import Table
 from mcsquared.corpus.sources.words import function_words
@@ -214,6 +215,15 @@ def read_for_model(
         if name in contexts and reference.kind == "category"
     }
     return corpus.with_contexts({**corpus.contexts, **spelled})
+
+
+def texts_for_model(model: MC2, file: FileOptions) -> list[Any] | None:
+    """Return the text of each group, if the file has one row per group."""
+    source = model.posterior_.source
+    text = file.text or source.get(_TEXT_KEY)
+    if text is None or _GROUP_KEY in source:
+        return None
+    return as_list(file.table().raw(text, "text"))
 
 
 def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:

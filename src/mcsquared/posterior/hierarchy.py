@@ -62,7 +62,7 @@ class Hierarchy:
 
         Examples
         --------
-        >>> len(posterior.hierarchy(of="topics").to_frame()) == posterior.n_topics - 1
+        >>> len(posterior.hierarchy(of="topics").to_frame()) == posterior.n_shown_topics - 1
         True
         """
         import pandas as pd
@@ -86,8 +86,12 @@ def hierarchy(posterior: Posterior, of: str) -> Hierarchy:
     else:
         draw = posterior.representative_draw
         similarity = topic_similarity(draw, draw, posterior.priors.content)
-        similarity = similarity[np.ix_(posterior.topic_order, posterior.topic_order)]
-        names, weights = topic_names(posterior), posterior.tokens_of_topic
+        shown = posterior.topic_order[: posterior.n_shown_topics]
+        similarity = similarity[np.ix_(shown, shown)]
+        names, weights = (
+            topic_names(posterior)[: len(shown)],
+            posterior.tokens_of_topic[: len(shown)],
+        )
     distance = np.clip(1.0 - 0.5 * (similarity + similarity.T), 0.0, 1.0)
     np.fill_diagonal(distance, 0.0)
     merges = np.zeros((0, 4))

@@ -31,25 +31,41 @@ class _Levels(NamedTuple):
     groups: sparse.csr_matrix  # 1 for each group with the value, (n_values, n_groups)
 
 
+class Prevalence(NamedTuple):
+    """Topic shares by value of a context with 95% intervals, each (n_values, n_topics)."""
+
+    values: list[Any]
+    n_groups: Int64s  # (n_values,)
+    share: Floats
+    low: Floats
+    high: Floats
+
+
+def prevalence_of(posterior: Posterior, name: str) -> Prevalence:
+    """Return the shares of the topics shown in tables."""
+    levels = _levels(posterior, name)
+    samples = _samples(posterior, levels)
+    counts = np.asarray(levels.groups.sum(axis=1)).ravel().astype(np.int64)
+    low, high = np.quantile(samples, _INTERVAL, axis=0)
+    return Prevalence(levels.values, counts, samples.mean(axis=0), low, high)
+
+
 def prevalence_table(posterior: Posterior, name: str) -> pd.DataFrame:
     """Return one row per value and topic; see `Posterior.prevalence`."""
     import pandas as pd
 
-    levels = _levels(posterior, name)
-    samples = _samples(posterior, levels)
-    low, high = np.quantile(samples, _INTERVAL, axis=0)
-    n_values, n_topics = len(levels.values), posterior.n_shown_topics
-    counts = np.asarray(levels.groups.sum(axis=1)).ravel().astype(np.int64)
+    found = prevalence_of(posterior, name)
+    n_values, n_topics = found.share.shape
     names = topic_names(posterior)[:n_topics]
     return pd.DataFrame(
         {
-            "value": pd.Series(levels.values).repeat(n_topics).to_numpy(),
-            "n_groups": np.repeat(counts, n_topics),
+            "value": pd.Series(found.values).repeat(n_topics).to_numpy(),
+            "n_groups": np.repeat(found.n_groups, n_topics),
             "topic": np.tile(np.arange(n_topics), n_values),
             "name": names * n_values,
-            "share": samples.mean(axis=0).ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
+            "share": found.share.ravel(),
+            "low": found.low.ravel(),
+            "high": found.high.ravel(),
         }
     )
 

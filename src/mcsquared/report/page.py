@@ -40,6 +40,7 @@ from mcsquared.report.groups import (
 from mcsquared.report.layout import cluster_discs, disc_colours
 from mcsquared.report.overview import checks, diagnostic_data, key_figures, model_sentences
 from mcsquared.report.packing import embedded_json, pack, pack_shares
+from mcsquared.report.structure import effects_data, hierarchy_data, text_data
 from mcsquared.storage import check_target, write_text
 
 if TYPE_CHECKING:
@@ -51,8 +52,27 @@ N_TYPICAL = 12  # groups listed with a cluster or a topic
 
 # In dependency order; concatenated into one script.
 _SCRIPTS = (
-    *("data", "elements", "charts", "contexts", "lists", "map", "mapview"),  # shared parts
-    *("overview", "clusters", "topics", "groups", "search", "diagnostics", "app"),  # sections
+    *(
+        "data",
+        "downloads",
+        "elements",
+        "charts",
+        "contexts",
+        "lists",
+        "map",
+        "mapview",
+    ),  # shared parts
+    *(
+        "overview",
+        "clusters",
+        "topics",
+        "groups",
+        "search",
+        "effects",
+        "hierarchy",
+        "diagnostics",
+        "app",
+    ),  # sections
 )
 _STYLES = ("base", "parts")
 
@@ -65,6 +85,7 @@ def write_report(
     title: str | None = None,
     image_shape: tuple[int, int] | None = None,
     dimension_names: Sequence[str] | None = None,
+    texts: Sequence[str] | None = None,
 ) -> None:
     """Write a report of a fitted model: one HTML file for any browser, without network access.
 
@@ -84,6 +105,8 @@ def write_report(
         named r0c0, r0c1, ... are shown as images by default.
     dimension_names : sequence of str, optional
         Names of the dimensions if the content is vectors.
+    texts : sequence of str, optional
+        The text of each group, displayed with words coloured by topic.
 
     Examples
     --------
@@ -113,6 +136,7 @@ def write_report(
         image_shape=image_shape,
         dimension_names=dimension_names,
         bounds=bounds,
+        texts=texts,
     )
     write_text(target, render(data))
 
@@ -125,6 +149,7 @@ def report_data(
     image_shape: tuple[int, int] | None = None,
     dimension_names: Sequence[str] | None = None,
     bounds: dict[str, int | None] | None = None,
+    texts: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Return the content of a report, ready for `embedded_json`.
 
@@ -185,6 +210,9 @@ def report_data(
         "contexts": [
             context_data(posterior, name, groups, topics_of_group) for name in posterior.contexts
         ],
+        "hierarchy": hierarchy_data(posterior),
+        "effects": effects_data(posterior),
+        "texts": text_data(texts, groups, posterior.n_groups),
         "diagnostics": diagnostics,
     }
 

@@ -3,6 +3,7 @@
 const TABS = [
   ['overview', 'Overview', overviewView], ['map', 'Map', mapView], ['clusters', 'Clusters', clustersView],
   ['topics', 'Topics', topicsView], ['groups', 'Groups', groupsView], ['diagnostics', 'Diagnostics', diagnosticsView],
+  ...(effects.some(Boolean) ? [['effects', 'Effects', effectsView]] : []), ...(hierarchies.clusters || hierarchies.topics ? [['hierarchy', 'Hierarchy', hierarchyView]] : []),
 ];
 const VIEWS = { ...Object.fromEntries(TABS.map(([name, , view]) => [name, view])), words: wordView, values: valueView, search: searchView };
 const TAB_OF = { words: 'topics', values: 'groups', search: '' };

@@ -21,7 +21,7 @@ function bars(rows, { largest: limit = null, empty = 'No data.', unit = percent,
   if (!rows.length) return h('p', { class: 'note' }, empty);
   const largest = limit || Math.max(...rows.map((row) => Math.max(row.value, row.high || 0, row.mark || 0)), 1e-12);
   const at = (x) => `${(100 * Math.max(0, Math.min(1, x / largest))).toFixed(2)}%`;
-  return h('ul', { class: 'bars' }, rows.map((row) => h('li', { title: row.title },
+  const list = h('ul', { class: 'bars' }, rows.map((row) => h('li', { title: row.title },
     h('span', { class: 'bar-label' }, row.label),
     h('span', { class: 'bar-track', 'aria-hidden': 'true' },
       h('span', { class: 'bar-fill', style: { width: at(row.value), background: row.colour || 'var(--accent)' } }),
@@ -30,6 +30,10 @@ function bars(rows, { largest: limit = null, empty = 'No data.', unit = percent,
       }),
       Number.isFinite(row.mark) && h('span', { class: 'bar-mark', style: { left: at(row.mark) } })),
     h('span', { class: 'bar-value' }, row.text || unit(row.value)))));
+  const ranged = rows.some((row) => row.high > row.low);
+  list.csv = () => [['name', 'value', ...(ranged ? ['low', 'high'] : [])],
+    ...rows.map((row) => [row.label.textContent ?? row.label, row.value, ...(ranged ? [row.low, row.high] : [])])];
+  return list;
 }
 
 function ticks(low, high, count) {
@@ -49,7 +53,7 @@ function path(xs, ys) {
   return text;
 }
 
-// Curves over points. Series: {values, colour, faint}; with `steps`, bars are drawn instead of lines.
+// Curves over points. Series: {values, low, high, colour, faint}; with `steps`, bars are drawn instead of lines.
 function curves(points, series, { label, format = formatNumber, height = 150, steps = false, range = null, columns = null, dots = false, scale = false } = {}) {
   return responsive((width) => {
     const [left, right, top, bottom] = [scale ? 42 : 8, 8, 8, 22];
@@ -63,7 +67,7 @@ function curves(points, series, { label, format = formatNumber, height = 150, st
     const high = points[to];
     const x = (v) => left + ((v - low) / (high - low || 1)) * (width - left - right);
     let largest = 1e-300;
-    for (const curve of series) for (let i = from; i <= to; i += 1) largest = Math.max(largest, curve.values[i]);
+    for (const curve of series) for (let i = from; i <= to; i += 1) largest = Math.max(largest, curve.values[i], curve.high ? curve.high[i] : 0);
     for (const column of columns || []) largest = Math.max(largest, Math.min(column.value, 3 * largest));
     const y = (v) => height - bottom - Math.min(1, v / largest) * (height - top - bottom);
     const xs = [];
@@ -91,8 +95,10 @@ function curves(points, series, { label, format = formatNumber, height = 150, st
           })));
         }
         const line = path(xs, ys);
+        const band = curve.low && path([...xs, ...[...xs].reverse()], [...xs.map((_, i) => y(curve.high[from + i])), ...xs.map((_, i) => y(curve.low[to - i]))]);
         return s('g', {},
-          !curve.faint && !columns && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: curve.colour, opacity: 0.14 } }),
+          band && s('path', { d: `${band}Z`, style: { fill: curve.colour, opacity: curve.band || 0.18 } }),
+          !curve.faint && !columns && !curve.low && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: curve.colour, opacity: 0.14 } }),
           s('path', { d: line, style: { fill: 'none', stroke: curve.colour, 'stroke-width': curve.faint ? 1.25 : 2.25, 'stroke-dasharray': curve.faint ? '4 3' : 'none' } }),
           dots && !curve.faint && xs.map((px, i) => s('circle', { cx: px, cy: ys[i], r: 3, style: { fill: curve.colour } })));
       }));

@@ -61,6 +61,26 @@ function stepLinks(name, id, n) {
   return h('span', { class: 'steps' }, id > 0 && one(id - 1, 'Previous', '['), id < n - 1 && one(id + 1, 'Next', ']'));
 }
 
+// Names given in this page; `mc2 report --labels` stores them in the model.
+const givenNames = { clusters: {}, topics: {} };
+
+function nameLine(items, of, id) {
+  const line = h('p', { class: 'lead' });
+  const show = () => line.replaceChildren(items.names[id] || '', h('button', { type: 'button', class: 'rename no-print', onclick: edit }, 'Rename'),
+    ...(Object.keys({ ...givenNames.clusters, ...givenNames.topics }).length ? [h('button', { type: 'button', class: 'rename no-print', title: 'A JSON file for mc2 report --labels', onclick: () => download('labels.json', 'application/json', JSON.stringify(givenNames)) }, 'Save names')] : []));
+  const edit = () => {
+    const field = h('input', { class: 'rename-field', type: 'text', 'aria-label': 'Name', maxlength: '80' });
+    field.value = items.names[id];
+    const done = () => { const name = field.value.trim(); if (name && name !== items.names[id]) { items.names[id] = name; givenNames[of][id] = name; } show(); };
+    field.addEventListener('keydown', (event) => { if (event.key === 'Enter') field.blur(); if (event.key === 'Escape') { field.value = items.names[id]; field.blur(); } });
+    field.addEventListener('blur', done, { once: true });
+    line.replaceChildren(field);
+    field.focus();
+  };
+  show();
+  return line;
+}
+
 function overlapRows(k) {
   if (k >= clusters.nOverlap) return [];
   const n = clusters.nOverlap;
@@ -94,7 +114,7 @@ function clusterDetail(k) {
   const all = groupsOfCluster(k);
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, dot(k), `Cluster ${k}`), stepLinks('clusters', k, clusters.n),
-      clusters.names[k] && h('p', { class: 'lead' }, clusters.names[k])),
+      nameLine(clusters, 'clusters', k)),
     h('div', { class: 'tiles small' },
       tile('groups', formatInteger(clusters.size[k]), `${percent(clusters.size[k] / clusters.size.reduce((a, b) => a + b, 0))} of all`),
       tile(page.content.unit, formatInteger(clusters.tokens[k]), null),

@@ -112,6 +112,14 @@ function unpackContext(raw) {
 
 const contexts = page.contexts.map(unpackContext);
 
+const hierarchies = Object.fromEntries(Object.entries(page.hierarchy).map(([of, found]) => [of, found && {
+  first: unpack(found.first), second: unpack(found.second), distance: unpack(found.distance), weight: unpack(found.weight),
+}]));
+
+const effects = page.effects.map((found) => found && {
+  values: found.values, points: unpack(found.points), groups: unpack(found.groups), share: unpack(found.share), low: unpack(found.low), high: unpack(found.high),
+});
+
 // The categories of group j.
 function valuesOf(context, j) {
   if (context.kind === 'bag') {

@@ -95,8 +95,10 @@ function groupLink(j) {
 // Building blocks -------------------------------------------------------------------------------
 
 function card(title, note, ...children) {
-  return h('section', { class: 'card' },
+  const element = h('section', { class: 'card' },
     title && h('h3', {}, title), note && h('p', { class: 'note' }, note), ...children);
+  if (title) element.prepend(...downloadButtons(element, typeof title === 'string' ? title : title.textContent));
+  return element;
 }
 
 // Cards in as many columns as fit.

@@ -24,6 +24,27 @@ function similarGroups(j, limit) {
   return best;
 }
 
+// The text of a group; words have the colour of the group's topic they most probably belong to.
+function documentCard(j, topicRows) {
+  const text = page.texts && page.texts[j];
+  if (!text || !words) return null;
+  const colourOf = new Map(topicRows.slice(0, 6).map((row, i) => [row.m, `var(--c${i})`]));
+  if (!words.index) words.index = new Map(words.vocabulary.map((word, w) => [word, w]));
+  const marked = text.split(/([\p{L}\p{N}_]+(?:['’]t)?)/u).map((part, i) => {
+    const w = i % 2 ? words.index.get(part) ?? words.index.get(part.toLowerCase()) : undefined;
+    if (w === undefined) return part;
+    let best = -1; let most = 0;
+    for (let a = w * words.topicsPerWord; a < (w + 1) * words.topicsPerWord; a += 1) {
+      const weight = words.topicShare[a] * topicShareOf(j, words.topicOfWord[a]) / Math.max(topics.share[words.topicOfWord[a]], 1e-9);
+      if (weight > most) { most = weight; best = words.topicOfWord[a]; }
+    }
+    return colourOf.has(best) ? h('mark', { style: { 'border-color': colourOf.get(best) }, title: `Topic ${topicName(best)}` }, part) : part;
+  });
+  return h('section', { class: 'card' }, h('h3', {}, 'Text'),
+    h('div', { class: 'legend' }, topicRows.slice(0, 6).map((row, i) => h('a', { class: 'chip', href: address('topics', row.m) }, h('span', { class: 'dot', style: { background: `var(--c${i})` } }), topicName(row.m)))),
+    h('div', { class: 'document', tabindex: '0' }, marked));
+}
+
 function groupDetail(j) {
   const k = groups.cluster[j];
   const confidence = groups.confidence[j] / 255;
@@ -33,13 +54,14 @@ function groupDetail(j) {
   }
   const topicRows = [];
   for (let i = j * groups.topicsPerGroup; i < (j + 1) * groups.topicsPerGroup; i += 1) {
-    if (groups.topicShare[i] > 0) topicRows.push({ label: topicLink(groups.topic[i]), value: groups.topicShare[i] / 255 });
+    if (groups.topicShare[i] > 0) topicRows.push({ m: groups.topic[i], label: topicLink(groups.topic[i]), value: groups.topicShare[i] / 255 });
   }
   const number = groups.numbers ? groups.numbers[j] : j;
   const similar = groups.groupShares ? similarGroups(j, 8) : [];
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, groupName(j)),
       h('p', { class: 'note' }, h('span', { title: 'starting from 0' }, `row ${number} of the data`), ` · ${formatInteger(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
+    documentCard(j, topicRows),
     columns(
       h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
         isUnsettled(j) && h('p', { class: 'unsettled' }, h('strong', {}, 'Unsettled: '), 'no cluster has half of its probability; this one is the most probable.'),

@@ -93,7 +93,7 @@ function topicDetail(m) {
   const stable = topics.stability[m];
   const coherent = topics.coherence && topics.coherence[m];
   return h('article', {},
-    h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, `Topic ${m}`), stepLinks('topics', m, topics.n), topics.names[m] && h('p', { class: 'lead' }, topics.names[m])),
+    h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, `Topic ${m}`), stepLinks('topics', m, topics.n), nameLine(topics, 'topics', m)),
     h('div', { class: 'tiles small' },
       tile('of the content', percent(topics.share[m]), `${formatInteger(topics.tokens[m])} ${page.content.unit}`),
       Number.isFinite(stable) && tile('stability', percent(stable), 'similarity to its matches in other draws'),

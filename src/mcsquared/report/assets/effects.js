@@ -1,0 +1,68 @@
+// Topics by context: all topics over a number, shares by value with intervals, differences.
+
+const N_LINES = 8; // coloured topics in a chart
+
+function effectCurves(c) {
+  const [found, n] = [effects[c], topics.n];
+  const column = (part, m) => Float32Array.from(found.values, (_, v) => found[part][v * n + m]);
+  const chosen = Array.from({ length: Math.min(N_LINES, n) }, (_, m) => m);
+  const chart = curves(found.points, chosen.map((m) => ({ values: column('share', m), low: column('low', m), high: column('high', m), colour: `var(--c${m})`, band: 0.07 })),
+    { label: `topics by ${contexts[c].name}`, format: (x) => formatValue(contexts[c], x, 3), height: 300, scale: true });
+  return card(`Topics by ${contexts[c].name}`, `The ${plural(chosen.length, 'largest topic')}. Bands: 95% intervals.`, chart,
+    h('div', { class: 'legend' }, chosen.map((m) => h('a', { class: 'chip', href: address('topics', m) }, h('span', { class: 'dot', style: { background: `var(--c${m})` } }), topicName(m)))));
+}
+
+function effectBars(c, m) {
+  const [found, n] = [effects[c], topics.n];
+  return bars(found.values.map((value, v) => ({
+    label: h('span', {}, found.points ? formatValue(contexts[c], found.points[v], 4) : value),
+    value: found.share[v * n + m], low: found.low[v * n + m], high: found.high[v * n + m], title: plural(found.groups[v], 'group'),
+  })));
+}
+
+// Intervals of differences assume that the shares of the two values are independent.
+function effectDifferences(c, first, second) {
+  const [found, n] = [effects[c], topics.n];
+  const rows = Array.from({ length: n }, (_, m) => {
+    const [a, b] = [first * n + m, second * n + m];
+    const half = Math.hypot(found.high[a] - found.low[a], found.high[b] - found.low[b]) / 2;
+    const difference = found.share[a] - found.share[b];
+    return { m, difference, low: difference - half, high: difference + half };
+  }).sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference)).slice(0, 15);
+  const table = h('table', {}, h('thead', {}, h('tr', {}, ['topic', 'difference', '95% interval'].map((text) => h('th', { scope: 'col' }, text)))),
+    h('tbody', {}, rows.map((row) => h('tr', {}, h('th', { scope: 'row' }, topicLink(row.m)),
+      h('td', {}, signedPercent(row.difference)), h('td', { class: row.low > 0 || row.high < 0 ? '' : 'soft' }, `${signedPercent(row.low)} to ${signedPercent(row.high)}`)))));
+  table.csv = () => [['topic', 'name', 'difference', 'low', 'high'], ...rows.map((row) => [row.m, topics.names[row.m], row.difference, row.low, row.high])];
+  return table;
+}
+
+function signedPercent(x) { return `${x < 0 ? '−' : '+'}${percent(Math.abs(x))}`; }
+
+function effectsView() {
+  const usable = effects.map((found, c) => (found && found.values.length ? c : -1)).filter((c) => c >= 0);
+  let c = usable[0];
+  const body = h('div', {});
+  const draw = () => {
+    const found = effects[c];
+    const names = found.values.map((value, v) => [String(v), found.points ? formatValue(contexts[c], found.points[v], 4) : value]);
+    const last = found.points ? found.values.length - 1 : Math.min(1, found.values.length - 1);
+    let [m, first, second] = [0, last, 0];
+    const byValue = h('div', {});
+    const difference = h('div', {});
+    const update = () => {
+      byValue.replaceChildren(card(`Topic ${topicName(m)} by ${contexts[c].name}`, 'Share of the content. Line: 95% interval.', effectBars(c, m)));
+      difference.replaceChildren(found.values.length > 1 ? card(`${names[first][1]} minus ${names[second][1]}`, 'Difference of the topic shares, the largest first.', effectDifferences(c, first, second)) : '');
+    };
+    update();
+    body.replaceChildren(
+      ...(found.points && found.values.length > 2 ? [effectCurves(c)] : []),
+      columns(
+        h('div', {}, h('div', { class: 'toolbar' }, choice('Topic', Array.from({ length: topics.n }, (_, t) => [String(t), topicName(t)]), '0', (t) => { m = Number(t); update(); })), byValue),
+        h('div', {}, h('div', { class: 'toolbar' }, choice('Value', names, String(first), (v) => { first = Number(v); update(); }), choice('minus', names, String(second), (v) => { second = Number(v); update(); })), difference)));
+  };
+  draw();
+  const element = h('div', { class: 'view' }, h('h2', { tabindex: '-1' }, 'Topics by context'),
+    h('p', { class: 'note' }, 'Topic shares of groups by the value of a context. Groups have the topic shares of their clusters; intervals contain the uncertainty of the draws and of the groups.'),
+    h('div', { class: 'toolbar' }, choice('Context', usable.map((one) => [String(one), contexts[one].name]), String(c), (next) => { c = Number(next); draw(); })), body);
+  return { element, title: 'Effects' };
+}

@@ -1,0 +1,81 @@
+"""Report data of hierarchies, of topics by context, and of the texts of the groups."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mcsquared.arrays import Int64s
+from mcsquared.errors import InputError
+from mcsquared.markup import shorten
+from mcsquared.posterior import Posterior
+from mcsquared.posterior.prevalence import prevalence_of
+from mcsquared.report.packing import pack
+
+_MAX_LEAVES = 400  # of a hierarchy
+_MAX_VALUES = 40  # of a category or a bag: the most frequent ones
+_MAX_VALUE_LENGTH = 60
+_MAX_TEXT = 6000  # characters of a text
+_MAX_TEXTS = 12_000_000  # characters of all texts; each is shorter if there are many
+
+
+def hierarchy_data(posterior: Posterior) -> dict[str, Any]:
+    """Return the merges of clusters and of topics; None if there are too few or too many."""
+    data: dict[str, Any] = {}
+    for of, n in (("clusters", posterior.n_clusters), ("topics", posterior.n_shown_topics)):
+        data[of] = None
+        if 2 < n <= _MAX_LEAVES:
+            found = posterior.hierarchy(of)
+            data[of] = {
+                "first": pack(found.linkage[:, 0].astype(np.int64)),
+                "second": pack(found.linkage[:, 1].astype(np.int64)),
+                "distance": pack(found.linkage[:, 2]),
+                "weight": pack(found.weights),
+            }
+    return data
+
+
+def effects_data(posterior: Posterior) -> list[dict[str, Any] | None]:
+    """Return topic shares by value, with intervals, for each context; None if it has none."""
+    data: list[dict[str, Any] | None] = []
+    for name, column in posterior.contexts.items():
+        if column.kind == "vector" or posterior.n_shown_topics == 0:
+            data.append(None)
+            continue
+        try:
+            found = prevalence_of(posterior, name)
+        except InputError:  # the statistics of a user-defined family
+            data.append(None)
+            continue
+        rows = np.arange(len(found.values))
+        is_number = column.kind not in ("category", "boolean", "bag")
+        if not is_number:
+            rows = np.argsort(-found.n_groups, kind="stable")[:_MAX_VALUES]
+        data.append(
+            {
+                "values": [shorten(found.values[i], _MAX_VALUE_LENGTH) for i in rows],
+                "points": pack(_points(found.values)) if is_number else None,
+                "groups": pack(found.n_groups[rows]),
+                **{part: pack(getattr(found, part)[rows]) for part in ("share", "low", "high")},
+            }
+        )
+    return data
+
+
+def _points(values: list[Any]) -> Any:
+    """Return numbers, or dates as days since 1970."""
+    array = np.asarray(values)
+    if array.dtype.kind == "M":
+        return (array - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+    return array.astype(np.float64)
+
+
+def text_data(texts: Sequence[Any] | None, groups: Int64s, n_groups: int) -> list[str] | None:
+    """Return the texts of the groups in the report, shortened if they are long or many."""
+    if texts is None:
+        return None
+    if len(texts) != n_groups:
+        raise InputError(f"texts must have one entry per group ({n_groups}), got {len(texts)}")
+    limit = min(_MAX_TEXT, max(200, _MAX_TEXTS // max(len(groups), 1)))
+    chosen = [texts[j] for j in groups]
+    return [shorten(text, limit) if isinstance(text, str) else "" for text in chosen]

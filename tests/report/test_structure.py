@@ -1,0 +1,80 @@
+"""Hierarchy, effects, names and texts in the browser; downloads."""
+
+import pytest
+
+# Records downloads instead of saving files.
+CAPTURE = """
+window.saved = [];
+HTMLAnchorElement.prototype.click = function () {
+  window.saved.push([this.download, decodeURIComponent(this.href.split(',').slice(1).join(','))]);
+};
+"""
+
+
+@pytest.fixture(params=[(1280, "light"), (400, "dark")], ids=["wide", "narrow"])
+def page(browser, pages, request):
+    width, scheme = request.param
+    browser.open(pages["words"], width=width, scheme=scheme)
+    browser.run(CAPTURE)
+    yield browser
+    assert browser.overflow() <= 0
+    assert browser.console_messages() == []
+
+
+def saved(page):
+    return page.run("return window.saved")
+
+
+def test_the_slider_cuts_the_hierarchy(page):
+    page.go("hierarchy")
+    for n in ("3", "2", "1"):
+        page.type("#cut", n)
+        assert len(page.all(".sets > li")) == int(n)
+    assert len(page.all(".dendrogram svg a")) == 3
+    page.click(page.all("main .switch button")[1])
+    assert len(page.all(".dendrogram svg a")) == 4
+    page.click(page.one(".card .download"))
+    assert saved(page)[0][0].endswith(".svg")
+
+
+def test_effects_have_intervals_and_differences(page):
+    page.go("effects")
+    assert page.all("main .chart svg path")
+    names = page.texts("main select option")
+    place = page.run("return document.querySelector('main select').options[arguments[0]].value", 2)
+    assert names[2] == "place"
+    page.choose("main select", place)
+    assert len(page.all(".bar-spread")) == 3
+    assert "place" in page.text("main h3:last-of-type") or page.all("main table tbody tr")
+    page.click(page.all("main .download")[-1])
+    [(name, text)] = saved(page)
+    assert name.endswith(".csv")
+    assert text.splitlines()[0] == "topic,name,difference,low,high"
+
+
+def test_clusters_can_be_renamed_and_the_names_saved(page):
+    page.go("clusters", 0)
+    page.click(page.one(".rename"))
+    page.type(".rename-field", "Home affairs")
+    page.run("document.querySelector('.rename-field').blur()")
+    page.settle()
+    assert page.text(".lead").startswith("Home affairs")
+    page.click(page.all(".rename")[1])
+    assert saved(page) == [["labels.json", '{"clusters":{"0":"Home affairs"},"topics":{}}']]
+    page.go("overview")
+    assert "Home affairs" in page.text()
+
+
+def test_a_group_shows_its_text_with_words_coloured_by_topic(page):
+    page.go("groups", 20)
+    assert page.text(".document").startswith("Wört0, wört8 and wört3 of text 20")
+    assert page.texts(".document mark")
+    assert set(page.texts(".document mark")) <= {"Wört0", "wört8", "wört3"}
+
+
+def test_bars_download_as_csv(page):
+    page.go("clusters", 0)
+    page.click(page.one(".card .download"))
+    [(name, text)] = saved(page)
+    assert name == "topics.csv"
+    assert text.splitlines()[0].startswith("name,value")
