@@ -2,6 +2,7 @@
 
 from benchmarks.questions import (
     agreement,
+    chains,
     clusters,
     consensus,
     device,
@@ -24,6 +25,7 @@ QUESTIONS = {
     "splits": splits.run,
     "clusters": clusters.run,
     "agreement": agreement.run,
+    "chains": chains.run,
     "letters": letters.run,
     "growth": growth.run,
     "scaling": scaling.run,
