@@ -9,7 +9,7 @@ WORKERS ?= 2
 CHECKED := src tests .ci $(wildcard benchmarks docs/*.py examples experiments)
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup demo test coverage golden lint format docs calibrate fuzz bench reproduce fresh clean
+.PHONY: help setup locked lock image demo test coverage golden lint format docs calibrate fuzz bench reproduce fresh clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,22 @@ $(READY): pyproject.toml
 	@echo "Compiling the kernels: takes a minute or two the first time"
 	$(BIN)/python -m mcsquared.compile
 	@touch $@
+
+# Exactly the packages of the lock file, checked by their hashes: CPython 3.11 on 64-bit Linux.
+locked:  ## create .venv from requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m mcsquared.compile
+	@touch $(READY)
+
+lock: $(READY)  ## write requirements.lock again, with the newest versions
+	mkdir -p build
+	$(BIN)/python -m pip install --quiet --dry-run --ignore-installed --report build/report.json '.[all,dev]' hatchling editables
+	$(BIN)/python .ci/dependencies.py lock build/report.json > requirements.lock
+
+image:  ## build the container image and test it, if a container engine runs
+	.ci/test_image
 
 demo: $(READY)  ## run the demo on the paper's letters
 	$(BIN)/mc2 demo letters
@@ -48,6 +64,7 @@ lint: $(READY)  ## run ruff, mypy and the import contract
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/dependencies.py licences
 
 format: $(READY)  ## format the code with ruff
 	$(BIN)/ruff format $(CHECKED)
