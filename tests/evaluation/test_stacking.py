@@ -75,6 +75,21 @@ def test_the_weights_maximise_the_stacked_density(seed):
     assert -np.log(weights @ np.exp(density + 200)).sum() == pytest.approx(best, abs=1e-3)
 
 
+@pytest.mark.parametrize("lam", [np.inf, 20.0])
+def test_a_chain_with_more_draws_has_no_disadvantage(fitted, lam):
+    """The number of draws with parameters differs by one if chains do not divide it evenly."""
+    posterior, corpus = fitted[0][lam], fitted[1]
+    chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
+    assert np.bincount(chains).tolist() == [4, 3, 3]
+    equal = stacking.balanced(posterior)
+    of_equal = equal.chain_of_draw[[draw.index for draw in equal.parameters]]
+    assert np.bincount(of_equal).tolist() == [3, 3, 3]
+    assert equal.parameters == [d for d in posterior.parameters if d is not posterior.parameters[0]]
+    weights = stack_chains(with_bad_chain(posterior, 2), corpus)
+    others = stack_chains(with_bad_chain(equal, 2), corpus)
+    np.testing.assert_array_equal(weights, others)
+
+
 def test_a_chain_that_is_always_worse_has_no_weight_and_complements_share_it():
     worse = np.array([[-10.0] * 50, [-20.0] * 50])
     np.testing.assert_allclose(stacking_weights(worse), [1.0, 0.0], atol=1e-4)

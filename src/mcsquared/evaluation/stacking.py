@@ -17,6 +17,7 @@ half. In neither case is it p(w_j), the probability of the whole group.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -55,7 +56,7 @@ def stack_chains(posterior: Posterior, corpus: Corpus) -> Floats | None:
     if len(groups) < MIN_GROUPS:
         return None
     with_draws = [chain for chain in range(chains.max() + 1) if (chains == chain).any()]
-    density = log_densities(posterior, corpus[groups])[with_draws]
+    density = log_densities(balanced(posterior), corpus[groups])[with_draws]
     stacked = stacking_weights(density)
     if not _differs_clearly(density, stacked):
         return None
@@ -70,6 +71,17 @@ def _sample(corpus: Corpus, seed: int) -> Int64s:
     order = stream(seed, STACKING).permutation(np.flatnonzero(tokens >= 2))[:MAX_GROUPS]
     n_groups = int(np.searchsorted(np.cumsum(tokens[order]), MAX_TOKENS, side="right"))
     return np.sort(order[: max(n_groups, MIN_GROUPS)])
+
+
+def balanced(posterior: Posterior) -> Posterior:
+    """Return the posterior with as many draws with parameters of each chain: the last ones.
+
+    The density without a group is the lower, the more draws it is estimated from.
+    """
+    chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
+    n_draws = np.bincount(chains)[np.unique(chains)].min()
+    kept = np.concatenate([np.flatnonzero(chains == chain)[-n_draws:] for chain in set(chains)])
+    return replace(posterior, parameters=[posterior.parameters[d] for d in np.sort(kept)])
 
 
 def log_densities(posterior: Posterior, corpus: Corpus) -> Floats:
