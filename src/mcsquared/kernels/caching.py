@@ -15,12 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import numba
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    InTreeCacheLocator,
-)
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+
+try:
+    from numba.core.caching import InTreeCacheLocator
+except ImportError:  # numba 0.60
+    from numba.core.caching import _InTreeCacheLocator as InTreeCacheLocator
 
 VARIABLE = "MCSQUARED_CACHE"
 

@@ -16,7 +16,6 @@ import json
 import os
 import secrets
 import stat
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,9 +54,6 @@ _TYPE_NAMES = {
 
 # Parsing JSON may need twenty times its size in memory; large data belong in tensors.
 _MAX_META = 32 * 2**20
-
-# Temporary files that no process has locked are removed once they are this old.
-_STALE_SECONDS = 2.0
 
 _REASONS = {
     errno.ENOSPC: "no space left on the disk",
@@ -111,10 +107,9 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 def _replacing(target: Path) -> Iterator[BinaryIO]:
     """Yield a stream to a temporary file that replaces ``target`` once it is on the disk."""
     _remove_stale_files(target)
-    temporary = _temporary_path(target)
+    temporary, stream = _open_temporary(target)
     try:
-        with open(temporary, "xb") as stream:
-            try_lock(stream.fileno())
+        with stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -124,6 +119,16 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
         # After success the temporary file has become the target.
         with suppress(OSError):
             temporary.unlink()
+
+
+def _open_temporary(target: Path) -> tuple[Path, BinaryIO]:
+    """Create a temporary file next to the target, and lock it as long as it is open."""
+    while True:
+        temporary = _temporary_path(target)
+        stream = open(temporary, "xb")  # noqa: SIM115
+        if try_lock(stream.fileno()) and temporary.exists():
+            return temporary, stream
+        stream.close()  # another process has deleted the file before it was locked
 
 
 def read_file(path: PathLike, kind: str) -> tuple[Tensors, dict[str, Any]]:
@@ -255,20 +260,15 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _remove_stale_files(target: Path) -> None:
-    """Remove old temporary files of the same target, left by killed processes."""
+    """Remove temporary files of the same target that no process has locked: left by killed ones."""
     prefix, suffix = f".{target.name}.", ".part"
     with suppress(OSError):
         for entry in os.scandir(target.parent):
             middle = entry.name[len(prefix) : -len(suffix)]
             if entry.name == f"{prefix}{middle}{suffix}" and len(middle) == 12:
-                age = time.time() - entry.stat(follow_symlinks=False).st_mtime
-                if age > _STALE_SECONDS and not _is_in_use(entry.path):
-                    os.unlink(entry.path)
-
-
-def _is_in_use(path: str) -> bool:
-    with open(path, "rb") as stream:
-        return not try_lock(stream.fileno())
+                with open(entry.path, "rb") as stream:
+                    if try_lock(stream.fileno()):
+                        os.unlink(entry.path)
 
 
 def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
