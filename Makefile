@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO_READY := $(VENV)/.demo-ready
 DOCS_READY := $(VENV)/.docs-ready
 WORKERS ?= 2
 CHECKED := src tests .ci $(wildcard benchmarks docs/*.py examples experiments)
@@ -43,7 +44,16 @@ lock: $(READY)  ## write requirements.lock again, with the newest versions
 image:  ## build the container image and test it, if a container engine runs
 	.ci/test_image
 
-demo: $(READY)  ## run the demo on the paper's letters
+# The demo needs the base install only. In an environment with everything, that one is used.
+$(DEMO_READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "mcsquared requires Python 3.11 or later: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Installing the base package into $(VENV): about half a minute"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY))  ## run the demo on the paper's letters
 	$(BIN)/mc2 demo letters
 	@echo "Next: . $(BIN)/activate, then mc2 demo stdlib, or mc2 fit FILE.csv --text COLUMN for your own file"
 

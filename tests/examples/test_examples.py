@@ -17,7 +17,6 @@ LARGEST = 200_000  # bytes of a committed figure
 @pytest.mark.parametrize("name", NAMES)
 def test_example_runs_without_data_and_writes_a_figure_and_a_report(name, tmp_path):
     plt = pytest.importorskip("matplotlib.pyplot")
-    pytest.importorskip("jinja2")
     environment = {key: value for key, value in os.environ.items() if key != "MCSQUARED_DATA"}
     ran = subprocess.run(
         [sys.executable, ROOT / "examples" / f"{name}.py", "drawn.png", "12"],

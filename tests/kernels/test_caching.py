@@ -191,3 +191,11 @@ def test_an_unprivileged_user_fits_predicts_and_reports_with_read_only_package_a
     )
     assert run.returncode == 0, run.stderr
     assert (out / "report.html").stat().st_size > 10_000
+
+
+def test_the_first_compilation_is_announced_once(kernel, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(caching.VARIABLE, str(tmp_path / "empty"))
+    monkeypatch.setattr(caching, "announced", [])
+    kernel()(2.0)
+    kernel()(3)
+    assert capsys.readouterr().err.splitlines() == [caching.ANNOUNCEMENT]

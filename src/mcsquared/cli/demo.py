@@ -5,7 +5,6 @@ import sys
 import time
 import webbrowser
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +33,6 @@ def run(name: str, seed: int, out: Path | None, browser: bool) -> None:
     page = Path(f"mc2-demo-{name}.html") if out is None else out
     check_target(page)
     model, corpus = DEMOS[name](seed)
-    if find_spec("jinja2") is None:
-        typer.echo("the report requires jinja2: pip install 'mcsquared[report]'")
-        return
     from mcsquared.report import write_report
 
     write_report(model, page, corpus=corpus, title=f"mc2 demo {name}")

@@ -201,8 +201,12 @@ class Corpus:
         """
         options = (content, bags, group_names, vocabulary, vectorizer)
         table = frames.table_of(frame)
-        corpus = cls(*frames.corpus_parts(table, text, contexts, *options))
-        corpus.notes = [*table.notes, *corpus.notes]
+        return cls._noted(*frames.corpus_parts(table, text, contexts, *options), table.notes)
+
+    @classmethod
+    def _noted(cls, content: Any, contexts: Any, names: Any, notes: list[str]) -> "Corpus":
+        corpus = cls(content, contexts, names)
+        corpus.notes = [*notes, *corpus.notes]
         return corpus
 
     @classmethod
@@ -223,13 +227,10 @@ class Corpus:
         ----------
         group : str
             Column of the group of each row.
-        value : str or list of str, optional
-            Column of words, one per row, or columns of numbers: one vector per row.
-        text : str, optional
-            Column of texts instead, which are joined.
-        contexts : str or list of str, optional
-            Columns with one value per group; if values differ, the first is used.
-        bags, **vectorizer : see from_frame
+        value, text : str or list of str, optional
+            Column of words, one per row; columns of numbers, one vector per row; or column of
+            texts, which are joined.
+        contexts, bags, **vectorizer : see from_frame; the first value of a group is used
 
         Examples
         --------
@@ -241,10 +242,7 @@ class Corpus:
         from mcsquared.corpus.sources.long import long_parts
 
         columns = (group, value, text, contexts, bags)
-        *parts, notes = long_parts(frames.table_of(frame), *columns, vectorizer)
-        corpus = cls(*parts)
-        corpus.notes = [*notes, *corpus.notes]
-        return corpus
+        return cls._noted(*long_parts(frames.table_of(frame), *columns, vectorizer))
 
     @classmethod
     def read(

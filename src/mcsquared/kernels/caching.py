@@ -9,6 +9,7 @@ is full, kernels are compiled in each process.
 
 import os
 import stat
+import sys
 import tempfile
 import warnings
 from contextlib import suppress
@@ -23,6 +24,9 @@ except ImportError:  # numba 0.60
     from numba.core.caching import _InTreeCacheLocator as InTreeCacheLocator
 
 VARIABLE = "MCSQUARED_CACHE"
+ANNOUNCEMENT = "mcsquared: compiling kernels for the first fit, which takes about two minutes, once"
+announced: list[bool] = []  # not empty after the first kernel that was not in the cache
+_FEW_KERNELS = 5
 
 
 class FolderLocator(InTreeCacheLocator):
@@ -117,7 +121,15 @@ class KernelCache(FunctionCache):
                 data = file.load(key)
                 if data is not None:
                     return self._impl.rebuild(target_context, data)
+        self._announce()
         return None
+
+    def _announce(self):
+        """Say once that kernels are compiled, if almost none is in the cache."""
+        cached = list(Path(self.cache_path).glob("*.nbi"))
+        if not announced and len(cached) < _FEW_KERNELS:
+            print(ANNOUNCEMENT, file=sys.stderr, flush=True)
+        announced.append(True)
 
     def save_overload(self, sig, data):
         """Save a compiled version; warn if that is not possible."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Sequence
+from html import escape
 from importlib import resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ import numpy as np
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.checks import is_integer
 from mcsquared.corpus import Corpus, as_corpus
-from mcsquared.errors import InputError, import_optional
+from mcsquared.errors import InputError
 from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.membership import cluster_stability, memberships
@@ -75,6 +77,7 @@ _SCRIPTS = (
     ),  # sections
 )
 _STYLES = ("base", "parts")
+_PLACEHOLDER = re.compile(r"\{\{ (\w+) \}\}")  # of page.html
 
 
 def write_report(
@@ -253,23 +256,19 @@ def render(data: dict[str, Any]) -> str:
     """
     from mcsquared import __version__
 
-    import_optional("jinja2", "mcsquared[report]", "a report")
-    from jinja2 import Environment
-    from markupsafe import Markup
-
     style = "\n".join(_asset(f"{name}.css") for name in _STYLES)
     scripts = [_asset(f"{name}.js") for name in _SCRIPTS]
     script = "\n".join(["'use strict';", "(() => {", *scripts, "})();"])
-    environment = Environment(autoescape=True, keep_trailing_newline=True)
-    page: str = environment.from_string(_asset("page.html")).render(
-        title=data["title"],
-        version=__version__,
-        style=Markup(style),
-        script=Markup(script),
-        style_digest=_digest(style),
-        script_digest=_digest(script),
-        data=Markup(embedded_json(data)),
-    )
+    values = {
+        "title": escape(data["title"]),
+        "version": __version__,
+        "style": style,
+        "script": script,
+        "style_digest": _digest(style),
+        "script_digest": _digest(script),
+        "data": embedded_json(data),
+    }
+    page = _PLACEHOLDER.sub(lambda match: values[match[1]], _asset("page.html"))
     # A title may contain lone surrogates, which UTF-8 cannot encode.
     return page.encode("utf-8", "replace").decode("utf-8")
 
