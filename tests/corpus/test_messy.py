@@ -124,6 +124,7 @@ def test_function_words_are_dropped_by_default_and_reported(sentences):
     assert not {"the", "of", "with"} & set(corpus.vocabulary)
     [note] = [note for note in corpus.notes if "function words" in note]
     assert note.startswith("10 English function words (")
+    assert not any("too rare or too frequent" in note for note in corpus.notes)
     assert "stop_words=None keeps them" in note
     kept = mc2.Corpus.from_texts(sentences, stop_words=None, max_df=1.0)
     assert {"the", "of", "with"} <= set(kept.vocabulary)

@@ -154,6 +154,7 @@ class WordsBuilder:
         self._vectorizer = vectorizer_arguments(vectorizer or {})
         self._drops_function_words |= (vectorizer or {}).get("stop_words") == "auto"
         self._script: str | None = None
+        self._function_words = (0, 0)  # distinct words that are dropped, and their tokens
         self._limits = {
             name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
         }
@@ -250,10 +251,11 @@ class WordsBuilder:
                 f"{dropped_words} words outside the vocabulary were dropped "
                 f"({dropped_tokens} tokens)"
             )
-        elif dropped_words:
+        elif dropped_words > self._function_words[0]:
+            others = np.subtract((dropped_words, dropped_tokens), self._function_words)
             notes.append(
-                f"{dropped_words} of {len(kept)} words were dropped as too rare or too frequent "
-                f"({dropped_tokens} of {n_tokens} tokens)"
+                f"{others[0]} of {len(kept)} words were dropped as too rare or too frequent "
+                f"({others[1]} of {n_tokens} tokens)"
             )
         rows, lengths, document_frequency = self._recode(new_code, len(vocabulary))
         counts = (word_frequency, document_frequency, dropped_words, dropped_tokens)
@@ -275,6 +277,7 @@ class WordsBuilder:
         keep = np.ones(len(names), bool)
         if self._drops_function_words and n_groups > _MANY_TEXTS:
             keep = _content_words(names, frequencies[1], notes)
+            self._function_words = int((~keep).sum()), int(frequencies[1][~keep].sum())
         keep &= _frequency_mask(*frequencies, n_groups, self._limits, notes, self._argument)
         new_code = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         return names[keep], new_code[position]
