@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 FIT = """
 import math
 import os
@@ -28,6 +30,7 @@ print(sorted({entry.data["dispatcher"].py_func.__name__ for _, entry in recorder
 """
 
 
+@pytest.mark.slow  # compiles all kernels
 def test_nothing_is_left_to_compile_after_compiling_ahead(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
 
