@@ -99,7 +99,7 @@ class StopWhenFlat:
         Examples
         --------
         >>> trace = {name: list(column) for name, column in model.posterior_.trace.items()}
-        >>> mc2.callbacks.StopWhenFlat(max_rhat=99, min_ess=0).resume_chain(0, trace, burn_in=20)
+        >>> mc2.callbacks.StopWhenFlat(50, max_rhat=99, min_ess=0).resume_chain(0, trace, 20)
         'stop chain'
         """
         columns = [trace[name] for name in self.scalars]
