@@ -62,6 +62,15 @@ def test_a_group_that_is_alone_in_half_of_the_draws_has_half_the_stability():
     assert 39 not in set(posterior.unsettled()["group"])
 
 
+def test_a_cluster_that_some_draws_join_with_others_is_settled():
+    """The groups of a cluster are together in all draws, but with those of three others."""
+    apart = np.repeat(np.arange(4), 10)
+    draws = np.array([apart] * 5 + [np.zeros(40)] * 4)
+    posterior = with_draws(draws)
+    assert posterior.n_clusters == 4
+    assert posterior.unsettled().empty
+
+
 def test_probabilities_sum_to_one_and_follow_certain_draws():
     labels = np.repeat([0, 1], 10).astype(np.int32)
     draws = np.array([labels, 1 - labels, labels], np.int32)

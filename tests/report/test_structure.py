@@ -33,6 +33,7 @@ def test_the_slider_cuts_the_hierarchy(page):
     assert len(page.all(".dendrogram svg a")) == 3
     page.click(page.all("main .switch button")[1])
     assert len(page.all(".dendrogram svg a")) == 4
+    assert len(page.all("svg[aria-label='Map of topics'] circle")) == 4
     page.click(page.one(".card .download"))
     assert saved(page)[0][0].endswith(".svg")
 

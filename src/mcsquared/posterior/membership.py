@@ -86,7 +86,8 @@ def _move_unsettled(labels: Int32s, draws: Int32s) -> Int32s:
     for _ in range(_MAX_ROUNDS):
         probability = membership_probabilities(draws, labels)
         own = np.take_along_axis(probability, labels[:, None], axis=1).ravel()
-        moved = is_unsettled(probability) & (own < probability.max(axis=1) - 1e-12)
+        unsettled = is_unsettled(probability, strengths(draws, labels))
+        moved = unsettled & (own < probability.max(axis=1) - 1e-12)
         if not moved.any():
             break
         labels = labels.copy()
@@ -96,20 +97,24 @@ def _move_unsettled(labels: Int32s, draws: Int32s) -> Int32s:
 
 
 def membership(posterior: Posterior) -> Floats:
+    """Return the strength of each group's membership in its cluster; see `strengths`."""
+    return strengths(posterior.cluster_of_group, posterior.labels, posterior.draw_weights)
+
+
+def strengths(draws: Int32s, labels: Int32s, weights: Floats | None = None) -> Floats:
     """Return the strength of each group's membership in its cluster: float64 (n_groups,).
 
     It is the mean probability that the group shares a cluster with another group of its cluster.
     For the only group of a cluster, it is the probability that it shares its cluster with none.
     """
-    labels = posterior.labels
+    weights = np.ones(len(draws)) if weights is None else weights
     others = np.bincount(labels)[labels] - 1
-    total = np.zeros(posterior.n_groups)
-    for weight, draw in zip(posterior.draw_weights, posterior.cluster_of_group, strict=True):
-        pairs = labels.astype(np.int64) * (int(draw.max()) + 1) + draw
-        _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+    total = np.zeros(labels.size)
+    for weight, draw in zip(weights, draws, strict=True):
+        together = contingency(draw, labels).toarray()
         alone = np.bincount(draw)[draw] == 1
-        total += weight * np.where(others > 0, counts[inverse] - 1, alone)
-    return total / (np.maximum(others, 1) * posterior.n_draws)
+        total += weight * np.where(others > 0, together[draw, labels] - 1, alone)
+    return total / (np.maximum(others, 1) * len(draws))
 
 
 def cluster_stability(posterior: Posterior, strength: Floats) -> Floats:
@@ -129,16 +134,20 @@ def memberships(posterior: Posterior) -> Membership:
     return Membership(membership(posterior), choice, share)
 
 
-def is_unsettled(probability: Floats) -> Bools:
-    """Return whether no cluster has half of a group's probability: bool (n_groups,)."""
-    return probability.max(axis=1) < MIN_SETTLED
+def is_unsettled(probability: Floats, strength: Floats) -> Bools:
+    """Return whether no cluster has half of a group's probability: bool (n_groups,).
+
+    A group that shares its cluster with the same groups in half of the draws is settled, although
+    some draws may join its cluster with others.
+    """
+    return (probability.max(axis=1) < MIN_SETTLED) & (strength < MIN_SETTLED)
 
 
 def unsettled_table(posterior: Posterior) -> pd.DataFrame:
     """Return one row per unsettled group and candidate; see `Posterior.unsettled`."""
     import pandas as pd
 
-    groups = np.flatnonzero(is_unsettled(posterior.cluster_probability))
+    groups = np.flatnonzero(is_unsettled(posterior.cluster_probability, membership(posterior)))
     probability = posterior.cluster_probability[groups]
     order = np.argsort(-probability, axis=1, kind="stable")[:, :N_CANDIDATES]
     highest = np.take_along_axis(probability, order, axis=1)

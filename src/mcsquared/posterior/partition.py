@@ -9,7 +9,12 @@ from numpy.typing import ArrayLike
 
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.posterior.consensus import CoClustering, Loss, consensus
-from mcsquared.posterior.membership import is_unsettled, membership_probabilities, settle
+from mcsquared.posterior.membership import (
+    is_unsettled,
+    membership_probabilities,
+    settle,
+    strengths,
+)
 from mcsquared.posterior.weights import WeightedDraws
 
 
@@ -68,8 +73,10 @@ class ConsensusPartition(WeightedDraws):
         labels = self.labels if loss == "vi" else self._consensus(loss)
         if not mark_unsettled:
             return labels
-        probability = membership_probabilities(self.cluster_of_group, labels, self.draw_weights)
-        return np.where(is_unsettled(probability), np.int32(-1), labels)
+        draws, weights = self.cluster_of_group, self.draw_weights
+        probability = membership_probabilities(draws, labels, weights)
+        unsettled = is_unsettled(probability, strengths(draws, labels, weights))
+        return np.where(unsettled, np.int32(-1), labels)
 
     def coclustering(self, groups: ArrayLike | None = None) -> CoClustering:
         """Return how often groups share a cluster, computed on demand.

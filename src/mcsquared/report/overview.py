@@ -13,7 +13,6 @@ from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior, convergence_summary
 from mcsquared.posterior.diagnostics import SCALARS
 from mcsquared.posterior.exports import plural
-from mcsquared.posterior.membership import is_unsettled
 
 Check = tuple[str, str, str]  # level ("good", "watch" or "bad"), title and text
 
@@ -195,7 +194,7 @@ def _check_missing(posterior: Posterior) -> Check | None:
 
 
 def _check_unsettled(posterior: Posterior) -> Check | None:
-    n_unsettled = int(is_unsettled(posterior.cluster_probability).sum())
+    n_unsettled = int(posterior.unsettled()["group"].nunique())
     if not n_unsettled:
         return None
     text = (

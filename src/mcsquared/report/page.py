@@ -42,7 +42,12 @@ from mcsquared.report.groups import (
 from mcsquared.report.layout import cluster_discs, disc_colours
 from mcsquared.report.overview import checks, diagnostic_data, key_figures, model_sentences
 from mcsquared.report.packing import embedded_json, pack, pack_shares
-from mcsquared.report.structure import effects_data, hierarchy_data, text_data
+from mcsquared.report.structure import (
+    effects_data,
+    hierarchy_data,
+    text_data,
+    topic_positions,
+)
 from mcsquared.storage import check_target, write_text
 
 if TYPE_CHECKING:
@@ -214,6 +219,7 @@ def report_data(
             context_data(posterior, name, groups, topics_of_group) for name in posterior.contexts
         ],
         "hierarchy": hierarchy_data(posterior),
+        "topic_positions": topic_positions(posterior),
         "effects": effects_data(posterior),
         "texts": text_data(texts, groups, posterior.n_groups),
         "diagnostics": diagnostics,

@@ -9,6 +9,7 @@ from mcsquared.arrays import Int64s
 from mcsquared.errors import InputError
 from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
+from mcsquared.posterior.draws import topic_similarity
 from mcsquared.posterior.prevalence import prevalence_of
 from mcsquared.report.packing import pack
 
@@ -33,6 +34,20 @@ def hierarchy_data(posterior: Posterior) -> dict[str, Any]:
                 "weight": pack(found.weights),
             }
     return data
+
+
+def topic_positions(posterior: Posterior) -> list[list[float]] | None:
+    """Return the position of each topic in a plane: similar ones are close (classical scaling)."""
+    n = posterior.n_shown_topics
+    if n < 3:
+        return None
+    draw, shown = posterior.representative_draw, posterior.topic_order[:n]
+    similarity = topic_similarity(draw, draw, posterior.priors.content)[np.ix_(shown, shown)]
+    squared = np.square(1.0 - np.clip(similarity, 0.0, 1.0))
+    centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
+    values, vectors = np.linalg.eigh(-0.5 * centred)
+    plane = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
+    return np.round(plane / max(float(np.abs(plane).max()), 1e-12), 4).tolist()
 
 
 def effects_data(posterior: Posterior) -> list[dict[str, Any] | None]:

@@ -185,7 +185,7 @@ function groupsOfCluster(k) {
 }
 
 // Whether no cluster has half of a group's probability.
-function isUnsettled(j) { return groups.choicesPerGroup > 0 && groups.choiceShare[j * groups.choicesPerGroup] < 127.5; }
+function isUnsettled(j) { return groups.choicesPerGroup > 0 && groups.choiceShare[j * groups.choicesPerGroup] < 127.5 && groups.confidence[j] < 127.5; }
 
 // The share of a topic in a group; 0 if it is not among the largest.
 function topicShareOf(j, m) {

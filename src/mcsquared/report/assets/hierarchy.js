@@ -45,6 +45,24 @@ function dendrogram(found, n, nameOf, of) {
   }, 'dendrogram');
 }
 
+// Topics in a plane: areas are shares, similar topics are close.
+function topicMap(n) {
+  const setOf = new Map();
+  cutHierarchy(hierarchies.topics, n).forEach((set, i) => set.leaves.forEach((m) => setOf.set(m, i)));
+  return responsive((width) => {
+    const height = Math.min(420, width);
+    const most = Math.max(...topics.share);
+    const radius = (m) => 4 + 22 * Math.sqrt(topics.share[m] / most);
+    const x = (v) => width / 2 + v * (width / 2 - 34);
+    const y = (v) => height / 2 - v * (height / 2 - 34);
+    return s('svg', { width, height, role: 'img', 'aria-label': 'Map of topics' },
+      page.topic_positions.map(([a, b], m) => s('a', { href: address('topics', m), 'aria-label': `Topic ${topicName(m)}` },
+        s('title', {}, `${topicName(m)}: ${percent(topics.share[m])}`),
+        s('circle', { cx: x(a), cy: y(b), r: radius(m), style: { fill: `var(--c${setOf.get(m) % 10})`, 'fill-opacity': 0.35, stroke: `var(--c${setOf.get(m) % 10})` } }),
+        s('text', { class: 'tick', x: x(a), y: y(b) + 4, 'text-anchor': 'middle' }, m))));
+  });
+}
+
 function hierarchyView() {
   const kinds = ['clusters', 'topics'].filter((of) => hierarchies[of]);
   let of = kinds[0];
@@ -65,7 +83,8 @@ function hierarchyView() {
       const list = h('ol', { class: 'plain sets' }, listed.map((set, i) => h('li', {}, h('p', {}, h('span', { class: 'dot', style: { background: `var(--c${i % 10})` } }),
         h('strong', {}, plural(set.weight, unit)), ` in ${plural(set.leaves.length, of.slice(0, -1))}`), set.leaves.map((leaf) => h('div', {}, link(leaf))))));
       list.csv = () => [['set', of.slice(0, -1), 'name', unit], ...listed.flatMap((set, i) => set.leaves.map((leaf) => [i, leaf, nameOf(leaf), found.weight[leaf]]))];
-      sets.replaceChildren(card('Sets', null, list));
+      const map = of === 'topics' && page.topic_positions && card('Map of topics', 'Areas are shares of the content; similar topics are close. Click one to open it.', topicMap(n));
+      sets.replaceChildren(...[map, card('Sets', null, list)].filter(Boolean));
     };
     const slider = h('input', { type: 'range', id: 'cut', min: '1', max: String(leaves), step: '1', 'aria-label': `Number of sets of ${of}`, oninput: () => update(Number(slider.value)) });
     slider.value = String(Math.min(10, Math.ceil(leaves / 2)));
