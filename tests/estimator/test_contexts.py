@@ -142,7 +142,7 @@ def test_contexts_may_be_missing_or_more_at_prediction():
     fitted = model().fit(COUNTS, contexts={"place": TYPED["place"], "age": TYPED["age"]})
     alone = fitted.predict_proba(COUNTS)
     for contexts in (
-        {"other": TYPED["year"]},
+        {"other": TYPED["year"], "age": [np.nan] * N},
         {"place": ["elsewhere"] * N},
         {"place": [None] * N, "age": [np.nan] * N},
     ):

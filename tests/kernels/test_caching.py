@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -170,14 +171,22 @@ def unprivileged(package, home):
     return command
 
 
+@pytest.fixture
+def open_folder():
+    """Return a folder for every user; those of pytest are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for path in (folder, folder / "home", folder / "out"):
+            path.mkdir(exist_ok=True)
+            path.chmod(0o777)
+        yield folder
+
+
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
-def test_an_unprivileged_user_fits_predicts_and_reports_with_read_only_package_and_home(tmp_path):
-    package, home, out = Path(mcsquared.__file__).parent, tmp_path / "home", tmp_path / "out"
-    home.mkdir()
-    out.mkdir()
-    for folder in (*tmp_path.parents[:3], tmp_path, out):
-        folder.chmod(folder.stat().st_mode | 0o005)
-    out.chmod(0o777)
+def test_an_unprivileged_user_fits_predicts_and_reports_with_read_only_package_and_home(
+    open_folder,
+):
+    package, home, out = Path(mcsquared.__file__).parent, open_folder / "home", open_folder / "out"
     prefix = unprivileged(package, home)
     tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, check=False)
     if tried.returncode:
@@ -191,11 +200,3 @@ def test_an_unprivileged_user_fits_predicts_and_reports_with_read_only_package_a
     )
     assert run.returncode == 0, run.stderr
     assert (out / "report.html").stat().st_size > 10_000
-
-
-def test_the_first_compilation_is_announced_once(kernel, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv(caching.VARIABLE, str(tmp_path / "empty"))
-    monkeypatch.setattr(caching, "announced", [])
-    kernel()(2.0)
-    kernel()(3)
-    assert capsys.readouterr().err.splitlines() == [caching.ANNOUNCEMENT]
