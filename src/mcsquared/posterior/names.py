@@ -36,8 +36,9 @@ def cluster_names(posterior: Posterior, dimensions: Sequence[str] | None = None)
     Every group counts once, so one long group does not name a cluster. ``dimensions`` are the
     names of the dimensions of vectors.
     """
-    contexts = _context_phrases(posterior)
     words = None if posterior.vocabulary is None else TopicWords(posterior)
+    has_words = words is not None and words.readable
+    contexts = _context_phrases(posterior, majority=has_words)
     if words is not None and words.readable:
         phrases = _word_phrases(posterior, words, contexts)
     elif any(contexts) or not posterior.parameters or words is not None:
@@ -202,37 +203,37 @@ def _items_of_topics(column: Column, table: Floats, weight: Int64s) -> list[list
     ]
 
 
-def _context_phrases(posterior: Posterior) -> list[list[str]]:
+def _context_phrases(posterior: Posterior, majority: bool) -> list[list[str]]:
     """Return phrases about the contexts of each cluster: items of a bag, or all others."""
     columns = sorted(posterior.contexts.items(), key=lambda pair: pair[1].kind != "bag")
     has_bag = bool(columns) and columns[0][1].kind == "bag"
     result: list[list[str]] = [[] for _ in range(posterior.n_clusters)]
     for name, column in columns:
-        for phrases, found in zip(result, _phrases(posterior, name, column), strict=True):
+        for phrases, found in zip(result, _phrases(posterior, name, column, majority), strict=True):
             if not (has_bag and phrases):
                 phrases += found
     return result
 
 
-def _phrases(posterior: Posterior, name: str, column: Column) -> list[list[str]]:
+def _phrases(posterior: Posterior, name: str, column: Column, majority: bool) -> list[list[str]]:
     """Return phrases about a context for each cluster: values, or low or high; may be empty."""
     short = shorten(name, MAX_VALUE_LENGTH)
     if column.kind == "bag":
-        return _common_values(posterior, column)
+        return _common_values(posterior, column, majority)
     if column.kind in ("category", "boolean"):
         values = [f"not {short}", short]
         if column.categories is not None:
             values = [shorten(value, MAX_VALUE_LENGTH) for value in column.categories]
         shares = posterior.context_given_cluster(name).to_numpy().T
         return _majority_values(shares, np.bincount(posterior.labels), values)
-    if column.kind == "vector":
+    if majority or column.kind == "vector":
         return [[] for _ in range(posterior.n_clusters)]
     ends = ("early", "late") if column.kind == "date" else ("low", "high")
     signs = _signs(posterior, column)
     return [[f"{ends[int(sign > 0)]} {short}"] if sign else [] for sign in signs]
 
 
-def _common_values(posterior: Posterior, column: Column) -> list[list[str]]:
+def _common_values(posterior: Posterior, column: Column, majority: bool) -> list[list[str]]:
     """Return the items of a bag that characterise each cluster, those of most groups first."""
     items, n_groups = common_items(posterior.labels, column.values, _N_CANDIDATES)
     occurs = np.bincount(column.values.indices, minlength=column.values.shape[1])
@@ -242,7 +243,8 @@ def _common_values(posterior: Posterior, column: Column) -> list[list[str]]:
     for row, number, size in zip(items, n_groups, np.bincount(posterior.labels), strict=True):
         listed = row >= 0
         common, other, _ = _ranked(row[listed], number[listed] / size, overall[row[listed]])
-        result.append([shorten(names[v], MAX_VALUE_LENGTH) for v in [*common, *other][:N_PHRASES]])
+        chosen = common if majority else [*common, *other]
+        result.append([shorten(names[v], MAX_VALUE_LENGTH) for v in chosen[:N_PHRASES]])
     return result
 
 
