@@ -77,8 +77,11 @@ def test_a_bag_predicts_a_dirichlet_multinomial():
     found = case.family.log_predictive(case.x, seen)
     for row, bag in enumerate(case.x.toarray()):
         for k, counts in enumerate(seen):
-            law = stats.dirichlet_multinomial(0.2 + counts, int(bag.sum()))
-            assert found[row, k] == pytest.approx(law.logpmf(bag), abs=1e-11)
+            expected = 0.0  # an empty bag, which older versions of SciPy refuse
+            if bag.any():
+                law = stats.dirichlet_multinomial(0.2 + counts, int(bag.sum()))
+                expected = law.logpmf(bag)
+            assert found[row, k] == pytest.approx(expected, abs=1e-11)
 
 
 def test_a_bag_of_one_item_is_a_category():
