@@ -61,9 +61,9 @@ class Halves:
     def of(cls, test: Corpus, train: Corpus, seed: int) -> Halves:
         """Split as `mcsquared.evaluation.perplexity` does with ``random_state=seed``."""
         from mcsquared.evaluation.perplexity import split_halves
-        from mcsquared.prediction.parameters import HALVES, stream
+        from mcsquared.prediction.parameters import Stream, stream
 
-        return cls(*split_halves(test.aligned_to(train.vocabulary), stream(seed, HALVES)))
+        return cls(*split_halves(test.aligned_to(train.vocabulary), stream(seed, Stream.HALVES)))
 
     @property
     def n_scored(self) -> int:

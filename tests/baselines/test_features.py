@@ -19,6 +19,7 @@ def test_numbers_are_cut_at_quantiles_and_missing_ones_have_no_feature():
     corpus = corpus_with(year=[1990.0, 1991.0, 1992.0, 1993.0, np.nan])
     features = learn(corpus)
     assert features.names == ["year<1991.5", "year>=1991.5"]
+    assert learn(corpus, 3).names == ["year<1991", "1991<=year<1992", "year>=1992"]
     assert features.transform(corpus).toarray().tolist() == [[1, 0], [1, 0], [0, 1], [0, 1], [0, 0]]
 
 

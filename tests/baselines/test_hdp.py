@@ -18,7 +18,7 @@ from mcsquared.evaluation.perplexity import perplexity, split_halves
 from mcsquared.families import Categorical, Gaussian
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
-from mcsquared.prediction.parameters import HALVES, stream
+from mcsquared.prediction.parameters import Stream, stream
 from mcsquared.samplers import hdp
 from mcsquared.state import Bounds
 from tests.baselines.enumeration import visit, without_clusters
@@ -49,7 +49,7 @@ def chain(case, in_turn):
     def sweep():
         if in_turn:
             state.sweep += 1
-            hdp.sweep_in_turn(state, observations, priors, 5, 0, bounds)
+            hdp.collapsed_sweep(state, observations, priors, 5, 0, bounds)
         else:
             hdp.sweep(state, observations, priors, 5, 0, bounds)
 
@@ -115,7 +115,7 @@ def matched_distance(components, topics):
 
 def completion(draw, test):
     """Held-out perplexity of one draw's topics over 25 words, by the halves of seed 0."""
-    first, second = split_halves(test, stream(0, HALVES))
+    first, second = split_halves(test, stream(0, Stream.HALVES))
     family = Categorical(0.05, size=25)
     drawn = draw.draw_parameters(family, np.random.default_rng(0))
     scores = log_completion([(drawn, np.zeros((test.n_groups, 1)))], first, second)

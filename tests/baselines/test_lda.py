@@ -10,7 +10,7 @@ from mcsquared.baselines.lda import LDADraw
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.perplexity import split_halves
-from mcsquared.prediction.parameters import HALVES, stream
+from mcsquared.prediction.parameters import Stream, stream
 from tests.baselines.planted import N_TOPICS, draw_corpus, lda_corpus, matched
 
 pytest.importorskip("tomotopy")
@@ -113,7 +113,7 @@ def test_completion_is_the_sum_over_assignments_in_closed_form():
     topics = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
     alpha = np.array([0.5, 1.5])
     corpus = Corpus(np.array([[2, 1, 1], [0, 0, 3], [1, 0, 0], [0, 0, 0]]))
-    first, second = split_halves(corpus, stream(5, HALVES))
+    first, second = split_halves(corpus, stream(5, Stream.HALVES))
     expected = np.zeros(4)
     for j in range(4):
         seen = np.repeat(np.arange(3), first.content.counts.toarray()[j])

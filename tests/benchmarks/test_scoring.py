@@ -16,7 +16,7 @@ from benchmarks.questions.quality import seconds_to
 from benchmarks.scoring import Halves, TopicModel, completion_perplexity, fold_in, mix
 from mcsquared import Corpus
 from mcsquared.evaluation.perplexity import split_halves
-from mcsquared.prediction.parameters import HALVES, stream
+from mcsquared.prediction.parameters import Stream, stream
 
 WORDS = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]], np.float32)
 ALPHA = np.array([0.5, 0.8])
@@ -77,7 +77,7 @@ def test_a_predictive_mixes_topics_by_the_groups_own_weights() -> None:
 def test_peers_are_scored_on_the_same_halves_as_mcsquared() -> None:
     train, test = held_out(simulated_corpus(0.03), 1)
     halves = Halves.of(test, train, 7)
-    first, second = split_halves(test, stream(7, HALVES))
+    first, second = split_halves(test, stream(7, Stream.HALVES))
     assert (halves.first.content.counts != first.content.counts).nnz == 0
     assert (halves.second.content.counts != second.content.counts).nnz == 0
     assert halves.n_scored == second.n_tokens

@@ -82,14 +82,14 @@ def restaurants(request):
 def test_labels_are_without_gaps_and_tables_add_up(restaurants):
     _, draws = restaurants
     for draw in draws[:500]:
-        n_clusters, n_topics = draw.tables_in_cluster.shape
+        n_clusters, n_topics = draw.tables.shape
         assert sorted(set(draw.cluster_of_group.tolist())) == list(range(n_clusters))
         assert sorted(set(draw.topic_of_token.tolist())) == list(range(n_topics))
         cluster = np.repeat(draw.cluster_of_group, [4, 0, 3])
-        tokens = np.zeros_like(draw.tables_in_cluster)
+        tokens = np.zeros_like(draw.tables)
         np.add.at(tokens, (cluster, draw.topic_of_token), 1)
-        assert ((draw.tables_in_cluster > 0) == (tokens > 0)).all()
-        assert (draw.tables_in_cluster <= tokens).all()
+        assert ((draw.tables > 0) == (tokens > 0)).all()
+        assert (draw.tables <= tokens).all()
 
 
 def test_the_number_of_clusters_has_its_mean(restaurants):
@@ -119,10 +119,10 @@ def test_tables_and_topics_of_one_group_have_their_means():
     """One group, λ = ∞: T tables of n tokens have the Stirling law, M topics are T's tables."""
     n, rng = 9, np.random.default_rng(5)
     draws = [draw_assignments(np.array([n]), ALPHA, V, ETA, rng=rng) for _ in range(5_000)]
-    assert_mean([draw.tables_in_cluster.sum() for draw in draws], expected_tables(n, V))
+    assert_mean([draw.tables.sum() for draw in draws], expected_tables(n, V))
     law = table_law(n, V)
     topics = sum(law[t] * expected_tables(t, ETA) for t in range(1, n + 1))
-    assert_mean([draw.tables_in_cluster.shape[1] for draw in draws], topics)
+    assert_mean([draw.tables.shape[1] for draw in draws], topics)
 
 
 def test_tables_and_topics_with_three_levels_have_their_means():
@@ -132,18 +132,16 @@ def test_tables_and_topics_with_three_levels_have_their_means():
     in_cluster = np.zeros(n + 1)
     for guests in range(1, n + 1):
         in_cluster[: guests + 1] += at_group[guests] * table_law(guests, V)
-    assert_mean([draw.tables_in_cluster.sum() for draw in draws], in_cluster @ np.arange(n + 1))
+    assert_mean([draw.tables.sum() for draw in draws], in_cluster @ np.arange(n + 1))
     topics = sum(in_cluster[t] * expected_tables(t, ETA) for t in range(1, n + 1))
-    assert_mean([draw.tables_in_cluster.shape[1] for draw in draws], topics)
+    assert_mean([draw.tables.shape[1] for draw in draws], topics)
 
 
 def test_given_the_counts_tables_follow_the_stirling_law_of_the_root_weights():
     """Three tokens of one cluster in one topic: p(T | M = 1) ∝ s(3, T) v^T η Γ(T) / (η)_T."""
     rng = np.random.default_rng(7)
     draws = [draw_assignments(np.array([3]), ALPHA, V, ETA, rng=rng) for _ in range(6_000)]
-    tables = np.array(
-        [d.tables_in_cluster.sum() for d in draws if d.tables_in_cluster.shape[1] == 1]
-    )
+    tables = np.array([d.tables.sum() for d in draws if d.tables.shape[1] == 1])
     weights = np.array(
         [stirling(3)[t] * V**t * ETA * rising(1.0, t - 1) / rising(ETA, t) for t in (1, 2, 3)]
     )

@@ -173,9 +173,9 @@ def test_contexts_can_be_drawn_again_given_the_clusters():
     clusters = Assignments(
         np.array([0, 1, 0], np.int32), np.zeros(0, np.int32), np.zeros((2, 0), np.int32)
     )
-    absent = {"year": np.zeros(3, bool)}
+    is_missing = {"year": np.zeros(3, bool)}
     columns, parameters = draw_contexts(
-        clusters, {"year": CONTEXTS["year"]}, absent, np.ones(3, int), np.random.default_rng(6)
+        clusters, {"year": CONTEXTS["year"]}, is_missing, np.ones(3, int), np.random.default_rng(6)
     )
     assert columns["year"].values.shape == (3,)
     assert parameters["year"].shape == (2, 2)

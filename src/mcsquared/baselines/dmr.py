@@ -18,11 +18,12 @@ from mcsquared.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class DMRDraw:
-    """Topics of one stored draw, and the prior of a group's topic weights given its features.
+    """Topics of one stored draw, and the prior of a group's topic shares given its features.
 
     α_jm = exp(intercept_m + Σ_f feature_jf coefficients_mf) + alpha_epsilon
 
-    ``marginal_alpha`` is the prior of a group without known features: see `marginal_prior`.
+    ``marginal_alpha`` is the prior used when contexts are ignored (``given_contexts=False``); see
+    `marginal_prior`.
     """
 
     word_given_topic: Floats  # (n_topics, n_words)
@@ -38,12 +39,12 @@ class DMRDraw:
 
 @dataclass(eq=False, repr=False)
 class DMR(TomotopyModel):
-    """Topic model in which the prior of a group's topic weights depends on its contexts.
+    """Topic model in which the prior of a group's topic shares depends on its contexts.
 
     Dirichlet-multinomial regression of Mimno and McCallum (2008) as implemented by tomotopy, with
     binary features. Categories, entries of bags and booleans are features; numbers, dates, counts
-    and the coordinates of vectors are cut into bins with about equally many groups. A missing
-    context has no feature.
+    and the coordinates of vectors are cut into bins with about equally many groups. For a
+    missing context, all features are zero.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class DMR(TomotopyModel):
     n_bins : int
         Number of bins of a numeric context.
     alpha : float
-        Dirichlet prior of the topic weights of a group without features, per topic.
+        Dirichlet prior of the topic shares of a group without features, per topic.
     sigma : float
         Standard deviation of the normal prior of the coefficients.
     concentration : float
@@ -76,7 +77,7 @@ class DMR(TomotopyModel):
     Notes
     -----
     `perplexity` with ``given_contexts=False`` uses one prior for all groups, with the mean and the
-    variance of topic weights in the training groups; `transform` always uses the contexts. Fitting
+    variance of topic shares in the training groups; `transform` always uses the contexts. Fitting
     the coefficients takes time proportional to topics × features: with a bag of thousands of
     categories it takes longer than the sweeps in between.
 
@@ -155,8 +156,8 @@ def _draw_of(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
     fitted = np.asarray(model.lambda_, np.float64)[:, 0]
     coefficients = np.zeros((model.k, features.shape[1]))
     coefficients[:, [int(number) for number in model.multi_metadata_dict]] = fitted[:, 1:]
-    psi, epsilon = chain.word_given_topic(), float(model.alpha_epsilon)
-    draw = DMRDraw(psi, fitted[:, 0], coefficients, epsilon)
+    word_given_topic, epsilon = chain.word_given_topic(), float(model.alpha_epsilon)
+    draw = DMRDraw(word_given_topic, fitted[:, 0], coefficients, epsilon)
     return replace(draw, marginal_alpha=marginal_prior(draw.alpha(features)))
 
 
@@ -165,8 +166,8 @@ class ContextFeatures:
     """Binary features of contexts, learned from the training groups.
 
     Every category, entry of a bag and boolean value is a feature. Numbers, dates, counts and the
-    coordinates of vectors are cut at quantiles, and every bin is a feature. A missing context and a
-    category unseen in training have no feature.
+    coordinates of vectors are cut at quantiles, and every bin is a feature. For a missing
+    context and a category unseen in training, all features are zero.
     """
 
     columns: dict[str, Column]  # kinds and categories of the contexts, without groups
@@ -186,9 +187,9 @@ class ContextFeatures:
             if name not in contexts:
                 known = ", ".join(contexts) or "none"
                 raise InputError(f"contexts must be contexts of the corpus ({known}), got {name!r}")
-        shares = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+        levels = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
         cuts = {
-            name: [_cuts(values, shares) for values in np.atleast_2d(contexts[name].values.T)]
+            name: [_cuts(values, levels) for values in np.atleast_2d(contexts[name].values.T)]
             for name in chosen
             if contexts[name].categories is None
         }
@@ -196,7 +197,7 @@ class ContextFeatures:
 
     @property
     def names(self) -> list[str]:
-        """Names of the features in the order of columns, e.g. "year<1990" or "authors=Ng_A"."""
+        """Names of the features, e.g. "year<1990", "1990<=year<1995" or "authors=Ng_A"."""
         names = []
         for name, column in self.columns.items():
             if column.categories is not None:
@@ -204,8 +205,7 @@ class ContextFeatures:
                 continue
             for i, cuts in enumerate(self.cuts[name]):
                 part = name if len(self.cuts[name]) == 1 else f"{name}[{i}]"
-                last = f"{part}>={cuts[-1]:g}" if len(cuts) else f"{part} known"
-                names += [*(f"{part}<{cut:g}" for cut in cuts), last]
+                names += _bin_names(part, [f"{cut:g}" for cut in cuts])
         return names
 
     def transform(self, corpus: Corpus) -> sparse.csr_matrix:
@@ -218,13 +218,20 @@ class ContextFeatures:
         return features
 
 
-def _cuts(values: Floats, shares: Floats) -> Floats:
-    """Return the inner bounds of the bins; fewer if many groups have the same value."""
+def _cuts(values: Floats, levels: Floats) -> Floats:
+    """Return the quantiles at ``levels``; fewer if many groups have the same value."""
     seen = values[~np.isnan(values)]
     if len(seen) == 0:
         return np.zeros(0)
-    cuts = np.unique(np.quantile(seen, shares))
+    cuts = np.unique(np.quantile(seen, levels))
     return cuts[cuts > seen.min()]
+
+
+def _bin_names(name: str, cuts: list[str]) -> list[str]:
+    if not cuts:
+        return [f"{name} known"]
+    between = [f"{low}<={name}<{high}" for low, high in pairwise(cuts)]
+    return [f"{name}<{cuts[0]}", *between, f"{name}>={cuts[-1]}"]
 
 
 def _indicators(column: Column, cuts: list[Floats]) -> sparse.csr_matrix:

@@ -27,8 +27,8 @@ from mcsquared.observations import Observations, observe
 from mcsquared.posterior.draws import content_means
 from mcsquared.prediction.groups import with_mean_content
 from mcsquared.prediction.parameters import (
-    PARAMETERS,
     ModelParameters,
+    Stream,
     draw_content_parameters,
     draw_key,
     split_unused_weight,
@@ -50,7 +50,7 @@ CHAIN = 0
 class HDPDraw:
     """Topics of one stored draw, the largest first.
 
-    Given a draw, a new group has θ_j ~ DP(v, ε): the model of MC2 with one cluster, τ = ε, λ = v.
+    Given a draw, a new group has θ_j ~ DP(v, ε), as in MC2 with a single cluster, τ = ε and λ = v.
     """
 
     content_statistics: sparse.csr_matrix | Floats  # word counts, or the family's statistics
@@ -74,12 +74,14 @@ class HDPDraw:
         key = draw_key(rng)
         return single_cluster_parameters(weights, content, family, self.v, key, self.n_topics)
 
-    def mean_parameters(self, family: ConjugateFamily, words: bool, seed: int) -> ModelParameters:
+    def mean_parameters(
+        self, family: ConjugateFamily, has_words: bool, seed: int
+    ) -> ModelParameters:
         """Return the parameters of the known topics with ψ at its mean."""
         statistics, weights = as_dense(self.content_statistics), self.topic_weights
-        key = draw_key(stream(seed, PARAMETERS, 0, 0))
+        key = draw_key(stream(seed, Stream.PARAMETERS, 0, 0))
         parameters = single_cluster_parameters(weights, statistics, family, self.v, key)
-        return with_mean_content(parameters, statistics, words)
+        return with_mean_content(parameters, statistics, has_words)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -127,17 +129,15 @@ class DirichletProcessModel(TopicModel):
         return content_means(last.content_statistics, last.tokens_of_topic, self._priors.content)
 
     def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
-        words = self._vocabulary is not None
-        return [
-            (ALL_GROUPS, self.draws_[-1].mean_parameters(self._priors.content, words, self._seed))
-        ]
+        has_words, family = self._vocabulary is not None, self._priors.content
+        return [(ALL_GROUPS, self.draws_[-1].mean_parameters(family, has_words, self._seed))]
 
     def _parameters(
         self, corpus: Corpus, given_contexts: bool, seed: int
     ) -> Iterable[tuple[Rows, Iterable[ModelParameters]]]:
         family = self._priors.content
         drawn = (
-            draw.draw_parameters(family, stream(seed, PARAMETERS, number, 0))
+            draw.draw_parameters(family, stream(seed, Stream.PARAMETERS, number, 0))
             for number, draw in enumerate(self.draws_)
         )
         return [(ALL_GROUPS, drawn)]
@@ -194,7 +194,7 @@ class HDP(DirichletProcessModel):
     n_jobs: int | None = field(default=None, kw_only=True)
 
     def _start(self, corpus: Corpus) -> HDPChain:
-        # `lam` of the sampler is v of this model; alpha and v of the sampler are not drawn.
+        # The prior of v is passed as `lam`, see `HDPChain`; alpha and v of MC2 are not used.
         v = V.validated(self.v)
         priors = Priors.for_corpus(corpus, self.content, {}, alpha=1.0, v=1.0, eta=self.eta, lam=v)
         self._priors = priors
@@ -204,7 +204,10 @@ class HDP(DirichletProcessModel):
 
 
 class HDPChain:
-    """A chain of `HDP`: all groups are in one cluster, and ``priors.lam`` is the prior of v."""
+    """A chain of `HDP`, run as the equivalent model with a single cluster.
+
+    The topic shares of the cluster are those of the root (τ = ε), and λ takes the role of v.
+    """
 
     def __init__(
         self,
@@ -226,8 +229,8 @@ class HDPChain:
         """Run one sweep."""
         with ThreadPool(self._n_threads) as threads:
             hdp.sweep(self.state, *self._inputs, self._bounds, threads)
-        if hdp.is_in_turn_sweep_due(self.state, self._observations):
-            hdp.sweep_in_turn(self.state, *self._inputs, self._bounds)
+        if hdp.is_collapsed_sweep_due(self.state, self._observations):
+            hdp.collapsed_sweep(self.state, *self._inputs, self._bounds)
 
     def trace_row(self) -> dict[str, float]:
         """Return the entries of the current state in the trace."""

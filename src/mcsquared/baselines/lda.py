@@ -16,7 +16,7 @@ from mcsquared.errors import InputError, import_optional
 from mcsquared.families import Categorical
 from mcsquared.prediction.fold_in import Iterations
 from mcsquared.prediction.likelihood import safe_log
-from mcsquared.prediction.parameters import PARAMETERS, ModelParameters, draw_key, stream
+from mcsquared.prediction.parameters import ModelParameters, Stream, draw_key, stream
 
 FAMILY = Categorical()  # a placeholder: the likelihood of words is a table
 
@@ -28,7 +28,7 @@ def import_tomotopy() -> Any:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TomotopyModel(TopicModel):
-    """Base class of topic models by tomotopy, with a Dirichlet prior of topic weights, Dir(α)."""
+    """Base class of topic models by tomotopy, with a Dirichlet prior of topic shares, Dir(α)."""
 
     n_jobs: int | None = None
 
@@ -65,7 +65,7 @@ def dirichlet_parameters(
     log_psi: Floats, alpha: Floats, seed: int, number: int = 0
 ) -> ModelParameters:
     """Return the parameters for θ_j ~ Dir(α): one cluster, τ = α / Σα and λ = Σα."""
-    key = draw_key(stream(seed, PARAMETERS, number))
+    key = draw_key(stream(seed, Stream.PARAMETERS, number))
     return single_cluster_parameters(alpha, log_psi, FAMILY, float(alpha.sum()), key)
 
 
@@ -126,7 +126,7 @@ class TomotopyChain:
 
 @dataclass(frozen=True, eq=False)
 class LDADraw:
-    """Topics of one stored draw with the prior of topic weights."""
+    """Topics of one stored draw with the prior of topic shares."""
 
     word_given_topic: Floats  # ψ, (n_topics, n_words); rows sum to 1
     alpha: Floats  # Dirichlet prior of θ, (n_topics,)
@@ -143,7 +143,7 @@ class LDA(TomotopyModel):
     ----------
     n_topics : int
     alpha : float
-        Initial Dirichlet prior of a group's topic weights, per topic.
+        Initial Dirichlet prior of a group's topic shares, per topic.
     concentration : float
         Dirichlet prior of a topic's words, per word, as in `MC2`.
     n_sweeps, burn_in : int
@@ -159,7 +159,7 @@ class LDA(TomotopyModel):
     components_ : float64 (n_topics_, n_words)
         Word probabilities of each topic in the last draw; rows sum to 1.
     alpha_ : float64 (n_topics_,)
-        The fitted prior of topic weights in the last draw.
+        The fitted prior of topic shares in the last draw.
     draws_ : list of LDADraw
     n_topics_ : int
 

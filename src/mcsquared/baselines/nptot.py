@@ -42,8 +42,8 @@ from mcsquared.model.parameters import ALPHA, ETA, Concentration, V, initial_val
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
 from mcsquared.prediction.parameters import (
-    PARAMETERS,
     ModelParameters,
+    Stream,
     draw_content_parameters,
     draw_log_dirichlet,
     split_unused_weight,
@@ -177,7 +177,7 @@ class NPTOT(DirichletProcessModel):
 
     def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
         draw = self.draws_[-1]
-        parameters = draw.mean_parameters(self._priors.content, words=True, seed=self._seed)
+        parameters = draw.mean_parameters(self._priors.content, has_words=True, seed=self._seed)
         times, subsets = rows_by_value(corpus.contexts[self._column.name].values)
         for value, rows in zip(times, subsets, strict=True):
             logs = np.zeros((1, draw.n_topics))
@@ -194,7 +194,7 @@ class NPTOT(DirichletProcessModel):
         times, subsets = rows_by_value(corpus.contexts[self._column.name].values)
         draws = []
         for number, draw in enumerate(self.draws_):
-            rng = stream(seed, PARAMETERS, number, 0)
+            rng = stream(seed, Stream.PARAMETERS, number, 0)
             parameters = draw.draw_parameters(self._priors.content, rng)
             n_topics = parameters.log_topic_given_cluster.shape[1]
             logs = draw.draw_log_densities(self._time_family, n_topics, times, rng)

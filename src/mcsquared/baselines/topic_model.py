@@ -1,6 +1,6 @@
 """Base class of topic-model baselines: fit, topic shares of new groups, perplexity.
 
-In all of them, a group has its own topic weights θ_j, with a common prior. This is the model of MC2
+In all of them, a group has its own topic shares θ_j, with a common prior. This is the model of MC2
 with one cluster, so new groups are sampled and scored by the same kernels, on the same halves.
 """
 
@@ -33,7 +33,7 @@ Rows = slice | NDArray[np.intp]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TopicModel(TopicTransformer, ABC):
-    """Base class of topic models in which every group has its own topic weights."""
+    """Base class of topic models in which every group has its own topic shares."""
 
     n_sweeps: int = 600
     burn_in: int = 100
@@ -83,7 +83,7 @@ class TopicModel(TopicTransformer, ABC):
     def transform(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1.
 
-        The posterior mean of the group's topic weights given the topics of the last stored draw, by
+        The posterior mean of the group's topic shares given the topics of the last stored draw, by
         Gibbs sampling.
 
         Examples

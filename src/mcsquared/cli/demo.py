@@ -81,7 +81,7 @@ def letter_shares(model: MC2, data: Letters) -> Floats:
     """Return the share of each letter in the pixels of a cluster.
 
     Topics need not be letters: the data determine only each cluster's distribution of pixels
-    (docs/errata.md, line 13), which non-negative least squares decomposes into the true letters.
+    (docs/errata.md, erratum 13), which non-negative least squares decomposes into the true letters.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 In `letters` the groups of a cluster share the letters of one word of the phrase
 "INTERNATIONAL CONFERENCE MACHINE LEARNING". Its four clusters are identifiable, its thirteen
 letters are not: given the clusters, the data determine only four distributions of pixels
-(docs/errata.md, line 13). `identifiable_letters` has many clusters of few letters, which
+(docs/errata.md, erratum 13). `identifiable_letters` has many clusters of few letters, which
 identify the letters as well.
 """
 
@@ -66,9 +66,7 @@ ALPHABET = "".join(dict.fromkeys("".join(PHRASE)))
 
 
 def bitmap(letter: str) -> NDArray[np.bool_]:
-    """Return the image of one letter: bool (7, 5), true for black pixels."""
-    if letter not in _IMAGES:
-        raise InputError(f"words must consist of the letters {ALPHABET}, got {letter!r}")
+    """Return the image of a letter of `ALPHABET`: bool (7, 5), true for black pixels."""
     return _IMAGES[letter]
 
 
@@ -121,19 +119,20 @@ def letters(
     words: Sequence[str] = PHRASE,
     random_state: int | np.random.Generator | None = 0,
 ) -> Letters:
-    """Draw the paper's synthetic corpus: one cluster per word of the phrase.
+    """Draw the paper's synthetic corpus of pixels: one cluster per word of the phrase.
 
     Parameters
     ----------
     n_groups_per_cluster, n_words_per_group : int
-        100 groups of 50 words in the paper.
+        In the paper, 100 groups of 50 words (pixels).
     context_means : array-like of shape (n_clusters,), optional
         Means of the Gaussian contexts, by default 2, 4, 6, 8, ...
     context_sds : array-like of shape (n_clusters,) or float
         Standard deviations of the contexts, repeated if there are more clusters than values. The
         paper states only that they differ.
     words : sequence of str
-        The letters of each cluster; repeated letters count once, as in the paper.
+        Words of the phrase, one per cluster, whose letters are the topics of the cluster; repeated
+        letters count once, as in the paper.
     random_state : int, Generator or None
 
     Examples
@@ -207,10 +206,13 @@ def _draw(
     per_group = check_integer("n_words_per_group", sizes[1], 0)
     means, sds = _context_parameters(*contexts, n_clusters)
 
-    names = tuple(dict.fromkeys(letter for word in letters_of_cluster for letter in word))
+    names = tuple(dict.fromkeys(letter for chosen in letters_of_cluster for letter in chosen))
+    for letter in names:
+        if letter not in _IMAGES:
+            raise InputError(f"words must consist of the letters {ALPHABET}, got {letter!r}")
     pixels = np.array([bitmap(letter).ravel() for letter in names], dtype=np.float64)
     word_given_topic = pixels / pixels.sum(axis=1, keepdims=True)
-    uses = np.array([[letter in word for letter in names] for word in letters_of_cluster])
+    uses = np.array([[letter in chosen for letter in names] for chosen in letters_of_cluster])
     topic_given_cluster = uses / uses.sum(axis=1, keepdims=True)
 
     cluster = np.repeat(np.arange(n_clusters, dtype=np.int32), per_cluster)

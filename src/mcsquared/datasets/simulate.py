@@ -39,13 +39,13 @@ class Assignments:
         Numbered by first appearance.
     topic_of_token : int32 (n_tokens,)
         Topics 0, 1, ... without gaps; tokens are sorted by group.
-    tables_in_cluster : int32 (n_clusters, n_topics)
-        Number of tables of each cluster that serve each topic, the paper's o_km.
+    tables : int32 (n_clusters, n_topics)
+        Number of tables of each cluster with each topic, the paper's o_km.
     """
 
     cluster_of_group: Int32s
     topic_of_token: Int32s
-    tables_in_cluster: Int32s
+    tables: Int32s
 
 
 class Prior(Protocol):
@@ -66,8 +66,8 @@ class Simulated:
     topic_of_token : int32 (n_tokens,)
         In the order of the corpus: sorted by group, then by word; vectors of a group are in the
         order in which they were drawn. Topics and clusters are numbered 0, 1, ... without gaps.
-    tables_in_cluster : int32 (n_clusters, n_topics)
-        Number of tables of each cluster that serve each topic, the paper's o_km.
+    tables : int32 (n_clusters, n_topics)
+        Number of tables of each cluster with each topic, the paper's o_km.
     alpha, v, eta, lam : float
         The concentrations, given or drawn.
     content_family, context_families
@@ -86,7 +86,7 @@ class Simulated:
     corpus: Corpus
     cluster_of_group: Int32s
     topic_of_token: Int32s
-    tables_in_cluster: Int32s
+    tables: Int32s
     alpha: float
     v: float
     eta: float
@@ -158,13 +158,13 @@ def simulate(
     }
     assignments = draw_assignments(lengths, **drawn, rng=rng)
     values, topic, content_parameters = draw_content(lengths, assignments, content, rng)
-    absent = _absent(missing, tuple(families), n_groups, rng)
-    columns, context_parameters = draw_contexts(assignments, families, absent, items, rng)
+    is_missing = _missing_masks(missing, tuple(families), n_groups, rng)
+    columns, context_parameters = draw_contexts(assignments, families, is_missing, items, rng)
     return Simulated(
         corpus=Corpus(values, contexts=columns),
         cluster_of_group=assignments.cluster_of_group,
         topic_of_token=topic,
-        tables_in_cluster=assignments.tables_in_cluster,
+        tables=assignments.tables,
         **drawn,
         content_family=content,
         context_families=families,
@@ -254,7 +254,7 @@ def draw_content(
     their order (words are sorted within each group), and the parameters (n_topics, n_parameters).
     """
     topic = assignments.topic_of_token
-    n_topics = assignments.tables_in_cluster.shape[1]
+    n_topics = assignments.tables.shape[1]
     parameters = family.sample_parameters(np.zeros((n_topics, family.n_stats)), rng)
     if family.content_kind is None:
         raise InputError(f"content must be a family of words or vectors, got {family.name!r}")
@@ -271,33 +271,35 @@ def draw_content(
 def draw_contexts(
     assignments: Assignments,
     families: Mapping[str, ConjugateFamily],
-    absent: Mapping[str, NDArray[np.bool_]],
+    is_missing: Mapping[str, NDArray[np.bool_]],
     items_per_bag: Int64s,
     rng: np.random.Generator,
 ) -> tuple[dict[str, Column], dict[str, Floats]]:
     """Draw the parameters of clusters and the contexts of groups, given the clusters.
 
-    ``absent`` is True where a context is missing. Returns columns, and parameters of shape
-    (n_clusters, n_parameters), by name.
+    ``is_missing`` has a mask of the groups for each context. Returns columns, and parameters of
+    shape (n_clusters, n_parameters), by name.
     """
     cluster = assignments.cluster_of_group
-    n_clusters = assignments.tables_in_cluster.shape[0]
+    n_clusters = assignments.tables.shape[0]
     columns, parameters = {}, {}
     for name, family in families.items():
         prior = np.zeros((n_clusters, family.n_stats))
         parameters[name] = family.sample_parameters(prior, rng)
-        items = np.where(absent[name], 0, items_per_bag)
+        items = np.where(is_missing[name], 0, items_per_bag)
         values = family.sample_observations(parameters[name], cluster, rng, items)
-        columns[name] = _column(name, family, values, absent[name])
+        columns[name] = _column(name, family, values, is_missing[name])
     return columns, parameters
 
 
-def _column(name: str, family: ConjugateFamily, values: Any, absent: NDArray[np.bool_]) -> Column:
+def _column(
+    name: str, family: ConjugateFamily, values: Any, is_missing: NDArray[np.bool_]
+) -> Column:
     kind, categories = family.column_kinds[0], None
     if kind == "category":
         categories = np.array([str(code) for code in range(family.n_stats)], dtype=object)
     if kind != "bag":  # a missing bag has no items
-        values[absent] = -1 if kind == "category" else np.nan
+        values[is_missing] = -1 if kind == "category" else np.nan
     return Column(name, kind, values, categories)
 
 
@@ -321,11 +323,13 @@ def _as_counts(name: str, value: ArrayLike, length: int) -> Int64s:
 def _concentration(name: str, value: float | Prior, rng: np.random.Generator) -> float:
     drawn = value if isinstance(value, Real) else getattr(value, "sample", lambda _: value)(rng)
     if not isinstance(drawn, Real) or isnan(drawn) or drawn <= 0:
-        raise InputError(f"{name} must be positive or have a method sample, got {value!r}")
+        raise InputError(
+            f"{name} must be a positive number or an object with a method sample, got {value!r}"
+        )
     return inf if name == "lam" and drawn == inf else check_concentration(name, drawn)
 
 
-def _absent(
+def _missing_masks(
     missing: float | Mapping[str, ArrayLike],
     names: tuple[str, ...],
     n_groups: int,

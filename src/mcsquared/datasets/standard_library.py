@@ -59,9 +59,9 @@ def standard_library(folder: str | Path | None = None) -> Corpus:
     """Read the modules of the running Python's standard library, without its tests.
 
     Words are those of names, docstrings and comments, at least three letters long, in at least
-    five modules and in at most a quarter of them. Contexts: ``imports``, the imported modules (a
-    bag); ``size``, log10 of the number of lines (Gaussian); ``package``, whether the module is the
-    ``__init__`` of a package (Bernoulli).
+    five modules and in at most a quarter of them (no such limits for 100 modules or fewer).
+    Contexts: ``imports``, the imported modules (a bag); ``size``, log10 of the number of lines
+    (Gaussian); ``package``, whether the module is the ``__init__`` of a package (Bernoulli).
 
     Parameters
     ----------

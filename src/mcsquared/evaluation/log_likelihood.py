@@ -31,8 +31,8 @@ from mcsquared.prediction.likelihood import (
     token_batches,
 )
 from mcsquared.prediction.parameters import (
-    PRINTED,
     ModelParameters,
+    Stream,
     groups_in_cluster,
     stream,
 )
@@ -143,7 +143,7 @@ def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed
     draws = posterior.parameters
     if not draws or draws[-1].n_topics == 0:
         raise InputError("method 'printed' requires a model with topics, got none")
-    rng, last, counts = stream(seed, PRINTED), draws[-1], corpus.content.counts
+    rng, last, counts = stream(seed, Stream.PRINTED), draws[-1], corpus.content.counts
     tau, psi = printed_parameters(last, last.topics_in_cluster.shape)
     log_weight = counts.astype(np.float64) @ np.log(tau @ psi).T
     log_weight += np.log(groups_in_cluster(posterior, last))

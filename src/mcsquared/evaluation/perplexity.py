@@ -4,8 +4,8 @@ Perplexity is exp(−Σ_j log p(w_j) / Σ_j N_j). Several definitions of p are i
 states which one was used:
 
 ``exact``
-    p(w_j), the probability of the whole group: the mean over draws of Σ_k π_k Π_i P_k(w_ji).
-    Requires λ = ∞.
+    p(w_j), the probability of the whole group: the mean over draws of Σ_k π_k Π_i P_k(w_ji),
+    where P_k(w) = Σ_m τ_km ψ_mw. Requires λ = ∞.
 ``left_to_right``
     The same p(w_j) for a finite λ, where it must be estimated: the mean over draws of an unbiased
     particle estimate (Wallach et al. 2009, Buntine 2009).
@@ -42,9 +42,9 @@ from mcsquared.prediction.fold_in import ITERATIONS, Iterations
 from mcsquared.prediction.groups import align
 from mcsquared.prediction.likelihood import log_cluster_prior, log_context_given_cluster
 from mcsquared.prediction.parameters import (
-    HALVES,
     N_NEW,
     ModelParameters,
+    Stream,
     parameters_of_draws,
     stream,
 )
@@ -131,7 +131,7 @@ def perplexity(
     random_state : int or Generator, optional
         By default, the seed of the model.
     n_new : int
-        Draws of the topic weights of a new cluster, per draw of the other parameters.
+        Draws of the topic shares of a new cluster, per draw of the other parameters.
     n_repeats : int
         Draws of the parameters τ and ψ per stored draw. Their mean is taken inside a logarithm, so
         few repeats bias the perplexity upwards.
@@ -201,7 +201,7 @@ def score_groups(
     """
     first, target = None, corpus
     if method == "completion":
-        first, target = split_halves(corpus, stream(seed, HALVES))
+        first, target = split_halves(corpus, stream(seed, Stream.HALVES))
     scores, n_tokens = log_likelihood(first, target), int(target.n_tokens)
     value = math.nan
     if n_tokens > 0:

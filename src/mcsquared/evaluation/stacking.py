@@ -28,7 +28,7 @@ from mcsquared.evaluation.log_likelihood import log_completion, log_exact
 from mcsquared.evaluation.perplexity import split_halves, with_log_prior
 from mcsquared.posterior import Posterior
 from mcsquared.prediction.groups import align
-from mcsquared.prediction.parameters import HALVES, STACKING, parameters_of_draws, stream
+from mcsquared.prediction.parameters import Stream, parameters_of_draws, stream
 
 MAX_GROUPS, MIN_GROUPS = 200, 20
 MAX_TOKENS = 40_000
@@ -68,7 +68,7 @@ def stack_chains(posterior: Posterior, corpus: Corpus) -> Floats | None:
 def _sample(corpus: Corpus, seed: int) -> Int64s:
     """Return groups that have two halves, sampled at random, with a bounded number of tokens."""
     tokens = corpus.tokens_per_group
-    order = stream(seed, STACKING).permutation(np.flatnonzero(tokens >= 2))[:MAX_GROUPS]
+    order = stream(seed, Stream.STACKING).permutation(np.flatnonzero(tokens >= 2))[:MAX_GROUPS]
     n_groups = int(np.searchsorted(np.cumsum(tokens[order]), MAX_TOKENS, side="right"))
     return np.sort(order[: max(n_groups, MIN_GROUPS)])
 
@@ -89,7 +89,7 @@ def log_densities(posterior: Posterior, corpus: Corpus) -> Floats:
     chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
     n_repeats = -(-MIN_DRAWS_PER_CHAIN // int(np.bincount(chains)[np.unique(chains)].min()))
     aligned = align(posterior, corpus)
-    first, second = split_halves(aligned, stream(posterior.seed, HALVES))
+    first, second = split_halves(aligned, stream(posterior.seed, Stream.HALVES))
     by_draw = []
     drawn = parameters_of_draws(posterior, n_repeats=n_repeats)
     for pair in with_log_prior(drawn, posterior, aligned, given_contexts=True):

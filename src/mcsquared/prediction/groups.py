@@ -23,8 +23,8 @@ from mcsquared.prediction.likelihood import (
     token_batches,
 )
 from mcsquared.prediction.parameters import (
-    PARAMETERS,
     ModelParameters,
+    Stream,
     draw_log_dirichlet,
     draw_parameters,
     parameters_of_draws,
@@ -123,7 +123,7 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     draw = posterior.parameters[posterior.representative]
     if draw.n_topics == 0:
         return np.zeros((corpus.n_groups, 0))
-    rng = stream(posterior.seed, PARAMETERS, int(posterior.representative), 0)
+    rng = stream(posterior.seed, Stream.PARAMETERS, int(posterior.representative), 0)
     parameters = draw_parameters(posterior, draw, rng)
     words = isinstance(corpus.content, Words)
     topic_given_cluster = draw.topic_given_cluster()
@@ -150,12 +150,12 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
 
 
 def with_mean_content(
-    parameters: ModelParameters, statistics: Floats, words: bool
+    parameters: ModelParameters, statistics: Floats, has_words: bool
 ) -> ModelParameters:
     """Return the parameters of known topics with ψ at its mean, or integrated out for vectors."""
     family: ConjugateFamily = parameters.family
-    content = family.mean_parameters(statistics) if words else statistics
-    return replace(parameters, content_parameters=content, integrated=not words)
+    content = family.mean_parameters(statistics) if has_words else statistics
+    return replace(parameters, content_parameters=content, integrated=not has_words)
 
 
 def _word_responsibilities(

@@ -1,4 +1,4 @@
-"""Model parameters of a stored draw: topic weights of every cluster, content of every topic.
+"""Model parameters of a stored draw: topic shares of every cluster, content of every topic.
 
 A stored draw consists of counts and root weights. Given those, a new group depends on
 
@@ -18,6 +18,7 @@ nearly exact for several tokens of a new group if the topics have many more.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,14 @@ N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-clu
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
 MIN_REST = 1e-3  # an unused weight below this is no longer split
 
-PARAMETERS, HALVES, PRINTED, STACKING = range(4)  # random streams, one per purpose
+
+class Stream(IntEnum):
+    """Purpose of random numbers: each has its own stream, see `stream`."""
+
+    PARAMETERS = 0
+    HALVES = 1
+    PRINTED = 2
+    STACKING = 3
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ def parameters_of_draws(
     seed = int(posterior.seed) if seed is None else seed
     for number, draw in enumerate(posterior.parameters):
         for repeat in range(n_repeats):
-            rng = stream(seed, PARAMETERS, number, repeat)
+            rng = stream(seed, Stream.PARAMETERS, number, repeat)
             yield draw, draw_parameters(posterior, draw, rng, n_new)
 
 
@@ -135,7 +143,7 @@ def draw_key(rng: np.random.Generator) -> tuple[int, int]:
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:
-    """Return the random generator of a seed and a purpose."""
+    """Return the random generator of a seed and a purpose, a `Stream` and further numbers."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 

@@ -109,7 +109,7 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
 
     Without a corpus, they are those of the groups' clusters, averaged over draws. `MC2.transform`
     treats groups as new and sums over the clusters they may belong to, which takes minutes for
-    large corpora; for the training groups, a few fixed-point steps from the topic weights of their
+    large corpora; for the training groups, a few fixed-point steps from the topic shares of their
     known clusters give the same result.
 
     With prior weights λ τ_k of the group's cluster k and tokens w, iterate
@@ -117,7 +117,7 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
         θ_m  ∝  λ τ_km + Σ_i p(l_i = m | θ, w_i),    p(l_i = m | θ, w_i)  ∝  θ_m ψ_m(w_i)
 
     If λ is infinite, θ is τ_k and the shares are the means of p(l_i = m | τ_k, w_i). Rows sum to 1.
-    A group without tokens has the topic weights of its cluster.
+    A group without tokens has the topic shares of its cluster.
     """
     if corpus is None:
         total = topic_given_group(posterior, np.float32)

@@ -72,13 +72,13 @@ def _weights(sweep: Sweep) -> Weights:
         return Weights(topics, log_cluster_weights, np.tile(np.log(topics), (n_cluster_slots, 1)))
 
 
-def is_in_turn_sweep_due(state: State, observations: Observations) -> bool:
-    """Return whether `sweep_in_turn` comes next: few tokens, of a family with a kernel."""
+def is_collapsed_sweep_due(state: State, observations: Observations) -> bool:
+    """Return whether `collapsed_sweep` comes next: few tokens, of a family with a kernel."""
     few = 0 < observations.n_tokens <= MAX_COLLAPSED_TOKENS and observations.python_content is None
     return few and state.sweep % PERIOD == 0
 
 
-def sweep_in_turn(
+def collapsed_sweep(
     state: State, observations: Observations, priors: Priors, seed: int, chain: int, bounds: Bounds
 ) -> None:
     """Draw the topic of one token after another, ψ integrated out, then tables, v, η and ε.
@@ -129,7 +129,7 @@ def topics_without_clusters(
 
     When all groups of a cluster share one mixture (λ = ∞), blends of topics fit a cluster as well
     as the topics themselves, and moves of a few tokens do not separate them. Groups with individual
-    topic weights do. For identifiable letters, the cosine to the true topics rises from 0.75 to
+    topic shares do. For identifiable letters, the cosine to the true topics rises from 0.75 to
     0.94 (docs/engine.md). ``topics`` are the initial topics.
     """
     observations = observations.without_contexts()  # they matter only for clusters
@@ -141,8 +141,8 @@ def topics_without_clusters(
     arguments = (observations, one_level, *key[:2], Bounds(1, bounds.topics))
     for _ in range(sweeps_for(observations.n_tokens) if n_sweeps is None else n_sweeps):
         sweep(state, *arguments)
-        if is_in_turn_sweep_due(state, observations):
-            sweep_in_turn(state, *arguments)
+        if is_collapsed_sweep_due(state, observations):
+            collapsed_sweep(state, *arguments)
     return state.topic_of_token.astype(np.int32)
 
 
