@@ -52,12 +52,14 @@ def n_sweeps(posterior):
 # When it ends ---------------------------------------------------------------------------------
 
 
-def test_a_fit_ends_when_its_chains_have_settled():
+def test_a_fit_ends_when_its_chains_have_converged():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         posterior = model(**FIXED, n_chains=3).fit(NOTHING).posterior_
     assert n_sweeps(posterior) == [200, 200, 200]
-    assert posterior.notes[-1].startswith("settled after 200 sweeps of 3 chains: R-hat at most 1.0")
+    assert posterior.notes[-1].startswith(
+        "converged after 200 sweeps of 3 chains: R-hat at most 1.0"
+    )
     table = posterior.diagnostics()
     assert not (table["rhat"] > 1.1).any()
     assert not (table["ess_bulk"] < 100).any()
@@ -75,7 +77,7 @@ def test_a_fit_that_does_not_settle_ends_at_the_limit_with_one_warning(corpus):
     [warning] = caught
     assert n_sweeps(posterior) == [400, 400]
     assert str(warning.message) == posterior.notes[-1]
-    assert posterior.notes[-1].startswith("not settled after 400 sweeps of 2 chains: ")
+    assert posterior.notes[-1].startswith("not converged after 400 sweeps of 2 chains: ")
     assert "more sweeps per chain are needed" in posterior.notes[-1]
     assert warning.filename == __file__
     assert posterior.sweep_of_draw.min() == 204
@@ -137,12 +139,12 @@ def test_a_run_killed_at_any_sweep_resumes_to_the_same_draws(
             assert_same_draws(whole, resumed)
 
 
-def test_a_settled_run_resumes_to_itself(tmp_path):
+def test_a_converged_run_resumes_to_itself(tmp_path):
     path = tmp_path / "run"
-    settled = model(**FIXED, n_chains=3, checkpoint=path).fit(NOTHING).posterior_
+    converged = model(**FIXED, n_chains=3, checkpoint=path).fit(NOTHING).posterior_
     again = model(**FIXED, n_chains=3, checkpoint=path).fit(NOTHING).posterior_
-    assert n_sweeps(again) == n_sweeps(settled)
-    assert_same_draws(settled, again)
+    assert n_sweeps(again) == n_sweeps(converged)
+    assert_same_draws(converged, again)
 
 
 def test_a_checkpoint_of_a_fixed_number_of_sweeps_is_another_run(corpus, tmp_path, quiet):
@@ -183,7 +185,7 @@ def test_stop_when_flat_assesses_the_sweeps_after_the_burn_in_of_the_stage(corpu
 
 def test_max_seconds_ends_a_fit_and_keeps_its_draws(corpus, monkeypatch):
     monkeypatch.setattr(chains.time, "monotonic", Clock(step=0.01))
-    with pytest.warns(ConvergenceWarning, match="not settled after"):
+    with pytest.warns(ConvergenceWarning, match="not converged after"):
         fitted = model(max_seconds=6.0, n_chains=3).fit(corpus)
     posterior, done = fitted.posterior_, n_sweeps(fitted.posterior_)
     assert max(done) - min(done) < 5  # each chain has its share of the time

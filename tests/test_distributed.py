@@ -82,9 +82,9 @@ def test_stages_on_two_workers_draw_what_one_process_draws(client, monkeypatch):
     monkeypatch.setattr("mcsquared.schedule.FIRST_STAGE", 6)
     monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 24)
     options = {"n_sweeps": "auto", "n_chains": 2, "random_state": 3, "progress": False}
-    with pytest.warns(ConvergenceWarning, match="not settled after 24 sweeps of 2 chains"):
+    with pytest.warns(ConvergenceWarning, match="not converged after 24 sweeps of 2 chains"):
         alone = mc2.MC2(**options).fit(words())
-    with pytest.warns(ConvergenceWarning, match="not settled after 24 sweeps of 2 chains"):
+    with pytest.warns(ConvergenceWarning, match="not converged after 24 sweeps of 2 chains"):
         together = mc2.distributed.fit(mc2.MC2(**options), words(), client=client)
     assert_same_draws(together.posterior_, alone.posterior_)
 

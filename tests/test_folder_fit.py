@@ -85,7 +85,7 @@ def test_stages_on_disk_draw_what_memory_draws(lam, frame, folder, on_disk):
     on_disk.setattr("mcsquared.schedule.FIRST_STAGE", 6)
     on_disk.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 24)
     options = {"lam": lam, "n_sweeps": "auto", "n_chains": 2, "random_state": 3, "progress": False}
-    with pytest.warns(ConvergenceWarning, match="not settled after 24 sweeps of 2 chains"):
+    with pytest.warns(ConvergenceWarning, match="not converged after 24 sweeps of 2 chains"):
         alone = mc2.MC2(**options).fit(in_memory(frame))
     with pytest.warns(ConvergenceWarning):
         model = mc2.MC2(**options).fit(mc2.ParquetFolder(folder))

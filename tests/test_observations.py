@@ -81,7 +81,7 @@ def test_a_family_without_a_kernel_is_observed_through_its_statistics():
     corpus = CASES["poisson"].corpus
     priors = Priors.for_corpus(corpus, Visits(), {"visits": Visits(), "year": "auto"})
     observed = observe(corpus, priors)
-    assert observed.content_kind == -1
+    assert observed.content_kernel == -1
     assert observed.python_content.statistics.shape == (corpus.n_tokens, 2)
     assert observed.n_content_statistics == 2
     (visits,) = observed.python_contexts

@@ -50,7 +50,7 @@ class StopWhenFlat:
 
     Notes
     -----
-    With ``n_sweeps="auto"`` the run itself stops when the chains have settled.
+    With ``n_sweeps="auto"`` the run itself stops when the chains have converged.
 
     Chains are assessed whenever a draw is kept. A chain that stops early keeps fewer draws, and
     fewer that store topics: ``keep_parameters`` are spaced over all ``n_sweeps``.

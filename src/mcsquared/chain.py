@@ -207,12 +207,12 @@ class Runner:
         with self.signals.listen(to_sigterm=self.save is not None):
             for stage in schedule.stages():
                 if any(run.sweeps_done > stage for run in runs):
-                    continue  # a resumed run: its chains had not settled at this stage
+                    continue  # a resumed run: its chains had not converged at this stage
                 self._run_stage(runs, stage)
                 stopped = self.signals.stop.is_set() or self.out_of_time.is_set()
                 if stopped or all(run.has_ended for run in runs):
                     break
-                if schedule.is_staged and assess_chains(runs).settled:
+                if schedule.is_staged and assess_chains(runs).converged:
                     break
 
     def _run_stage(self, runs: list[ChainRun], stage: int) -> None:
@@ -356,6 +356,6 @@ def trace_of(runs: Sequence[ChainRun]) -> pd.DataFrame:
 
 
 def assess_chains(runs: Sequence[ChainRun]) -> Assessment:
-    """Return whether the chains have settled."""
+    """Assess the convergence of chains that are running or have ended."""
     draws = [np.array(run.cluster_of_group, np.int32) for run in runs if run.cluster_of_group]
     return assess(trace_of(runs), draws)

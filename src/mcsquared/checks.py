@@ -10,12 +10,12 @@ from typing import Any
 
 from mcsquared.errors import InputError
 
-# Range of concentrations and of other prior weights, which count observations. Sums of a hundred
+# Range of concentrations and of other prior weights, in units of observations. Sums of a hundred
 # million of them, and their inverses, are normal float32 numbers, as kernels require.
 MAX_CONCENTRATION = 1e30
 MIN_CONCENTRATION = 1e-30
 MAX_MAGNITUDE = 1e150  # of values; their squares, and the sums of these, are finite in float64
-MAX_SQUARE, MIN_SQUARE = 1e300, 1e-300
+MIN_SCALE, MAX_SCALE = 1e-300, 1e300  # of variances and other squares of values
 MAX_INTEGER = 2**31 - 1  # of numbers of sweeps, groups, words and so on
 
 
@@ -49,7 +49,7 @@ def check_concentration(name: str, value: object) -> float:
 
 def check_scale(name: str, value: object) -> float:
     """Return a positive number in squared units of the data; otherwise raise `InputError`."""
-    return _check_between(name, check_positive(name, value), MIN_SQUARE, MAX_SQUARE)
+    return _check_between(name, check_positive(name, value), MIN_SCALE, MAX_SCALE)
 
 
 def _check_between(name: str, number: float, low: float, high: float) -> float:

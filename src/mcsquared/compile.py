@@ -14,8 +14,9 @@ from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM
 from mcsquared.samplers.steps.topic_moves import SWEEPS_BEFORE_MOVES
 
-# Some kernels are compiled for each number of topic slots. Besides that of the smallest models,
-# these numbers are the most frequent; others are compiled when they are needed.
+# Some kernels are compiled for each number of topic slots (rows reserved for topics, occupied or
+# not). Besides that of the smallest models, these numbers are the most frequent; others are
+# compiled when they are needed.
 MORE_SLOTS = (64, 112)
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MC2"]
 
-CONTENT_KINDS = ("counts", "vectors")
+MATRIX_KINDS = ("counts", "vectors")
 
 
 class TopicTransformer(TransformerMixin, BaseEstimator):
@@ -89,12 +89,12 @@ class MC2(ClusterMixin, TopicTransformer):
 
     Parameters
     ----------
-    content : "auto", "counts", family or family name
+    content : "auto", "counts", "vectors", family or family name
         Family of the content of a topic. "auto": `Categorical` for words, a Gaussian for vectors.
-        "counts": a dense matrix of floats contains counts, not vectors.
+        "counts" or "vectors": the same, and a matrix contains word counts, or a vector per group.
     contexts : "auto" or dict
-        "auto": every column of the corpus, with a family for its type. A dict from column to family
-        or family name: only these columns.
+        "auto": every column of the corpus, with a family for its type, except categories whose
+        values are all distinct. A dict from column to family or family name: only these columns.
     alpha, v, eta : float or Gamma
         Concentrations of clusters, of topics in a cluster and of topics at the root. A number fixes
         the concentration; with a `Gamma` prior it is resampled. The defaults are ``Gamma(1, 1)``,
@@ -109,10 +109,10 @@ class MC2(ClusterMixin, TopicTransformer):
         "cuda" runs the blocked sampler on a GPU and requires the extra "gpu".
     n_sweeps, burn_in, thin : int or "auto"
         Total number of sweeps, number of initial sweeps to discard, interval of kept sweeps. With
-        ``n_sweeps="auto"`` the fit ends when its chains have settled, and `posterior_.notes` says
-        whether they have; see Notes. For the others, "auto" means 100 and 5 (less in short runs) if
-        ``n_sweeps`` is a number. With ``n_sweeps="auto"`` it is the only allowed value: the first
-        half of the sweeps is discarded, and about 100 draws are kept.
+        ``n_sweeps="auto"`` the fit ends when its chains have converged, and `posterior_.notes` says
+        whether they have; see Notes. ``burn_in`` and ``thin`` must be "auto" as well in this case:
+        the first half of the sweeps is discarded, and about 100 draws are kept. With a number of
+        sweeps, "auto" means 100 and 5 (less in short runs).
     max_seconds : float, optional
         Time limit: the fit ends after the sweep in which it is exceeded, with the draws so far.
         With ``n_sweeps="auto"`` it replaces the limit on the number of sweeps.
@@ -135,7 +135,7 @@ class MC2(ClusterMixin, TopicTransformer):
         ``mc2.callbacks.StopWhenFlat()`` stops chains whose traces are flat.
     checkpoint : path, optional
         File to which the chains are written regularly; if it exists, fitting resumes from it.
-        SIGTERM then writes it and ends the process; only one run at a time can use it.
+        Only one run can use it at a time. On SIGTERM it is written and the process exits.
     checkpoint_every : float, optional
         Seconds between two writes of the checkpoint (default: 20).
     warm_start : bool
@@ -161,11 +161,12 @@ class MC2(ClusterMixin, TopicTransformer):
     With ``n_sweeps="auto"`` all chains run in stages: to 100 sweeps, 200, 400 and, with
     ``max_seconds``, to twice as many in each further stage. Without it, corpora of more than
     500,000 tokens end after 100 sweeps, those of more than 250,000 after 200. The first half of the
-    sweeps is burn-in. After each stage the fit ends if the chains have settled: R-hat of all
-    label-free scalars is at most 1.1, their effective sample size is at least 100, and the
-    partitions of the chains agree (R-hat at most 1.1, or an adjusted Rand index of at least 0.95).
-    If the chains have not settled at the last sweep, a ``ConvergenceWarning`` says what has not
-    settled and estimates how many more sweeps are needed.
+    sweeps is burn-in. After each stage the fit ends if the chains have converged: R-hat of all
+    scalars that do not depend on the numbering of clusters and topics is at most 1.1, their
+    effective sample size is at least 100, and the partitions of the chains agree (R-hat at most
+    1.1, or an adjusted Rand index of at least 0.95). If the chains have not converged at the last
+    sweep, a ``ConvergenceWarning`` says what has not converged and estimates how many more sweeps
+    are needed.
 
     Examples
     --------
@@ -235,7 +236,10 @@ class MC2(ClusterMixin, TopicTransformer):
         4
         """
         if isinstance(y, Mapping):
-            raise InputError("y must be None: pass contexts as contexts=...")
+            found = type(y).__name__
+            raise InputError(
+                f"y must not be a mapping, got {found}; pass contexts with contexts=..."
+            )
         return self._fit(X, contexts)
 
     def _fit(self, X: Any, contexts: Any, backend: BackendFactory | None = None) -> Self:
@@ -243,7 +247,7 @@ class MC2(ClusterMixin, TopicTransformer):
         schedule = checked_schedule(self)
         seed = seed_from(self.random_state, self.checkpoint)
         if not isinstance(X, ParquetFolder):
-            corpus = as_corpus(X, contexts, content=self._content_kind())
+            corpus = as_corpus(X, contexts, content=self._matrix_kind())
             return self._fit_corpus(corpus, schedule, seed, backend)
         check_absent(contexts=contexts, warm_start=self.warm_start or None)
         with X.open() as source:
@@ -264,7 +268,7 @@ class MC2(ClusterMixin, TopicTransformer):
             )
         priors = Priors.for_corpus(
             corpus,
-            content="auto" if self._content_kind() != "auto" else self.content,
+            content="auto" if self._matrix_kind() != "auto" else self.content,
             contexts=contexts,
             **values_of(self),
         )
@@ -355,7 +359,8 @@ class MC2(ClusterMixin, TopicTransformer):
         Parameters
         ----------
         method : {"completion", "exact", "left_to_right", "printed"}
-            "exact" requires ``lam=inf``, "left_to_right" a finite ``lam``. See
+            "exact" requires ``lam=inf``, "left_to_right" a finite ``lam``; "printed" is the formula
+            printed in the paper's appendix, which is not a probability. See
             `mcsquared.evaluation.perplexity`, which also returns log-likelihoods by group.
         given_contexts : bool
             Whether to use the contexts of the groups.
@@ -376,7 +381,9 @@ class MC2(ClusterMixin, TopicTransformer):
         method = "exact" if self.posterior_.priors.lam == math.inf else "left_to_right"
         perplexity = self.perplexity(X, method, contexts=contexts)
         if math.isnan(perplexity):
-            raise InputError("X must contain at least one token that the model knows, got none")
+            raise InputError(
+                "X must contain at least one token of the training vocabulary, got none"
+            )
         return -math.log(perplexity)
 
     def set_labels(
@@ -384,9 +391,9 @@ class MC2(ClusterMixin, TopicTransformer):
         clusters: Mapping[int, str] | None = None,
         topics: Mapping[int, str] | None = None,
     ) -> Self:
-        """Name clusters or topics; tables, plots and reports use these names, `save` stores them.
+        """Set names of clusters or topics, which tables, plots and reports use; `save` stores them.
 
-        An empty string restores the name found in the data.
+        They do not change `labels_`. An empty string restores the name found in the data.
 
         Examples
         --------
@@ -425,14 +432,14 @@ class MC2(ClusterMixin, TopicTransformer):
         check_is_fitted(self)
         words: Any = self.posterior_.vocabulary
         options = self.posterior_.text_options
-        corpus = as_corpus(X, contexts, self._content_kind(), words, options)
+        corpus = as_corpus(X, contexts, self._matrix_kind(), words, options)
         if contexts is not None:
             check_names(self.posterior_, corpus)
         check_width(self.posterior_, corpus, self.n_features_in_)
         return self.posterior_, corpus
 
-    def _content_kind(self) -> str:
-        is_kind = isinstance(self.content, str) and self.content in CONTENT_KINDS
+    def _matrix_kind(self) -> str:
+        is_kind = isinstance(self.content, str) and self.content in MATRIX_KINDS
         return str(self.content) if is_kind else "auto"
 
     def _html_repr(self) -> str:

@@ -77,7 +77,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class StagedSchedule:
-    """Stages of 100, 200, ... sweeps, until the chains have settled.
+    """Stages of 100, 200, ... sweeps, until the chains have converged.
 
     After ``n`` sweeps the first ``n // 2`` are burn-in. Draws of the second half are kept at
     multiples of ``thin``, which doubles with each stage, so that their number does not grow.

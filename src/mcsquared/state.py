@@ -190,10 +190,12 @@ def _topic_statistics(
     statistics = np.zeros((n_slots, observations.n_content_statistics))
     if observations.python_content is not None:
         np.add.at(statistics, topic_of_token, observations.python_content.statistics)
-    elif observations.content_kind >= 0:
+    elif observations.content_kernel >= 0:
         from mcsquared.kernels.cpu.predictive import add_observations
 
-        add_observations(observations.content_kind, observations.values, topic_of_token, statistics)
+        add_observations(
+            observations.content_kernel, observations.values, topic_of_token, statistics
+        )
     return statistics
 
 

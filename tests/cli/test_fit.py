@@ -356,7 +356,7 @@ def test_auto_prints_one_sentence_on_convergence(papers_file, tmp_path):
     notes = [line for line in result.stderr.splitlines() if line.startswith("mc2: note:")]
     [note] = MC2.load(out).posterior_.notes[-1:]
     assert notes == [f"mc2: note: {note}"]
-    assert note.startswith("not settled after 16 sweeps of 2 chains")
+    assert note.startswith("not converged after 16 sweeps of 2 chains")
     assert files_in(tmp_path) == {"papers.csv", "papers.mc2"}
 
 

@@ -67,7 +67,7 @@ def test_the_vocabulary_of_a_model_is_kept():
     ]
     assert as_corpus([["bb"]], vocabulary=["aa", "bb"]).n_tokens == 1
     assert as_corpus(COUNTS, vocabulary=["aa", "bb"]).vocabulary.tolist() == ["aa", "bb"]
-    with pytest.raises(InputError, match="X has 2 features, but MC2 is expecting 3 features"):
+    with pytest.raises(InputError, match="X has 2 features, but the model is expecting 3 features"):
         as_corpus(COUNTS, vocabulary=["aa", "bb", "cc"])
 
 

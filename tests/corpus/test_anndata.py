@@ -52,7 +52,7 @@ def test_any_object_with_the_same_attributes_is_accepted(cells):
 
 def test_invalid_arguments_are_refused(cells):
     for arguments, message in [
-        ({"contexts": ["colour"]}, "contexts names the column 'colour'"),
+        ({"contexts": ["colour"]}, "contexts must name a column of obs, got 'colour'"),
         ({"layer": "raw"}, "layer must be one of 'scaled', 'dense', got 'raw'"),
         ({"content": "words"}, "content must be 'counts' or 'vectors', got 'words'"),
     ]:

@@ -60,12 +60,12 @@ def vector(width, n=2):
         (
             [{"x": [1.0]}],
             {},
-            "must have a column tokens, text, words with counts, or counts (a map), got x",
+            "or a column 'counts' of maps, got x",
         ),
         (
             [{"counts": [1]}],
             {},
-            "must have a column tokens, text, words with counts, or counts (a map), got counts",
+            "or a column 'counts' of maps, got counts",
         ),
         ([TOKENS], {"text": "tokans"}, "did you mean 'tokens'?"),
         (
@@ -74,9 +74,9 @@ def vector(width, n=2):
             "must be the name of a column, or of a column of words and one of counts, got 3",
         ),
         ([TOKENS], {"text": ("tokens",)}, "got ('tokens',)"),
-        ([TOKENS], {"contexts": ["year"]}, "contexts names the column 'year', which 0.parquet"),
+        ([TOKENS], {"contexts": ["year"]}, "contexts must name a column of 0.parquet, got 'year'"),
         ([TOKENS], {"contexts": 3}, "contexts must be a list of column names, got int"),
-        ([TOKENS], {"group_names": "id"}, "group_names names the column 'id'"),
+        ([TOKENS], {"group_names": "id"}, "group_names must name a column of 0.parquet, got 'id'"),
         (
             [TOKENS],
             {"group_names": ["a", "b"]},
@@ -89,17 +89,21 @@ def vector(width, n=2):
             {"vocabulary": ["a", "a"]},
             "vocabulary must contain unique words, got 'a' twice",
         ),
-        ([TOKENS, {"text": ["a", "b"]}], {}, "'tokens', which 1.parquet does not have"),
-        ([TOKENS, {**TOKENS, "x": [1, 2]}], {}, "1.parquet has the column 'x', which 0.parquet"),
+        ([TOKENS, {"text": ["a", "b"]}], {}, "text must name a column of 1.parquet, got 'tokens'"),
+        ([TOKENS, {**TOKENS, "x": [1, 2]}], {}, "1.parquet must have the columns of 0.parquet if"),
         (
             [{"tokens": [1, 2]}],
             {},
-            "'tokens', which must contain texts, lists of words or of codes, or maps",
+            "text must name a column of texts, of lists of words or codes, or of maps",
         ),
         ([{"tokens": vector(2)}], {}, "vectors cannot be read from a folder"),
         ([{"tokens": [[0.5], [1.5]]}], {}, "contains vectors (list<element: double>) in 0.parquet"),
         ([{"tokens": [[[0.5]], [[1.5]]]}], {}, "vectors cannot be read"),
-        ([{"tokens": [[b"a"], [b"b"]]}], {}, "got list<element: binary> in 0.parquet"),
+        (
+            [{"tokens": [[b"a"], [b"b"]]}],
+            {},
+            "got 'tokens' of type list<element: binary> in 0.parquet",
+        ),
         ([{"tokens": [["a", None]]}], {}, "must contain lists of words, got a missing word"),
         (
             [TOKENS, {"tokens": ["a b", "c"]}],
@@ -117,18 +121,18 @@ def vector(width, n=2):
             "must contain codes below 2, the number of words in vocabulary, got 3",
         ),
         ([{"tokens": [[], []]}], {}, "column 'tokens' must contain at least one word, got none"),
-        ([{"tokens": pa.nulls(2)}], {}, "must contain a text, but all are missing"),
+        ([{"tokens": pa.nulls(2)}], {}, "must contain at least one text, got only missing values"),
         (
             [{"text": pa.array([None, None], pa.string())}],
             {},
-            "must contain a text, but all are missing",
+            "must contain at least one text, got only missing values",
         ),
         ([{"text": ["a", "!"]}], {}, "at least one word (by default, two or more alphanumeric"),
         ([{"text": ["ab", "cd"]}], {"min_df": 2}, "none of 2 words remain"),
         (
             [{"text": ["ab", "cd"]}],
             {"min_df": -1},
-            "must be an integer >= 0 (texts) or a float from 0.0 to 1.0 (share), got -1",
+            "(number of texts) or a float in [0, 1] (share of texts), got -1",
         ),
         ([{"text": ["ab", "cd"]}], {"n_grams": 2}, "vectorizer arguments"),
         ([{"words": [["a"]], "counts": [[1, 2]]}], {}, "got 1 words and 2 counts in one group"),
@@ -157,7 +161,11 @@ def vector(width, n=2):
             {},
             "a group must have <= 2147483647 tokens, got 2147483648",
         ),
-        ([{"words": ["a"], "counts": [[1]]}], {}, "got string and list<element: int64>"),
+        (
+            [{"words": ["a"], "counts": [[1]]}],
+            {},
+            "of type string and 'counts' of type list<element: int64>",
+        ),
         (
             [{**TOKENS, "x": [1, 2]}, {**TOKENS, "x": ["a", "b"]}],
             {},
@@ -190,6 +198,12 @@ def vector(width, n=2):
 )
 def test_a_folder_that_cannot_be_used_is_refused_in_one_sentence(refuses, tables, options, said):
     assert said in refuses(*tables, **options)
+
+
+def test_an_error_names_the_column_and_the_file_once(refuses):
+    message = refuses({"text": ["ab", "cd"]}, n_grams=2)
+    assert message.startswith("column 'text' cannot be counted with these vectorizer arguments: ")
+    assert message.count("column 'text'") == message.count("0.parquet") == 1
 
 
 def test_paths_without_parquet_files_are_refused(tmp_path, scratch):

@@ -84,7 +84,7 @@ def test_columns_of_numbers_are_content_if_there_is_no_text(tmp_path):
         assert isinstance(vectors.content, Vectors)
         with pytest.raises(
             InputError,
-            match=r"must contain numbers; name the text column",
+            match=r"must consist of columns of numbers, got .*; name the text column",
         ):
             Corpus.read(path)
 
@@ -304,7 +304,7 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path, name):
             {"text": "open"},
             "text must name a column of texts, got 'open', which contains bool values",
         ),
-        ({"text": "nothing"}, "text names the column 'nothing', which p.csv does not have"),
+        ({"text": "nothing"}, "text must name a column of p.csv, got 'nothing'"),
         ({"text": "abstract", "contexts": ["yeer"]}, "did you mean 'year'"),
     ],
 )

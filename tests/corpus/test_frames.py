@@ -84,7 +84,7 @@ def test_without_text_and_content_all_other_columns_are_content(library):
     assert corpus.vocabulary.tolist() == ["ant", "bee"]
     with pytest.raises(
         InputError,
-        match=r"frame must contain numbers; name the text column",
+        match=r"must consist of columns of numbers, got .* of frame; name the text column",
     ):
         Corpus.from_frame(frame, contexts=["year"])
 
@@ -128,9 +128,15 @@ FRAME = pd.DataFrame(PAPERS)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"text": "abstrakt"}, "text names the column 'abstrakt'.*did you mean 'abstract'"),
-        ({"text": "q"}, "'q', which frame does not have; it has 'title', 'abstract'"),
-        ({"text": "abstract", "contexts": ["yeer"]}, "contexts names.*did you mean 'year'"),
+        (
+            {"text": "abstrakt"},
+            "text must name a column of frame, got 'abstrakt'; did you mean 'abstract'",
+        ),
+        ({"text": "q"}, "got 'q'; its columns are 'title', 'abstract'"),
+        (
+            {"text": "abstract", "contexts": ["yeer"]},
+            "contexts must name a column of frame.*did you mean 'year'",
+        ),
         (
             {"text": "abstract", "contexts": ["year", "year"]},
             "contexts must name each column once, got 'year' twice",
@@ -154,15 +160,18 @@ FRAME = pd.DataFrame(PAPERS)
         ({"text": "abstract", "content": ["pages"]}, "text and content must not both be given"),
         (
             {"content": ["title"]},
-            r"frame must contain numbers; name the text column",
+            r"must consist of columns of numbers, got .* of frame; name the text column",
         ),
-        ({"content": []}, "no column left"),
+        ({"content": []}, "at least one column of frame, got none"),
         ({"content": ["pages"], "min_df": 2}, "min_df must not be given without a text column"),
         (
             {"content": ["pages"], "vocabulary": ["x"]},
             "vocabulary must not be given without a text column",
         ),
-        ({"text": "abstract", "group_names": "nam"}, "group_names names the column 'nam'"),
+        (
+            {"text": "abstract", "group_names": "nam"},
+            "group_names must name a column of frame, got 'nam'",
+        ),
         (
             {"text": "abstract", "group_names": ["a"]},
             r"group_names must have one name per group \(3\), got 1",
@@ -178,7 +187,7 @@ def test_arguments_that_do_not_fit_the_frame_are_refused(arguments, message):
 def test_a_text_column_with_something_else_in_it_is_refused():
     with pytest.raises(InputError, match=r"column 't'\[1\] must be a string, got 3"):
         Corpus.from_frame(pd.DataFrame({"t": ["a text", 3]}), text="t")
-    with pytest.raises(InputError, match="must contain a text, but all are missing"):
+    with pytest.raises(InputError, match="must contain at least one text, got only missing values"):
         Corpus.from_frame(pd.DataFrame({"t": [None, np.nan]}), text="t")
 
 

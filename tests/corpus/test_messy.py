@@ -124,8 +124,9 @@ def test_function_words_are_dropped_by_default_and_reported(sentences):
     assert not {"the", "of", "with"} & set(corpus.vocabulary)
     [note] = [note for note in corpus.notes if "function words" in note]
     assert note.startswith("10 English function words (")
-    assert not any("too rare or too frequent" in note for note in corpus.notes)
+    assert not any("min_df" in note for note in corpus.notes)
     assert "stop_words=None keeps them" in note
+    assert len(corpus.notes) == 1  # no other words were dropped
     kept = mc2.Corpus.from_texts(sentences, stop_words=None, max_df=1.0)
     assert {"the", "of", "with"} <= set(kept.vocabulary)
     few = mc2.Corpus.from_texts(sentences[:50], max_df=1.0)
@@ -144,6 +145,8 @@ def test_ngrams_hashtags_emojis_and_languages_are_options():
         *("hund", "katze", "#wau", "\U0001f600")
     }
     assert "der hund" in mc2.Corpus.from_texts(texts, ngrams=2, max_df=1.0).vocabulary
+    with pytest.raises(InputError, match="keep must contain only 'hashtags' or 'emojis', got 'x'"):
+        mc2.Corpus.from_texts(texts, keep=["x"])
     with pytest.raises(InputError, match="stop_words must be"):
         mc2.Corpus.from_texts(texts, stop_words="klingon")
 

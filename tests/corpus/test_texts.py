@@ -20,7 +20,7 @@ def test_words_are_lower_case_and_those_in_most_texts_are_dropped():
     assert corpus.content.counts[2, 2] == 2
     assert (corpus.dropped_words, corpus.dropped_tokens) == (1, 4)
     assert corpus.notes == [
-        "1 of 7 words were dropped as too rare or too frequent (4 of 13 tokens)"
+        "1 of 7 words were dropped by min_df, max_df or max_features (4 of 13 tokens)"
     ]
 
 
@@ -92,7 +92,7 @@ def test_texts_in_any_script_are_split_into_words():
         ([], {}, "at least one group"),
         (["fine", 3], {}, r"texts\[1\] must be a string, got 3"),
         (["fine", b"bytes"], {}, r"texts\[1\] must be a string, got b'bytes'"),
-        ([None, None], {}, "texts must contain a text, but all are missing"),
+        ([None, None], {}, "texts must contain at least one text, got only missing values"),
         (
             ["", "!"],
             {},
@@ -102,17 +102,17 @@ def test_texts_in_any_script_are_split_into_words():
         (
             ["one", "two"],
             {"min_df": "x"},
-            r"must be an integer >= 0 \(texts\) or a float from 0\.0 to 1\.0 \(share\), got 'x'",
+            r"integer >= 0 \(number of texts\) or a float in \[0, 1\] \(share of texts\), got 'x'",
         ),
         (
             ["one", "two"],
             {"max_df": 1.5},
-            r"must be an integer >= 0 \(texts\) or a float from 0\.0 to 1\.0 \(share\), got 1\.5",
+            r"integer >= 0 \(number of texts\) or a float in \[0, 1\] \(share of texts\), got 1\.5",
         ),
         (
             ["one", "two"],
             {"min_df": True},
-            r"must be an integer >= 0 \(texts\) or a float from 0\.0 to 1\.0 \(share\), got True",
+            r"integer >= 0 \(number of texts\) or a float in \[0, 1\] \(share of texts\), got True",
         ),
         (["one", "two"], {"max_features": 0}, "max_features must be an integer >= 1, got 0"),
         (["one", "two"], {"colour": "red"}, "unexpected keyword argument 'colour'"),

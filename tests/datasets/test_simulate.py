@@ -217,9 +217,9 @@ class Unknown(ConjugateFamily):
         ({"tokens_per_group": -1}, "tokens_per_group"),
         ({"tokens_per_group": 1.5}, "tokens_per_group"),
         ({"n_words": 0}, "n_words .*0"),
-        ({"alpha": 0.0}, "alpha must be positive .*0.0"),
-        ({"v": float("nan")}, "v must be positive .*nan"),
-        ({"eta": "one"}, "eta must be positive .*'one'"),
+        ({"alpha": 0.0}, "alpha must be a positive number .*0.0"),
+        ({"v": float("nan")}, "v must be a positive number .*nan"),
+        ({"eta": "one"}, "eta must be a positive number .*'one'"),
         ({"missing": 1.5, "contexts": {"x": Gaussian()}}, "missing for 'x'"),
         ({"missing": {"y": 0.5}}, "missing must refer to contexts .*'y'"),
         (

@@ -155,7 +155,7 @@ def test_content_that_cannot_be_is_one_sentence(X, content, sentence):
 
 def test_prediction_wants_the_content_of_training():
     words, vectors = model().fit(COUNTS), model().fit(arrays(2))
-    with pytest.raises(InputError, match="X has 3 features, but MC2 is expecting 5 features"):
+    with pytest.raises(InputError, match="X has 3 features, but the model is expecting 5 features"):
         words.predict(COUNTS[:, :3])
     with pytest.raises(InputError, match="X has 3 features, but MC2 is expecting 2 features"):
         vectors.predict(arrays(3))

@@ -104,7 +104,7 @@ def test_large_labels_and_missing_names_are_only_names():
 @pytest.mark.parametrize(
     ("truth", "found", "sentence"),
     [
-        ([0, 1], [0], "found must have 2 labels like truth, got 1"),
+        ([0, 1], [0], "found must have as many labels as truth \\(2\\), got 1"),
         ([], [], "at least one label"),
         ([[0], [1]], [0, 1], r"truth must be one-dimensional, got shape \(2, 1\)"),
         ([0.0, np.nan], [0, 1], "truth must not contain missing labels, got NaN"),

@@ -176,7 +176,7 @@ def test_a_fit_reports_and_weights_a_chain_that_is_stuck(fitted, monkeypatch, tm
     assert posterior.chain_weights[1] < 0.1
     [note] = [note for note in posterior.notes if "weighted by their predictions" in note]
     assert note.endswith("; chain 1 predicts the groups clearly worse than the others")
-    last = "not settled after 100 sweeps" if n_sweeps == "auto" else "the chains disagree"
+    last = "not converged after 100 sweeps" if n_sweeps == "auto" else "the chains disagree"
     assert posterior.notes[-1].startswith(last)
     model.save(tmp_path / "model.mc2")
     again = mc2.MC2.load(tmp_path / "model.mc2")

@@ -1,4 +1,4 @@
-"""Whether chains have settled: R-hat of partitions, problems, and the sentence."""
+"""Whether chains have converged: R-hat of partitions, problems, and the sentence."""
 
 import math
 
@@ -94,15 +94,15 @@ def test_uncertain_partitions_of_chains_that_mix_do_not_disagree():
     assert agreement < 0.5
     assert rhat < 1.1
     trace = traces(*rng.normal(size=(4, 200)))
-    assert assess(trace, chains).settled
+    assert assess(trace, chains).converged
 
 
-def test_chains_in_different_partitions_have_not_settled_even_if_all_scalars_have():
+def test_chains_in_different_partitions_have_not_converged_even_if_all_scalars_have():
     rng = np.random.default_rng(4)
     other = np.roll(TRUTH, 5)
     chains = [partitions(rng, 40, truth, 0.05) for truth in (TRUTH, TRUTH, other)]
     found = assess(traces(*rng.normal(size=(3, 200))), chains)
-    assert not found.settled
+    assert not found.converged
     assert found.disagree
     [problem] = found.problems
     assert problem.description.startswith("clusters (adjusted Rand index between chains 0.")
@@ -115,22 +115,22 @@ def test_nearly_equal_partitions_agree_although_no_chain_varies():
     assert compare_partitions(chains)[0] == math.inf
     trace = traces(*np.random.default_rng(5).normal(size=(2, 200)))
     assert compare_partitions(chains)[1] < 0.95
-    assert not assess(trace, chains).settled
+    assert not assess(trace, chains).converged
     large = [np.repeat(chain, 10, axis=1) for chain in chains]
     large[1][:, :10] = [0] * 9 + [3]  # one of 400 groups
     assert compare_partitions(large)[1] > 0.95
-    assert assess(trace, large).settled
+    assert assess(trace, large).converged
 
 
-def test_equal_draws_have_settled():
+def test_equal_draws_have_converged():
     chains = [np.zeros((10, 5), np.int32)] * 2
     rhat, agreement = compare_partitions(chains)
     assert math.isnan(rhat)
     assert agreement == 1.0
     found = assess(traces(np.zeros(20), np.zeros(20)), chains)
-    assert found.settled
+    assert found.converged
     assert found.summary() == (
-        "settled after 20 sweeps of 2 chains: adjusted Rand index between chains 1.00"
+        "converged after 20 sweeps of 2 chains: adjusted Rand index between chains 1.00"
     )
 
 
@@ -147,7 +147,7 @@ def test_few_draws_are_a_problem():
     assert [problem.description for problem in found.problems] == [
         "too few draws to assess convergence"
     ]
-    assert not assess(traces([]), []).settled
+    assert not assess(traces([]), []).converged
 
 
 def test_burn_in_is_not_assessed():
@@ -155,7 +155,7 @@ def test_burn_in_is_not_assessed():
     chains = rng.normal(size=(2, 300))
     chains[:, :100] += 50
     draws = [partitions(rng, 20, TRUTH, 0.1) for _ in range(2)]
-    assert assess(traces(*chains, burn_in=100), draws).settled
+    assert assess(traces(*chains, burn_in=100), draws).converged
     found = assess(traces(*chains), draws)
     assert [problem.description[:16] for problem in found.problems] == ["log_joint (R-hat"]
 
@@ -183,16 +183,18 @@ def test_the_prediction_of_sweeps_is_about_what_it_takes():
         return values
 
     short = assess(traces(chain(400), burn_in=200), draws)
-    assert not short.settled
+    assert not short.converged
     # An autocorrelation time of 19 needs about 1,900 sweeps after as many of burn-in.
     assert 1000 < short.more_sweeps + 400 < 12_000
-    assert assess(traces(chain(12_000), burn_in=6_000), draws).settled
+    assert assess(traces(chain(12_000), burn_in=6_000), draws).converged
 
 
 def test_a_scalar_with_an_effective_sample_size_but_without_rhat_has_a_finite_prediction():
     values = np.array([0.0] * 4 + [1.0] + [0.0] * 4)  # its middle is in neither half
     found = assess(traces(values), [np.zeros((4, 3), np.int32)])
-    assert found.summary().startswith("not settled after 9 sweeps of 1 chain: log_joint (effective")
+    assert found.summary().startswith(
+        "not converged after 9 sweeps of 1 chain: log_joint (effective"
+    )
     assert 9 <= found.more_sweeps < 9 * 40
 
 
@@ -207,22 +209,22 @@ def test_the_sentence_names_problems_sweeps_and_time():
     found = assessment(problems=problems)
     assert found.more_sweeps == 2 * 4 * 300 - 600
     assert found.summary() == (
-        "not settled after 600 sweeps of 3 chains: a, b, c and 2 more; "
+        "not converged after 600 sweeps of 3 chains: a, b, c and 2 more; "
         "about 1,800 more sweeps per chain are needed (18 minutes)"
     )
     assert found.summary(n_parallel=3).endswith("(6 minutes)")
     endless = assessment(problems=(Problem("a", math.inf),), n_chains=1, seconds=math.nan)
     assert endless.summary() == (
-        "not settled after 600 sweeps of 1 chain: a; more than 11,000 more sweeps are needed"
+        "not converged after 600 sweeps of 1 chain: a; more than 11,000 more sweeps are needed"
     )
     assert assessment().summary() == (
-        "settled after 600 sweeps of 3 chains: R-hat at most 1.30, effective sample size at least "
-        "40, adjusted Rand index between chains 0.50"
+        "converged after 600 sweeps of 3 chains: R-hat at most 1.30, effective sample size at "
+        "least 40, adjusted Rand index between chains 0.50"
     )
 
 
 def test_the_summary_is_the_note_of_the_fit_or_computed():
     posterior, _, _ = make_posterior()
     assert convergence_summary(posterior) == assess_posterior(posterior).summary()
-    posterior.notes.append("not settled after 600 sweeps of 2 chains: lam")
-    assert convergence_summary(posterior) == "not settled after 600 sweeps of 2 chains: lam"
+    posterior.notes.append("not converged after 600 sweeps of 2 chains: lam")
+    assert convergence_summary(posterior) == "not converged after 600 sweeps of 2 chains: lam"

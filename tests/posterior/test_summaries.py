@@ -58,7 +58,7 @@ def test_prevalence_and_differences_find_the_topics_of_a_place(posterior):
     assert row["low"] > 0
     assert row["low"] <= row["difference"] <= row["high"]
     np.testing.assert_allclose(found["difference"].sum(), 0.0, atol=1e-6)
-    with pytest.raises(InputError, match="must be one of the values of 'place'"):
+    with pytest.raises(InputError, match="first must be a value of the context"):
         posterior.prevalence_difference("place", "nowhere", "place1")
 
 

@@ -111,38 +111,38 @@ def test_codes_are_not_used_as_names():
     assert TopicWords(posterior).name(posterior.components[0]) == ""
 
 
-def test_reached_bounds_and_chains_that_have_not_settled_are_reported(made):
+def test_reached_bounds_and_chains_that_have_not_converged_are_reported(made):
     posterior, _ = made
     posterior.notes.append("max_topics=4 was reached: the data may support more topics")
     titles = {check["title"]: check["level"] for check in report_data(posterior)["checks"]}
     posterior.notes.pop()
     assert titles["A bound was reached"] == "bad"
-    assert titles["The chains have not settled"] == "watch"
+    assert titles["The chains have not converged"] == "watch"
 
 
 def test_chains_that_differ_are_bad():
     posterior, _, _ = make_posterior()
     posterior.trace.loc[posterior.trace["chain"] == 1, "log_joint"] += 100.0
     first = report_data(posterior)["checks"][0]
-    assert (first["level"], first["title"]) == ("bad", "The chains have not settled")
+    assert (first["level"], first["title"]) == ("bad", "The chains have not converged")
     assert "log_joint (R-hat " in first["text"]
 
 
 def test_the_first_check_is_the_sentence_of_the_fit():
     posterior, _, _ = make_posterior()
     first = report_data(posterior)["checks"][0]
-    assert first["title"] == "The chains have not settled"
-    assert first["text"].startswith("Not settled after 50 sweeps of 2 chains: ")
-    posterior.notes.append("not settled after 600 sweeps of 2 chains: lam; about 9 are needed")
+    assert first["title"] == "The chains have not converged"
+    assert first["text"].startswith("Not converged after 50 sweeps of 2 chains: ")
+    posterior.notes.append("not converged after 600 sweeps of 2 chains: lam; about 9 are needed")
     first = report_data(posterior)["checks"][0]
-    assert first["text"].startswith("Not settled after 600 sweeps of 2 chains: lam; about 9 are")
+    assert first["text"].startswith("Not converged after 600 sweeps of 2 chains: lam; about 9 are")
 
 
 @pytest.mark.parametrize(
     ("n_chains", "level", "title"),
-    [(2, "good", "The chains have settled"), (1, "watch", "The chain has settled")],
+    [(2, "good", "The chains have converged"), (1, "watch", "The chain has converged")],
 )
-def test_a_settled_run_is_good_if_it_has_several_chains(n_chains, level, title):
+def test_a_converged_run_is_good_if_it_has_several_chains(n_chains, level, title):
     posterior, _, _ = make_posterior(n_draws=400, noise=0.2)
     chosen = posterior.chain_of_draw < n_chains
     posterior.cluster_of_group = posterior.cluster_of_group[chosen]
@@ -151,7 +151,7 @@ def test_a_settled_run_is_good_if_it_has_several_chains(n_chains, level, title):
     posterior.trace = posterior.trace[posterior.trace["chain"] < n_chains]
     first = report_data(posterior)["checks"][0]
     assert (first["level"], first["title"]) == (level, title)
-    assert first["text"].startswith("Settled after ")
+    assert first["text"].startswith("Converged after ")
 
 
 def test_a_report_of_a_sample_says_so(monkeypatch):

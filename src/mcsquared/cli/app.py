@@ -103,7 +103,7 @@ def fit(
     sweeps: str = Option(
         str(DEFAULT_SWEEPS),
         metavar="N|auto",
-        help="Number of sweeps, including burn-in; auto: until the chains have settled, at most "
+        help="Number of sweeps, including burn-in; auto: until the chains have converged, at most "
         f"{FIRST_STAGE} to {MAX_SWEEPS}, depending on the size of the data, or as many as "
         "--max-seconds allows.",
     ),

@@ -15,7 +15,7 @@ from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM, Concentration
-from mcsquared.posterior.convergence import NOT_SETTLED, SETTLED
+from mcsquared.posterior.convergence import CONVERGED, NOT_CONVERGED
 from mcsquared.posterior.exports import plural
 from mcsquared.storage import check_target, locked
 
@@ -85,7 +85,7 @@ def _run(
         checkpoint=str(checkpoint) if isinstance(corpus, Corpus) else None,
     )
     warnings.filterwarnings("ignore", "interrupted after")  # reported below, with instructions
-    warnings.filterwarnings("ignore", NOT_SETTLED)  # printed at the end
+    warnings.filterwarnings("ignore", NOT_CONVERGED)  # printed at the end
     try:
         if cluster is None:
             model.fit(corpus)
@@ -118,8 +118,8 @@ def _run(
     if total and model._stopped is None and len(trace) < int(total.split()[-1]):
         typer.echo(f"the traces are flat after {len(trace)}{total} sweeps", err=True)
     print_result(model, out)
-    settled = _print_advice(model)
-    if model._stopped == "out of time" and not settled and checkpoint.exists():
+    converged = _print_advice(model)
+    if model._stopped == "out of time" and not converged and checkpoint.exists():
         print_message(f"stopped by --max-seconds; {_how_to_resume(checkpoint)}")
     else:
         checkpoint.unlink(missing_ok=True)
@@ -130,14 +130,14 @@ def _print_advice(model: MC2) -> bool:
     """Print what the diagnostics found; return whether a run with n_sweeps="auto" has converged."""
     posterior = model.posterior_
     advice = posterior.diagnostics().attrs["advice"]
-    summaries = [note for note in posterior.notes if note.startswith((SETTLED, NOT_SETTLED))]
+    summaries = [note for note in posterior.notes if note.startswith((CONVERGED, NOT_CONVERGED))]
     if model.n_sweeps == "auto":
         advice = [*summaries, *(line for line in advice if "the bound" in line)]
     for line in advice:
         for parameter, option in OPTION_OF_PARAMETER.items():
             line = line.replace(parameter, option)
         print_message(f"note: {line}")
-    return any(note.startswith(SETTLED) for note in summaries)
+    return any(note.startswith(CONVERGED) for note in summaries)
 
 
 def _print_next_command(file: FileOptions, out: Path) -> None:

@@ -67,7 +67,7 @@ def as_corpus(
     if vocabulary is not None and isinstance(converted, Words):
         if converted.n_words != len(vocabulary):
             raise InputError(
-                f"X has {converted.n_words} features, but MC2 is expecting {len(vocabulary)} "
+                f"X has {converted.n_words} features, but the model is expecting {len(vocabulary)} "
                 "features as input"
             )
         converted = content_from(converted.counts, vocabulary=vocabulary)

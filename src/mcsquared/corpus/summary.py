@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mcsquared.corpus.corpus import Corpus
     from mcsquared.corpus.disk import DiskCorpus
 
-N_CATEGORIES = 5
-N_CONTEXTS = 30
+MAX_SHOWN_CATEGORIES = 5
+MAX_SHOWN_CONTEXTS = 30
 
 
 def size_line(corpus: Corpus | DiskCorpus) -> str:
@@ -60,11 +60,11 @@ def _contexts(columns: list[Column]) -> Html:
             bar(float(column.observed.mean()) if len(column) else 0.0),
             _values(column),
         )
-        for column in columns[:N_CONTEXTS]
+        for column in columns[:MAX_SHOWN_CONTEXTS]
     ]
     rows_html = table(["context", "kind", "family", "observed", "values"], rows)
-    if len(columns) > N_CONTEXTS:
-        return Html(rows_html + paragraph(f"and {len(columns) - N_CONTEXTS} more"))
+    if len(columns) > MAX_SHOWN_CONTEXTS:
+        return Html(rows_html + paragraph(f"and {len(columns) - MAX_SHOWN_CONTEXTS} more"))
     return rows_html
 
 
@@ -72,8 +72,8 @@ def _values(column: Column) -> str:
     """Return the range of a column, or its first categories."""
     if column.categories is None:
         return column.extent()
-    names = ", ".join(map(str, column.categories[:N_CATEGORIES]))
-    rest = ", …" if column.n_categories > N_CATEGORIES else ""
+    names = ", ".join(map(str, column.categories[:MAX_SHOWN_CATEGORIES]))
+    rest = ", …" if column.n_categories > MAX_SHOWN_CATEGORIES else ""
     return f"{column.extent()}: {names}{rest}" if column.n_categories else column.extent()
 
 

@@ -151,7 +151,9 @@ def _labels(truth: ArrayLike, found: ArrayLike) -> tuple[Int64s, Int64s]:
             array = np.array([str(label) for label in array], dtype=str)
         coded.append(np.unique(array, return_inverse=True)[1].reshape(-1))
     if coded[0].size != coded[1].size:
-        raise InputError(f"found must have {coded[0].size} labels like truth, got {coded[1].size}")
+        raise InputError(
+            f"found must have as many labels as truth ({coded[0].size}), got {coded[1].size}"
+        )
     if coded[0].size == 0:
         raise InputError("truth and found must have at least one label, got none")
     return coded[0], coded[1]

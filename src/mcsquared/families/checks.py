@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mcsquared.arrays import Floats
-from mcsquared.checks import MAX_MAGNITUDE, MAX_SQUARE, as_float
+from mcsquared.checks import MAX_MAGNITUDE, MAX_SCALE, as_float
 from mcsquared.errors import InputError
 
 
@@ -44,7 +44,7 @@ def symmetric_matrix(argument: str, value: Any) -> tuple[tuple[float, ...], ...]
         raise InputError(f"{argument} must be a square matrix, got shape {array.shape}")
     if not np.allclose(array, array.T, rtol=1e-10, atol=0.0):
         raise InputError(f"{argument} must be symmetric")
-    _check_size(argument, array, MAX_SQUARE)
+    _check_size(argument, array, MAX_SCALE)
     try:
         np.linalg.cholesky(array)
     except np.linalg.LinAlgError:

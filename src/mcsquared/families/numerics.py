@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Integers
-from mcsquared.checks import MAX_SQUARE, MIN_SQUARE
+from mcsquared.checks import MAX_SCALE, MIN_SCALE
 from mcsquared.errors import InputError
 
 Rng = np.random.Generator
@@ -87,12 +87,12 @@ def mean_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
             f"observations of {kind} must have a finite variance, "
             f"got values from {x.min():g} to {x.max():g}"
         )
-    if (x != low).any() and not MIN_SQUARE <= variance.max() <= MAX_SQUARE:
+    if (x != low).any() and not MIN_SCALE <= variance.max() <= MAX_SCALE:
         raise InputError(
-            f"observations of {kind} must have a variance between {MIN_SQUARE:g} and "
-            f"{MAX_SQUARE:g}, got values from {x.min():g} to {x.max():g}: rescale them"
+            f"observations of {kind} must have a variance between {MIN_SCALE:g} and "
+            f"{MAX_SCALE:g}, got values from {x.min():g} to {x.max():g}: rescale them"
         )
-    return mean, np.where(variance < MIN_SQUARE, 0.0, variance)
+    return mean, np.where(variance < MIN_SCALE, 0.0, variance)
 
 
 def as_dense(matrix: Any) -> Floats:

@@ -146,7 +146,7 @@ class Fit(RunSettings):
     def _convergence_notes(
         self, runs: list[ChainRun], runner: Runner, stopped: Stop | None
     ) -> list[str]:
-        """Return notes on time and convergence; warn of a run that has not settled."""
+        """Return notes on time and convergence; warn of a run that has not converged."""
         notes = []
         if stopped == "out of time" and not self.schedule.is_staged:
             done = min(run.sweeps_done for run in runs)
@@ -162,7 +162,7 @@ class Fit(RunSettings):
             return notes
         assessment = assess_chains(runs)
         notes.append(assessment.summary(runner.n_parallel))
-        if not assessment.settled:
+        if not assessment.converged:
             warnings.warn(notes[-1], ConvergenceWarning, stacklevel=6)
         return notes
 

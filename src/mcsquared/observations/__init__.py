@@ -85,7 +85,7 @@ class Observations:
         0 for vector content.
     values : float64 (n_tokens, width)
         Vectors relative to the origin of their family; (0, 0) for words.
-    content_kind : int
+    content_kernel : int
         Kernel of the content family, see `KINDS`; -1 for words and for a family without a kernel.
     content_parameters : float64 (n_parameters,)
     python_content : PythonObservations or None
@@ -108,7 +108,7 @@ class Observations:
     word: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
     n_words: int = 0
     values: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    content_kind: int = -1
+    content_kernel: int = -1
     content_parameters: Floats = field(default_factory=lambda: np.zeros(0))
     python_content: PythonObservations | None = None
     first_group: int = 0
@@ -132,7 +132,7 @@ class Observations:
     @property
     def n_content_statistics(self) -> int:
         """Number of float statistics per topic: 0 for words, whose counts are integers."""
-        if self.content_kind < 0 and self.python_content is None:
+        if self.content_kernel < 0 and self.python_content is None:
             return 0
         return self.content_family.n_stats
 
@@ -279,7 +279,7 @@ def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:
     return {
         "group_start": content.start,
         "values": np.ascontiguousarray(content.values - _origin(family)),
-        "content_kind": KINDS[family.kernel],
+        "content_kernel": KINDS[family.kernel],
         "content_parameters": family.kernel_parameters(),
     }
 

@@ -1,7 +1,8 @@
 """Convergence of the chains of a fit, summarised in one sentence.
 
-"Settled" means converged: R-hat and the effective sample size of every label-free scalar are
-acceptable (`diagnostics`), and the partitions of the chains agree. Partitions are compared by R-hat
+Chains have converged if R-hat and the effective sample size are acceptable for every scalar that
+does not depend on the numbering of clusters and topics (`diagnostics`), and the partitions of the
+chains agree. Partitions are compared by R-hat
 of the co-clustering indicators: the draws of a half chain are points in the space of all pairs of
 groups, in which the squared distance between two partitions is the number of pairs that they
 disagree on (each unordered pair is counted twice). Variances within and between half chains are
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 MIN_AGREEMENT = 0.95  # adjusted Rand index above which partitions agree regardless of R-hat
 MAX_FACTOR = 20.0  # larger factors are reported as "more than"
-SETTLED, NOT_SETTLED = "settled after", "not settled after"  # converged, or not
+CONVERGED, NOT_CONVERGED = "converged after", "not converged after"
 
 _MAX_DRAWS = 10  # per half chain
 _MAX_GROUPS = 1000
@@ -77,7 +78,7 @@ class Assessment:
     seconds: float
 
     @property
-    def settled(self) -> bool:
+    def converged(self) -> bool:
         """Whether the chains have converged."""
         return not self.problems
 
@@ -89,7 +90,7 @@ class Assessment:
     @property
     def more_sweeps(self) -> int:
         """Approximate number of further sweeps per chain that are needed, if half are burn-in."""
-        if self.settled:
+        if self.converged:
             return 0
         factor = min(max(problem.factor for problem in self.problems), MAX_FACTOR)
         return max(round(2 * factor * max(self.n_after_burn_in, 1)) - self.n_sweeps, self.n_sweeps)
@@ -99,8 +100,8 @@ class Assessment:
         chains = "1 chain" if self.n_chains == 1 else f"{self.n_chains} chains"
         sweeps = "1 sweep" if self.n_sweeps == 1 else f"{self.n_sweeps:,} sweeps"
         length = f"{sweeps} of {chains}"
-        if self.settled:
-            return f"{SETTLED} {length}: {self._figures()}"
+        if self.converged:
+            return f"{CONVERGED} {length}: {self._figures()}"
         named = ", ".join(problem.description for problem in self.problems[:_MAX_NAMED])
         if len(self.problems) > _MAX_NAMED:
             named += f" and {len(self.problems) - _MAX_NAMED} more"
@@ -112,7 +113,7 @@ class Assessment:
         seconds = self.seconds * self.more_sweeps * math.ceil(self.n_chains / n_parallel)
         if math.isfinite(seconds):
             needed += f" ({_format_duration(seconds)})"
-        return f"{NOT_SETTLED} {length}: {named}; {needed}"
+        return f"{NOT_CONVERGED} {length}: {named}; {needed}"
 
     def _figures(self) -> str:
         parts = []
@@ -169,7 +170,7 @@ def assess(trace: pd.DataFrame, draws: Sequence[Int32s]) -> Assessment:
 def convergence_summary(posterior: Posterior) -> str:
     """Return the convergence note of a run with n_sweeps='auto'; assess any other run."""
     for note in posterior.notes:
-        if note.startswith((SETTLED, NOT_SETTLED)):
+        if note.startswith((CONVERGED, NOT_CONVERGED)):
             return note
     return assess_posterior(posterior).summary()
 

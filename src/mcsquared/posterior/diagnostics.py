@@ -26,11 +26,11 @@ _LOW_ESS = (
     f"effective sample size below {MIN_ESS:.0f}, so estimates are imprecise: increase n_sweeps"
 )
 
-SCALARS = ("n_clusters", "n_topics", "log_joint", *NAMES)
+SCALARS = ("n_clusters", "n_topics", "log_joint", *NAMES)  # independent of the numbering of labels
 
 
 def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
-    """Return mean, sd, R-hat, effective sample sizes and advice for the label-free scalars.
+    """Return mean, sd, R-hat, effective sample sizes and advice for scalars of the trace.
 
     Parameters
     ----------

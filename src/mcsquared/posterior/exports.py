@@ -20,7 +20,7 @@ N_LISTED_WORDS = 8
 
 
 def to_arviz(posterior: Posterior) -> Any:
-    """Return the label-free scalars of the kept draws; chains are truncated to equal length."""
+    """Return the scalars of the kept draws; see `Posterior.to_arviz`."""
     arviz = import_optional("arviz", "mcsquared[diagnostics]", "this export")
     if posterior.trace.empty:
         raise InputError("to_arviz requires a trace, but this posterior has no trace")

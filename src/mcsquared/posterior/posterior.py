@@ -197,9 +197,9 @@ class Posterior(RepresentativeTopics):
     # Tables -------------------------------------------------------------------------------
 
     def unsettled(self) -> pd.DataFrame:
-        """Return the unsettled groups, with the clusters they may belong to.
+        """Return the groups without a clear cluster, with the clusters they may belong to.
 
-        No cluster has half of an unsettled group's probability; `labels` has its most probable one.
+        No cluster has half of such a group's probability; `labels` has its most probable one.
         One row per group and candidate, the most probable first: group, name, cluster, probability.
 
         Examples
@@ -400,8 +400,9 @@ class Posterior(RepresentativeTopics):
         return hierarchy(self, of)
 
     def diagnostics(self) -> pd.DataFrame:
-        """Return split R-hat, effective sample sizes and advice for the label-free scalars.
+        """Return split R-hat, effective sample sizes and advice for scalars of the trace.
 
+        These are the scalars that do not depend on the numbering of clusters and topics.
         The column ``advice`` is empty if there is no problem; ``.attrs["advice"]`` lists each
         piece of advice once, after the scalars it applies to.
 
@@ -413,7 +414,7 @@ class Posterior(RepresentativeTopics):
         return diagnostics(self.trace, self.notes)
 
     def to_arviz(self) -> Any:
-        """Return the label-free scalars of the kept draws as ``arviz.InferenceData``.
+        """Return the scalars of `diagnostics` in the kept draws as ``arviz.InferenceData``.
 
         The log joint is ``lp`` in the sample statistics. Chains are truncated to equal length.
 

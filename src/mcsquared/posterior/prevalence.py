@@ -75,7 +75,10 @@ def difference_table(posterior: Posterior, name: str, first: Any, second: Any) -
     import pandas as pd
 
     levels = _levels(posterior, name)
-    rows = [_position(levels, name, value) for value in (first, second)]
+    rows = [
+        _position(levels, argument, value)
+        for argument, value in (("first", first), ("second", second))
+    ]
     samples = _samples(posterior, levels)
     difference = samples[:, rows[0]] - samples[:, rows[1]]
     low, high = np.quantile(difference, _INTERVAL, axis=0)
@@ -91,8 +94,8 @@ def difference_table(posterior: Posterior, name: str, first: Any, second: Any) -
     )
 
 
-def _position(levels: _Levels, name: str, value: Any) -> int:
-    """Return the row of a value; of a number or a date, that of the closest bin."""
+def _position(levels: _Levels, argument: str, value: Any) -> int:
+    """Return the row of a value; for a number or a date, the row of the closest bin."""
     if value in levels.values:
         return levels.values.index(value)
     try:
@@ -100,7 +103,7 @@ def _position(levels: _Levels, name: str, value: Any) -> int:
     except TypeError:
         listed = ", ".join(map(repr, levels.values[:5]))
         raise InputError(
-            f"value must be one of the values of {name!r} ({listed}, ...), got {value!r}"
+            f"{argument} must be a value of the context ({listed}, ...), got {value!r}"
         ) from None
     return int(np.argmin(distance))
 
@@ -114,14 +117,14 @@ def _samples(posterior: Posterior, levels: _Levels) -> Floats:
     rng = np.random.default_rng(posterior.seed)
     n_topics = posterior.n_shown_topics
     samples, n_draws = [], len(posterior.parameters)
-    for weight, draw, shares in aligned_shares(posterior):
+    for draw_weight, draw, shares in aligned_shares(posterior):
         shares = shares[:, :n_topics]
         n_clusters = len(shares)
         cluster = posterior.cluster_of_group[draw.index]
-        for _ in range(round(_N_REPLICATES * weight) if n_draws > 1 else _N_REPLICATES):
-            weights = rng.standard_exponential(posterior.n_groups)
+        for _ in range(round(_N_REPLICATES * draw_weight) if n_draws > 1 else _N_REPLICATES):
+            group_weights = rng.standard_exponential(posterior.n_groups)
             indicator = sparse.csr_matrix(
-                (weights, (np.arange(len(cluster)), cluster)), (len(cluster), n_clusters)
+                (group_weights, (np.arange(len(cluster)), cluster)), (len(cluster), n_clusters)
             )
             by_cluster = (levels.groups @ indicator).toarray()
             totals = np.maximum(by_cluster.sum(axis=1, keepdims=True), 1e-300)
@@ -137,7 +140,7 @@ def _levels(posterior: Posterior, name: str) -> _Levels:
         groups.data[:] = 1.0
         return _Levels(np.asarray(column.categories).tolist(), groups)
     if column.kind == "vector":
-        raise InputError(f"prevalence requires a context of single values, got {name!r} (vector)")
+        raise InputError(f"name must be a context of single values, got {name!r} (vector)")
     rows = np.flatnonzero(column.observed)
     if column.kind in ("category", "boolean"):
         values = [False, True]

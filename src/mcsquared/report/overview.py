@@ -110,14 +110,14 @@ def _check_convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Che
     assessment, sentence = assess_posterior(posterior), convergence_summary(posterior)
     chains = "The chain has" if assessment.n_chains == 1 else "The chains have"
     text = f"{sentence[0].upper()}{sentence[1:]}."
-    if not assessment.settled:
+    if not assessment.converged:
         level = "bad" if assessment.disagree else "watch"
         text += " Clusters and topics are preliminary: details may differ in another run."
-        return level, f"{chains} not settled", text
+        return level, f"{chains} not converged", text
     if assessment.n_chains == 1:
         text += " Only several chains (n_chains=4) can show whether results depend on the start."
-        return "watch", f"{chains} settled", text
-    return "good", f"{chains} settled", text
+        return "watch", f"{chains} converged", text
+    return "good", f"{chains} converged", text
 
 
 def _check_weights(posterior: Posterior) -> Check | None:

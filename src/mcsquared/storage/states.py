@@ -159,8 +159,8 @@ def _check_sums(found: Floats, expected: Floats, family: ConjugateFamily) -> Non
     # Sums in another order differ in their last digits, relative to the largest term.
     near = np.abs(found - expected) <= SUM_TOLERANCE * max(np.abs(expected).max(initial=0.0), 1.0)
     # The first statistic of built-in families counts observations, exactly in any order.
-    counted = family.kernel is None or np.array_equal(found[:, 0], expected[:, 0])
-    if not (near.all() and counted and has_finite_normaliser(family, found)):
+    counts_agree = family.kernel is None or np.array_equal(found[:, 0], expected[:, 0])
+    if not (near.all() and counts_agree and has_finite_normaliser(family, found)):
         raise ValueError("the statistics do not agree with the corpus")
 
 
@@ -189,34 +189,33 @@ def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
 def unpack_draw(
     reader: Reader,
     prefix: str,
-    draws: Int32s,
+    cluster_of_group: Int32s,
     family: ConjugateFamily,
     n_words: int | None,
     n_tokens: int,
 ) -> ParameterDraw:
     """Return a draw packed by `pack_draw`, validated.
 
-    ``draws`` are the clusters of the groups in all kept draws, int32 (n_draws, n_groups),
-    ``family`` is that of the content, ``n_words`` is None for vectors, and ``n_tokens`` is an upper
-    bound on every count.
+    ``cluster_of_group`` has all kept draws, int32 (n_draws, n_groups), ``family`` is that of the
+    content, ``n_words`` is None for vectors, and ``n_tokens`` is an upper bound on every count.
     """
     scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_DRAW_SCALARS),), 0.0)
     number, unused, *values = (float(value) for value in scalars)
-    if number >= len(draws) or number != int(number):
+    if number >= len(cluster_of_group) or number != int(number):
         raise ModelFileError(f"{prefix} refers to a draw that does not exist")
     if not all(c.allows(value) for c, value in zip(CONCENTRATIONS, values, strict=True)):
         raise ModelFileError(f"{prefix} has an invalid concentration")
     weights = _weights(reader, f"{prefix}.topic_weights", unused)
-    sizes = np.bincount(draws[int(number)])
+    sizes = np.bincount(cluster_of_group[int(number)])
     if (sizes == 0).any():
         raise ModelFileError(f"{prefix} has a cluster without groups")
-    topics = reader.csr(f"{prefix}.topics_in_cluster", len(sizes), len(weights))
-    if np.unique(topics.indices).size != len(weights):
+    tokens = reader.csr(f"{prefix}.topics_in_cluster", len(sizes), len(weights))
+    if np.unique(tokens.indices).size != len(weights):
         raise ModelFileError(f"{prefix} has a topic without tokens")
     concentrations = dict(zip(NAMES, values, strict=True))
     name, tables = f"{prefix}.tables_in_cluster", None
     if not math.isinf(concentrations["lam"]):
-        tables = _tables(reader, name, topics)
+        tables = _tables(reader, name, tokens)
     elif f"{name}.data" in reader:
         raise ModelFileError(f"{name!r} must not exist with lam=inf")
     content: Any
@@ -224,16 +223,16 @@ def unpack_draw(
         content = reader.csr(f"{prefix}.content", len(weights), n_words)
     else:
         content = _statistics(reader, f"{prefix}.content", len(weights), family, n_tokens)
-    return ParameterDraw(int(number), topics, content, weights, unused, tables, **concentrations)
+    return ParameterDraw(int(number), tokens, content, weights, unused, tables, **concentrations)
 
 
-def _tables(reader: Reader, name: str, topics: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Return the tables of each cluster and topic; they must agree with the tokens."""
-    tables = reader.csr(name, *topics.shape)
-    same = np.array_equal(tables.indptr, topics.indptr)
-    if not same or not np.array_equal(tables.indices, topics.indices):
+def _tables(reader: Reader, name: str, tokens: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return the tables of each cluster and topic, given its number of tokens."""
+    tables = reader.csr(name, *tokens.shape)
+    same = np.array_equal(tables.indptr, tokens.indptr)
+    if not same or not np.array_equal(tables.indices, tokens.indices):
         raise ModelFileError(f"the array {name!r} has tables without tokens")
-    if (tables.data > topics.data).any():
+    if (tables.data > tokens.data).any():
         raise ModelFileError(f"the array {name!r} has more tables than tokens")
     return tables
 
@@ -245,7 +244,7 @@ def _statistics(
     statistics = reader.array(name, np.float64, (n_topics, family.n_stats), -MAX_FLOAT, MAX_FLOAT)
     # The first statistic of built-in families is a count, here of tokens.
     counts = statistics[:, 0] if family.kernel is not None else np.zeros(n_topics)
-    counted = bool(((counts >= 0) & (counts <= n_tokens)).all())
-    if not (counted and has_finite_normaliser(family, statistics)):
+    counts_valid = bool(((counts >= 0) & (counts <= n_tokens)).all())
+    if not (counts_valid and has_finite_normaliser(family, statistics)):
         raise ModelFileError(f"the array {name!r} contains invalid statistics")
     return statistics

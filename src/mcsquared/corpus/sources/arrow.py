@@ -19,8 +19,8 @@ from mcsquared.corpus.content import MAX_COUNT
 from mcsquared.errors import InputError
 
 
-def content_kind(dtype: Any) -> str | None:
-    """Return the kind of content that an Arrow type stands for; None if it is not supported."""
+def content_type(dtype: Any) -> str | None:
+    """Return the type of content in a column of an Arrow type; None if it is not supported."""
     if types.is_null(dtype):
         return "nulls"
     if is_text(dtype):

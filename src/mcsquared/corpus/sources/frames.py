@@ -19,7 +19,7 @@ from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.texts import BufferedWords, count_texts, count_tokens
 from mcsquared.errors import InputError
 
-_MAX_DISTINCT_NAMES = 0.5  # share of the rows: below it, rows may be members of groups
+_MAX_DISTINCT_SHARE = 0.5  # of group names: below it, rows may be members of groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +62,9 @@ class Table:
             names = ", ".join(map(repr, list(self.columns)[:20])) + (
                 ", ..." if len(self.columns) > 20 else ""
             )
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {names or 'none'}"
+            hint = f"did you mean {near[0]!r}?" if near else f"its columns are {names or 'none'}"
             raise InputError(
-                f"{argument} names the column {str(name)!r}, which {self.source} does not have; "
-                f"{hint}"
+                f"{argument} must name a column of {self.source}, got {str(name)!r}; {hint}"
             )
         return self.columns[str(name)]
 
@@ -90,8 +89,8 @@ def is_frame(value: Any) -> bool:
 
     if nw.dependencies.is_pandas_dataframe(value):
         return True  # narwhals raises on duplicate column names; the caller reports them
-    native = nw.from_native(value, pass_through=True, allow_series=True)
-    return isinstance(native, nw.DataFrame | nw.LazyFrame)
+    wrapped = nw.from_native(value, pass_through=True, allow_series=True)
+    return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
 
 
 def table_of(frame: Any, source: str = "frame") -> Table:
@@ -103,16 +102,16 @@ def table_of(frame: Any, source: str = "frame") -> Table:
     if nw.dependencies.is_pandas_dataframe(frame):
         return _pandas_table(frame, source)
     try:
-        native = nw.from_native(frame, pass_through=True)
-        if isinstance(native, nw.LazyFrame):
-            native = native.collect()
-        if not isinstance(native, nw.DataFrame):
+        wrapped = nw.from_native(frame, pass_through=True)
+        if isinstance(wrapped, nw.LazyFrame):
+            wrapped = wrapped.collect()
+        if not isinstance(wrapped, nw.DataFrame):
             raise InputError(f"{source} must be a data frame, got {type(frame).__name__}")
-        columns = {str(name): native.get_column(name).to_native() for name in native.columns}
+        columns = {str(name): wrapped.get_column(name).to_native() for name in wrapped.columns}
     except nw.exceptions.NarwhalsError as error:
         reason = " ".join(str(error).split())
-        raise InputError(f"{source} is not a valid data frame: {reason}") from error
-    return Table(columns, len(native), source)
+        raise InputError(f"{source} must be a valid data frame: {reason}") from error
+    return Table(columns, len(wrapped), source)
 
 
 def _pandas_table(frame: Any, source: str) -> Table:
@@ -221,7 +220,7 @@ def corpus_parts(
     names = table.row_names if group_names is None else group_names
     if isinstance(group_names, str):
         names = as_list(table.raw(group_names, "group_names"))
-        if len(set(map(str, names))) < _MAX_DISTINCT_NAMES * len(names):
+        if len(set(map(str, names))) < _MAX_DISTINCT_SHARE * len(names):
             table.notes.append(
                 f"most group names in {group_names!r} occur several times: if the table has one "
                 "row per token or member, use Corpus.from_long (--long in mc2 fit)"
@@ -269,15 +268,16 @@ def numeric_content(
     )
     if not listed:
         raise InputError(
-            f"content: {table.source} has no column left; name the text or the content columns"
+            f"content must have at least one column of {table.source}, got none; name the text or "
+            "the content columns"
         )
     columns = []
     for name in listed:
         values = _numeric_column(name, table.typed(name, "content"))
         if values is None:
             raise InputError(
-                f"content: the column {name!r} of {table.source} must contain numbers; name the "
-                "text column (text=) or columns of numbers (content=)"
+                f"content must consist of columns of numbers, got {name!r} of {table.source}; name "
+                "the text column (text=) or columns of numbers (content=)"
             )
         columns.append(values)
     matrix: NDArray[Any] = np.column_stack(columns) if table.n_rows else np.empty((0, len(listed)))
@@ -374,5 +374,7 @@ def _embedding(name: str, values: Any) -> Any:
         return values
     array = np.asarray(values)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise InputError(f"contexts: {name!r} of obsm must be a matrix of numbers")
+        raise InputError(
+            f"obsm[{name!r}] must be a matrix of numbers, got {array.dtype} {array.shape}"
+        )
     return array

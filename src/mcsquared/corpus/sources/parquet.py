@@ -25,7 +25,7 @@ _MAX_BATCH_ROWS = 2**18
 _PROBE_ROWS = 256  # rows from which the size of a row is estimated
 _READ_BUFFER = 2**20
 _MIN_BATCH_BYTES, _MAX_BATCH_BYTES = 2**22, 2**24
-_BATCHES_IN_MEMORY = 64  # a batch may take 1/64 of the memory limit before it is processed
+_BATCH_MEMORY_SHARE = 1 / 64  # of the memory limit, for a batch before it is processed
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class ColumnMapping:
     separators : dict from str to str or None
         Separators of contexts whose strings are split; None if not given.
     group_names : str or None
-    kind : str
-        Kind of the content: "texts", "lists" or "counts".
+    content_form : str
+        "texts", "lists" of words, or "counts" of words.
     """
 
     files: list[Path]
@@ -50,7 +50,7 @@ class ColumnMapping:
     contexts: list[str]
     separators: dict[str, str | None]
     group_names: str | None
-    kind: str = ""
+    content_form: str = ""
 
     @property
     def columns(self) -> list[str]:
@@ -66,9 +66,9 @@ class ColumnMapping:
 
 
 def map_columns(folder: ParquetFolder) -> ColumnMapping:
-    """Return the mapping of the columns; every file must have them, with content of one kind."""
+    """Return the mapping of the columns; every file must have them, with content of one type."""
     files = parquet_files(folder.path)
-    n_groups, file_of_kind = 0, dict[str, Path]()
+    n_groups, file_of_type = 0, dict[str, Path]()
     mapping: ColumnMapping | None = None
     for file, schema, n_rows in schemas(files):
         n_groups += n_rows
@@ -80,17 +80,17 @@ def map_columns(folder: ParquetFolder) -> ColumnMapping:
         others = _remaining(schema, mapping.columns)
         if _is_all(folder.contexts) and others:
             raise InputError(
-                f"{file.name} has the column {others[0]!r}, which {files[0].name} does not have; "
-                "name the contexts (contexts=)"
+                f"{file.name} must have the columns of {files[0].name} if contexts='all', got the "
+                f"additional column {others[0]!r}; list the contexts (contexts=)"
             )
-        kind = _content_kind(mapping.text, file, schema)
-        _check_same_kind(file_of_kind, kind, file, mapping.text)
+        content_type = _content_type(mapping.text, file, schema)
+        _check_same_type(file_of_type, content_type, file, mapping.text)
     if mapping is None or not n_groups:
         raise InputError(f"{folder.path} must contain at least one group, got zero rows")
-    kind = "texts" if "texts" in file_of_kind else "lists"
-    return replace(
-        mapping, kind="counts" if len(mapping.text) == 2 or "counts" in file_of_kind else kind
-    )
+    form = "texts" if "texts" in file_of_type else "lists"
+    if len(mapping.text) == 2 or "counts" in file_of_type:
+        form = "counts"
+    return replace(mapping, content_form=form)
 
 
 def _first_mapping(folder: ParquetFolder, files: list[Path], schema: Any) -> ColumnMapping:
@@ -132,47 +132,47 @@ def _content_columns(schema: Any, file: Path, text: Any) -> tuple[str, ...]:
     if "counts" in names and types.is_map(schema.field("counts").type):
         return ("counts",)
     raise InputError(
-        f"{file.name} must have a column tokens, text, words with counts, or counts (a map), got "
-        f"{', '.join(names[:20]) or 'none'}; name the column of the content (text=)"
+        f"{file.name} must have a column 'tokens' or 'text', columns 'words' and 'counts', or a "
+        f"column 'counts' of maps, got {', '.join(names[:20]) or 'none'}; name the content (text=)"
     )
 
 
-def _content_kind(text: tuple[str, ...], file: Path, schema: Any) -> str:
-    """Return the kind of content of one file; see `arrow.content_kind`."""
+def _content_type(text: tuple[str, ...], file: Path, schema: Any) -> str:
+    """Return the type of content of one file; see `arrow.content_type`."""
     dtype = schema.field(text[0]).type
-    kind = arrow.content_kind(dtype)
-    if kind is None and _is_vector(dtype):
+    content_type = arrow.content_type(dtype)
+    if content_type is None and _is_vector(dtype):
         raise InputError(
-            f"text names the column {text[0]!r}, which contains vectors ({dtype}) in {file.name}; "
-            "vectors cannot be read from a folder: use Corpus"
+            f"text must name a column of words, got {text[0]!r}, which contains vectors ({dtype}) "
+            f"in {file.name}; vectors cannot be read from a folder: use Corpus"
         )
-    if kind is None:
+    if content_type is None:
         raise InputError(
-            f"text names the column {text[0]!r}, which must contain texts, lists of words or of "
-            f"codes, or maps from word to count, got {dtype} in {file.name}"
+            "text must name a column of texts, of lists of words or codes, or of maps from word to "
+            f"count, got {text[0]!r} of type {dtype} in {file.name}"
         )
     if len(text) == 2:
         counts = schema.field(text[1]).type
-        if kind not in _LISTS or not _is_count_list(counts):
+        if content_type not in _LISTS or not _is_count_list(counts):
             raise InputError(
-                f"text names the columns {text[0]!r} and {text[1]!r}, which must contain lists of "
-                f"words and lists of integers, got {dtype} and {counts} in {file.name}"
+                "text must name a column of lists of words and one of lists of integers, got "
+                f"{text[0]!r} of type {dtype} and {text[1]!r} of type {counts} in {file.name}"
             )
-    return kind
+    return content_type
 
 
-def _check_same_kind(
-    file_of_kind: dict[str, Path], kind: str, file: Path, text: tuple[str, ...]
+def _check_same_type(
+    file_of_type: dict[str, Path], content_type: str, file: Path, text: tuple[str, ...]
 ) -> None:
-    file_of_kind.setdefault(kind, file)
-    decided = [found for found in file_of_kind if found not in ("nulls", "empty lists")]
-    if "empty lists" in file_of_kind and decided and decided[0] not in _LISTS:
+    file_of_type.setdefault(content_type, file)
+    decided = [found for found in file_of_type if found not in ("nulls", "empty lists")]
+    if "empty lists" in file_of_type and decided and decided[0] not in _LISTS:
         decided.append("empty lists")
     if len(decided) > 1:
         one, other = decided[:2]
         raise InputError(
-            f"text names the column {text[0]!r}, which must have content of one kind, got {one} in "
-            f"{file_of_kind[one].name} and {other} in {file_of_kind[other].name}"
+            f"column {text[0]!r} must have content of one type, got {one} in "
+            f"{file_of_type[one].name} and {other} in {file_of_type[other].name}"
         )
 
 
@@ -276,7 +276,7 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
         f"column {mapping.text[0]!r}",
         folder.vocabulary,
         folder.words_of_codes,
-        has_counts=mapping.kind != "lists",
+        has_counts=mapping.content_form != "lists",
         vectorizer=folder.vectorizer,
     )
     contexts = {
@@ -286,7 +286,7 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
     names = None
     if mapping.group_names is not None:
         names = RowsBuffer(storage, "names", has_counts=False, dtype="uint8")
-    n_bytes = min(max(folder.memory // _BATCHES_IN_MEMORY, _MIN_BATCH_BYTES), _MAX_BATCH_BYTES)
+    n_bytes = min(max(int(folder.memory * _BATCH_MEMORY_SHARE), _MIN_BATCH_BYTES), _MAX_BATCH_BYTES)
     for path in mapping.files:
         for batch in batches(path, mapping.columns, n_bytes):
             _add_content(words, mapping, batch, path)
@@ -301,16 +301,16 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
 def _add_content(words: WordsBuilder, mapping: ColumnMapping, batch: Any, path: Path) -> None:
     column = batch.column(mapping.text[0])
     try:
-        if mapping.kind == "texts":
+        if mapping.content_form == "texts":
             words.add_texts(column.to_pylist())
         else:
             counts = batch.column(mapping.text[1]) if len(mapping.text) == 2 else None
             tokens = arrow.tokens_batch(column, counts)
             words.add_batch(tokens, arrow.is_coded(column.type), column.null_count)
     except (InputError, pa.ArrowException) as error:
-        if str(error).startswith("texts"):
-            raise
-        raise InputError(f"column {mapping.text[0]!r} {error} ({path.name})") from error
+        name = f"column {mapping.text[0]!r}"
+        message = str(error) if str(error).startswith(name) else f"{name} {error}"
+        raise InputError(f"{message} ({path.name})") from error
 
 
 def _add_context(

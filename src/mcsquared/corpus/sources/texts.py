@@ -20,7 +20,7 @@ from mcsquared.corpus.sources.words import (
     detect_function_words,
     is_function_ngram,
     storable_options,
-    unspaced_script,
+    unspaced_language,
     vectorizer_arguments,
 )
 from mcsquared.errors import InputError, input_errors
@@ -60,7 +60,7 @@ class BufferedWords:
     options: dict[str, Any] = field(default_factory=dict)
 
     def read(self, *runs: Run) -> Words:
-        """Return the words of the groups in runs (first, last)."""
+        """Return the words of the groups in half-open ranges (first, last)."""
         return Words(self.rows.matrix(len(self.vocabulary), *runs), self.vocabulary)
 
 
@@ -153,8 +153,7 @@ class WordsBuilder:
         self._drops_function_words = "stop_words" not in (vectorizer or {})
         self._vectorizer = vectorizer_arguments(vectorizer or {})
         self._drops_function_words |= (vectorizer or {}).get("stop_words") == "auto"
-        self._script: str | None = None
-        self._function_words = (0, 0)  # distinct words that are dropped, and their tokens
+        self._language: str | None = None
         self._limits = {
             name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
         }
@@ -168,7 +167,7 @@ class WordsBuilder:
         """Split and count the texts of consecutive groups."""
         self._n_missing += sum(text is None for text in texts)
         if self._raw.n_rows == 0:
-            self._script = unspaced_script(texts[:_MANY_TEXTS])
+            self._language = unspaced_language(texts[:_MANY_TEXTS])
         failure = f"{self._argument} cannot be counted"
         errors = (TypeError, AttributeError, re.error)
         with (
@@ -226,13 +225,15 @@ class WordsBuilder:
         """Filter and sort the words, and return the content."""
         n_groups, vocabulary = self._raw.n_rows, self._vocabulary
         if self._n_missing == n_groups and vocabulary is None:
-            raise InputError(f"{self._argument} must contain a text, but all are missing")
+            raise InputError(
+                f"{self._argument} must contain at least one text, got only missing values"
+            )
         notes = []
         if self._document_frequency is not None and self._n_missing:
             notes.append(f"{self._n_missing} of {n_groups} texts are missing and have no content")
-        if self._script is not None and "tokenizer" not in self._vectorizer:
+        if self._language is not None and "tokenizer" not in self._vectorizer:
             notes.append(
-                f"the texts are in {self._script}, which has no spaces between words: split them "
+                f"the texts are in {self._language}, which has no spaces between words: split them "
                 "with a tokenizer of this language and use Corpus.from_tokens, or a text column "
                 "of words separated by spaces"
             )
@@ -240,30 +241,22 @@ class WordsBuilder:
             code_of = {word: code for code, word in enumerate(vocabulary)}
             new_code = np.array([code_of.get(w, -1) for w in self._encoder.labels()], np.int32)
         else:
-            vocabulary, new_code = self._frequent_words(n_groups, notes)
+            vocabulary, new_code = self._select_words(n_groups, notes)
         kept = new_code >= 0
         word_frequency = np.zeros(len(vocabulary), np.int64)
         word_frequency[new_code[kept]] = self._word_frequency[kept]
-        dropped_words, n_tokens = int((~kept).sum()), int(self._word_frequency.sum())
-        dropped_tokens = n_tokens - int(word_frequency.sum())
+        dropped_words = int((~kept).sum())
+        dropped_tokens = int(self._word_frequency.sum() - word_frequency.sum())
         if dropped_words and self._vocabulary is not None:
             notes.append(
                 f"{dropped_words} words outside the vocabulary were dropped "
                 f"({dropped_tokens} tokens)"
             )
-        elif dropped_words > self._function_words[0]:
-            others = np.subtract((dropped_words, dropped_tokens), self._function_words)
-            notes.append(
-                f"{others[0]} of {len(kept)} words were dropped as too rare or too frequent "
-                f"({others[1]} of {n_tokens} tokens)"
-            )
         rows, lengths, document_frequency = self._recode(new_code, len(vocabulary))
         counts = (word_frequency, document_frequency, dropped_words, dropped_tokens)
         return BufferedWords(rows, lengths, vocabulary, *counts, notes, self.options)
 
-    def _frequent_words(
-        self, n_groups: int, notes: list[str]
-    ) -> tuple[NDArray[np.object_], Int32s]:
+    def _select_words(self, n_groups: int, notes: list[str]) -> tuple[NDArray[np.object_], Int32s]:
         """Return the words to keep, and the final code of each provisional code."""
         names, position = self._encoder.sorted()
         if not len(names):
@@ -277,8 +270,15 @@ class WordsBuilder:
         keep = np.ones(len(names), bool)
         if self._drops_function_words and n_groups > _MANY_TEXTS:
             keep = _content_words(names, frequencies[1], notes)
-            self._function_words = int((~keep).sum()), int(frequencies[1][~keep].sum())
-        keep &= _frequency_mask(*frequencies, n_groups, self._limits, notes, self._argument)
+        within_limits = _frequency_mask(*frequencies, n_groups, self._limits, notes, self._argument)
+        dropped = keep & ~within_limits
+        if dropped.any():
+            n_tokens = frequencies[1].sum()
+            notes.append(
+                f"{dropped.sum()} of {len(names)} words were dropped by min_df, max_df or "
+                f"max_features ({frequencies[1][dropped].sum()} of {n_tokens} tokens)"
+            )
+        keep &= within_limits
         new_code = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         return names[keep], new_code[position]
 
@@ -349,7 +349,8 @@ def _document_limit(value: Any, name: str, n_texts: int) -> float:
     if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 <= float(value) <= 1.0:
         return float(value) * n_texts
     raise InputError(
-        f"{name} must be an integer >= 0 (texts) or a float from 0.0 to 1.0 (share), got {value!r}"
+        f"{name} must be an integer >= 0 (number of texts) or a float in [0, 1] (share of texts), "
+        f"got {value!r}"
     )
 
 

@@ -29,7 +29,7 @@ _UNSPACED_SCRIPTS = {
 }
 
 # Options of `Corpus.from_texts` that apply to new texts as well.
-_SPLITTING = (
+_SPLITTING_OPTIONS = (
     *("lowercase", "token_pattern", "ngram_range", "ngrams", "keep"),
     *("analyzer", "strip_accents", "stop_words", "binary"),
 )
@@ -123,7 +123,7 @@ def detect_function_words(names: Sequence[str], frequency: Int64s) -> tuple[str,
     return None if best is None else (best, set(function_words(best)))
 
 
-def unspaced_script(texts: Iterable[str | None]) -> str | None:
+def unspaced_language(texts: Iterable[str | None]) -> str | None:
     """Return the language of texts whose script has no spaces between words, if there are many."""
     counts: dict[str, int] = {}
     n_letters = 0
@@ -143,7 +143,8 @@ def vectorizer_arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return arguments of ``CountVectorizer``, given those of `Corpus.from_texts`.
 
     ``keep`` and ``ngrams`` are replaced by a token pattern and ``ngram_range``, the name of a
-    language by its function words, and ``stop_words="auto"`` by None.
+    language by its function words (except "english", for which scikit-learn has a list), and
+    ``stop_words="auto"`` by None.
     """
     options = dict(options)
     keep, ngrams = options.pop("keep", ()), options.pop("ngrams", None)
@@ -157,8 +158,8 @@ def vectorizer_arguments(options: dict[str, Any]) -> dict[str, Any]:
     if "token_pattern" not in options and "tokenizer" not in options:
         for kind in keep:
             if kind not in _KEPT_PATTERNS:
-                kinds = ", ".join(_KEPT_PATTERNS)
-                raise InputError(f"keep must contain {kinds}, got {kind!r}")
+                kinds = " or ".join(map(repr, _KEPT_PATTERNS))
+                raise InputError(f"keep must contain only {kinds}, got {kind!r}")
         patterns = [*(_KEPT_PATTERNS[kind] for kind in keep), TOKEN_PATTERN]
         options["token_pattern"] = "|".join(patterns)
     return options
@@ -171,7 +172,7 @@ def is_function_ngram(names: Sequence[str], words: set[str]) -> Bools:
 
 def storable_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that determine how a text is split, if they can be stored as JSON."""
-    chosen = {name: options[name] for name in _SPLITTING if name in options}
+    chosen = {name: options[name] for name in _SPLITTING_OPTIONS if name in options}
     return chosen if all(_is_json(value) for value in chosen.values()) else {}
 
 

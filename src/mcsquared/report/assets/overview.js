@@ -23,7 +23,7 @@ function topicBars(n) {
 }
 
 function overviewView() {
-  const notes = page.notes.filter((note) => !/truncation|was reached|chains disagree|settled after|chains are weighted/.test(note));
+  const notes = page.notes.filter((note) => !/truncation|was reached|chains disagree|converged after|chains are weighted/.test(note));
   const more = (n, name, href) => n > 12 && h('p', { class: 'note' }, h('a', { href }, `All ${n} ${name}`));
   const element = h('div', { class: 'view' },
     h('h2', { tabindex: '-1' }, 'Overview'),

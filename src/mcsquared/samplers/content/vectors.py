@@ -29,7 +29,7 @@ def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
         yield from python_families.token_blocks(task)
         return
     natural = observations.content_family.natural_parameters(globals_.content)
-    tokens = natural_tokens(observations.content_kind, observations.values, natural)
+    tokens = natural_tokens(observations.content_kernel, observations.values, natural)
     yield 0, len(observations.layout.chunk_start) - 1, tokens
 
 

@@ -75,7 +75,7 @@ def without_topics(
         word=np.zeros(0, np.int32),
         n_words=0,
         values=np.zeros((0, 0)),
-        content_kind=-1,
+        content_kernel=-1,
         python_content=None,
         bags=bags,
         bag_families=families,

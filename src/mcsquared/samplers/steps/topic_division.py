@@ -36,7 +36,7 @@ from mcsquared.samplers.content.topic_tokens import TokenContent
 from mcsquared.samplers.types import Sweep
 
 MAX_PASSES = 15
-SETTLED = 0.01  # mean change of a token's share at which a fit ends
+TOLERANCE = 0.01  # mean change of a token's share at which a fit ends
 SEGMENT = 512  # tokens of a group that are divided jointly
 SMALL_TOPIC = 20_000  # tokens; smaller topics are divided in the calling thread
 SMALLEST = 1e-280
@@ -96,7 +96,7 @@ def fitted_launch(sweep: Sweep, topic: Topic, rng: np.random.Generator) -> Launc
         weight = (tables.sum(axis=1) + 1.0) / (tables.sum() + 2.0)
         parts = tables + (v_weight + 0.1) * weight[:, None]
         parts /= parts.sum(axis=0)
-        if changed < SETTLED * n_tokens:
+        if changed < TOLERANCE * n_tokens:
             break
     prior = np.maximum(v_weight * weight, SMALLEST)[:, None]
     root = np.minimum(tables, np.maximum(prior * np.log1p(tables / prior), 1.0)).sum(axis=1)

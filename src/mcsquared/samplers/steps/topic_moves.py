@@ -96,7 +96,7 @@ def move_topics(sweep: Sweep) -> None:
 def is_possible(sweep: Sweep) -> bool:
     """Return whether the labels of tokens can be collected, and their content has kernels."""
     observations = sweep.observations
-    has_kernel = observations.n_words > 0 or observations.content_kind >= 0
+    has_kernel = observations.n_words > 0 or observations.content_kernel >= 0
     has_labels = sweep.backend.collects_labels and sweep.globals.groups_vary
     return has_labels and has_kernel and observations.n_tokens > 0
 

@@ -44,7 +44,7 @@ def draw_topics_in_turn(sweep: Sweep, cluster_of_group: NDArray[np.int32], v: fl
     group = token = 0
     while True:
         topics = topic_state(sweep.state, observations, cluster_of_group, v, max_topics)
-        draw = _draw_word_topics if observations.content_kind < 0 else _draw_vector_topics
+        draw = _draw_word_topics if observations.content_kernel < 0 else _draw_vector_topics
         group, token = draw(sweep, group, token, topics)
         if token == observations.n_tokens:
             return
@@ -83,7 +83,7 @@ def _draw_vector_topics(
     sweep: Sweep, group: int, token: int, topics: TopicState
 ) -> tuple[int, int]:
     observations, statistics = sweep.observations, sweep.state.counts.topic_statistics
-    kind, parameters = observations.content_kind, observations.content_parameters
+    kind, parameters = observations.content_kernel, observations.content_parameters
     prepared = np.zeros((len(statistics), prepared_size(kind, parameters)))
     content = VectorTopics(kind, parameters, observations.values, statistics, prepared)
     rebuild_topics(topics.topic_of_token, content)

@@ -35,7 +35,7 @@ class DeviceVectors(DeviceContent):
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
         super().__init__(observations, priors, corpus)
         self.width = corpus.values.shape[1]
-        factors = factors_of(observations.content_kind, self.width)
+        factors = factors_of(observations.content_kernel, self.width)
         if observations.python_content is not None:  # the values are the statistics
             factors = np.array([range(self.width), [-1] * self.width], np.int32)
         self.n_statistics = factors.shape[1]
@@ -70,7 +70,7 @@ class DeviceVectors(DeviceContent):
         natural = family.natural_parameters(parameters)
         if family.kernel is None:
             natural = checked_naturals(family, natural, self.buffers.n_slots)
-        tokens = natural_tokens(self.observations.content_kind, self.corpus.values, natural)
+        tokens = natural_tokens(self.observations.content_kernel, self.corpus.values, natural)
         copy_to_device(tokens.natural.reshape(-1), self.natural)
 
     def prepare(self) -> None:
@@ -145,7 +145,7 @@ class DeviceVectors(DeviceContent):
     def host_sums(self, all_sums: bool) -> dict[str, NDArray[Any] | None]:
         """Return the topics' statistics, as the sums of a single chunk."""
         folded = self.buffers.host["topic_statistics"]
-        statistics = unfold_statistics(self.observations.content_kind, self.width, folded)
+        statistics = unfold_statistics(self.observations.content_kernel, self.width, folded)
         return {"topic_statistics": statistics[None]}
 
     def log_density(self, state: State) -> float:
