@@ -126,7 +126,6 @@ def test_function_words_are_dropped_by_default_and_reported(sentences):
     assert note.startswith("10 English function words (")
     assert not any("min_df" in note for note in corpus.notes)
     assert "stop_words=None keeps them" in note
-    assert len(corpus.notes) == 1  # no other words were dropped
     kept = mc2.Corpus.from_texts(sentences, stop_words=None, max_df=1.0)
     assert {"the", "of", "with"} <= set(kept.vocabulary)
     few = mc2.Corpus.from_texts(sentences[:50], max_df=1.0)
