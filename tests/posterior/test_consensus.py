@@ -102,9 +102,7 @@ def test_the_result_does_not_depend_on_names_and_is_the_same_every_time(data):
     np.testing.assert_array_equal(first, consensus(draws))
     np.testing.assert_array_equal(first, numbered_by_size(first))
     renamed = np.array([(n - 1 - draw) for draw in draws], np.int32)
-    assert expected_loss(consensus(renamed), draws) == pytest.approx(
-        expected_loss(first, draws), abs=1e-9
-    )
+    np.testing.assert_array_equal(first, consensus(renamed))
 
 
 def test_clusters_are_numbered_by_size_and_ties_by_first_group():

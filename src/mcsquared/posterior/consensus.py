@@ -63,7 +63,9 @@ def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
     """
     phi = _phi(loss)
     n_draws, n_groups = draws.shape
-    draws = draws[evenly_spaced(n_draws, max(_MAX_TABLE_SIZE // n_groups, _MIN_DRAWS))]
+    chosen = evenly_spaced(n_draws, max(_MAX_TABLE_SIZE // n_groups, _MIN_DRAWS))
+    # Numbered alike, so that the result does not depend on the numbers of clusters in the draws.
+    draws = np.stack([numbered_by_size(draws[draw]) for draw in chosen])
     search = _Search(draws, phi)
     # If the draws disagree, lists are long: use fewer draws.
     if search.pass_cost > _MAX_PASS_COST:
