@@ -91,7 +91,7 @@ class MC2(ClusterMixin, TopicTransformer):
     ----------
     content : "auto", "counts", "vectors", family or family name
         Family of the content of a topic. "auto": `Categorical` for words, a Gaussian for vectors.
-        "counts" or "vectors": the same, and a matrix contains word counts, or a vector per group.
+        "counts" or "vectors": the same, for a matrix of word counts or of one vector per group.
     contexts : "auto" or dict
         "auto": every column of the corpus, with a family for its type, except categories whose
         values are all distinct. A dict from column to family or family name: only these columns.
@@ -110,9 +110,8 @@ class MC2(ClusterMixin, TopicTransformer):
     n_sweeps, burn_in, thin : int or "auto"
         Total number of sweeps, number of initial sweeps to discard, interval of kept sweeps. With
         ``n_sweeps="auto"`` the fit ends when its chains have converged, and `posterior_.notes` says
-        whether they have; see Notes. ``burn_in`` and ``thin`` must be "auto" as well in this case:
-        the first half of the sweeps is discarded, and about 100 draws are kept. With a number of
-        sweeps, "auto" means 100 and 5 (less in short runs).
+        whether they have; see Notes. ``burn_in`` and ``thin`` must be "auto" as well: half of the
+        sweeps are discarded, and about 100 draws kept. Otherwise, "auto" means 100 and 5 (or less).
     max_seconds : float, optional
         Time limit: the fit ends after the sweep in which it is exceeded, with the draws so far.
         With ``n_sweeps="auto"`` it replaces the limit on the number of sweeps.
@@ -162,11 +161,10 @@ class MC2(ClusterMixin, TopicTransformer):
     ``max_seconds``, to twice as many in each further stage. Without it, corpora of more than
     500,000 tokens end after 100 sweeps, those of more than 250,000 after 200. The first half of the
     sweeps is burn-in. After each stage the fit ends if the chains have converged: R-hat of all
-    scalars that do not depend on the numbering of clusters and topics is at most 1.1, their
-    effective sample size is at least 100, and the partitions of the chains agree (R-hat at most
-    1.1, or an adjusted Rand index of at least 0.95). If the chains have not converged at the last
-    sweep, a ``ConvergenceWarning`` says what has not converged and estimates how many more sweeps
-    are needed.
+    scalars of `posterior_.diagnostics()` is at most 1.1, their effective sample size is at least
+    100, and the partitions of the chains agree (R-hat at most 1.1, or an adjusted Rand index of at
+    least 0.95). Otherwise, a ``ConvergenceWarning`` at the end says what has not converged and
+    estimates how many more sweeps are needed.
 
     Examples
     --------
@@ -236,10 +234,7 @@ class MC2(ClusterMixin, TopicTransformer):
         4
         """
         if isinstance(y, Mapping):
-            found = type(y).__name__
-            raise InputError(
-                f"y must not be a mapping, got {found}; pass contexts with contexts=..."
-            )
+            raise InputError("y must not be a mapping, got one; pass contexts with contexts=...")
         return self._fit(X, contexts)
 
     def _fit(self, X: Any, contexts: Any, backend: BackendFactory | None = None) -> Self:
@@ -360,8 +355,7 @@ class MC2(ClusterMixin, TopicTransformer):
         ----------
         method : {"completion", "exact", "left_to_right", "printed"}
             "exact" requires ``lam=inf``, "left_to_right" a finite ``lam``; "printed" is the formula
-            printed in the paper's appendix, which is not a probability. See
-            `mcsquared.evaluation.perplexity`, which also returns log-likelihoods by group.
+            of the paper's appendix. `mcsquared.evaluation.perplexity` has details and scores.
         given_contexts : bool
             Whether to use the contexts of the groups.
 
@@ -393,7 +387,7 @@ class MC2(ClusterMixin, TopicTransformer):
     ) -> Self:
         """Set names of clusters or topics, which tables, plots and reports use; `save` stores them.
 
-        They do not change `labels_`. An empty string restores the name found in the data.
+        An empty string restores the name found in the data; `labels_` does not change.
 
         Examples
         --------

@@ -156,7 +156,7 @@ def cluster_data(
     posterior: Posterior,
     shares: TopicShares,
     words: TopicWords | None,
-    image: bool,
+    has_images: bool,
     dimensions: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return the clusters' part of the report that depends on their content."""
@@ -167,7 +167,7 @@ def cluster_data(
         "tokens": pack(posterior.tokens_of_cluster),
         "topics": _largest_shares(*(part[:, : posterior.n_shown_topics] for part in shares)),
         "words": words and _words_of_clusters(posterior, words, shares.share),
-        "images": pack(shares.share @ posterior.components) if image else None,
+        "images": pack(shares.share @ posterior.components) if has_images else None,
         "overlap": pack(cluster_overlap(posterior)),
     }
 
@@ -221,7 +221,7 @@ def topic_data(
     posterior: Posterior,
     shares: TopicShares,
     words: TopicWords | None,
-    image: bool,
+    has_images: bool,
     dimensions: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return the topics' part of the report, except for their typical groups."""
@@ -235,5 +235,5 @@ def topic_data(
         "coherence": None if words is None else table["coherence"].round(3).tolist(),
         "names": topic_names(posterior, dimensions),
         "clusters": _largest_shares(cluster_given_topic(posterior).T, shares.share.T),
-        "images": pack(posterior.components) if image else None,
+        "images": pack(posterior.components) if has_images else None,
     }

@@ -179,7 +179,7 @@ def report_data(
         rng = np.random.default_rng(posterior.seed)
         groups = np.sort(rng.choice(posterior.n_groups, MAX_LISTED_GROUPS, replace=False))
     content = content_data(posterior, image_shape, dimension_names)
-    image = content["image"] is not None
+    has_images = content["image"] is not None
     words = None if posterior.vocabulary is None else TopicWords(posterior)
     membership, shares = memberships(posterior), topic_shares(posterior)
     sizes = np.bincount(posterior.labels)
@@ -189,7 +189,7 @@ def report_data(
         # Σ √(p q) of the topic shares p of a group and q of its cluster.
         roots = np.sqrt(topics_of_group), np.sqrt(shares.share[posterior.labels])
         score = score * np.einsum("nm,nm->n", *roots).astype(np.float64)
-    clusters = cluster_data(posterior, shares, words, image, dimension_names) | {
+    clusters = cluster_data(posterior, shares, words, has_images, dimension_names) | {
         "typical": _typical_of_clusters(posterior, groups, score),
         "stability": pack_shares(cluster_stability(posterior, membership.confidence)),
         "colour": pack(disc_colours(discs)),
@@ -211,7 +211,7 @@ def report_data(
             posterior, membership, discs, groups, topics_of_group, corpus is not None
         ),
         "clusters": clusters,
-        "topics": topic_data(posterior, shares, words, image, dimension_names)
+        "topics": topic_data(posterior, shares, words, has_images, dimension_names)
         | {"typical": typical},
         "words": None if words is None else word_data(posterior, words),
         "vectors": vector_data(posterior) if words is None else None,
