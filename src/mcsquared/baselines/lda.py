@@ -44,16 +44,16 @@ class TomotopyModel(TopicModel):
         return [(ALL_GROUPS, [draw.alpha for draw in self.draws_])]
 
     def _mean_parameters(self, corpus: Corpus) -> Iterable[tuple[Rows, ModelParameters]]:
-        log_psi = safe_log(self.draws_[-1].word_given_topic)
+        log_word_given_topic = safe_log(self.draws_[-1].word_given_topic)
         for rows, alphas in self._dirichlet_priors(corpus, given_contexts=True):
-            yield rows, dirichlet_parameters(log_psi, alphas[-1], self._seed)
+            yield rows, dirichlet_parameters(log_word_given_topic, alphas[-1], self._seed)
 
     def _parameters(
         self, corpus: Corpus, given_contexts: bool, seed: int
     ) -> Iterable[tuple[Rows, Iterable[ModelParameters]]]:
-        log_psis = [safe_log(draw.word_given_topic) for draw in self.draws_]
+        logs = [safe_log(draw.word_given_topic) for draw in self.draws_]
         for rows, alphas in self._dirichlet_priors(corpus, given_contexts):
-            pairs = enumerate(zip(log_psis, alphas, strict=True))
+            pairs = enumerate(zip(logs, alphas, strict=True))
             yield rows, [dirichlet_parameters(*pair, seed, number) for number, pair in pairs]
 
     def _score_iterations(self) -> Iterations:
@@ -62,11 +62,11 @@ class TomotopyModel(TopicModel):
 
 
 def dirichlet_parameters(
-    log_psi: Floats, alpha: Floats, seed: int, number: int = 0
+    log_word_given_topic: Floats, alpha: Floats, seed: int, number: int = 0
 ) -> ModelParameters:
     """Return the parameters for θ_j ~ Dir(α): one cluster, τ = α / Σα and λ = Σα."""
     key = draw_key(stream(seed, Stream.PARAMETERS, number))
-    return single_cluster_parameters(alpha, log_psi, FAMILY, float(alpha.sum()), key)
+    return single_cluster_parameters(alpha, log_word_given_topic, FAMILY, float(alpha.sum()), key)
 
 
 class TomotopyChain:
@@ -118,10 +118,10 @@ class TomotopyChain:
         Words of the vocabulary that no training group contains have their prior probability.
         """
         used = np.array([int(word) for word in self.model.used_vocabs])
-        psi = np.full((self.model.k, self.n_words), self.model.eta, np.float64)
+        weights = np.full((self.model.k, self.n_words), self.model.eta, np.float64)
         for m in range(self.model.k):
-            psi[m, used] = self.model.get_topic_word_dist(m, normalize=False)
-        return psi / psi.sum(axis=1, keepdims=True)
+            weights[m, used] = self.model.get_topic_word_dist(m, normalize=False)
+        return weights / weights.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -144,8 +144,8 @@ def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed
     if not draws or draws[-1].n_topics == 0:
         raise InputError("method 'printed' requires a model with topics, got none")
     rng, last, counts = stream(seed, Stream.PRINTED), draws[-1], corpus.content.counts
-    tau, psi = printed_parameters(last, last.topics_in_cluster.shape)
-    log_weight = counts.astype(np.float64) @ np.log(tau @ psi).T
+    topic_given_cluster, word_given_topic = printed_parameters(last, last.topics_in_cluster.shape)
+    log_weight = counts.astype(np.float64) @ np.log(topic_given_cluster @ word_given_topic).T
     log_weight += np.log(groups_in_cluster(posterior, last))
     if given_contexts:
         log_weight += log_context_given_cluster(posterior, last, corpus)[:, :-1]
@@ -154,14 +154,15 @@ def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed
     group = np.repeat(np.arange(corpus.n_groups), corpus.content.tokens_per_group)
     word = np.repeat(counts.indices, counts.data)
     cluster, topic = cluster_of_group[group], np.empty(len(word), np.int64)
-    for block in row_blocks(len(word), len(psi)):
-        topic[block] = _sample_rows(tau[cluster[block]] * psi[:, word[block]].T, rng)
+    for block in row_blocks(len(word), len(word_given_topic)):
+        joint = topic_given_cluster[cluster[block]] * word_given_topic[:, word[block]].T
+        topic[block] = _sample_rows(joint, rng)
 
     shape = tuple(np.max([draw.topics_in_cluster.shape for draw in draws], axis=0))
     total = np.zeros(len(word))
     for draw in draws:
-        tau, psi = printed_parameters(draw, shape)
-        total += tau[cluster, topic] * psi[topic, word]
+        topic_given_cluster, word_given_topic = printed_parameters(draw, shape)
+        total += topic_given_cluster[cluster, topic] * word_given_topic[topic, word]
     log_token = np.log(total / len(draws))
     return np.bincount(group, log_token, minlength=corpus.n_groups).astype(np.float64)
 
@@ -179,8 +180,8 @@ def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Flo
     counts = as_dense(draw.content_statistics)
     smoothed = np.full((shape[1], counts.shape[1]), SMOOTH)
     smoothed[:n_topics] += counts
-    tau, psi = (table / table.sum(axis=1, keepdims=True) for table in (weights, smoothed))
-    return tau, psi
+    topics, words = (table / table.sum(axis=1, keepdims=True) for table in (weights, smoothed))
+    return topics, words
 
 
 def _sample_rows(weights: Floats, rng: np.random.Generator) -> Int64s:

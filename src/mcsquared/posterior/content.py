@@ -92,11 +92,11 @@ def _topic_tokens(posterior: Posterior, corpus: Corpus) -> Floats:
         table = sparse.csr_matrix(
             indicator(posterior.labels, posterior.n_clusters) @ corpus.content.counts
         )
-        psi = np.ascontiguousarray(posterior.components.T, np.float32)
+        likelihood = np.ascontiguousarray(posterior.components.T, np.float32)
         for k, row in enumerate(pairwise(table.indptr)):
             entries = _thinned(*row)
             counts = table.data[entries].astype(np.float32)
-            shares[k] = _mixture_shares(psi[table.indices[entries]], counts, shares[k])
+            shares[k] = _mixture_shares(likelihood[table.indices[entries]], counts, shares[k])
     else:
         observations = vector_observations(corpus, posterior.priors.content)
         order = np.argsort(np.repeat(posterior.labels, posterior.tokens_per_group), kind="stable")
@@ -117,12 +117,12 @@ def _mixture_shares(likelihood: Float32s, counts: Float32s, start: Floats) -> Fl
     if not len(counts) or not counts.any():
         return start
     # A share of zero would never grow.
-    theta = (start + 1e-3 / len(start)).astype(np.float32)
+    shares = (start + 1e-3 / len(start)).astype(np.float32)
     for _ in range(_N_STEPS):
-        evidence = np.maximum(likelihood @ theta, _TINY)
-        theta = theta * (likelihood.T @ (counts / evidence))
-        theta /= max(float(theta.sum()), _TINY)
-    return theta.astype(np.float64)
+        evidence = np.maximum(likelihood @ shares, _TINY)
+        shares = shares * (likelihood.T @ (counts / evidence))
+        shares /= max(float(shares.sum()), _TINY)
+    return shares.astype(np.float64)
 
 
 def vector_likelihood(posterior: Posterior, observations: Any) -> Float32s:

@@ -62,15 +62,15 @@ def fold_in_groups(
 
     ``log_prior`` is the result of `log_cluster_prior`.
     """
-    log_tau, lam = parameters.log_topic_given_cluster, parameters.lam
-    log_cluster = np.empty((corpus.n_groups, len(log_tau)))
-    topics = np.empty((corpus.n_groups, log_tau.shape[1]))
+    log_shares, lam = parameters.log_topic_given_cluster, parameters.lam
+    log_cluster = np.empty((corpus.n_groups, len(log_shares)))
+    topics = np.empty((corpus.n_groups, log_shares.shape[1]))
     for groups, sampler in _samplers(corpus, parameters, log_prior):
         log_cluster[groups], counts = sampler.fold_in(parameters.key[0], iterations)
-        shared = np.exp(log_cluster[groups]) @ np.exp(log_tau)
+        shared = np.exp(log_cluster[groups]) @ np.exp(log_shares)
         # This form does not overflow for a huge λ.
         scale = (1.0 / (lam + sampler.sizes))[:, None]
-        topics[groups] = counts[:, : log_tau.shape[1]] * scale + shared * (lam * scale)
+        topics[groups] = counts[:, : log_shares.shape[1]] * scale + shared * (lam * scale)
     return FoldedGroups(log_cluster, topics)
 
 

@@ -129,9 +129,9 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     topic_given_cluster = draw.topic_given_cluster()
     if not math.isinf(draw.lam):
         new = draw_log_dirichlet(np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1)), rng)
-        log_tau = np.vstack([safe_log(topic_given_cluster), new])
+        log_shares = np.vstack([safe_log(topic_given_cluster), new])
         means = with_mean_content(parameters, as_dense(draw.content_statistics), words)
-        means = replace(means, log_topic_given_cluster=log_tau)
+        means = replace(means, log_topic_given_cluster=log_shares)
         log_context = log_context_given_cluster(posterior, draw, corpus)
         log_prior = log_cluster_prior(means, log_context)
         return fold_in_groups(corpus, means, log_prior).topics[:, posterior.topic_order]
@@ -159,13 +159,13 @@ def with_mean_content(
 
 
 def _word_responsibilities(
-    corpus: Corpus, means: ModelParameters, cluster: Floats, log_tau: Floats
+    corpus: Corpus, means: ModelParameters, cluster: Floats, log_shares: Floats
 ) -> Floats:
     """Return Σ_k p(z_j = k | j) mean_i p(l_ji = m | k, w_ji), one table of words per cluster."""
     words = corpus.content
     assert isinstance(words, Words)
     result = np.zeros((words.n_groups, len(means.content_parameters)))
-    for k, log_weights in enumerate(log_tau):
+    for k, log_weights in enumerate(log_shares):
         groups = np.flatnonzero((cluster[:, k] > MIN_PROBABILITY) & (words.tokens_per_group > 0))
         if len(groups) == 0:
             continue
@@ -178,18 +178,19 @@ def _word_responsibilities(
 
 
 def _vector_responsibilities(
-    corpus: Corpus, means: ModelParameters, cluster: Floats, log_tau: Floats
+    corpus: Corpus, means: ModelParameters, cluster: Floats, log_shares: Floats
 ) -> Floats:
     """Return the same as `_word_responsibilities` for vectors, in batches."""
     sizes = corpus.content.tokens_per_group
     result = np.zeros((corpus.n_groups, len(means.content_parameters)))
-    for groups, counts, log_psi in token_batches(corpus, means):
+    for groups, counts, log_likelihood in token_batches(corpus, means):
         weights = np.repeat(cluster[groups], sizes[groups], axis=0)
         share = weights / np.repeat(sizes[groups], sizes[groups])[:, None]
-        topics = np.zeros_like(log_psi)
+        topics = np.zeros_like(log_likelihood)
         for k in np.flatnonzero((weights > MIN_PROBABILITY).any(axis=0)):
             rows = weights[:, k] > MIN_PROBABILITY
-            topics[rows] += share[rows, k, None] * softmax(log_psi[rows] + log_tau[k], axis=1)
+            log_joint = log_likelihood[rows] + log_shares[k]
+            topics[rows] += share[rows, k, None] * softmax(log_joint, axis=1)
         result[groups] = counts @ topics
     return result
 

@@ -101,10 +101,10 @@ def log_group_given_cluster(corpus: Corpus, parameters: ModelParameters) -> Floa
     if isinstance(corpus.content, Words):
         counts = corpus.content.counts.astype(np.float64)
         return np.asarray(counts @ log_word_given_cluster(parameters))
-    log_tau = parameters.log_topic_given_cluster
-    result = np.zeros((corpus.n_groups, len(log_tau)))
+    log_shares = parameters.log_topic_given_cluster
+    result = np.zeros((corpus.n_groups, len(log_shares)))
     for batch in token_batches(corpus, parameters):
-        result[batch.groups] = batch.counts @ log_mixture(batch.log_likelihood, log_tau)
+        result[batch.groups] = batch.counts @ log_mixture(batch.log_likelihood, log_shares)
     return result
 
 

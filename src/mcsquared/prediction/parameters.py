@@ -69,8 +69,8 @@ class ModelParameters:
 
     def log_words(self, ids: Integers) -> Floats:
         """Return the log-likelihood of words in every topic, shape (n, n_topics + n_unused)."""
-        log_psi = self.content_parameters[:, ids].T
-        return log_psi if self.log_topic_evidence is None else log_psi + self.log_topic_evidence
+        logs = self.content_parameters[:, ids].T
+        return logs if self.log_topic_evidence is None else logs + self.log_topic_evidence
 
     def log_vectors(self, x: Any) -> Floats:
         """Return the log-density of vectors in every topic, shape (n, n_topics + n_unused)."""

@@ -151,7 +151,7 @@ def _batches(
     start = content.counts.indptr if words else content.start
     n_topics = posterior.n_topics
     batch_size = max(1, _FLOATS_PER_BATCH // max(n_topics, 1))
-    psi = np.ascontiguousarray(posterior.components.T, np.float32) if words else None
+    word_likelihood = np.ascontiguousarray(posterior.components.T, np.float32) if words else None
     observations: Any = None if words else vector_observations(corpus, posterior.priors.content)
     begin = 0
     while begin < corpus.n_groups:
@@ -159,9 +159,9 @@ def _batches(
         end = min(max(end, begin + 1), corpus.n_groups)
         entries = slice(int(start[begin]), int(start[end]))
         group = np.repeat(np.arange(end - begin), np.diff(start[begin : end + 1]))
-        if psi is not None:
+        if word_likelihood is not None:
             counts = content.counts.data[entries].astype(np.float32)
-            likelihood = psi[content.counts.indices[entries]]
+            likelihood = word_likelihood[content.counts.indices[entries]]
         else:
             counts = np.ones(len(group), np.float32)
             likelihood = vector_likelihood(posterior, observations[entries])
@@ -179,16 +179,16 @@ def _fixed_point(
     sums = sparse.csr_matrix((counts.copy(), (group, entry)), shape=(n_groups, len(group)))
     tokens = np.asarray(sums.sum(axis=1), np.float32).reshape(-1, 1)
     infinite = not np.isfinite(lam)
-    theta = prior
+    shares = prior
     for _ in range(1 if infinite else _N_STEPS):
-        evidence = np.einsum("im,im->i", theta[group], likelihood)
+        evidence = np.einsum("im,im->i", shares[group], likelihood)
         # Entries without support in any topic are ignored. Dividing the counts avoids a table of
         # normalised probabilities, which would take most of the time.
         has_evidence = evidence > _MIN_EVIDENCE
         sums.data = np.divide(counts, evidence, out=np.zeros_like(counts), where=has_evidence)
-        expected_counts = theta * np.asarray(sums @ likelihood, np.float32)
+        expected_counts = shares * np.asarray(sums @ likelihood, np.float32)
         if infinite:
-            theta = np.where(tokens > 0, expected_counts / np.maximum(tokens, 1.0), prior)
+            shares = np.where(tokens > 0, expected_counts / np.maximum(tokens, 1.0), prior)
         else:
-            theta = (np.float32(lam) * prior + expected_counts) / (np.float32(lam) + tokens)
-    return theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+            shares = (np.float32(lam) * prior + expected_counts) / (np.float32(lam) + tokens)
+    return shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
