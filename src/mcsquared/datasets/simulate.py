@@ -341,7 +341,7 @@ def _missing_masks(
     if unknown:
         raise InputError(f"missing must refer to contexts {list(names)}, got {unknown[0]!r}")
     if not names and not (as_float(missing) == 0.0 or isinstance(missing, Mapping)):
-        raise InputError(f"missing requires contexts, got {missing!r:.60} and no contexts")
+        raise InputError(f"missing must be 0 without contexts, got {missing!r:.60}")
     result = {}
     for name in names:
         value = np.asarray(given.get(name, 0.0))

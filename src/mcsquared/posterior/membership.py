@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-MIN_SETTLED = 0.5  # a group is unsettled if no cluster has this probability
+MIN_SETTLED = 0.5  # probability or strength of membership from which a group is settled
 N_CANDIDATES = 5  # clusters listed with an unsettled group
 N_CHOICES = 3  # most probable clusters of a group in `memberships`
 _MIN_CANDIDATE = 0.01

@@ -199,7 +199,8 @@ class Posterior(RepresentativeTopics):
     def unsettled(self) -> pd.DataFrame:
         """Return the groups without a clear cluster, with the clusters they may belong to.
 
-        No cluster has half of such a group's probability; `labels` has its most probable one.
+        No cluster has half of such a group's probability, nor does it share its cluster with the
+        same groups in half of the draws; `labels` has its most probable cluster.
         One row per group and candidate, the most probable first: group, name, cluster, probability.
 
         Examples
