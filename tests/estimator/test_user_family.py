@@ -79,7 +79,7 @@ def with_drawn_parameters(posterior):
 def test_predictions_of_three_functions_are_nearly_those_of_drawn_parameters(lam):
     """Topics that hold hundreds of tokens leave little to draw."""
     _, X, _ = two_kinds(40)
-    own = model(content=Visits(), n_sweeps=100, burn_in=40, keep_parameters=30, lam=lam).fit(X)
+    own = model(content=Visits(), n_sweeps=200, burn_in=80, keep_parameters=60, lam=lam).fit(X)
     corpus, twin = mc2.Corpus(X), with_drawn_parameters(own.posterior_)
     np.testing.assert_allclose(
         own.predict_proba(X), cluster_probabilities(twin, corpus)[0], atol=0.1

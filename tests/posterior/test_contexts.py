@@ -73,7 +73,7 @@ def test_vectors_have_a_mean_and_an_sd_per_dimension(posterior):
         np.testing.assert_allclose(table[cluster]["sd"], x.std(axis=0), rtol=0.8)
     by_topic = posterior.context_given_topic("where")
     assert by_topic.shape == (2, 8)
-    weights = posterior.tokens_of_cluster * posterior.topic_given_cluster[0]
+    weights = posterior.tokens_of_cluster * posterior.token_shares[:, 0]
     mean = np.average(table.xs("mean", axis=1, level=1), axis=1, weights=weights)
     np.testing.assert_allclose(by_topic[0]["mean"], mean)
 
@@ -94,7 +94,7 @@ def test_the_predictive_sd_of_vectors_is_that_of_draws(posterior):
 
 def test_a_topic_s_context_is_the_mixture_of_its_clusters(posterior):
     by_cluster = posterior.context_given_cluster("place").to_numpy()
-    weights = posterior.tokens_of_cluster[:, None] * posterior.topic_given_cluster.to_numpy()
+    weights = posterior.tokens_of_cluster[:, None] * posterior.token_shares
     expected = by_cluster @ (weights / weights.sum(axis=0))
     np.testing.assert_allclose(posterior.context_given_topic("place"), expected)
 

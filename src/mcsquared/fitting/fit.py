@@ -132,7 +132,7 @@ class Fit(RunSettings):
             warnings.warn(
                 f"interrupted after {done} {self._of_all_sweeps()}: "
                 f"the posterior holds the {kept} draws kept so far",
-                stacklevel=6,
+                stacklevel=7,
             )
             end = next(self.schedule.stages())
             ended = [run.has_ended or run.sweeps_done == end for run in runs]
@@ -157,13 +157,13 @@ class Fit(RunSettings):
             if done <= self.schedule.burn_in_of(done):
                 note += ", before the end of the burn-in: the posterior has only the last draw"
             notes.append(note)
-            warnings.warn(notes[-1], ConvergenceWarning, stacklevel=6)
+            warnings.warn(notes[-1], ConvergenceWarning, stacklevel=7)
         if not self.schedule.is_staged:
             return notes
         assessment = assess_chains(runs)
         notes.append(assessment.summary(runner.n_parallel))
         if not assessment.converged:
-            warnings.warn(notes[-1], ConvergenceWarning, stacklevel=6)
+            warnings.warn(notes[-1], ConvergenceWarning, stacklevel=7)
         return notes
 
     def _observe(self, corpus: Corpus) -> Observations:
@@ -274,7 +274,7 @@ class Fit(RunSettings):
             largest = max(max(run.trace[f"n_{name}"], default=0) for run in runs)
             if bound is not None and largest >= bound:
                 notes.append(f"max_{name}={bound} was reached: the data may support more {name}")
-                warnings.warn(notes[-1], stacklevel=6)
+                warnings.warn(notes[-1], stacklevel=7)
         longest = max(run.sweeps_done for run in runs)
         expected = longest if self.schedule.is_staged else next(self.schedule.stages())
         notes += [
@@ -348,4 +348,4 @@ def _report_disagreement(posterior: Posterior) -> None:
     listed = ", ".join(f"{row.scalar} {row.rhat:.2f}" for row in high.itertuples())
     note = f"the chains disagree: R-hat is above {MAX_RHAT} for {listed}; run more sweeps"
     posterior.notes.append(note)
-    warnings.warn(note, ConvergenceWarning, stacklevel=7)
+    warnings.warn(note, ConvergenceWarning, stacklevel=8)
