@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         MultivariateGaussian,
         Poisson,
     )
-    from mcsquared.model.parameters import Gamma
+    from mcsquared.gamma import Gamma
     from mcsquared.model.priors import Priors
     from mcsquared.posterior import Posterior
     from mcsquared.report import write_report
@@ -32,7 +32,7 @@ _MODULE_OF = {
     "Corpus": "corpus",
     "ParquetFolder": "corpus",
     "MC2": "estimator",
-    "Gamma": "model.parameters",
+    "Gamma": "gamma",
     "Priors": "model.priors",
     "Posterior": "posterior",
     "ConjugateFamily": "families",

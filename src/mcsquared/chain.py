@@ -158,6 +158,7 @@ def parameter_draw(
         content_statistics=content,
         topic_weights=state.topic_weights[topics].copy(),
         unused_weight=math.exp(float(state.log_unused[0])),
+        category_shapes=state.category_shapes if observations.has_learned_bags else None,
         **values_of(state),
     )
 

@@ -162,9 +162,9 @@ def unpack(
     run.row_of_draw, run.n_stored = list(range(len(kept))), len(kept)
     if not 0 <= int(meta["n_parameters"]) <= len(kept):
         raise ValueError("it has more stored parameters than draws")
-    family, n_words = observations.content_family, observations.n_words or None
+    n_words = observations.n_words or None
     run.parameters = [
-        unpack_draw(reader, f"parameters.{i}", kept, family, n_words, observations.n_tokens)
+        unpack_draw(reader, f"parameters.{i}", kept, priors, n_words, observations.n_tokens)
         for i in range(int(meta["n_parameters"]))
     ]
     return run

@@ -78,6 +78,7 @@ class State:
     eta: float
     lam: float
     sweep: int  # completed sweeps
+    category_shapes: Floats  # g b_v (categories of all bags,): Dirichlet shapes of contexts
     counts: Counts = field(repr=False)
     tables_in_cluster: Int32s | None = None  # O_km (cluster slots, topic slots)
     log_joint: float = 0.0  # of the last sweep; if λ is finite, before concentrations are resampled

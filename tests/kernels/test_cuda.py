@@ -294,7 +294,7 @@ def test_groups_are_swept_as_on_the_cpu(case, on_device):
 def test_counts_are_those_of_the_labels(case, on_device):
     state, _, log_density = on_device[1]
     assert log_density == pytest.approx(
-        begin_log_density_on_host(state.counts, case.observations, case.priors)()
+        begin_log_density_on_host(state, case.observations, case.priors)()
     )
     known = differences(state.counts, recount(state, case.observations))
     if not len(state.topic_of_token):  # λ = ∞: labels do not include topics

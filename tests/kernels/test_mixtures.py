@@ -119,7 +119,7 @@ class Contexts:
             start=np.vstack([matrices[0].indptr, second]).astype(np.int64),
             category=np.append(matrices[0].indices, matrices[1].indices + 4).astype(np.int32),
             count=np.append(matrices[0].data, matrices[1].data).astype(np.int32),
-            concentration=np.ones(2),
+            shapes=np.ones(7),
             smoothing=np.ones(2),
         )
         self.parameters = ContextParameters(

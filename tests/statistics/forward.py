@@ -169,7 +169,7 @@ class WordsDesign:
                 start=start[None, :].astype(np.int64),
                 category=category.astype(np.int32),
                 count=data.others[group, category],
-                concentration=observations.bags.concentration,
+                shapes=observations.bags.shapes,
                 smoothing=observations.bags.smoothing,
             ),
         )

@@ -20,6 +20,7 @@ from mcsquared.errors import InputError
 from mcsquared.families.checks import filled_field
 from mcsquared.families.numerics import Rng, membership
 from mcsquared.families.traits import FamilyTraits
+from mcsquared.gamma import Gamma
 
 # Floats in one temporary array of an inherited method (32 MiB).
 _ENTRIES_PER_CHUNK = 2**22
@@ -385,4 +386,6 @@ def _field_names(family: type) -> list[str] | None:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]
+    if isinstance(value, Gamma):
+        return dataclasses.asdict(value)
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

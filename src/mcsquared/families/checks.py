@@ -1,12 +1,16 @@
 """Validation of the fields and observations of a family."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mcsquared.arrays import Floats
-from mcsquared.checks import MAX_MAGNITUDE, MAX_SCALE, as_float
+from mcsquared.checks import MAX_MAGNITUDE, MAX_SCALE, as_float, check_concentration
 from mcsquared.errors import InputError
+from mcsquared.gamma import Gamma
+
+LEARNED = "learned"  # a base measure and a concentration that are resampled
 
 
 def finite_number(argument: str, value: Any) -> float:
@@ -24,6 +28,22 @@ def positive_integer(argument: str, value: Any) -> int:
     if number != int(number) or number < 1:
         raise InputError(f"{argument} must be an integer >= 1, got {value!r:.60}")
     return int(value)
+
+
+def concentration_of_categories(argument: str, value: Any) -> float | str | Gamma:
+    """Return a positive float, "learned" or a `Gamma`; otherwise raise `InputError`.
+
+    A mapping, as in files, becomes a `Gamma`.
+    """
+    if isinstance(value, Gamma) or (isinstance(value, str) and value == LEARNED):
+        return value
+    if isinstance(value, Mapping) and value.keys() == {"shape", "rate"}:
+        return Gamma(**value)
+    if np.isnan(as_float(value)):
+        raise InputError(
+            f"{argument} must be a positive number, {LEARNED!r} or a Gamma, got {value!r:.60}"
+        )
+    return check_concentration(argument, value)
 
 
 def finite_vector(argument: str, value: Any) -> tuple[float, ...]:

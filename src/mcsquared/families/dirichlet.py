@@ -1,5 +1,10 @@
-"""Categories with a symmetric Dirichlet prior, one at a time or in bags: words, authors, tags."""
+"""Categories with a Dirichlet prior, one at a time or in bags: words, authors, tags.
 
+The prior of the probabilities is Dir(c, ..., c) with a fixed c, or Dir(g b) with a base measure b
+and a concentration g that are resampled. Given these, the family has one shape g b_w per category.
+"""
+
+import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -9,10 +14,13 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
 from mcsquared.arrays import Floats, Int32s, Integers
-from mcsquared.checks import check_concentration
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, checked_labels
-from mcsquared.families.checks import filled_field, positive_integer
+from mcsquared.families.checks import (
+    concentration_of_categories,
+    filled_field,
+    positive_integer,
+)
 from mcsquared.families.numerics import (
     Rng,
     as_dense,
@@ -21,20 +29,25 @@ from mcsquared.families.numerics import (
     membership,
     rows_by_label,
 )
+from mcsquared.gamma import Gamma
 
+DEFAULT_CONCENTRATION = 0.1  # if none is given; learned ones start with it
 # Log-gamma ratios (count × cluster) that are computed at once.
 _RATIOS_PER_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
-class _Dirichlet(ConjugateFamily):
+class Dirichlet(ConjugateFamily):
     """Base class of `Categorical` and `Bag`: the statistics are counts per category."""
 
-    concentration: float = 0.1
+    concentration: float | str | Gamma | None = None
     size: int | None = None
 
     display: ClassVar[str | None] = "categories"
-    field_checks: ClassVar = {"concentration": check_concentration, "size": positive_integer}
+    field_checks: ClassVar = {
+        "concentration": concentration_of_categories,
+        "size": positive_integer,
+    }
 
     @property
     def n_stats(self) -> int:
@@ -45,6 +58,34 @@ class _Dirichlet(ConjugateFamily):
     def n_dimensions(self) -> int | None:
         """The number of categories, None if it is not known yet."""
         return self.size
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the base measure and the concentration are resampled."""
+        return isinstance(self.concentration, Gamma | str)
+
+    @property
+    def initial_shape(self) -> float:
+        """The shape of every category with which a chain starts."""
+        return DEFAULT_CONCENTRATION if self.is_learned else float(self.shapes)
+
+    @property
+    def shapes(self) -> Any:
+        """The Dirichlet shapes of the categories: one float, or float64 (size,)."""
+        if self.is_learned:
+            kind = type(self).__name__
+            raise InputError(f"concentration of {kind} must be a number here, got a learned one")
+        return DEFAULT_CONCENTRATION if self.concentration is None else self.concentration
+
+    def given(self, shapes: Floats) -> Self:
+        """Return the family with the current shapes of its categories, float64 (size,)."""
+        family = copy.copy(self)
+        object.__setattr__(family, "concentration", shapes)
+        return family
+
+    def kernel_parameters(self) -> Floats:
+        """Return the shape of every category, which must be equal, and their number."""
+        return np.array([self.shapes, self.n_stats], np.float64)
 
     def filled_without_data(self) -> Self:
         """Return the family itself; its size must be given."""
@@ -57,8 +98,8 @@ class _Dirichlet(ConjugateFamily):
         raise InputError(f"content={self.name!r} requires integer counts, got vectors")
 
     def log_normaliser(self, stats: Floats) -> Floats:
-        """Return Σ_w ln Γ(concentration + count_w) − ln Γ of their sum."""
-        weights = self.concentration + as_dense(stats)
+        """Return Σ_w ln Γ(shape_w + count_w) − ln Γ of their sum."""
+        weights = self.shapes + as_dense(stats)
         return gammaln(weights).sum(axis=-1) - gammaln(weights.sum(axis=-1))
 
     def log_marginal(self, stats: Floats | Integers) -> Floats:
@@ -69,19 +110,21 @@ class _Dirichlet(ConjugateFamily):
         if sparse.issparse(stats):
             # Floats, because sums of int32 counts could overflow.
             counts = sparse.csr_matrix(stats, dtype=np.float64)
-            gains = counts.copy()
-            gains.data = log_rising_factorial(self.concentration, gains.data)
+            gains, shapes = counts.copy(), self.shapes
+            of_entries = shapes[counts.indices] if np.ndim(shapes) else shapes
+            gains.data = log_rising_factorial(of_entries, gains.data)
             gain, total = _row_sums(gains), _row_sums(counts)
         else:
             dense = np.asarray(stats)
             gains, occurs = np.zeros(dense.shape), dense > 0
-            gains[occurs] = log_rising_factorial(self.concentration, dense[occurs])
+            shapes = np.broadcast_to(self.shapes, dense.shape)
+            gains[occurs] = log_rising_factorial(shapes[occurs], dense[occurs])
             gain, total = gains.sum(axis=-1), dense.sum(axis=-1, dtype=np.float64)
-        return gain - log_rising_factorial(self.concentration * self.n_stats, total)
+        return gain - log_rising_factorial(self._total_shape(), total)
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the log-probabilities of the categories: float64 (n_clusters, size)."""
-        logs = log_standard_gamma(self.concentration + np.atleast_2d(as_dense(stats)), rng)
+        logs = log_standard_gamma(self.shapes + np.atleast_2d(as_dense(stats)), rng)
         return logs - logsumexp(logs, axis=-1, keepdims=True)
 
     def mean_parameters(self, stats: Floats) -> Floats:
@@ -90,22 +133,31 @@ class _Dirichlet(ConjugateFamily):
 
     def mean_observation(self, stats: Floats) -> Floats:
         """Return the mean probabilities: float64 (n_clusters, size)."""
-        weights = np.atleast_2d(as_dense(stats)) + self.concentration
+        weights = np.atleast_2d(as_dense(stats)) + self.shapes
         weights /= weights.sum(axis=-1, keepdims=True)
         return weights
 
+    def _total_shape(self) -> float:
+        """Return the sum of the shapes, the concentration g."""
+        shapes = self.shapes
+        return float(shapes.sum()) if np.ndim(shapes) else shapes * self.n_stats
+
 
 @dataclass(frozen=True)
-class Categorical(_Dirichlet):
-    """One of several categories, with a Dir(c, ..., c) prior on their probabilities.
+class Categorical(Dirichlet):
+    """One of several categories, with a Dirichlet prior on their probabilities.
 
     Observations are int codes (n,), 0 to ``size - 1``. Parameters are float64 (k, size): the
     logarithms of the probabilities.
 
     Parameters
     ----------
-    concentration : float
-        The prior is worth this many observations of each category.
+    concentration : float, "learned" or Gamma, optional
+        A number c: the prior is Dir(c, ..., c), worth c observations of each category. "learned":
+        the prior is Dir(g b); b has a uniform prior, log g a uniform one between g = 0.1 and 10⁶,
+        and both are resampled, so that a context unrelated to the clusters does not affect
+        them. A `Gamma` is a prior of g, with b learned as well. None: learned for contexts if
+        groups vary around their cluster (a finite ``lam``); 0.05 for words, otherwise 0.1.
     size : int, optional
         The number of categories. It cannot be inferred from codes, so it must be given before use.
 
@@ -142,7 +194,7 @@ class Categorical(_Dirichlet):
 
     def log_predictive(self, x: Any, stats: Floats) -> Floats:
         """Return ln[(c + count) / Σ (c + count)]: float64 (n, n_clusters)."""
-        weights = self.concentration + np.atleast_2d(as_dense(stats))
+        weights = self.shapes + np.atleast_2d(as_dense(stats))
         return np.log(weights[:, self._codes(x)].T / weights.sum(axis=-1))
 
     def log_likelihood(self, x: Any, parameters: Floats) -> Floats:
@@ -177,16 +229,20 @@ class Categorical(_Dirichlet):
 
 
 @dataclass(frozen=True)
-class Bag(_Dirichlet):
-    """A bag of categories (authors, tags), with a Dir(c, ..., c) prior on their probabilities.
+class Bag(Dirichlet):
+    """A bag of categories (authors, tags), with a Dirichlet prior on their probabilities.
 
     Observations are a sparse CSR matrix of integer counts (n, size); an empty row has probability
     1, like a missing one. Parameters are float64 (k, size): the logarithms of the probabilities.
 
     Parameters
     ----------
-    concentration : float
-        The prior is worth this many occurrences of each category.
+    concentration : float, "learned" or Gamma, optional
+        A number c: the prior is Dir(c, ..., c), worth c occurrences of each category. "learned":
+        the prior is Dir(g b); b has a uniform prior, log g a uniform one between g = 0.1 and 10⁶,
+        and both are resampled, so that a context unrelated to the clusters does not affect
+        them. A `Gamma` is a prior of g, with b learned as well. None: learned for contexts if
+        groups vary around their cluster (a finite ``lam``); 0.05 for words, otherwise 0.1.
     size : int, optional
         The number of categories. None: the number of columns of the data.
 
@@ -236,7 +292,7 @@ class Bag(_Dirichlet):
         """
         counts = self._counts(x)
         stats = np.atleast_2d(as_dense(stats))
-        weights = self.concentration + stats
+        weights = self.shapes + stats
         totals = log_rising_factorial(weights.sum(axis=-1), _row_sums(counts)[:, None])
         return _log_rising_factorials(counts, weights) - totals + self.log_base(counts)[:, None]
 

@@ -7,59 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mcsquared.checks import (
-    MAX_CONCENTRATION,
-    MIN_CONCENTRATION,
-    as_float,
-    check_concentration,
-    check_positive,
-)
+from mcsquared.checks import as_float, check_concentration
 from mcsquared.errors import InputError
-
-if TYPE_CHECKING:
-    import numpy as np
-
-
-@dataclass(frozen=True)
-class Gamma:
-    """Prior of a concentration that is resampled: Gamma with a shape and a **rate**.
-
-    Parameters
-    ----------
-    shape, rate : float
-        Both positive; the mean is ``shape / rate``.
-
-    Examples
-    --------
-    >>> prior = mc2.Gamma(shape=1, rate=0.1)
-    >>> prior.mean, prior.sample(np.random.default_rng(0)) > 0
-    (10.0, True)
-    """
-
-    shape: float = 1.0
-    rate: float = 1.0
-
-    def __post_init__(self) -> None:
-        for field in ("shape", "rate"):
-            number = check_positive(f"{field} of Gamma", getattr(self, field))
-            object.__setattr__(self, field, number)
-        if not MIN_CONCENTRATION <= self.mean <= MAX_CONCENTRATION:
-            raise InputError(
-                f"the mean of Gamma(shape={self.shape:g}, rate={self.rate:g}) must be between "
-                f"{MIN_CONCENTRATION:g} and {MAX_CONCENTRATION:g}, got {self.mean:g}"
-            )
-
-    @property
-    def mean(self) -> float:
-        """Return the prior mean, ``shape / rate``."""
-        return self.shape / self.rate
-
-    def sample(self, rng: np.random.Generator) -> float:
-        """Draw a concentration from its prior."""
-        return float(rng.gamma(self.shape, 1.0 / self.rate))
-
+from mcsquared.gamma import Gamma
 
 Concentration = float | Gamma
 

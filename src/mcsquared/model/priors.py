@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcsquared import families
+from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.families.registry import family_for_vectors, family_for_words
+from mcsquared.families.checks import LEARNED
+from mcsquared.families.dirichlet import DEFAULT_CONCENTRATION, Dirichlet
+from mcsquared.families.registry import WORD_CONCENTRATION, family_for_vectors, family_for_words
 from mcsquared.model.parameters import (
     ALPHA,
     CONCENTRATIONS,
@@ -39,6 +42,7 @@ class Priors:
         Prior and likelihood of the content of a topic (S and Y in the paper), all fields filled.
     contexts : mapping of str to ConjugateFamily
         Prior and likelihood of each context in a cluster (H and F in the paper), all fields filled.
+        Concentrations of categories that are None become "learned", or 0.1 if ``lam`` is inf.
     alpha, v, eta, lam : float or Gamma
         Concentrations of clusters, of topics in a cluster, of topics at the root, and of groups
         around their cluster. A number is fixed, a `Gamma` is a prior; the paper's ``lam`` is inf.
@@ -66,6 +70,13 @@ class Priors:
         for declared in CONCENTRATIONS:
             value = declared.validated(getattr(self, declared.name))
             object.__setattr__(self, declared.name, value)
+        object.__setattr__(self, "content", _with_word_concentration(self.content))
+        default = DEFAULT_CONCENTRATION if self.lam == math.inf else LEARNED
+        contexts = {
+            name: _with_concentration(name, family, default)
+            for name, family in self.contexts.items()
+        }
+        object.__setattr__(self, "contexts", contexts)
 
     @classmethod
     def for_corpus(
@@ -94,6 +105,39 @@ class Priors:
             name: corpus.contexts[name].convert_for(family)
             for name, family in self.contexts.items()
         }
+
+    @property
+    def category_columns(self) -> dict[str, slice]:
+        """Positions of the categories of each context in the arrays over all categories."""
+        columns: dict[str, slice] = {}
+        first = 0
+        for name, family in self.contexts.items():
+            if family.kernel == "dirichlet":
+                columns[name] = slice(first, first + family.n_stats)
+                first += family.n_stats
+        return columns
+
+    @property
+    def n_categories(self) -> int:
+        """Number of categories of all contexts."""
+        return max((columns.stop for columns in self.category_columns.values()), default=0)
+
+    @property
+    def has_learned_contexts(self) -> bool:
+        """Whether base measure and concentration of some context are resampled."""
+        return any(isinstance(f, Dirichlet) and f.is_learned for f in self.contexts.values())
+
+    def context_given(self, name: str, shapes: Floats | None) -> ConjugateFamily:
+        """Return the family of a context, given the shapes of all categories in a draw.
+
+        Without them, the shapes are those with which chains start.
+        """
+        family = self.contexts[name]
+        if not isinstance(family, Dirichlet) or not family.is_learned:
+            return family
+        if shapes is None:
+            return dataclasses.replace(family, concentration=family.initial_shape)
+        return family.given(shapes[self.category_columns[name]])
 
     def initial_values(self) -> dict[str, Any]:
         """Return the initial concentrations of a chain, by name."""
@@ -172,6 +216,36 @@ def context_families(
         family = column.default_family() if default else _named(given, f"contexts[{name!r}]")
         filled[name] = column.convert_for(family).fill_family(family)
     return filled
+
+
+def _with_word_concentration(family: ConjugateFamily) -> ConjugateFamily:
+    """Return the family of the content; a concentration of words must be a number."""
+    if not isinstance(family, Dirichlet):
+        return family
+    if family.is_learned:
+        raise InputError(
+            f"concentration of words must be a positive number, got {family.concentration!r}"
+        )
+    if family.concentration is None:
+        return dataclasses.replace(family, concentration=WORD_CONCENTRATION)
+    return family
+
+
+def _with_concentration(
+    name: str, family: ConjugateFamily, default: float | str
+) -> ConjugateFamily:
+    """Return the family of a context; only compiled kernels can learn a concentration."""
+    if not isinstance(family, Dirichlet):
+        return family
+    if family.kernel is None and family.is_learned:
+        raise InputError(
+            f"concentration of the context {name!r} must be a positive number, because "
+            f"{type(family).__name__} is a user-defined family, got {family.concentration!r}"
+        )
+    if family.concentration is None:
+        chosen = DEFAULT_CONCENTRATION if family.kernel is None else default
+        return dataclasses.replace(family, concentration=chosen)
+    return family
 
 
 def _named(family: object, argument: str) -> ConjugateFamily:

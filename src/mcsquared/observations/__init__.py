@@ -15,6 +15,7 @@ from mcsquared.corpus import Words
 from mcsquared.corpus.content import entries_of_rows, row_offsets
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
+from mcsquared.families.dirichlet import Dirichlet
 from mcsquared.kernels.cpu.contexts import BagContexts, DenseContexts
 from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
@@ -232,6 +233,40 @@ class Observations:
         """Number of categories of all bags."""
         return sum(family.n_stats for family in self.bag_families)
 
+    @property
+    def bag_columns(self) -> list[tuple[Dirichlet, slice]]:
+        """Families of bags, and their columns in the counts of categories."""
+        start = row_offsets([family.n_stats for family in self.bag_families]).tolist()
+        families = map(_dirichlet, self.bag_families)
+        return [(f, slice(*bounds)) for f, bounds in zip(families, pairwise(start), strict=True)]
+
+    @property
+    def has_learned_bags(self) -> bool:
+        """Whether the shapes of some bags are resampled."""
+        return any(family.is_learned for family, _ in self.bag_columns)
+
+    def bags_given(self, shapes: Floats) -> BagContexts:
+        """Return the bags with the current shapes of all categories."""
+        if not self.has_learned_bags:
+            return self.bags
+        smoothing = [
+            shapes[columns].sum() if family.is_learned else fixed
+            for (family, columns), fixed in zip(self.bag_columns, self.bags.smoothing, strict=True)
+        ]
+        return self.bags._replace(shapes=shapes, smoothing=np.array(smoothing, np.float64))
+
+    def bag_columns_given(self, shapes: Floats) -> list[tuple[Dirichlet, slice]]:
+        """Return `bag_columns`, the families with the current shapes of their categories."""
+        return [
+            (family.given(shapes[columns]) if family.is_learned else family, columns)
+            for family, columns in self.bag_columns
+        ]
+
+
+def _dirichlet(family: ConjugateFamily) -> Dirichlet:
+    assert isinstance(family, Dirichlet)
+    return family
+
 
 def with_chunks(part: Observations, chunks: Int64s) -> Observations:
     """Set the chunks of a shard, given by their bounds in the corpus, and return the shard."""
@@ -328,7 +363,7 @@ def take_bags(bags: BagContexts, groups: Integers) -> BagContexts:
 def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> BagContexts:
     start = np.zeros((len(contexts), n_groups + 1), np.int64)
     category, count = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    concentration, smoothing = [], []
+    shapes, smoothing = [np.zeros(0)], []
     n_entries = n_categories = 0
     for c, (column, family) in enumerate(contexts):
         if column.kind == "bag":
@@ -340,15 +375,15 @@ def _bags(contexts: list[tuple[Column, ConjugateFamily]], n_groups: int) -> BagC
         start[c] = indptr.astype(np.int64) + n_entries
         category.append((codes + n_categories).astype(np.int32))
         count.append(counts.astype(np.int32))
-        per_category, size = family.kernel_parameters()
-        concentration.append(per_category)
+        per_category, size = _dirichlet(family).initial_shape, family.n_stats
+        shapes.append(np.full(size, per_category))
         smoothing.append(per_category * size)
         n_entries += len(codes)
-        n_categories += int(size)
+        n_categories += size
     return BagContexts(
         start=start,
         category=np.concatenate(category),
         count=np.concatenate(count),
-        concentration=np.array(concentration, np.float64),
+        shapes=np.concatenate(shapes),
         smoothing=np.array(smoothing, np.float64),
     )

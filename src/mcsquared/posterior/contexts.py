@@ -26,11 +26,16 @@ _MAX_COUNTS = 1000
 
 
 def context_of(posterior: Posterior, name: str) -> tuple[Column, ConjugateFamily]:
-    """Return the training column and the family of a context."""
+    """Return the training column and the family of a context.
+
+    A base measure and a concentration that are learned are those of the representative draw.
+    """
     if name not in posterior.priors.contexts:
         names = ", ".join(map(repr, posterior.priors.contexts)) or "none"
         raise InputError(f"name must be a context of this model ({names}), got {name!r}")
-    return posterior.contexts[name], posterior.priors.contexts[name]
+    draws = posterior.parameters
+    shapes = draws[posterior.representative].category_shapes if draws else None
+    return posterior.contexts[name], posterior.priors.context_given(name, shapes)
 
 
 def context_display(posterior: Posterior, name: str) -> str | None:

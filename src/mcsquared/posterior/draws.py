@@ -27,6 +27,8 @@ class ParameterDraw(Concentrations):
     topic_weights: Floats  # (n_topics,)
     unused_weight: float
     tables_in_cluster: sparse.csr_matrix | None = None  # (n_clusters, n_topics)
+    # Dirichlet shapes of the categories of all bag and categorical contexts; None if all are fixed.
+    category_shapes: Floats | None = None
 
     def __post_init__(self) -> None:
         if (self.tables_in_cluster is None) != math.isinf(self.lam):

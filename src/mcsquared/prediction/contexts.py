@@ -68,17 +68,28 @@ def context_distribution(
         batch = corpus[np.arange(first, min(first + BATCH_GROUPS, corpus.n_groups))]
         weights, statistics = _mixture(posterior, batch, name)
         if outcomes is None:
-            frames.append(_summarise(weights, family, statistics, column, batch.group_names))
+            joined = np.vstack(statistics)
+            frames.append(_summarise(weights, family, joined, column, batch.group_names))
             continue
         names = [False, True] if column.categories is None else column.categories
         values = np.asarray(names, dtype=object)
-        probability = np.exp(family.log_predictive(outcomes, statistics))[: len(values)]
+        probability = np.exp(_log_outcomes(posterior, name, outcomes, statistics))[: len(values)]
         frames.append(_rank(weights, probability, values, batch.group_names, top or DEFAULT_TOP))
     return pd.concat(frames, ignore_index=True)
 
 
-def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, Floats]:
-    """Return weights (n_groups, n_components) and statistics of the clusters of all draws."""
+def _log_outcomes(
+    posterior: Posterior, name: str, outcomes: Any, statistics: list[Floats]
+) -> Floats:
+    """Return the log-probability of each outcome in the clusters of all draws."""
+    shapes = (draw.category_shapes for draw in posterior.parameters)
+    families = [posterior.priors.context_given(name, found) for found in shapes]
+    pairs = zip(families, statistics, strict=True)
+    return np.hstack([family.log_predictive(outcomes, of_draw) for family, of_draw in pairs])
+
+
+def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, list[Floats]]:
+    """Return weights (n_groups, n_components), and statistics of the clusters of each draw."""
     weights, statistics = [], []
     column, family = context_of(posterior, name)
     drawn = parameters_of_draws(posterior)
@@ -87,7 +98,7 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, F
         weights.append(weight * known_and_new_probabilities(log_joint, parameters.n_clusters))
         labels = posterior.cluster_of_group[draw.index]
         statistics.append(column_statistics(column, family, labels, parameters.n_clusters))
-    return np.hstack(weights) / len(weights), np.vstack(statistics)
+    return np.hstack(weights) / len(weights), statistics
 
 
 def _rank(

@@ -156,10 +156,11 @@ def log_context_given_cluster(
     n_clusters = draw.n_clusters
     labels = posterior.cluster_of_group[draw.index]
     result = np.zeros((corpus.n_groups, n_clusters + 1))
-    for name, family in posterior.priors.contexts.items():
+    for name in posterior.priors.contexts:
         if name == leave_out or name not in corpus.contexts:
             continue
         column = corpus.contexts[name]
+        family = posterior.priors.context_given(name, draw.category_shapes)
         statistics = column_statistics(posterior.contexts[name], family, labels, n_clusters)
         result[column.observed] += family.log_predictive(column.observations(), statistics)
     return result

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from mcsquared.arrays import Floats, Int64s
+from mcsquared.gamma import Gamma
 from mcsquared.markup import shorten
-from mcsquared.model.parameters import DECLARED, Gamma
+from mcsquared.model.parameters import DECLARED
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior, convergence_summary
 from mcsquared.posterior.diagnostics import SCALARS

@@ -17,6 +17,7 @@ from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.init.starts import start_blocked, start_collapsed
 from mcsquared.samplers.steps.collapsed import COLLAPSED_MOVES, collapsed_step
 from mcsquared.samplers.steps.concentrations import resample_concentrations
+from mcsquared.samplers.steps.context_priors import resample_context_priors
 from mcsquared.samplers.steps.globals import draw_globals
 from mcsquared.samplers.steps.groups import draw_cell_topics, sweep_groups
 from mcsquared.samplers.steps.log_joint import (
@@ -44,6 +45,7 @@ BLOCKED_STEPS: tuple[StepFunction, ...] = (
     draw_cluster_tables,
     record_varying_log_joint,  # if λ is finite
     resample_concentrations,  # λ, v, η, ε, α
+    resample_context_priors,  # g and b of contexts that learn them
     split_and_merge_clusters,  # if λ is finite
     collapsed_step,  # if λ = ∞ and there are few words: a collapsed sweep
     record_log_joint,  # if λ = ∞

@@ -16,7 +16,8 @@ from mcsquared.arrays import Int32s, Int64s, Integers
 from mcsquared.corpus import Column
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import ConjugateFamily
-from mcsquared.model.parameters import Gamma
+from mcsquared.families.dirichlet import Dirichlet
+from mcsquared.gamma import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.consensus import numbered_by_size
@@ -175,7 +176,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         sweep_of_draw=reader.array("sweep_of_draw", np.int32, (n_draws,), 0),
         trace=_unpack_trace(reader, meta["trace"]),
         parameters=[
-            unpack_draw(reader, f"parameters.{i}", draws, priors.content, n_words, n_tokens)
+            unpack_draw(reader, f"parameters.{i}", draws, priors, n_words, n_tokens)
             for i in range(_integer(meta, "n_parameters", n_draws, low=1))
         ],
         word_frequency=_frequency(reader, "word_frequency", vocabulary, _MAX_TOTAL),
@@ -234,6 +235,8 @@ def _priors(meta: Mapping[str, Any], vocabulary: NDArray[np.object_] | None) -> 
 
 def _check_fields(family: ConjugateFamily, owner: str) -> None:
     """Raise an error for a family with an unset field or without a finite normaliser."""
+    if isinstance(family, Dirichlet) and family.is_learned:
+        return  # its shapes are those of the draws
     if not has_finite_normaliser(family, np.zeros((1, family.n_stats))):
         raise ModelFileError(f"the family of {owner} has invalid fields")
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s
+from mcsquared.checks import MAX_CONCENTRATION
 from mcsquared.errors import ModelFileError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.lanes import N_LANES
@@ -36,6 +37,7 @@ def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
         "topic_weights": state.topic_weights.copy(),
         "log_unused": state.log_unused.copy(),
         "concentrations": np.array(list(values_of(state).values())),
+        "category_shapes": state.category_shapes.copy(),
         "context_statistics": counts.context_statistics.copy(),
         "topic_statistics": counts.topic_statistics.copy(),
     }
@@ -83,6 +85,7 @@ def unpack_state(
         log_unused=log_unused.copy(),
         **concentrations,
         sweep=int(meta["sweep"]),
+        category_shapes=_state_shapes(reader, observations),
         counts=count(observations, cluster, topic, n_clusters, n_topics),
     )
     if unlabelled and observations.n_tokens:
@@ -103,6 +106,25 @@ def _concentrations(reader: Reader, priors: Priors) -> dict[str, Any]:
         if not declared.allows(value, getattr(priors, declared.name)):
             raise ValueError(f"{declared.name}={value!r} is not possible under these priors")
     return dict(zip(NAMES, values, strict=True))
+
+
+def _state_shapes(reader: Reader, observations: Observations) -> Floats:
+    """Return the shapes of the categories of all bags; fixed ones are those of the priors."""
+    shapes = observations.bags.shapes.copy()
+    if observations.has_learned_bags:
+        found = _shapes(reader, "category_shapes", len(shapes))
+        for family, columns in observations.bag_columns:
+            if family.is_learned:
+                shapes[columns] = found[columns]
+    return shapes
+
+
+def _shapes(reader: Reader, name: str, n_categories: int) -> Floats:
+    """Return the shapes of all categories; they must be positive."""
+    shapes = reader.array(name, np.float64, (n_categories,), 0.0, MAX_CONCENTRATION)
+    if not (shapes > 0.0).all():
+        raise ModelFileError(f"the array {name!r} must be positive")
+    return shapes
 
 
 def _check_slots(n_slots: int, multiple: int, n_labelled: int) -> None:
@@ -181,6 +203,8 @@ def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
     else:
         tensors |= pack_csr(f"{prefix}.content", draw.content_statistics)
     tensors[f"{prefix}.topic_weights"] = np.asarray(draw.topic_weights, np.float64)
+    if draw.category_shapes is not None:
+        tensors[f"{prefix}.category_shapes"] = np.asarray(draw.category_shapes, np.float64)
     scalars = [float(getattr(draw, name)) for name in _DRAW_SCALARS]
     tensors[f"{prefix}.scalars"] = np.array(scalars)
     return tensors
@@ -190,14 +214,14 @@ def unpack_draw(
     reader: Reader,
     prefix: str,
     cluster_of_group: Int32s,
-    family: ConjugateFamily,
+    priors: Priors,
     n_words: int | None,
     n_tokens: int,
 ) -> ParameterDraw:
     """Return a draw packed by `pack_draw`, validated.
 
-    ``cluster_of_group`` has all kept draws, int32 (n_draws, n_groups), ``family`` is that of the
-    content, ``n_words`` is None for vectors, and ``n_tokens`` is an upper bound on every count.
+    ``cluster_of_group`` has all kept draws, int32 (n_draws, n_groups), ``n_words`` is None for
+    vectors, and ``n_tokens`` is an upper bound on every count.
     """
     scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_DRAW_SCALARS),), 0.0)
     number, unused, *values = (float(value) for value in scalars)
@@ -222,8 +246,21 @@ def unpack_draw(
     if n_words is not None:
         content = reader.csr(f"{prefix}.content", len(weights), n_words)
     else:
-        content = _statistics(reader, f"{prefix}.content", len(weights), family, n_tokens)
-    return ParameterDraw(int(number), tokens, content, weights, unused, tables, **concentrations)
+        name = f"{prefix}.content"
+        content = _statistics(reader, name, len(weights), priors.content, n_tokens)
+    shapes: Floats | None = None
+    if priors.has_learned_contexts:
+        shapes = _shapes(reader, f"{prefix}.category_shapes", priors.n_categories)
+    return ParameterDraw(
+        index=int(number),
+        topics_in_cluster=tokens,
+        content_statistics=content,
+        topic_weights=weights,
+        unused_weight=unused,
+        tables_in_cluster=tables,
+        category_shapes=shapes,
+        **concentrations,
+    )
 
 
 def _tables(reader: Reader, name: str, tokens: sparse.csr_matrix) -> sparse.csr_matrix:

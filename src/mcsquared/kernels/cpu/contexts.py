@@ -40,8 +40,8 @@ class BagContexts(NamedTuple):
     start: np.ndarray  # int64 (n, n_groups + 1): bounds of the entries of each group
     category: np.ndarray  # int32 (entries,)
     count: np.ndarray  # type: ignore[assignment]  # int32 (entries,)
-    concentration: np.ndarray  # float64 (n,)
-    smoothing: np.ndarray  # float64 (n,): concentration × number of categories
+    shapes: np.ndarray  # float64 (categories of all bags,): those of the Dirichlet priors
+    smoothing: np.ndarray  # float64 (n,): sums of the shapes
 
 
 class ContextCounts(NamedTuple):
@@ -98,7 +98,7 @@ def add_dense(j, sign, dense, statistics):
 def move_contexts(j, k, sign, dense, bags, counts):
     """Add the contexts of group ``j`` to cluster ``k`` (JOIN) or remove them (LEAVE)."""
     add_dense(j, sign, dense, counts.statistics[k])
-    for c in range(bags.concentration.size):
+    for c in range(bags.smoothing.size):
         for e in range(bags.start[c, j], bags.start[c, j + 1]):
             counts.categories[k, bags.category[e]] += sign * bags.count[e]
             counts.totals[k, c] += sign * bags.count[e]
@@ -115,11 +115,11 @@ def log_contexts(j, k, dense, bags, counts):
                 counts.prepared[k, dense.prepared_start[c] : dense.prepared_start[c + 1]],
                 dense.values[j, dense.value_start[c] : dense.value_start[c + 1]],
             )
-    for c in range(bags.concentration.size):
+    for c in range(bags.smoothing.size):
         total = 0
         product = 1.0
         for e in range(bags.start[c, j], bags.start[c, j + 1]):
-            weight = bags.concentration[c] + counts.categories[k, bags.category[e]]
+            weight = bags.shapes[bags.category[e]] + counts.categories[k, bags.category[e]]
             if bags.count[e] == 1:
                 value, product = add_log(value, product, weight)
             else:
@@ -164,7 +164,7 @@ def add_context_scores(j, dense, bags, parameters, statistics, scores):
         for s in range(first, last):
             for k in range(n_cluster_slots):
                 scores[k] += statistics[s] * parameters.natural[s, k]
-    for c in range(bags.concentration.size):
+    for c in range(bags.smoothing.size):
         for e in range(bags.start[c, j], bags.start[c, j + 1]):
             row = parameters.log_categories[bags.category[e]]
             for k in range(n_cluster_slots):
@@ -245,7 +245,7 @@ def sum_contexts(
             k = cluster_of_group[j]
             groups_in_cluster[k] += 1
             add_dense(j, JOIN, dense, sums[k])
-            for c in range(bags.concentration.size):
+            for c in range(bags.smoothing.size):
                 for e in range(bags.start[c, j], bags.start[c, j + 1]):
                     categories[bags.category[e], k] += bags.count[e]
                     totals[k, c] += bags.count[e]

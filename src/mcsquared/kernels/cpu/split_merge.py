@@ -130,7 +130,7 @@ def context_log_odds(j, side, label, dense, bags, launch, statistics):
         add_observation(dense.kind[c], statistics[first:last], values, JOIN)
         for s in range(first, last):
             odds += statistics[s] * (launch.natural[side, s] - launch.natural[side + 1, s])
-    for c in range(bags.concentration.size):
+    for c in range(bags.smoothing.size):
         first, last = bags.start[c, j], bags.start[c, j + 1]
         if first == last:
             continue
@@ -142,7 +142,8 @@ def context_log_odds(j, side, label, dense, bags, launch, statistics):
             for e in range(first, last):
                 count = bags.count[e]
                 others = launch.categories[bags.category[e], s] - (count if is_member else 0)
-                odds += sign * log_rising_factorial(bags.concentration[c] + others, count)
+                weight = bags.shapes[bags.category[e]] + others
+                odds += sign * log_rising_factorial(weight, count)
             total = launch.totals[s, c] - (n if is_member else 0)
             odds -= sign * log_rising_factorial(bags.smoothing[c] + total, n)
     return odds

@@ -88,4 +88,4 @@ class Backend(ABC):
 
     def begin_log_density(self, state: State) -> Callable[[], float]:
         """Start computing the log-density of content and bags; return a function that finishes."""
-        return begin_log_density_on_host(state.counts, self.observations, self.priors, self.threads)
+        return begin_log_density_on_host(state, self.observations, self.priors, self.threads)

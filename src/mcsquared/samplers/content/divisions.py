@@ -51,6 +51,8 @@ class GroupDivision(NamedTuple):
 
     Attributes
     ----------
+    category_shapes : float64 (categories of all bags,)
+        Current shapes of the Dirichlet priors.
     statistics : float64 (2 n_pairs, statistics of all contexts except bags)
         Used for contexts of Python families.
     """
@@ -59,6 +61,7 @@ class GroupDivision(NamedTuple):
     attempt: int
     pairs: Pairs
     launch: Launch
+    category_shapes: Floats
     statistics: Floats
     lam: float
     key: Key
@@ -121,7 +124,8 @@ def divide(
     n_sides, n_slots = division.launch.shares.shape
     launch = division.launch._replace(scores=_python_scores(observations, labels, division))
     sides = labels.sides.copy()
-    groups, contexts = observations.groups, (observations.dense, observations.bags)
+    bags = observations.bags_given(division.category_shapes)
+    groups, contexts = observations.groups, (observations.dense, bags)
     observed = (groups, labels.cluster_of_group, labels.rows, contexts, division.pairs, launch)
 
     def run(first: int, last: int) -> Sums:

@@ -81,6 +81,7 @@ def state_from_assignments(
         log_unused=np.array([log_unused]),
         **concentrations,
         sweep=0,
+        category_shapes=observations.bags.shapes.copy(),
         counts=counts,
     )
 

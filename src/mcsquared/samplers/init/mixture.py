@@ -11,6 +11,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.init.assignments import at_most, state_from_assignments
 from mcsquared.samplers.steps.clusters import resample_clusters_in_turn
+from mcsquared.samplers.steps.context_priors import resample_context_priors
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import Bounds
 
@@ -43,7 +44,9 @@ def cluster_whole_groups(
         before = state.cluster_of_group.copy()
         state.sweep += 1
         key = key._replace(sweep=state.sweep)
-        resample_clusters_in_turn(Sweep(state, mixture, priors, mixture_bounds, key))
+        sweep = Sweep(state, mixture, priors, mixture_bounds, key)
+        resample_clusters_in_turn(sweep)
+        resample_context_priors(sweep)
         if (state.cluster_of_group != before).mean() < TOLERANCE:
             break
     return state.cluster_of_group
@@ -65,7 +68,7 @@ def without_topics(
             start=np.vstack([bags.start, start + len(bags.category)]),
             category=np.append(bags.category, category).astype(np.int32),
             count=np.append(bags.count, counts).astype(np.int32),
-            concentration=np.append(bags.concentration, concentration),
+            shapes=np.append(bags.shapes, np.full(int(size), concentration)),
             smoothing=np.append(bags.smoothing, concentration * size),
         )
         families = [*families, priors.content]

@@ -58,5 +58,6 @@ def _draw(first: int, last: int, scores: np.ndarray, sweep: Sweep, contexts: Con
         topics_in_cluster=state.counts.topics_in_cluster,
         log_gammas=np.full(state.counts.topics_in_cluster.shape, np.nan),
     )
-    observed = (observations.dense, observations.bags, contexts, scores)
+    bags = observations.bags_given(state.category_shapes)
+    observed = (observations.dense, bags, contexts, scores)
     return resample_clusters(first, last, *labels, counts, priors, *observed, sweep.key)

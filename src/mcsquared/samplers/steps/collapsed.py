@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.steps.clusters import resample_clusters_in_turn
 from mcsquared.samplers.steps.concentrations import resample_collapsed_concentrations
+from mcsquared.samplers.steps.context_priors import resample_context_priors
 from mcsquared.samplers.steps.psi import begin_psi
 from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.tables import draw_collapsed_tables
@@ -28,6 +29,7 @@ COLLAPSED_MOVES = (
     resample_topics_in_turn,
     draw_collapsed_tables,
     resample_collapsed_concentrations,
+    resample_context_priors,
 )
 
 MAX_COLLAPSED_TOKENS = 100_000

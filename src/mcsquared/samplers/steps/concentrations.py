@@ -8,14 +8,16 @@ quantities other than their conditionals; docs/errata.md has the list.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.checks import MAX_CONCENTRATION
+from mcsquared.gamma import Gamma
 from mcsquared.kernels.cpu.counts import sum_log_rising_factorials
 from mcsquared.kernels.rng import Step
-from mcsquared.model.parameters import Concentration, Gamma
+from mcsquared.model.parameters import Concentration
 from mcsquared.model.priors import Priors
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import State
@@ -156,10 +158,25 @@ def resample_given_lengths(
         low -= width
     while log_density(high) > level:
         high += width
+    return math.exp(shrink_slice(log_density, level, x, low, high, rng))
+
+
+def shrink_slice(
+    log_density: Callable[[float], float],
+    level: float,
+    x: float,
+    low: float,
+    high: float,
+    rng: np.random.Generator,
+) -> float:
+    """Draw a point of ``low`` to ``high`` whose log-density is at least ``level``.
+
+    The interval shrinks towards ``x``, the current point, after each rejected candidate.
+    """
     for _ in range(MAX_ATTEMPTS):
         candidate = low + (high - low) * rng.random()
         if log_density(candidate) >= level:
-            return math.exp(candidate)
+            return candidate
         if candidate < x:
             low = candidate
         else:

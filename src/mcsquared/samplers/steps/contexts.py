@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.kernels.cpu.categories import draw_category_variates
 from mcsquared.kernels.cpu.contexts import sum_exponentials
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
 from mcsquared.kernels.rng import Step
@@ -20,7 +21,7 @@ MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the la
 def draw_contexts(sweep: Sweep) -> ContextDraw:
     """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior."""
     natural, python = draw_dense(sweep)
-    return ContextDraw(natural, _log_categories(sweep), python)
+    return ContextDraw(natural, draw_log_categories(sweep), python)
 
 
 def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
@@ -40,7 +41,7 @@ def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
     return natural, python
 
 
-def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
+def draw_log_categories(sweep: Sweep) -> NDArray[np.float32]:
     """Draw the log-probabilities of the categories of all bags: (categories, cluster slots).
 
     The bags share one step: the random numbers of each follow those of the previous one, starting
@@ -53,7 +54,8 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
     first_row = _offsets(sizes)
     chunks = [-(-size // ROWS_PER_CHUNK) for size in sizes]
     first_chunk, first_pass = _offsets(chunks), _offsets([-(-n // ROWS_PER_PASS) for n in sizes])
-    shapes = np.maximum(observations.bags.concentration, MIN_BAG_SHAPE)
+    shapes = np.maximum(sweep.state.category_shapes, MIN_BAG_SHAPE)
+    is_learned = [family.is_learned for family, _ in observations.bag_columns]
     largest, total = np.empty((2, first_chunk[-1], counts.shape[1]))
 
     def draw(first: int, last: int) -> None:
@@ -61,9 +63,13 @@ def _log_categories(sweep: Sweep) -> NDArray[np.float32]:
             rows = slice(first_row[bag], first_row[bag + 1])
             of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
             cells = (part.start * ROWS_PER_CHUNK, min(part.stop * ROWS_PER_CHUNK, sizes[bag]))
-            gammas = (counts.shape[1], counts[rows].reshape(-1), float(shapes[bag]))
-            out = (logs[rows].reshape(-1), first_pass[bag] * ROWS_PER_PASS)
-            draw_gamma_rows(*cells, *gammas, int(Step.CATEGORIES), key, True, *out)
+            if is_learned[bag]:
+                given = (counts[rows], shapes[rows], key, first_row[bag])
+                draw_category_variates(*cells, *given, logs[rows])
+            else:
+                gammas = (counts.shape[1], counts[rows].reshape(-1), float(shapes[rows.start]))
+                out = (logs[rows].reshape(-1), first_pass[bag] * ROWS_PER_PASS)
+                draw_gamma_rows(*cells, *gammas, int(Step.CATEGORIES), key, True, *out)
             sums = (largest[of_bag], total[of_bag])
             sum_exponentials(part.start, part.stop, ROWS_PER_CHUNK, logs[rows], *sums)
 

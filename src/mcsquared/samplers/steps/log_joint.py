@@ -95,7 +95,7 @@ def log_joint(
         Result of an earlier `begin_log_density_on_host`.
     """
     counts = state.counts
-    log_density = log_density or begin_log_density_on_host(counts, observations, priors)
+    log_density = log_density or begin_log_density_on_host(state, observations, priors)
     terms = [_log_clusters(state, observations)]
     if observations.n_tokens:
         occupied = counts.groups_in_cluster > 0
@@ -159,15 +159,17 @@ def _log_topics(state: State, counts: Counts, occupied: np.ndarray) -> float:
 
 
 def begin_log_density_on_host(
-    counts: Counts,
+    state: State,
     observations: Observations,
     priors: Priors,
     threads: ThreadPool = SINGLE_THREAD,
 ) -> Callable[[], float]:
     """Start computing the log-density of content given topics and of bags given clusters.
 
-    Returns a function that finishes the sum. Counts must not change before it is called.
+    Returns a function that finishes the sum. Counts must not change before it is called. The
+    shapes of categories are those at the time of that call.
     """
+    counts = state.counts
     finish_content: Callable[[], float]
     if observations.n_words:
         bounds, prior = observations.layout.row_chunk_start, priors.content.kernel_parameters()
@@ -178,16 +180,23 @@ def begin_log_density_on_host(
         finish_content = priors.content.log_marginal(counts.topic_statistics[active]).sum
 
     def finish() -> float:
-        categories = np.ascontiguousarray(counts.category_counts.T)
-        total, first = 0.0, 0
-        bags = zip(observations.bag_families, counts.category_totals.T, strict=True)
-        for family, observed in bags:
-            bounds = np.array([first, first + family.n_stats])
-            total += _begin_log_counts(categories, family.kernel_parameters(), observed, bounds)()
-            first += family.n_stats
-        return total + float(finish_content())
+        return log_bags(state, observations) + float(finish_content())
 
     return finish
+
+
+def log_bags(state: State, observations: Observations) -> float:
+    """Return the log-density of bags given clusters."""
+    counts, total = state.counts, 0.0
+    categories = np.ascontiguousarray(counts.category_counts.T)
+    bags = observations.bag_columns_given(state.category_shapes)
+    for (family, columns), observed in zip(bags, counts.category_totals.T, strict=True):
+        if np.ndim(family.shapes):
+            total += float(family.log_marginal(counts.category_counts[:, columns]).sum())
+        else:
+            bounds = np.array([columns.start, columns.stop])
+            total += _begin_log_counts(categories, family.kernel_parameters(), observed, bounds)()
+    return total
 
 
 def log_of_totals(prior: Floats, totals: NDArray[np.int64]) -> float:

@@ -108,7 +108,8 @@ class Round:
         drawn = self.sum_groups(divisions.draw_tables, sets)
         tables = np.where(is_new[:, None], drawn["tables"], self.current_tables())
         log_weight = self.log_weights(tables, shares, drawn["log_likelihood"] / FIXED_POINT)
-        log_weight += log_marginals(self.sweep.observations, sums)
+        shapes = self.sweep.state.category_shapes
+        log_weight += log_marginals(self.sweep.observations, shapes, sums)
         self.accept(self.log_gain(sums, log_weight), sums["groups"], tables)
 
     def sum_groups(self, function: Any, argument: Any) -> dict[str, Any]:
@@ -181,8 +182,9 @@ class Round:
 
     def divide(self, launch: Launch, mode: int, attempt: int) -> dict[str, Any]:
         """Divide the groups of every pair; return the sums of both sides."""
-        lam, key = self.sweep.state.lam, self.key
-        division = GroupDivision(mode, attempt, self.pairs, launch, self.statistics, lam, key)
+        state = self.sweep.state
+        contexts = (state.category_shapes, self.statistics)
+        division = GroupDivision(mode, attempt, self.pairs, launch, *contexts, state.lam, self.key)
         return summed_chunks(self.sum_groups(divisions.divide, division))
 
     def estimate(self, sums: dict[str, Any]) -> Launch:
@@ -290,15 +292,17 @@ def with_unions(sides: Any) -> Any:
     return np.concatenate([sides, sides.reshape(len(sides) // 2, 2, -1).sum(axis=1)])
 
 
-def log_marginals(observations: Observations, sums: dict[str, Any]) -> Floats:
-    """Return the log marginal density of the contexts of every set, up to a constant."""
+def log_marginals(observations: Observations, shapes: Floats, sums: dict[str, Any]) -> Floats:
+    """Return the log marginal density of the contexts of every set, up to a constant.
+
+    ``shapes`` are those of the categories of all bags.
+    """
     n_sides = len(sums["groups"]) - 1
     total = np.zeros(n_sides + n_sides // 2)
     statistics = with_unions(sums["context_statistics"][:n_sides])
     for family, columns in observations.context_columns:
         total += family.log_marginal(statistics[:, columns])
-    categories, first = sums["categories"][:, :n_sides].T, 0
-    for family in observations.bag_families:
-        total += family.log_marginal(with_unions(categories[:, first : first + family.n_stats]))
-        first += family.n_stats
+    categories = sums["categories"][:, :n_sides].T
+    for family, columns in observations.bag_columns_given(shapes):
+        total += family.log_marginal(with_unions(categories[:, columns]))
     return total

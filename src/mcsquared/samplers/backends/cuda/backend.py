@@ -31,8 +31,8 @@ from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
 from mcsquared.samplers.content.python_families import log_likelihood_of_groups
-from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense
-from mcsquared.samplers.steps.log_joint import N_TABULATED, log_of_totals
+from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense, draw_log_categories
+from mcsquared.samplers.steps.log_joint import N_TABULATED, log_bags, log_of_totals
 from mcsquared.samplers.steps.weights import (
     SMALLEST_SHARE,
     draw_log_cluster_weights,
@@ -81,8 +81,9 @@ class CudaBackend(Backend):
         self.scales = copy_to_device(corpus.scales)
         self._host_labels: Any = None  # labels on the host while functions are mapped over groups
         self.bags = [
-            (rows, float(c), copy_to_device(log_rising_factorials(float(c), N_TABULATED)))
-            for rows, c in zip(corpus.bag_rows, observations.bags.concentration, strict=True)
+            (rows, c, copy_to_device(log_rising_factorials(c, N_TABULATED)))
+            for rows, (family, _) in zip(corpus.bag_rows, observations.bag_columns, strict=True)
+            for c in (family.initial_shape,)
         ]
 
     def load_labels(self, state: State, key: Key) -> None:
@@ -165,7 +166,7 @@ class CudaBackend(Backend):
         log_shares = self._draw_shares(state.v * topics, key)
         self.content.prepare()
         self._tabulate_base(state.lam)
-        log_categories = self._draw_categories(key)
+        log_categories = self._draw_categories(sweep)
         log_cluster_weights = draw_log_cluster_weights(sweep)
         natural, python = draw_dense(sweep)
         contexts = ContextDraw(natural, log_categories, python)
@@ -197,9 +198,16 @@ class CudaBackend(Backend):
             sizes = (base.size, n_cluster_slots, buffers.n_tabulated)
             tabulate_log_rising_factorials(*sizes, base, buffers.tabulated)
 
-    def _draw_categories(self, key: Key) -> Any:
-        """Draw the log-probabilities of the categories of all bags in every cluster slot."""
-        n_cluster_slots, out = self.buffers.n_cluster_slots, self.buffers.log_categories
+    def _draw_categories(self, sweep: Sweep) -> Any:
+        """Draw the log-probabilities of the categories of all bags in every cluster slot.
+
+        They are drawn on the host if the shapes of categories differ.
+        """
+        n_cluster_slots, key = self.buffers.n_cluster_slots, sweep.key
+        out = self.buffers.log_categories
+        if self.observations.has_learned_bags:
+            copy_to_device(self.corpus.pad_categories(draw_log_categories(sweep)), out)
+            return out
         for rows, concentration, _ in self.bags:
             shape = max(concentration, MIN_BAG_SHAPE)
             cells = (len(rows) * n_cluster_slots, rows.start * n_cluster_slots)
@@ -293,6 +301,8 @@ class CudaBackend(Backend):
             "tables_in_cluster": host["tables_in_cluster"] if groups_vary else None,
             "topic_log_likelihood": host["topic_log_likelihood"] if groups_vary else None,
         }
+        if self.observations.has_learned_bags:
+            found["categories"] = self._host_categories()
         return Sums(**found | self.content.host_sums(all_sums))
 
     def _context_statistics(self) -> NDArray[np.float64]:
@@ -335,6 +345,8 @@ class CudaBackend(Backend):
             self._add_log_counts()
             self.buffers.copy_to_host()
         total = self.content.log_density(state)
+        if self.observations.has_learned_bags:
+            return total + log_bags(state, self.observations)
         for c, family in enumerate(self.observations.bag_families):
             total += float(self.buffers.host[f"log_counts {c}"].sum())
             observed = np.ascontiguousarray(state.counts.category_totals[:, c])
