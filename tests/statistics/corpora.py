@@ -152,6 +152,20 @@ def bounded():
     return missing_and_bag(bounds=Bounds(clusters=2, topics=2))
 
 
+def learned_contexts(tags="learned", **options):
+    """A category and a bag whose base measures and concentrations are learned."""
+    return tiny(
+        words([0, 1], [0], [1, 1], [1], n_words=2),
+        Categorical(0.5),
+        {
+            "kind": np.array(["a", "b", "b", None], object),
+            "tags": sparse.csr_matrix([[1, 2, 0], [0, 1, 0], [0, 0, 0], [2, 0, 0]]),
+        },
+        {"kind": Categorical(Gamma(2.0, 1.0)), "tags": Bag(tags)},
+        **options,
+    )
+
+
 def sampled_concentrations():
     """All concentrations have priors; the exact posterior integrates over them."""
     return missing_and_bag(alpha=Gamma(2.0, 2.0), v=Gamma(3.0, 1.5), eta=Gamma(2.0, 1.5))
@@ -167,6 +181,7 @@ CORPORA = {
     "no content": no_content,
     "bounded clusters and topics": bounded,
     "sampled concentrations": sampled_concentrations,
+    "learned contexts": learned_contexts,
 }
 
 # Slow, because no kernel knows their families; the collapsed sampler has other tests of them.

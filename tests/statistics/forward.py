@@ -19,6 +19,7 @@ from mcsquared.observations import Observations, observe
 
 CONCENTRATIONS = {"alpha": Gamma(2.0, 2.0), "v": Gamma(3.0, 1.5), "eta": Gamma(2.0, 1.5)}
 WORDS, YEAR, TAGS = Categorical(0.5, 3), Gaussian(0.3, 0.5, 2.5, 2.0), Bag(0.6, 3)
+G_RANGE = 0.1, 1e6  # log-uniform prior of the concentration of a learned context
 NUMBERS, VISITS, LATE = Gaussian(-0.2, 0.4, 2.0, 1.5), Poisson(1.5, 0.5), Bernoulli(0.8, 1.2)
 
 
@@ -34,6 +35,7 @@ class Labels:
     topics: list
     tables: int
     unused: float
+    shapes: np.ndarray | None = None  # g b of a learned context
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,19 @@ def draw_gaussian(labels, family, rng):
     return np.array([rng.normal(*parameters[label]) for label in labels])
 
 
-def draw_urn(labels, family, rng):
+def draw_shapes(family, rng):
+    """g b of a learned context, from its prior; the fixed shapes of another."""
+    if not family.is_learned:
+        return np.full(family.n_stats, family.concentration)
+    prior = family.concentration
+    g = prior.sample(rng) if isinstance(prior, Gamma) else np.exp(rng.uniform(*np.log(G_RANGE)))
+    return g * rng.dirichlet(np.ones(family.n_stats))
+
+
+def draw_urn(labels, family, rng, shapes=None):
     """Categories from one Pólya urn per label."""
-    urns = defaultdict(lambda: [family.concentration] * family.n_stats)
+    shapes = [family.concentration] * family.n_stats if shapes is None else list(shapes)
+    urns = defaultdict(shapes.copy)
     drawn = []
     for label in labels:
         word = seat(urns[label], rng)
@@ -130,21 +142,26 @@ class WordsDesign:
 
     name = "words, Gaussian and bag contexts"
 
-    def __init__(self, lengths, missing_number, missing_bag, lam=np.inf):
+    def __init__(self, lengths, missing_number, missing_bag, lam=np.inf, tags=TAGS):
         self.lengths = np.array(lengths)
         self.has_number = np.arange(len(lengths)) != missing_number
         self.has_bag = np.arange(len(lengths)) != missing_bag
-        self.priors = Priors(WORDS, {"year": YEAR, "tags": TAGS}, lam=lam, **CONCENTRATIONS)
+        self.tags = tags
+        self.priors = Priors(WORDS, {"year": YEAR, "tags": tags}, lam=lam, **CONCENTRATIONS)
 
-    def draw_data(self, clusters, topics, rng):
-        """Draw all data given the labels."""
+    def draw_shapes(self, rng):
+        """Draw the shapes of the bag from their prior."""
+        return draw_shapes(self.tags, rng)
+
+    def draw_data(self, clusters, topics, rng, shapes):
+        """Draw all data given the labels and the shapes of the bag."""
         numbers = np.full(len(clusters), np.nan)
         seen = [k for k, has in zip(clusters, self.has_number, strict=True) if has]
         numbers[self.has_number] = draw_gaussian(seen, YEAR, rng)
         of_item = np.repeat(np.array(clusters)[self.has_bag], 2)
         bags = np.zeros((len(clusters), TAGS.n_stats), np.int32)
         groups = np.repeat(np.flatnonzero(self.has_bag), 2)
-        np.add.at(bags, (groups, draw_urn(of_item.tolist(), TAGS, rng)), 1)
+        np.add.at(bags, (groups, draw_urn(of_item.tolist(), self.tags, rng, shapes)), 1)
         return Data(draw_urn(topics, WORDS, rng), numbers, bags)
 
     def observations(self, data: Data) -> Observations:
@@ -186,7 +203,10 @@ class NumbersDesign:
         contexts = {"visits": VISITS, "late": LATE}
         self.priors = Priors(NUMBERS, contexts, lam=lam, **CONCENTRATIONS)
 
-    def draw_data(self, clusters, topics, rng):
+    def draw_shapes(self, rng):
+        """Return None: there are no bags."""
+
+    def draw_data(self, clusters, topics, rng, shapes):
         """Draw all data given the labels."""
         rates = {k: rng.gamma(VISITS.shape, 1 / VISITS.rate) for k in set(clusters)}
         chances = {k: rng.beta(LATE.a, LATE.b) for k in set(clusters)}
@@ -216,4 +236,5 @@ class NumbersDesign:
 def draw(design, rng):
     """Draw labels and data from the prior."""
     labels = draw_labels(design.lengths.tolist(), design.priors, rng)
-    return labels, design.draw_data(labels.clusters, labels.topics, rng)
+    labels = replace(labels, shapes=design.draw_shapes(rng))
+    return labels, design.draw_data(labels.clusters, labels.topics, rng, labels.shapes)

@@ -56,6 +56,18 @@ def statistics(labels, data, priors):
             "lam × topics": labels.lam * n_topics,
             "lam × tables": labels.lam * labels.tables,
         }
+    if priors.has_learned_contexts:
+        log_g, base = np.log(labels.shapes.sum()), labels.shapes / labels.shapes.sum()
+        found |= {
+            "log g": log_g,
+            "log g squared": log_g**2,
+            "largest b": base.max(),
+            "b of the first category": base[0],
+            "b × entries": base[0] * others[:, 0].sum(),
+            "log g × largest b": log_g * base.max(),
+            "log g × alike": log_g * found["other contexts 0 and 2 alike"],
+            "log g × clusters": log_g * n_clusters,
+        }
     return found
 
 
@@ -81,10 +93,11 @@ def chain_draws(design, n, seed, sampler=COLLAPSED):
         z = state.cluster_of_group.tolist()
         if knows_topics:
             topics = state.topic_of_token.tolist()
-            data = design.draw_data(z, topics, rng)
+            data = design.draw_data(z, topics, rng, state.category_shapes)
         else:
             topics, words = draw_tokens(state, design.lengths, rng)
-            data = replace(design.draw_data(z, topics, rng), tokens=words)
+            drawn = design.draw_data(z, topics, rng, state.category_shapes)
+            data = replace(drawn, tokens=words)
         observations = design.replaced(observations, data)
         recount(state, topics, observations)
         rows.append(list(statistics(labels_of(state, topics), data, design.priors).values()))
@@ -147,6 +160,7 @@ def labels_of(state, topics):
         topics=topics,
         tables=int(state.tables.sum()),
         unused=float(np.exp(state.log_unused[0])),
+        shapes=state.category_shapes,
     )
 
 

@@ -33,6 +33,8 @@ SHORT = [
     ("λ = ∞", "Gaussian content"),
     ("λ = 0.5", "vectors as content, counts and booleans as contexts"),
     ("λ resampled", "sampled concentrations"),
+    ("λ = ∞", "learned contexts"),
+    ("λ = 0.5", "learned contexts"),
 ]
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from mcsquared.families import Bag
 from mcsquared.model.parameters import Gamma
-from mcsquared.samplers.steps import concentrations
+from mcsquared.samplers.steps import concentrations, context_priors
 from mcsquared.samplers.steps.collapsed import collapsed_step
 from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
 from tests.statistics.forward import NumbersDesign, WordsDesign
@@ -43,6 +44,44 @@ def test_a_short_chain_without_collapsed_sweeps_has_the_joint_prior():
     design, alone = make("words"), BLOCKED.without(collapsed_step)
     z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, alone))
     assert np.abs(z).max() < 4.5, largest(z, design)
+
+
+LEARNED = {"log-uniform": Bag("learned", 3), "gamma": Bag(Gamma(2.0, 1.0), 3)}
+
+
+def learning(prior, lam):
+    """A design whose bag learns its base measure and concentration."""
+    lengths = [3, 2, 0, 4]
+    return WordsDesign(lengths, missing_number=1, missing_bag=3, lam=LAMS[lam], tags=LEARNED[prior])
+
+
+@pytest.mark.parametrize("prior", LEARNED)
+def test_a_short_chain_with_a_learned_context_has_the_joint_prior(prior):
+    design = learning(prior, "λ resampled")
+    z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, BLOCKED))
+    assert np.abs(z).max() < 4.5, largest(z, design)
+
+
+@pytest.mark.calibrate
+@every_lam
+@pytest.mark.parametrize("prior", LEARNED)
+def test_a_long_chain_with_a_learned_context_has_the_joint_prior(prior, lam, calibration):
+    design, n = learning(prior, lam), 20_000
+    z = scores(forward_draws(design, 50_000, seed=3), chain_draws(design, n, 4, BLOCKED))
+    calibration(f"joint test, blocked, {lam}: learned context, {prior}", n=n, **row(z, design))
+    assert np.abs(z).max() < 4, largest(z, design)
+
+
+def test_the_joint_test_notices_customers_in_place_of_tables(monkeypatch):
+    """A negative control of the learned base measure."""
+
+    def customers(first, last, counts, shapes, key, tables):
+        tables[first:last] = counts[first:last].sum(axis=1)
+
+    monkeypatch.setattr(context_priors, "draw_category_tables", customers)
+    design = learning("gamma", "λ resampled")
+    z = scores(forward_draws(design, 2000, seed=1), chain_draws(design, 1000, 2, BLOCKED))
+    assert abs(z[names(design).index("log g")]) > 10
 
 
 @pytest.mark.calibrate

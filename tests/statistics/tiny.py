@@ -20,6 +20,7 @@ from mcsquared.corpus import Corpus, Words
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors, vector_observations
 from mcsquared.observations import observe
+from mcsquared.samplers.steps.context_priors import MAX_G, MIN_G
 from mcsquared.state import Bounds
 
 N_NODES = 24  # of the quadrature over a concentration that has a prior
@@ -80,6 +81,53 @@ def nodes(prior):
     return x / prior.rate, weights / weights.sum()
 
 
+def nodes_of_g(prior):
+    """Values of the concentration of a learned context, and their probabilities."""
+    if isinstance(prior, Gamma):
+        return nodes(prior)
+    value = np.exp(np.linspace(np.log(MIN_G), np.log(MAX_G), 4001))
+    chance = np.ones(len(value))
+    chance[[0, -1]] = 0.5
+    return value, chance / chance.sum()
+
+
+def learned_marginal(family, rows):
+    """Return the marginal likelihood of a partition, base measure and concentration summed out.
+
+    With t_kv tables of category v in cluster k, t_v = Σ_k t_kv and T = Σ_v t_v,
+
+        p(x | z)  =  Σ_t Π_kv s(n_kv, t_kv) · E[g^T Π_k Γ(g) / Γ(g + n_k)]
+                     · Γ(V) / Γ(V + T) · Π_v Γ(1 + t_v)
+    """
+    value, chance = nodes_of_g(family.concentration)
+    size = family.n_stats
+
+    @cache
+    def of_counts(table):
+        ways = np.ones(1)
+        for category in np.array(table).T:
+            seats = np.ones(1)
+            for n in category:
+                seats = np.convolve(seats, stirling(int(n)))
+            ways = np.convolve(ways, seats * np.exp(gammaln(1.0 + np.arange(len(seats)))))
+        log_seats = sum(gammaln(value) - gammaln(value + sum(row)) for row in table)
+        total = 0.0
+        for n_tables, count in enumerate(ways):
+            of_base = np.exp(gammaln(size) - gammaln(size + n_tables))
+            total += count * of_base * (chance @ np.exp(n_tables * np.log(value) + log_seats))
+        return total
+
+    def marginal(groups):
+        return of_counts(tuple(tuple(rows[list(block)].sum(axis=0).tolist()) for block in groups))
+
+    return marginal
+
+
+def product_of(marginal):
+    """Return the marginal likelihood of a partition, given that of a set."""
+    return lambda groups: np.prod([marginal(block) for block in groups])
+
+
 class Posterior:
     """The exact posterior of a tiny corpus: ``states`` is {(z, columns): probability}.
 
@@ -102,7 +150,10 @@ class Posterior:
             family = tiny.priors.contexts[name]
             rows = np.zeros((self.n_groups, family.n_stats))
             rows[column.observed] = family.statistics(column.observations())
-            self.contexts.append(self._marginals(family, rows))
+            if getattr(family, "is_learned", False):
+                self.contexts.append(learned_marginal(family, rows.astype(int)))
+            else:
+                self.contexts.append(product_of(self._marginals(family, rows)))
         self.alpha, self.v, self.eta = (
             nodes(getattr(tiny.priors, name)) for name in ("alpha", "v", "eta")
         )
@@ -161,7 +212,7 @@ class Posterior:
         log_prior = len(sizes) * np.log(value) + gammaln(value) - gammaln(value + self.n_groups)
         result = (chance * np.exp(log_prior)).sum() * np.exp(gammaln(sizes).sum())
         for marginal in self.contexts:
-            result *= np.prod([marginal(block) for block in groups])
+            result *= marginal(groups)
         return result
 
     def _topics_given_clusters(self, table):

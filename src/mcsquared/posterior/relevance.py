@@ -1,0 +1,80 @@
+"""How much each context tells about the clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import entr, softmax
+
+from mcsquared.arrays import Floats
+from mcsquared.errors import InputError
+from mcsquared.posterior.draws import ParameterDraw
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mcsquared.posterior.posterior import Posterior
+
+MAX_GROUPS = 5000  # values of a context over which the mutual information is averaged
+LEVELS = (0.05, 0.95)
+STREAM = 5  # of random numbers; `mcsquared.prediction.parameters` has the others
+
+
+def relevance_table(posterior: Posterior) -> pd.DataFrame:
+    """Return I(z; x) / H(z) of every context: context, mean, low, high."""
+    import pandas as pd
+
+    if not posterior.parameters:
+        raise InputError("relevance requires a draw with parameters: fit with keep_parameters >= 1")
+    weights, rows = posterior.parameter_weights, []
+    for number, name in enumerate(posterior.priors.contexts):
+        shares = []
+        for i, draw in enumerate(posterior.parameters):
+            sequence = np.random.SeedSequence(posterior.seed, spawn_key=(STREAM, number, i))
+            shares.append(relevance_in_draw(posterior, draw, name, np.random.default_rng(sequence)))
+        values = np.array(shares)
+        mean = float(np.average(values, weights=weights))
+        rows.append([name, mean, *weighted_quantiles(values, weights, LEVELS)])
+    return pd.DataFrame(rows, columns=["context", "mean", "low", "high"])
+
+
+def relevance_in_draw(
+    posterior: Posterior, draw: ParameterDraw, name: str, rng: np.random.Generator
+) -> float:
+    """Return the share of the clusters' entropy that a context tells, for π and φ of one draw.
+
+    The mutual information is the entropy of the mean of p(z | x) over the values x of the groups,
+    less the mean of its entropies.
+    """
+    column = posterior.contexts[name]
+    family = posterior.priors.context_given(name, draw.category_shapes)
+    labels, n_clusters = posterior.cluster_of_group[draw.index], draw.n_clusters
+    x, n_observed = column.observations(), int(column.observed.sum())
+    if n_clusters < 2 or n_observed == 0:
+        return 0.0
+    statistics = family.statistics_by_cluster(x, labels[column.observed], n_clusters)
+    weights = rng.dirichlet(np.bincount(labels, minlength=n_clusters))
+    values = x[np.unique(np.linspace(0, n_observed - 1, MAX_GROUPS).astype(np.int64))]
+    if family.can_sample:
+        log_density = family.log_likelihood(values, family.sample_parameters(statistics, rng))
+    else:
+        log_density = family.log_predictive(values, statistics)
+    with np.errstate(divide="ignore"):
+        probability = softmax(log_density + np.log(weights), axis=1)
+    return share_told(probability)
+
+
+def share_told(probability: Floats) -> float:
+    """Return the mutual information of rows p(z | x), as a share of the entropy of their mean."""
+    total = float(entr(probability.mean(axis=0)).sum())
+    left = float(entr(probability).sum(axis=1).mean())
+    return min(max(1.0 - left / total, 0.0), 1.0) if total > 0.0 else 0.0
+
+
+def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...]) -> list[float]:
+    """Return quantiles of weighted values, interpolated between the middles of their weights."""
+    order = np.argsort(values)
+    sorted_weights = weights[order]
+    middle = (np.cumsum(sorted_weights) - 0.5 * sorted_weights) / sorted_weights.sum()
+    return [float(q) for q in np.interp(levels, middle, values[order])]
