@@ -88,6 +88,7 @@ def test_shards_change_nothing_in_what_is_drawn(content, families, lam, n_shards
             getattr(in_shards.counts, name), getattr(whole.counts, name), name
         )
     np.testing.assert_array_equal(in_shards.tables, whole.tables)
+    np.testing.assert_array_equal(in_shards.category_shapes, whole.category_shapes)
     for name in ("lam", "alpha", "v", "eta", "log_joint"):
         assert getattr(in_shards, name) == getattr(whole, name)
 

@@ -75,6 +75,7 @@ def share_told(probability: Floats) -> float:
 def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...]) -> list[float]:
     """Return quantiles of weighted values, interpolated between the middles of their weights."""
     order = np.argsort(values)
+    order = order[weights[order] > 0.0]
     sorted_weights = weights[order]
     middle = (np.cumsum(sorted_weights) - 0.5 * sorted_weights) / sorted_weights.sum()
     return [float(q) for q in np.interp(levels, middle, values[order])]
