@@ -27,6 +27,7 @@ _GOOD_SAMPLE_SIZE, _BAD_SAMPLE_SIZE = 200.0, 50.0
 _MIN_CONFIDENCE = 0.8
 _MAX_UNSETTLED = 0.05  # share of the groups
 _MAX_POINTS = 800  # points of a trace per chain
+_RELEVANT, _IRRELEVANT = 0.1, 0.05  # shares of the entropy of clusters that a context tells
 # Truncation note of a fit; its wording differs between versions.
 _TRUNCATION = re.compile(
     r"chain (\d+) \D*truncation \D*(\d+) clusters and (\d+) topics\D+(\d+) and (\d+)\D*"
@@ -247,6 +248,33 @@ def model_sentences(posterior: Posterior) -> list[str]:
         f"Content: {content}. Contexts: {', '.join(families) or 'none'}.",
         f"{n_sweeps:,} sweeps per chain, seed {posterior.seed}{time}.",
     ]
+
+
+def relevance_data(posterior: Posterior) -> dict[str, Any]:
+    """Return the relevance of every context, and a sentence on which of them matter."""
+    if not posterior.parameters:
+        return {"sentence": "", "rows": []}
+    table = posterior.relevance()
+    table["context"] = [shorten(name, 40) for name in table["context"]]
+    relevant = table["context"][table["mean"] >= _RELEVANT].tolist()
+    irrelevant = table["context"][table["mean"] < _IRRELEVANT].tolist()
+    parts = []
+    if relevant:
+        parts.append(
+            f"{_listed(relevant)} {'tells' if len(relevant) == 1 else 'tell'} clusters apart"
+        )
+    if irrelevant:
+        verb = "does" if len(irrelevant) == 1 else "do"
+        rest = "not" if relevant else "not tell clusters apart"
+        parts.append(f"{_listed(irrelevant)} {verb} {rest}")
+    return {
+        "sentence": f"{'; '.join(parts)}." if parts else "",
+        "rows": table.round(4).to_dict("records"),
+    }
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict[str, Any]:

@@ -40,7 +40,13 @@ from mcsquared.report.groups import (
     typical_groups,
 )
 from mcsquared.report.layout import cluster_discs, disc_colours
-from mcsquared.report.overview import checks, diagnostic_data, key_figures, model_sentences
+from mcsquared.report.overview import (
+    checks,
+    diagnostic_data,
+    key_figures,
+    model_sentences,
+    relevance_data,
+)
 from mcsquared.report.packing import embedded_json, pack, pack_shares
 from mcsquared.report.structure import (
     effects_data,
@@ -218,6 +224,7 @@ def report_data(
         "contexts": [
             context_data(posterior, name, groups, topics_of_group) for name in posterior.contexts
         ],
+        "relevance": relevance_data(posterior),
         "hierarchy": hierarchy_data(posterior),
         "topic_positions": topic_positions(posterior),
         "effects": effects_data(posterior),

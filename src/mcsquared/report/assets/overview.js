@@ -22,6 +22,13 @@ function topicBars(n) {
   })));
 }
 
+function relevanceBars() {
+  return bars(page.relevance.rows.map((row) => ({
+    label: row.context, value: row.mean, low: row.low, high: row.high,
+    title: `${percent(row.low)} to ${percent(row.high)} in nine draws of ten`,
+  })), { largest: 1, spreadNote: '90% interval' });
+}
+
 function overviewView() {
   const notes = page.notes.filter((note) => !/truncation|was reached|chains disagree|converged after|chains are weighted/.test(note));
   const more = (n, name, href) => n > 12 && h('p', { class: 'note' }, h('a', { href }, `All ${n} ${name}`));
@@ -37,7 +44,9 @@ function overviewView() {
         notes.length > 0 && h('details', {}, h('summary', {}, 'Notes on the data'), h('ul', {}, notes.map((note) => h('li', {}, note)))),
         page.gaps.map((gap) => h('p', { class: 'note' }, gap))),
       card('Largest clusters', 'Number of groups.', clusterBars(12), more(clusters.n, 'clusters', '#/clusters')),
-      card('Largest topics', `Share of all ${page.content.unit}.`, topicBars(12), more(topics.n, 'topics', '#/topics'))),
+      card('Largest topics', `Share of all ${page.content.unit}.`, topicBars(12), more(topics.n, 'topics', '#/topics')),
+      page.relevance.rows.length > 0 && card('What contexts tell about clusters',
+        `0%: nothing; 100%: the context alone determines the cluster. ${page.relevance.sentence}`, relevanceBars())),
     missingnessMap());
   return { element, title: 'Overview' };
 }
