@@ -166,6 +166,9 @@ class Categorical(Dirichlet):
     >>> family = mc2.Categorical(concentration=0.5, size=3)
     >>> np.exp(family.log_predictive([0], family.statistics([0, 0, 2]).sum(axis=0))).round(2)
     array([[0.56]])
+    >>> learned = mc2.Categorical("learned", size=2)
+    >>> learned.is_learned, learned.initial_shape, learned.given(np.array([0.2, 0.8])).shapes
+    (True, 0.1, array([0.2, 0.8]))
     """
 
     name: ClassVar[str] = "categorical"
@@ -255,6 +258,9 @@ class Bag(Dirichlet):
     >>> bags = mc2.Corpus.from_tokens([["ant"], ["bee"]], {"tags": [["a", "b"], ["b"]]})
     >>> mc2.Bag(concentration=0.5).filled(bags.contexts["tags"].values)
     Bag(concentration=0.5, size=2)
+    >>> learned = mc2.Bag(mc2.Gamma(2, 1), size=2)
+    >>> learned.is_learned, learned.initial_shape, learned.given(np.array([0.2, 0.8])).shapes
+    (True, 0.1, array([0.2, 0.8]))
     """
 
     name: ClassVar[str] = "bag"

@@ -55,6 +55,10 @@ class Priors:
     (1995.0, 5.0, 10.0)
     >>> priors.columns(corpus)["year"].values
     array([1990., 2000.])
+    >>> priors.has_learned_contexts, priors.n_categories, priors.category_columns
+    (False, 0, {})
+    >>> priors.context_given("year", shapes=None) == priors.contexts["year"]
+    True
     >>> mc2.Priors.from_dict(priors.to_dict()) == priors
     True
     """

@@ -47,7 +47,7 @@ class Column:
     >>> tag.width, year.width, year.observations(), year.extent()
     (2, 1, array([1., 2.]), '1 to 2')
     >>> tag.default_family(), tag.accepts("categorical"), tag.accepts(mc2.Gaussian())
-    (Categorical(concentration=0.1, size=2), True, False)
+    (Categorical(concentration=None, size=2), True, False)
     >>> year.convert_for("poisson").kind, tag.describe()
     ('count', 'tag: category, family categorical, 2 of 3 observed, 2 categories')
     """
