@@ -24,7 +24,7 @@ from mcsquared.posterior.hierarchy import Hierarchy, hierarchy
 from mcsquared.posterior.membership import unsettled_table
 from mcsquared.posterior.names import cluster_names, topic_names
 from mcsquared.posterior.prevalence import difference_table, prevalence_table
-from mcsquared.posterior.relevance import relevance_table
+from mcsquared.posterior.relevance import ContextRelevance
 from mcsquared.posterior.tables import CoDocuments, count_pairs
 from mcsquared.posterior.topics import RepresentativeTopics
 from mcsquared.posterior.weights import check_weights
@@ -38,7 +38,7 @@ TEXT_OPTIONS = "text_options"  # key of `Posterior.source`
 
 
 @dataclass(eq=False, repr=False)
-class Posterior(RepresentativeTopics):
+class Posterior(RepresentativeTopics, ContextRelevance):
     """Kept draws of a fit, summarised by one partition and one set of topics.
 
     In all tables, clusters are those of the consensus, by decreasing size. Topics are those of the
@@ -400,20 +400,6 @@ class Posterior(RepresentativeTopics):
         np.True_
         """
         return hierarchy(self, of)
-
-    def relevance(self) -> pd.DataFrame:
-        """Return how much each context tells about the clusters: context, mean, low, high.
-
-        The measure is the model's mutual information of cluster and context as a share of the
-        entropy of the clusters, I(z; x) / H(z): 0 if the context tells nothing, 1 if it alone tells
-        the cluster. ``low`` and ``high`` are the bounds of a 90% interval over the draws.
-
-        Examples
-        --------
-        >>> posterior.relevance().columns.tolist()
-        ['context', 'mean', 'low', 'high']
-        """
-        return relevance_table(self)
 
     def diagnostics(self) -> pd.DataFrame:
         """Return split R-hat, effective sample sizes and advice for scalars of the trace.

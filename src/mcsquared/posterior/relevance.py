@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from scipy.special import entr, softmax
@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 MAX_GROUPS = 5000  # values of a context over which the mutual information is averaged
 LEVELS = (0.05, 0.95)
 STREAM = 5  # of random numbers; `mcsquared.prediction.parameters` has the others
+
+
+class ContextRelevance:
+    """Relevance of contexts; a base class of `Posterior`."""
+
+    def relevance(self) -> pd.DataFrame:
+        """Return how much each context tells about the clusters: context, mean, low, high.
+
+        The measure is the model's mutual information of cluster and context as a share of the
+        entropy of the clusters, I(z; x) / H(z): 0 if the context tells nothing, 1 if it alone tells
+        the cluster. ``low`` and ``high`` are the bounds of a 90% interval over the draws.
+
+        Examples
+        --------
+        >>> posterior.relevance().columns.tolist()
+        ['context', 'mean', 'low', 'high']
+        """
+        return relevance_table(cast("Posterior", self))
 
 
 def relevance_table(posterior: Posterior) -> pd.DataFrame:
