@@ -54,7 +54,8 @@ def changing_topics(model: mc2.MC2) -> list[int]:
     weight = model.posterior_.topics()["weight"]
     density = model.posterior_.context_given_topic("year")
     mean_year = density.mul(density.index, axis=0).sum() / density.sum()
-    order = mean_year[weight >= weight.mean()].sort_values().index
+    larger = weight.index[weight >= weight.mean()]
+    order = mean_year[larger].sort_values().index
     return list(dict.fromkeys([*order[:N_RISING], *order[-N_RISING:]]))
 
 

@@ -167,8 +167,11 @@ def report(
     model = MC2.load(model_file)
     if labels is not None:
         model.set_labels(**_names_from(labels)).save(model_file)
-    corpus = None if file is None else read_for_model(model, file, training=True)
-    texts = None if file is None else texts_for_model(model, file)
+    corpus = texts = None
+    if file is not None:
+        table = file.table()
+        corpus = read_for_model(model, file, training=table)
+        texts = texts_for_model(model, file, table)
     write_report(model, out, corpus=corpus, title=title, texts=texts)
     typer.echo(
         f"{plural(model.n_clusters_, 'cluster')} and {plural(model.n_topics_, 'topic')} of "

@@ -173,14 +173,14 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
 
 
 def read_for_model(
-    model: MC2, file: FileOptions, labels: str | None = None, *, training: bool = False
+    model: MC2, file: FileOptions, labels: str | None = None, *, training: Any = None
 ) -> Corpus:
     """Read groups for a fitted model; contexts without a column in the file are missing.
 
-    ``labels`` is a further column to read like a context. Notes on the data are not printed for
-    the training groups (``training``), because the fit printed them.
+    ``labels`` is a further column to read like a context. ``training`` is the table of the training
+    groups if it has been read: notes on them are not printed, because the fit printed them.
     """
-    table = file.table()
+    table = file.table() if training is None else training
     columns: dict[str, Column] = model.posterior_.contexts
     for name in columns:
         if name not in table.columns:
@@ -207,7 +207,7 @@ def read_for_model(
     vocabulary: Any = model.posterior_.vocabulary
     options: Any = {"bags": bags, "group_names": file.names, "vocabulary": vocabulary}
     corpus = Corpus.from_frame(table, text, contexts, **options, **model.posterior_.text_options)
-    for note in () if training else corpus.notes:
+    for note in corpus.notes if training is None else ():
         print_message(f"note: {note}")
     spelled = {
         name: _spelled_as_trained(corpus.contexts[name], table.columns[name], reference.categories)
@@ -217,13 +217,13 @@ def read_for_model(
     return corpus.with_contexts({**corpus.contexts, **spelled})
 
 
-def texts_for_model(model: MC2, file: FileOptions) -> list[Any] | None:
-    """Return the text of each group, if the file has one row per group."""
+def texts_for_model(model: MC2, file: FileOptions, table: Any) -> list[Any] | None:
+    """Return the text of each group, if the table of the file has one row per group."""
     source = model.posterior_.source
     text = file.text or source.get(_TEXT_KEY)
     if text is None or _GROUP_KEY in source:
         return None
-    return as_list(file.table().raw(text, "text"))
+    return as_list(table.raw(text, "text"))
 
 
 def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
