@@ -53,11 +53,11 @@ class Collapsed:
         key, backend = Key(self.seed, 0, state.sweep), LocalBackend(*given)
         sweep = Sweep(state, *given, self.bounds, key, backend)
         seconds = [cpu_seconds(lambda step=step: step(sweep)) for step in COLLAPSED_STEPS]
-        clusters, topics, tables, concentrations, log_joint = seconds
+        clusters, topics, *others, log_joint = seconds
         return {
             "clusters of groups": clusters,
             TOKEN_STEP: topics,
-            "concentrations": tables + concentrations,
+            "concentrations": sum(others),
             "log joint": log_joint,
         }
 

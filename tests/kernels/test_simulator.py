@@ -11,6 +11,7 @@ import pytest
 TESTS = Path(__file__).with_name("test_cuda.py")
 
 
+@pytest.mark.slow
 def test_the_kernels_of_the_gpu_pass_their_tests_in_the_simulator():
     pytest.importorskip("numba.cuda")
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
