@@ -185,6 +185,7 @@ def fit(
     from mcsquared.cli import fit as implementation
     from mcsquared.cli.reading import FileOptions, words_from_options
     from mcsquared.estimator import MC2
+    from mcsquared.storage import check_target, locked
 
     model = MC2(
         lam=implementation.lam_from_options(paper, lam),
@@ -200,7 +201,10 @@ def fit(
     words = words_from_options(stop_words, min_df, max_df, ngrams, token_pattern, lowercase, keep)
     options = FileOptions(file, text, names, encoding, memory, words, sep, long, tuple(value or ()))
     path = Path(f"{file.stem}.mc2") if out is None else out
-    implementation.run(model, options, context or [], path, resume, cluster)
+    # First, because the names of the lock and the checkpoint are derived from it.
+    check_target(path)
+    with locked(path):
+        implementation.run(model, options, context or [], path, resume, cluster)
 
 
 @command

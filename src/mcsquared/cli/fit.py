@@ -17,7 +17,7 @@ from mcsquared.estimator import MC2
 from mcsquared.model.parameters import LAM, Concentration
 from mcsquared.posterior.convergence import CONVERGED, NOT_CONVERGED
 from mcsquared.posterior.exports import plural
-from mcsquared.storage import check_target, locked
+from mcsquared.storage import check_target
 
 N_PRINTED_TOPICS = 10
 OPTION_OF_PARAMETER = {"n_sweeps": "--sweeps", "burn_in": "--burn-in", "n_chains": "--chains"}
@@ -57,19 +57,6 @@ def run(
     cluster: str | None,
 ) -> None:
     """Read the data, fit the model and save it; options are validated before the fit."""
-    check_target(out)  # first, because the names of the lock and the checkpoint are derived from it
-    with locked(out):
-        _run(model, file, contexts, out, resume, cluster)
-
-
-def _run(
-    model: MC2,
-    file: FileOptions,
-    contexts: list[str],
-    out: Path,
-    resume: bool,
-    cluster: str | None,
-) -> None:
     checkpoint = checkpoint_path(out)
     _check_outputs(file.path, out, checkpoint, resume)
     options = parse_contexts(contexts)
