@@ -1,7 +1,6 @@
 """Shared fixtures: settings of Hypothesis, the table of calibration results."""
 
 import contextlib
-import os
 import signal
 import warnings
 
@@ -11,9 +10,10 @@ import pytest
 from tests.statistics import calibration_table
 
 # How long an example takes says more about the machine, and what else it does, than about us.
-# In CI the examples are the same every time: new ones are found on a developer's machine.
-hypothesis.settings.register_profile("any machine", deadline=None, derandomize="CI" in os.environ)
-hypothesis.settings.load_profile("any machine")
+# Examples are the same in every run; --hypothesis-profile=random looks for new ones.
+hypothesis.settings.register_profile("same", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("random", deadline=None)
+hypothesis.settings.load_profile("same")
 
 # Tests of Ctrl-C need it to be heard, which it is not in the background of a script.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
