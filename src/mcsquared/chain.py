@@ -21,7 +21,7 @@ from mcsquared.model.parameters import NAMES, Concentrations, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.posterior.convergence import Assessment, assess
-from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.draws import EffectParameters, ParameterDraw
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.overflow import likely_cause
@@ -159,8 +159,18 @@ def parameter_draw(
         topic_weights=state.topic_weights[topics].copy(),
         unused_weight=math.exp(float(state.log_unused[0])),
         category_shapes=state.category_shapes if observations.has_learned_bags else None,
+        effects=_effect_parameters(state, topics),
         **values_of(state),
     )
+
+
+def _effect_parameters(state: State, topics: Int64s) -> EffectParameters | None:
+    """Return tables and parameters of effects, without empty topic slots."""
+    effects = state.effects
+    if effects is None:
+        return None
+    tables = sparse.csr_matrix(effects.tables[:, topics])
+    return EffectParameters(tables, effects.weights.copy(), effects.v.copy())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from mcsquared.fitting.checks import check_sampler, checked_schedule, seed_from
 from mcsquared.fitting.disk import check_absent, folder_batches, load_or_sample
 from mcsquared.fitting.fit import BackendFactory, EarlierFit, Fit, Stop
 from mcsquared.model.parameters import ALPHA, ETA, LAM, Concentration, V, values_of
-from mcsquared.model.priors import Priors
+from mcsquared.model.priors import Priors, chosen_contexts
 from mcsquared.posterior import Posterior
 from mcsquared.prediction.contexts import context_distribution
 from mcsquared.prediction.groups import (
@@ -142,6 +142,9 @@ class MC2(ClusterMixin, TopicTransformer):
     mark_unsettled : bool
         Whether `labels_` is -1 for groups without a clear cluster (see `posterior_.unsettled()`)
         instead of their most probable cluster; only if all groups fit into memory.
+    effects : sequence of str
+        Contexts that act on topics: the topic shares of a group then follow its cluster and these
+        contexts. Requires a finite ``lam`` and ``device="cpu"``.
 
     Attributes
     ----------
@@ -212,6 +215,7 @@ class MC2(ClusterMixin, TopicTransformer):
     max_seconds: float | None = None
     mark_unsettled: bool = False
     checkpoint_every: float | None = None
+    effects: Sequence[str] = ()
 
     _earlier: EarlierFit | None = field(default=None, init=False)
     _stopped: Stop | None = field(default=None, init=False)  # why the last fit ended early
@@ -255,16 +259,12 @@ class MC2(ClusterMixin, TopicTransformer):
         seed: int,
         backend: BackendFactory | None,
     ) -> Self:
-        contexts, distinct = self.contexts, []
-        if isinstance(contexts, str) and contexts == "auto":
-            distinct = [name for name, column in corpus.contexts.items() if column.is_distinct]
-            contexts = dict.fromkeys(
-                [name for name in corpus.contexts if name not in distinct], "auto"
-            )
+        contexts, distinct = chosen_contexts(corpus, self.contexts)
         priors = Priors.for_corpus(
             corpus,
             content="auto" if self._matrix_kind() != "auto" else self.content,
             contexts=contexts,
+            effects=self.effects,
             **values_of(self),
         )
         fit = Fit(

@@ -62,6 +62,15 @@ _SLOT_AXES: dict[str, tuple[int | None, int | None]] = {
 
 
 @dataclass
+class EffectState:
+    """Tables and parameters of the contexts that act on topics."""
+
+    tables: Int32s  # tables of every value and topic (values of all effects, topic slots)
+    weights: Floats  # ω (n_effects + 1,): of the cluster, then of each effect
+    v: Floats  # v_c (n_effects,): concentrations of the values' topic weights
+
+
+@dataclass
 class State:
     """The assignments and weights of a chain. Only samplers write to it.
 
@@ -81,6 +90,7 @@ class State:
     category_shapes: Floats  # g b_v (categories of all bags,): Dirichlet shapes of contexts
     counts: Counts = field(repr=False)
     tables_in_cluster: Int32s | None = None  # O_km (cluster slots, topic slots)
+    effects: EffectState | None = None  # None if no context acts on topics
     log_joint: float = 0.0  # of the last sweep; if λ is finite, before concentrations are resampled
 
     @property
@@ -98,6 +108,14 @@ class State:
     def n_topics(self) -> int:
         """Number of occupied topics."""
         return int((self.counts.tokens_in_topic > 0).sum())
+
+    @property
+    def n_group_tables(self) -> int:
+        """Number of tables of all groups, Σ_jm o_jm: those of clusters and of effects."""
+        n_tables = int(self.tables.sum(dtype=np.int64))
+        if self.effects is not None:
+            n_tables += int(self.effects.tables.sum(dtype=np.int64))
+        return n_tables
 
     def set_topics_in_cluster(self, topics_in_cluster: Int32s) -> None:
         """Set the counts c_km and their sums."""
@@ -121,6 +139,8 @@ class State:
     def add_topic_slots(self, extra: int) -> None:
         """Add empty topic slots."""
         self._add_slots(1, extra)
+        if self.effects is not None:
+            self.effects.tables = np.pad(self.effects.tables, ((0, 0), (0, extra)))
 
     def _add_slots(self, kind: int, extra: int) -> None:
         for name, axes in _SLOT_AXES.items():

@@ -13,6 +13,7 @@ from scipy import sparse
 from mcsquared.corpus import Corpus
 from mcsquared.families import Bag, Bernoulli, Categorical, Gaussian, Poisson
 from mcsquared.kernels.cpu.contexts import BagContexts
+from mcsquared.model.effects import Effect
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
@@ -36,6 +37,9 @@ class Labels:
     tables: int
     unused: float
     shapes: np.ndarray | None = None  # g b of a learned context
+    weights: np.ndarray | None = None  # ω, if contexts act on topics
+    v_of_effects: np.ndarray | None = None
+    tables_of_values: int = 0  # included in ``tables``
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,45 @@ def draw_labels(lengths, priors, rng):
     tables = sum(sum(cluster.customers) for cluster in of_cluster)
     unused = rng.beta(eta, sum(dishes.customers)) if topics else 1.0
     return Labels(alpha, v, eta, lam, clusters, topics, tables, unused)
+
+
+def draw_labels_with_effects(lengths, priors, parents, rng):
+    """Draw labels where the tables of a group are customers of its cluster or of a value.
+
+    ``parents`` has a list per group, of effects, values and shares of the values.
+    """
+    plain = draw_labels([0] * len(lengths), priors, rng)
+    v_of_effects = [
+        priors.v.sample(rng) if isinstance(priors.v, Gamma) else priors.v for _ in priors.effects
+    ]
+    weights = rng.dirichlet(np.ones(len(v_of_effects) + 1))
+    dishes = root(plain.eta)
+    of_cluster = [Restaurant(plain.v, dishes.serve) for _ in set(plain.clusters)]
+    values = defaultdict(dict)
+    topics = []
+    for k, n, found in zip(plain.clusters, lengths, parents, strict=True):
+        choices, chances = [of_cluster[k]], [weights[0]]
+        for effect, value, share in found:
+            new = Restaurant(v_of_effects[effect], dishes.serve)
+            choices.append(values[effect].setdefault(value, new))
+            chances.append(weights[effect + 1] * share)
+
+        def order(rng, choices=choices, chances=chances):
+            return choices[seat(chances, rng)].serve(rng)
+
+        group = Restaurant(plain.lam, order)
+        topics += [group.serve(rng) for _ in range(n)]
+    tables = sum(sum(cluster.customers) for cluster in of_cluster)
+    of_values = sum(sum(r.customers) for found in values.values() for r in found.values())
+    return replace(
+        plain,
+        topics=topics,
+        tables=tables + of_values,
+        unused=rng.beta(plain.eta, sum(dishes.customers)),
+        weights=weights,
+        v_of_effects=np.array(v_of_effects),
+        tables_of_values=of_values,
+    )
 
 
 def draw_gaussian(labels, family, rng):
@@ -192,6 +235,36 @@ class WordsDesign:
         )
 
 
+class EffectsDesign(WordsDesign):
+    """Words; a category and a bag that act on topics, are given, and lack some groups."""
+
+    name = "words, a category and a bag that act on topics"
+    parents = (
+        [(0, 0, 1.0), (1, 0, 0.5), (1, 1, 0.5)],
+        [(1, 1, 1.0)],
+        [(0, 1, 1.0)],
+        [(0, 0, 1.0)],
+    )
+
+    def __init__(self, lengths, lam):
+        super().__init__(lengths, missing_number=1, missing_bag=3, lam=lam)
+        effects = {"kind": Effect(2), "items": Effect(2)}
+        self.priors = replace(self.priors, effects=effects)
+
+    def observations(self, data: Data) -> Observations:
+        """The data as samplers read them."""
+        counts = np.zeros((len(self.lengths), WORDS.n_stats), int)
+        counts[:, 0] = self.lengths
+        contexts = {
+            "year": data.numbers,
+            "tags": sparse.csr_matrix(data.others),
+            "kind": np.array(["a", None, "b", "a"], object),
+            "items": sparse.csr_matrix([[1, 1], [0, 2], [0, 0], [0, 0]]),
+        }
+        observations = observe(Corpus(sparse.csr_matrix(counts), contexts), self.priors)
+        return self.replaced(observations, data)
+
+
 class NumbersDesign:
     """Numbers as content; counts that one group lacks; truth values."""
 
@@ -235,6 +308,10 @@ class NumbersDesign:
 
 def draw(design, rng):
     """Draw labels and data from the prior."""
-    labels = draw_labels(design.lengths.tolist(), design.priors, rng)
+    lengths = design.lengths.tolist()
+    if design.priors.effects:
+        labels = draw_labels_with_effects(lengths, design.priors, design.parents, rng)
+    else:
+        labels = draw_labels(lengths, design.priors, rng)
     labels = replace(labels, shapes=design.draw_shapes(rng))
     return labels, design.draw_data(labels.clusters, labels.topics, rng, labels.shapes)

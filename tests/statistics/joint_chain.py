@@ -56,6 +56,20 @@ def statistics(labels, data, priors):
             "lam × topics": labels.lam * n_topics,
             "lam × tables": labels.lam * labels.tables,
         }
+    if priors.effects:
+        weights, v, of_values = labels.weights, labels.v_of_effects, labels.tables_of_values
+        found |= {f"omega {s}": weight for s, weight in enumerate(weights)}
+        found |= {f"omega {s} squared": weight**2 for s, weight in enumerate(weights)}
+        found |= {f"log v of effect {c}": np.log(value) for c, value in enumerate(v)}
+        found |= {
+            "tables of values": of_values,
+            "omega 0 × tables": weights[0] * labels.tables,
+            "omega 1 × tables of values": weights[1] * of_values,
+            "omega 1 × topics": weights[1] * n_topics,
+            "omega 1, tokens 0 and 8": weights[1] * (topics[0] == topics[8]),
+            "omega 2, tokens 0 and 3": weights[2] * (topics[0] == topics[3]),
+            "omega 0, clusters 0 and 3": weights[0] * (z[0] == z[3]),
+        }
     if priors.has_learned_contexts:
         log_g, base = np.log(labels.shapes.sum()), labels.shapes / labels.shapes.sum()
         found |= {
@@ -158,10 +172,19 @@ def labels_of(state, topics):
         lam=state.lam,
         clusters=state.cluster_of_group.tolist(),
         topics=topics,
-        tables=int(state.tables.sum()),
+        tables=state.n_group_tables,
         unused=float(np.exp(state.log_unused[0])),
         shapes=state.category_shapes,
+        **({} if state.effects is None else effects_of(state)),
     )
+
+
+def effects_of(state):
+    return {
+        "weights": state.effects.weights.copy(),
+        "v_of_effects": state.effects.v.copy(),
+        "tables_of_values": int(state.effects.tables.sum()),
+    }
 
 
 def scores(forward, chain):

@@ -24,7 +24,11 @@ from tests.statistics.tiny import Posterior, blocks, columns_of, nodes, stirling
 
 
 def exact_posterior(tiny):
-    """The posterior of a tiny corpus under its own λ."""
+    """The posterior of a tiny corpus under its own λ and effects."""
+    if tiny.priors.effects:
+        from tests.statistics.effects import EffectsPosterior
+
+        return EffectsPosterior(tiny)
     return Posterior(tiny) if tiny.priors.lam == inf else VaryingPosterior(tiny)
 
 

@@ -96,6 +96,11 @@ def fit(
         help="Context column; may be repeated: year, year:gaussian, authors:bag (split at ';', or "
         "at ',' if there is none), authors:bag:|.",
     ),
+    effect: list[str] | None = Option(
+        None,
+        metavar="COLUMN",
+        help="Context that acts on topics: one of the columns of --context; may be repeated.",
+    ),
     paper: bool = Option(False, "--paper", help="Fit the paper's model: --lam inf."),
     lam: float | None = Option(
         None, metavar="X", help=f"{LAM.meaning.capitalize()}; inf: the paper's model."
@@ -197,6 +202,7 @@ def fit(
         n_jobs=jobs,
         device=device,
         callbacks=(StopWhenFlat(),) if stop_when_flat else (),
+        effects=tuple(effect or ()),
     )
     words = words_from_options(stop_words, min_df, max_df, ngrams, token_pattern, lowercase, keep)
     options = FileOptions(file, text, names, encoding, memory, words, sep, long, tuple(value or ()))

@@ -47,9 +47,13 @@ class Step(IntEnum):
     CATEGORY_TABLES = 25
     CATEGORY_SHAPES = 26
     LEARNED_CATEGORIES = 27
+    EFFECT_SHARES = 28
+    TABLE_PARENTS = 29
     TOPIC_MOVES = 30
     SPLIT_TOKENS = 31
     SPLIT_TABLES = 32
+    EFFECTS = 33
+    SET_PARENTS = 34
 
 
 @njit(cache=True, inline="always")

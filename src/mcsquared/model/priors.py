@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.families.checks import LEARNED
 from mcsquared.families.dirichlet import DEFAULT_CONCENTRATION, Dirichlet
 from mcsquared.families.registry import WORD_CONCENTRATION, family_for_vectors, family_for_words
+from mcsquared.model.effects import Effect, check_effects, effects_for
 from mcsquared.model.parameters import (
     ALPHA,
     CONCENTRATIONS,
@@ -46,6 +47,8 @@ class Priors:
     alpha, v, eta, lam : float or Gamma
         Concentrations of clusters, of topics in a cluster, of topics at the root, and of groups
         around their cluster. A number is fixed, a `Gamma` is a prior; the paper's ``lam`` is inf.
+    effects : mapping of str to Effect
+        Contexts that act on the topics of their groups; they require a finite ``lam``.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Priors:
     v: Concentration = V.default
     eta: Concentration = ETA.default
     lam: Concentration = math.inf
+    effects: Mapping[str, Effect] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for declared in CONCENTRATIONS:
@@ -81,6 +85,7 @@ class Priors:
             for name, family in self.contexts.items()
         }
         object.__setattr__(self, "contexts", contexts)
+        check_effects(self.effects, groups_vary=self.lam != math.inf)
 
     @classmethod
     def for_corpus(
@@ -88,6 +93,7 @@ class Priors:
         corpus: Corpus,
         content: str | ConjugateFamily = "auto",
         contexts: str | Mapping[str, str | ConjugateFamily] = "auto",
+        effects: Sequence[str] = (),
         **concentrations: Concentration,
     ) -> Priors:
         """Choose and fill the families for a corpus.
@@ -96,10 +102,15 @@ class Priors:
         ----------
         content : "auto", "counts", a family or the name of one
         contexts : "auto" (all columns, families by type) or a mapping from column to family
+        effects : sequence of str
+            Contexts that act on topics.
         """
+        chosen = context_families(corpus, contexts)
+        columns = {name: corpus.contexts[name].convert_for(f) for name, f in chosen.items()}
         return cls(
             content=content_family(corpus, content),
-            contexts=context_families(corpus, contexts),
+            contexts=chosen,
+            effects=effects_for(columns, effects),
             **concentrations,
         )
 
@@ -120,6 +131,12 @@ class Priors:
                 columns[name] = slice(first, first + family.n_stats)
                 first += family.n_stats
         return columns
+
+    @property
+    def effect_offsets(self) -> list[int]:
+        """First row of each effect among the values of all effects, and their number."""
+        sizes = [effect.n_values for effect in self.effects.values()]
+        return [sum(sizes[:i]) for i in range(len(sizes) + 1)]
 
     @property
     def n_categories(self) -> int:
@@ -153,7 +170,11 @@ class Priors:
             "content": self.content.to_dict(),
             "contexts": {name: family.to_dict() for name, family in self.contexts.items()},
             **{name: to_json(value) for name, value in values_of(self).items()},
+            **({"effects": self._effects_to_json()} if self.effects else {}),
         }
+
+    def _effects_to_json(self) -> dict[str, Any]:
+        return {name: effect.to_json() for name, effect in self.effects.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Priors:
@@ -164,6 +185,10 @@ class Priors:
                 contexts={
                     str(name): families.from_dict(family)
                     for name, family in data["contexts"].items()
+                },
+                effects={
+                    str(name): Effect.from_json(effect)
+                    for name, effect in data.get("effects", {}).items()
                 },
                 **{name: from_json(data[name]) for name in NAMES},
             )
@@ -197,6 +222,14 @@ def vector_observations(corpus: Corpus, family: ConjugateFamily) -> Any:
 
     assert isinstance(corpus.content, Vectors)
     return family.from_vectors(corpus.content.values)
+
+
+def chosen_contexts(corpus: Corpus, contexts: Any) -> tuple[Any, list[str]]:
+    """Return the contexts of a fit, and columns left out because their values are distinct."""
+    if not isinstance(contexts, str) or contexts != "auto":
+        return contexts, []
+    distinct = [name for name, column in corpus.contexts.items() if column.is_distinct]
+    return {name: "auto" for name in corpus.contexts if name not in distinct}, distinct
 
 
 def context_families(

@@ -17,9 +17,11 @@ from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import Dirichlet
 from mcsquared.kernels.cpu.contexts import BagContexts, DenseContexts
+from mcsquared.kernels.cpu.effects import Parents
 from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
 from mcsquared.model.priors import vector_observations
+from mcsquared.observations.effects import observe_parents, take_parents
 from mcsquared.observations.layout import Layout
 
 if TYPE_CHECKING:
@@ -97,6 +99,8 @@ class Observations:
         Families of the content, of ``dense`` and of ``bags``, in the same order.
     first_group, first_token : int
         Number of groups and tokens of the corpus before this shard.
+    parents : Parents or None
+        Values of the effects of each group.
     """
 
     group_start: Int64s
@@ -114,6 +118,7 @@ class Observations:
     python_content: PythonObservations | None = None
     first_group: int = 0
     first_token: int = 0
+    parents: Parents | None = None
 
     @property
     def sampled(self) -> Int64s | None:
@@ -166,6 +171,7 @@ class Observations:
             python_contexts=[],
             dense_families=[],
             bag_families=[],
+            parents=None,
         )
         groups.__dict__["layout"] = self.layout  # shared: it is large and independent of contexts
         return groups
@@ -196,6 +202,7 @@ class Observations:
     ) -> Observations:
         """Return selected groups, given their tokens and their offsets."""
         content, dense = self.python_content, self.dense
+        rows = np.arange(self.n_groups)[groups]
         return replace(
             self,
             group_start=start,
@@ -203,8 +210,9 @@ class Observations:
             values=self.values[tokens] if len(self.values) else self.values,
             python_content=None if content is None else content.take(tokens),
             dense=dense._replace(values=dense.values[groups], observed=dense.observed[groups]),
-            bags=take_bags(self.bags, np.arange(self.n_groups)[groups]),
+            bags=take_bags(self.bags, rows),
             python_contexts=[context.take(groups) for context in self.python_contexts],
+            parents=take_parents(self.parents, rows),
         )
 
     @cached_property
@@ -295,6 +303,7 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
         content_family=priors.content,
         dense_families=[family for _, family in dense],
         bag_families=[family for _, family in bags],
+        parents=observe_parents(corpus, priors),
     )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,14 @@ from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.model.parameters import Concentrations
+
+
+class EffectParameters(NamedTuple):
+    """Tables and parameters of the contexts that act on topics, in one kept draw."""
+
+    tables: sparse.csr_matrix  # int32 (values of all effects, n_topics)
+    weights: Floats  # ω (n_effects + 1,): of the cluster, then of each effect
+    v: Floats  # v_c (n_effects,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +38,7 @@ class ParameterDraw(Concentrations):
     tables_in_cluster: sparse.csr_matrix | None = None  # (n_clusters, n_topics)
     # Dirichlet shapes of the categories of all bag and categorical contexts; None if all are fixed.
     category_shapes: Floats | None = None
+    effects: EffectParameters | None = None  # None if no context acts on topics
 
     def __post_init__(self) -> None:
         if (self.tables_in_cluster is None) != math.isinf(self.lam):

@@ -18,6 +18,7 @@ from mcsquared.samplers.init.starts import start_blocked, start_collapsed
 from mcsquared.samplers.steps.collapsed import COLLAPSED_MOVES, collapsed_step
 from mcsquared.samplers.steps.concentrations import resample_concentrations
 from mcsquared.samplers.steps.context_priors import resample_context_priors
+from mcsquared.samplers.steps.effects import draw_effect_tables, resample_effects
 from mcsquared.samplers.steps.globals import draw_globals
 from mcsquared.samplers.steps.groups import draw_cell_topics, sweep_groups
 from mcsquared.samplers.steps.log_joint import (
@@ -43,7 +44,9 @@ BLOCKED_STEPS: tuple[StepFunction, ...] = (
     move_topics,  # splits and merges, if λ is finite
     begin_log_density,
     draw_cluster_tables,
+    draw_effect_tables,  # if contexts act on topics
     record_varying_log_joint,  # if λ is finite
+    resample_effects,  # ω and v of effects
     resample_concentrations,  # λ, v, η, ε, α
     resample_context_priors,  # g and b of contexts that learn them
     split_and_merge_clusters,  # if λ is finite

@@ -77,6 +77,21 @@ class ContextDraw(NamedTuple):
     python: list[Any]
 
 
+class EffectDraw(NamedTuple):
+    """Parameters of the contexts that act on topics.
+
+    Attributes
+    ----------
+    log_shares : float64 (values of all effects, topic slots)
+        log τ_s of every value.
+    weights : float64 (n_effects + 1,)
+        ω, of the cluster and of each effect.
+    """
+
+    log_shares: Floats
+    weights: Floats
+
+
 @dataclass(frozen=True)
 class Globals:
     """Parameters that all groups share in a sweep. Their size does not depend on n_groups.
@@ -88,6 +103,7 @@ class Globals:
         of every topic, or None for a family that integrates them out.
     scaled_shares : float32 (cluster slots, topic slots) or None
         Words with λ = ∞ only: τ divided by the normaliser of each topic in ``content``.
+    effects : EffectDraw or None
     """
 
     key: Key
@@ -96,6 +112,7 @@ class Globals:
     contexts: ContextDraw
     content: Any
     scaled_shares: Any = None
+    effects: EffectDraw | None = None
 
     @property
     def groups_vary(self) -> bool:
@@ -161,6 +178,10 @@ class Sums:
         λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters k = z_j.
     cells : Cells or None
         ``cell_counts`` in sparse form, by cluster or by group.
+    tables_of_values : int32 (values of all effects, topic slots) or None
+        Tables of every value and topic; those of clusters are in ``tables_in_cluster``.
+    tables_by_pattern : int64 (2^n_effects,) or None
+        Tables of all groups that have the same effects.
     """
 
     groups: Int32s
@@ -174,6 +195,8 @@ class Sums:
     topic_statistics: Floats | None = None
     topic_log_likelihood: Floats | None = None
     cells: Cells | None = None
+    tables_of_values: Int32s | None = None
+    tables_by_pattern: NDArray[np.int64] | None = None
 
 
 CHUNK_SUMS = ("context_statistics", "topic_statistics", "topic_log_likelihood")
@@ -209,6 +232,8 @@ class Sweep:
         Drawn at the start of a blocked sweep; counted after its groups have been resampled.
     cluster_tables : int32 (cluster slots, topic slots)
         q_km ~ CRT(O_km, v ε_m).
+    effect_tables : int32 (values of all effects, topic slots) or None
+        The same for the values of effects.
     log_density : callable
         Returns the log-density of content given topics and of bags given clusters, which may
         already be computed in other threads.
@@ -224,4 +249,5 @@ class Sweep:
     globals: Globals = field(init=False)
     sums: Sums = field(init=False)
     cluster_tables: Int32s = field(init=False)
+    effect_tables: Int32s | None = None
     log_density: Callable[[], float] | None = None

@@ -270,6 +270,9 @@ def _contexts(reader: Reader, listed: Any, priors: Priors, n_groups: int) -> dic
         columns[name] = column
     if columns.keys() != priors.contexts.keys():
         raise ModelFileError("the priors contain families of contexts that do not exist")
+    for name, effect in priors.effects.items():
+        if name not in columns or not effect.fits(columns[name]):
+            raise ModelFileError(f"the effect of {name!r} does not fit the contexts")
     return columns
 
 
@@ -374,6 +377,8 @@ def _to_json(value: Any) -> Any:
         return {"family": value.to_dict()}
     if isinstance(value, Mapping):
         return {"mapping": {str(key): _to_json(entry) for key, entry in value.items()}}
+    if isinstance(value, list | tuple) and all(isinstance(entry, str) for entry in value):
+        return {"strings": list(value)}
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):
@@ -389,7 +394,9 @@ def _from_json(value: Any) -> Any:
             raise ValueError(f"a parameter cannot be a {type(value).__name__}")
         return value
     if len(value) != 1:
-        raise ValueError("a prior, family or mapping must have exactly one key")
+        raise ValueError("a prior, family, mapping or list must have exactly one key")
+    if "strings" in value:
+        return tuple(map(str, value["strings"]))
     if "gamma" in value:
         return Gamma(*value["gamma"])
     if "family" in value:

@@ -16,8 +16,8 @@ from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.model.parameters import CONCENTRATIONS, NAMES, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.state import SLOT_STEP, State, count
+from mcsquared.posterior.draws import EffectParameters, ParameterDraw
+from mcsquared.state import SLOT_STEP, EffectState, State, count
 from mcsquared.storage.files import MAX_FLOAT, Reader, Tensors, pack_csr
 
 SUM_TOLERANCE = 1e-6  # between sums of the same numbers in different orders
@@ -43,6 +43,9 @@ def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
     }
     if state.tables_in_cluster is not None:
         tensors |= pack_csr("tables_in_cluster", sparse.csr_matrix(state.tables_in_cluster))
+    if state.effects is not None:
+        parameters = EffectParameters(sparse.csr_matrix(state.effects.tables), *_values(state))
+        tensors |= _pack_effects("effects", parameters)
     if len(state.topic_of_token) != counts.tokens_in_topic.sum():
         tensors |= pack_csr("topics_in_cluster", sparse.csr_matrix(counts.topics_in_cluster))
         tensors |= pack_csr("words_in_topic", sparse.csr_matrix(counts.words_in_topic))
@@ -92,7 +95,11 @@ def unpack_state(
         _set_counts(state, reader, observations)
     if groups_vary:
         tokens = sparse.csr_matrix(state.counts.topics_in_cluster)
-        state.tables_in_cluster = _tables(reader, "tables_in_cluster", tokens).toarray()
+        found = _tables(reader, "tables_in_cluster", tokens, bool(priors.effects))
+        state.tables_in_cluster = found.toarray()
+    if priors.effects:
+        effects = _effects(reader, "effects", priors, n_topics)
+        state.effects = EffectState(effects.tables.toarray(), effects.weights, effects.v)
     if weights[state.counts.tokens_in_topic == 0].any():
         raise ValueError("a topic without tokens has a positive weight")
     _set_float_sums(state, reader, observations)
@@ -205,6 +212,8 @@ def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
     tensors[f"{prefix}.topic_weights"] = np.asarray(draw.topic_weights, np.float64)
     if draw.category_shapes is not None:
         tensors[f"{prefix}.category_shapes"] = np.asarray(draw.category_shapes, np.float64)
+    if draw.effects is not None:
+        tensors |= _pack_effects(f"{prefix}.effects", draw.effects)
     scalars = [float(getattr(draw, name)) for name in _DRAW_SCALARS]
     tensors[f"{prefix}.scalars"] = np.array(scalars)
     return tensors
@@ -239,7 +248,7 @@ def unpack_draw(
     concentrations = dict(zip(NAMES, values, strict=True))
     name, tables = f"{prefix}.tables_in_cluster", None
     if not math.isinf(concentrations["lam"]):
-        tables = _tables(reader, name, tokens)
+        tables = _tables(reader, name, tokens, bool(priors.effects))
     elif f"{name}.data" in reader:
         raise ModelFileError(f"{name!r} must not exist with lam=inf")
     content: Any
@@ -251,6 +260,9 @@ def unpack_draw(
     shapes: Floats | None = None
     if priors.has_learned_contexts:
         shapes = _shapes(reader, f"{prefix}.category_shapes", priors.n_categories)
+    effects = None
+    if priors.effects:
+        effects = _effects(reader, f"{prefix}.effects", priors, len(weights))
     return ParameterDraw(
         index=int(number),
         topics_in_cluster=tokens,
@@ -259,13 +271,46 @@ def unpack_draw(
         unused_weight=unused,
         tables_in_cluster=tables,
         category_shapes=shapes,
+        effects=effects,
         **concentrations,
     )
 
 
-def _tables(reader: Reader, name: str, tokens: sparse.csr_matrix) -> sparse.csr_matrix:
+def _values(state: State) -> tuple[Floats, Floats]:
+    """Return copies of ω and v_c of a state with effects."""
+    assert state.effects is not None
+    return state.effects.weights.copy(), state.effects.v.copy()
+
+
+def _pack_effects(prefix: str, effects: EffectParameters) -> Tensors:
+    """Return tables and parameters of effects as arrays whose names begin with ``prefix``."""
+    return {
+        **pack_csr(f"{prefix}.tables", effects.tables),
+        f"{prefix}.weights": np.asarray(effects.weights, np.float64),
+        f"{prefix}.v": np.asarray(effects.v, np.float64),
+    }
+
+
+def _effects(reader: Reader, prefix: str, priors: Priors, n_topics: int) -> EffectParameters:
+    """Return tables and parameters of effects packed by `_pack_effects`, validated."""
+    n_effects, n_values = len(priors.effects), priors.effect_offsets[-1]
+    weights = reader.array(f"{prefix}.weights", np.float64, (n_effects + 1,), 0.0, 1.0)
+    v = reader.array(f"{prefix}.v", np.float64, (n_effects,), 0.0, MAX_FLOAT)
+    if abs(weights.sum() - 1.0) > SUM_TOLERANCE or not (v > 0.0).all():
+        raise ModelFileError(f"{prefix!r} has invalid parameters")
+    tables = reader.csr(f"{prefix}.tables", n_values, n_topics)
+    return EffectParameters(tables, weights.copy(), v.copy())
+
+
+def _tables(
+    reader: Reader, name: str, tokens: sparse.csr_matrix, has_effects: bool
+) -> sparse.csr_matrix:
     """Return the tables of each cluster and topic, given its number of tokens."""
     tables = reader.csr(name, *tokens.shape)
+    if has_effects:  # all tables of a cluster's groups may come from the values of effects
+        if (tables > tokens).nnz:
+            raise ModelFileError(f"the array {name!r} has more tables than tokens")
+        return tables
     same = np.array_equal(tables.indptr, tokens.indptr)
     if not same or not np.array_equal(tables.indices, tokens.indices):
         raise ModelFileError(f"the array {name!r} has tables without tokens")

@@ -16,6 +16,7 @@ from mcsquared.kernels.cpu.special import crt, log_rising_factorial
 from mcsquared.kernels.rng import Step, uniform_of
 
 SIDES, TABLES = int(Step.CLUSTER_SIDES), int(Step.SET_TABLES)
+PARENTS = int(Step.SET_PARENTS)
 FIXED_POINT = 2.0**24  # scale of floats that are summed as integers
 TOPIC_BITS = 14  # low bits of the index of a random number; the others are the group
 ANCHORS, SCAN, PROPOSAL = 0, 1, 2
@@ -30,6 +31,17 @@ class Pairs(NamedTuple):
     is_split: np.ndarray  # bool (n_pairs,)
     is_launched: np.ndarray  # bool (n_pairs,): sides depend on the data, not on a coin per pair
     log_odds: np.ndarray  # float64 (n_pairs,): log odds of that coin
+
+
+class GroupBases(NamedTuple):
+    """Base measures of groups given the topic shares τ of their set: weight × τ + rest.
+
+    The arrays are empty without effects: the weight is λ then, and there is no rest.
+    """
+
+    lam: float
+    weight: np.ndarray  # float64 (n_groups,): λ times the weight of the cluster
+    rest: np.ndarray  # float64 (n_entries,): λ times the share of the topic in other parents
 
 
 class Launch(NamedTuple):
@@ -89,15 +101,44 @@ def table_moments(n, a):
     return 1.0 + mean, max(mean - a * a * (1.0 / (a + 0.5) - 1.0 / (a + n - 0.5)), 0.0)
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def weight_of(j, bases):
+    """Return the factor of τ in the base measure of a group."""
+    return bases.weight[j] if bases.weight.size > 0 else bases.lam
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def rest_of(e, bases):
+    """Return the part of a base measure that does not depend on τ."""
+    return bases.rest[e] if bases.rest.size > 0 else 0.0
+
+
 @njit(cache=True, error_model="numpy")
-def content_log_odds(j, rows, lam, one, other):
+def cluster_table_moments(n, from_cluster, rest):
+    """Return the mean and variance of the number of tables that come from the cluster.
+
+    Customer i opens one with probability c / (c + rest + i).
+    """
+    mean, variance = table_moments(n, from_cluster + rest)
+    if rest > 0.0:
+        share = from_cluster / (from_cluster + rest)
+        squares = share * share * (mean - variance)
+        mean *= share
+        variance = max(mean - squares, 0.0)
+    return mean, variance
+
+
+@njit(cache=True, error_model="numpy")
+def content_log_odds(j, rows, bases, one, other):
     """Return log p(n_j | one) − log p(n_j | other), approximately, given two rows of topic shares.
 
     Stirling's formula without its series suffices, because proposals need not be exact.
     """
     value, product = 0.0, 1.0
+    lam = weight_of(j, bases)
     for e in range(rows.start[j], rows.start[j + 1]):
-        a, b = lam * one[rows.column[e]], lam * other[rows.column[e]]
+        rest = rest_of(e, bases)
+        a, b = lam * one[rows.column[e]] + rest, lam * other[rows.column[e]] + rest
         n = rows.count[e]
         product *= a / b
         if n <= 4:
@@ -167,7 +208,7 @@ def divide_groups(
     contexts,
     pairs,
     launch,
-    lam,
+    bases,
     key,
     label_of_group,
     tables,
@@ -187,6 +228,7 @@ def divide_groups(
     rows : Entries
         Topics of every group.
     contexts : (DenseContexts, BagContexts)
+    bases : GroupBases
     label_of_group : int32 (n_groups,)
         The previous labels, which are overwritten.
     tables : int64 (2 n_pairs, topic slots)
@@ -217,7 +259,7 @@ def divide_groups(
             if pairs.is_launched[p]:
                 odds = launch.log_sizes[2 * p] - launch.log_sizes[2 * p + 1]
                 one, other = launch.shares[2 * p], launch.shares[2 * p + 1]
-                odds += content_log_odds(j, rows, lam, one, other)
+                odds += content_log_odds(j, rows, bases, one, other)
                 odds += context_log_odds(j, 2 * p, before, dense, bags, launch, statistics)
                 if launch.scores.size > 0:
                     odds += launch.scores[j]
@@ -232,22 +274,25 @@ def divide_groups(
         label = 2 * p + side
         label_of_group[j] = label
         n_moved[0] += label != before
+        lam = weight_of(j, bases)
         for e in range(rows.start[j], rows.start[j + 1]):
             m, n = rows.column[e], rows.count[e]
             if mode == SCAN:
-                expected = table_moments(n, lam * launch.shares[label, m])[0]
+                from_cluster = lam * launch.shares[label, m]
+                expected = cluster_table_moments(n, from_cluster, rest_of(e, bases))[0]
             else:
-                expected = 1.0 + math.log(float(n))
+                expected = (1.0 + math.log(float(n))) * (lam / bases.lam)
             tables[label, m] += round(expected * FIXED_POINT)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_table_moments(
-    first_chunk, last_chunk, groups, rows, label_of_group, lam, shares, means, variances
+    first_chunk, last_chunk, groups, rows, label_of_group, bases, shares, means, variances
 ):
     """Add the mean and variance of the number of tables of every set, in fixed point.
 
-    Sets are the sides of the pairs, then their unions. ``shares`` float64 (3 n_pairs, topic slots),
+    Tables are those of the cluster, without those that come from the values of effects. Sets are
+    the sides of the pairs, then their unions. ``shares`` float64 (3 n_pairs, topic slots),
     ``means`` and ``variances`` int64 of the same shape.
     """
     n_pairs = len(shares) // 3
@@ -255,12 +300,22 @@ def sum_table_moments(
         label = np.int64(label_of_group[j])
         if label == 2 * n_pairs:
             continue
+        lam = weight_of(j, bases)
         for e in range(rows.start[j], rows.start[j + 1]):
-            m, n = rows.column[e], rows.count[e]
+            m, n, rest = rows.column[e], rows.count[e], rest_of(e, bases)
             for s in (label, 2 * n_pairs + label // 2):
-                mean, variance = table_moments(n, lam * shares[s, m])
+                mean, variance = cluster_table_moments(n, lam * shares[s, m], rest)
                 means[s, m] += round(mean * FIXED_POINT)
                 variances[s, m] += round(variance * FIXED_POINT)
+
+
+@njit(cache=True, error_model="numpy")
+def thin_tables(n, share, key, index):
+    """Draw how many of n tables come from the cluster: Binomial(n, share)."""
+    kept = 0
+    for i in range(n):
+        kept += uniform_of(key, PARENTS, index, i) < share
+    return kept
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -270,7 +325,7 @@ def draw_tables_of_sets(
     groups,
     rows,
     label_of_group,
-    lam,
+    bases,
     shares,
     is_new,
     key,
@@ -279,8 +334,11 @@ def draw_tables_of_sets(
 ):
     """Draw o_jm ~ CRT(n_jm, λ τ_m) in the sets that are new, and add log p(n_j | τ) in all sets.
 
+    With effects, b_jm replaces τ_m, and only the tables that come from the cluster are added.
+
     Parameters
     ----------
+    bases : GroupBases
     shares : float64 (3 n_pairs, topic slots)
         τ of every set: the sides of the pairs, then their unions.
     is_new : bool (3 n_pairs,)
@@ -295,14 +353,19 @@ def draw_tables_of_sets(
         if label == 2 * n_pairs:
             continue
         index = (groups.first_group + j) << TOPIC_BITS
+        lam = weight_of(j, bases)
         for s in (label, 2 * n_pairs + label // 2):
             total = 0.0
             for e in range(rows.start[j], rows.start[j + 1]):
                 m, n = rows.column[e], rows.count[e]
-                a = lam * shares[s, m]
+                from_cluster, rest = lam * shares[s, m], rest_of(e, bases)
+                a = from_cluster + rest
                 total += log_rising_factorial(a, n)
                 if is_new[s]:
-                    tables[s, m] += crt(n, a, key[0], key[1], key[2], TABLES, index + m)
+                    n_tables = crt(n, a, key[0], key[1], key[2], TABLES, index + m)
+                    if rest > 0.0:
+                        n_tables = thin_tables(n_tables, from_cluster / a, key, index + m)
+                    tables[s, m] += n_tables
             log_likelihood[s] += round(total * FIXED_POINT)
 
 

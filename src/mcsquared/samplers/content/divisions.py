@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.kernels.cpu.effects import ParentRows, rest_of_entries
 from mcsquared.kernels.cpu.split_merge import (
+    GroupBases,
     Launch,
     Pairs,
     count_topics_of_groups,
@@ -22,8 +24,9 @@ from mcsquared.kernels.cpu.split_merge import (
 from mcsquared.observations import Observations
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.content.groups import sum_by_label
+from mcsquared.samplers.steps.effects import scales_of_patterns as scales
 from mcsquared.samplers.threads import ThreadPool, add_in_order
-from mcsquared.samplers.types import Key, Labels, add_sums
+from mcsquared.samplers.types import EffectDraw, Key, Labels, add_sums
 from mcsquared.state import TopicLabels
 
 Sums = dict[str, Any]
@@ -65,6 +68,7 @@ class GroupDivision(NamedTuple):
     statistics: Floats
     lam: float
     key: Key
+    effects: EffectDraw | None = None
 
 
 class Sets(NamedTuple):
@@ -81,6 +85,7 @@ class Sets(NamedTuple):
     is_new: Any
     lam: float
     key: Key
+    effects: EffectDraw | None = None
 
 
 def begin(
@@ -127,6 +132,7 @@ def divide(
     bags = observations.bags_given(division.category_shapes)
     groups, contexts = observations.groups, (observations.dense, bags)
     observed = (groups, labels.cluster_of_group, labels.rows, contexts, division.pairs, launch)
+    bases = bases_of_groups(observations, labels, division)
 
     def run(first: int, last: int) -> Sums:
         sums = {
@@ -135,12 +141,26 @@ def divide(
             "n_moved": np.zeros(1, np.int64),
         }
         mode, out = (division.mode, division.attempt), (sides, *sums.values())
-        divide_groups(first, last, *mode, *observed, division.lam, division.key, *out)
+        divide_groups(first, last, *mode, *observed, bases, division.key, *out)
         return sums
 
     sums = _sum_chunks(observations, run, threads)
     sums |= sum_by_label(observations, sides, n_sides + 1, threads)
     return labels._replace(sides=sides), sums
+
+
+def bases_of_groups(
+    observations: Observations, labels: DividedLabels, given: GroupDivision | Sets
+) -> GroupBases:
+    """Return what the base measure of each group has apart from the topic shares of its set."""
+    parents, lam = observations.parents, given.lam
+    if given.effects is None or parents is None:
+        return GroupBases(lam, np.zeros(0), np.zeros(0))
+    weights = given.effects.weights
+    rows = ParentRows(np.zeros((0, 0)), np.exp(given.effects.log_shares), weights, scales(weights))
+    bases = GroupBases(lam, np.zeros(observations.n_groups), np.zeros(len(labels.rows.column)))
+    rest_of_entries(lam, labels.rows, parents, rows, bases.weight, bases.rest)
+    return bases
 
 
 def _python_scores(
@@ -167,11 +187,12 @@ def table_moments(
 ) -> tuple[DividedLabels, Sums]:
     """Sum means and variances of the numbers of tables of every set."""
     groups, shape = observations.groups, sets.shares.shape
+    bases = bases_of_groups(observations, labels, sets)
 
     def run(first: int, last: int) -> Sums:
         sums = {name: np.zeros(shape, np.int64) for name in ("means", "variances")}
         rows = (groups, labels.rows, labels.sides)
-        sum_table_moments(first, last, *rows, sets.lam, sets.shares, *sums.values())
+        sum_table_moments(first, last, *rows, bases, sets.shares, *sums.values())
         return sums
 
     return labels, _sum_chunks(observations, run, threads)
@@ -182,6 +203,7 @@ def draw_tables(
 ) -> tuple[DividedLabels, Sums]:
     """Draw the tables of new sets, and sum log p(n_j | τ) of all sets."""
     groups, shape = observations.groups, sets.shares.shape
+    bases = bases_of_groups(observations, labels, sets)
 
     def run(first: int, last: int) -> Sums:
         sums = {
@@ -189,7 +211,7 @@ def draw_tables(
             "log_likelihood": np.zeros(shape[0], np.int64),
         }
         rows = (groups, labels.rows, labels.sides)
-        parameters = (sets.lam, sets.shares, sets.is_new, sets.key)
+        parameters = (bases, sets.shares, sets.is_new, sets.key)
         draw_tables_of_sets(first, last, *rows, *parameters, *sums.values())
         return sums
 

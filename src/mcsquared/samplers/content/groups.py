@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.contexts import sum_contexts
 from mcsquared.kernels.cpu.varying_groups import resample_groups, tabulate_log_rising_factorials
 from mcsquared.observations import Observations
-from mcsquared.samplers.content import python_families, vectors, words
+from mcsquared.samplers.content import effects, python_families, vectors, words
 from mcsquared.samplers.content.python_families import (
     GroupOrder,
     context_statistics_by_chunk,
@@ -41,7 +41,8 @@ def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = Non
     found: dict[str, Any]
     if task.globals.groups_vary:
         found = content.draw_topics(task, words_in_topic)
-        found |= resample_varying_groups(task)
+        has_effects = task.globals.effects is not None
+        found |= effects.resample_groups(task) if has_effects else resample_varying_groups(task)
     else:
         found = content.draw_clusters_and_topics(task)
     return Sums(**found, **sum_groups(task))

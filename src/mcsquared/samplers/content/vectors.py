@@ -13,7 +13,7 @@ from mcsquared.kernels.cpu.vector_tokens import (
     natural_tokens,
     score_vector_groups,
 )
-from mcsquared.samplers.content import python_families
+from mcsquared.samplers.content import effects, python_families
 from mcsquared.samplers.content.python_families import GroupOrder, draw_clusters_by_chunk
 from mcsquared.samplers.threads import join_chunks
 from mcsquared.samplers.types import GroupTask
@@ -58,7 +58,11 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     """Draw the topic of every token in turn and sum their statistics: λ finite."""
     parts: list[Any] = []
     for first, last, tokens in token_blocks(task):
-        parts += task.threads.map(last - first, partial(_draw_topics, task, tokens), first)
+        if task.globals.effects is not None:
+            draw = partial(effects.draw_vector_topics_by_chunk, task, tokens)
+            parts += [(None, part) for part in task.threads.map(last - first, draw, first)]
+        else:
+            parts += task.threads.map(last - first, partial(_draw_topics, task, tokens), first)
     return {"topic_statistics": join_chunks([statistics for _, statistics in parts])}
 
 

@@ -17,6 +17,7 @@ from mcsquared.kernels.cpu.varying_tokens import (
     sweep_tokens,
     sweep_tokens_by_group_topics,
 )
+from mcsquared.samplers.content import effects
 from mcsquared.samplers.content.python_families import GroupOrder
 from mcsquared.samplers.steps.weights import as_float32
 from mcsquared.samplers.types import GroupTask
@@ -60,8 +61,12 @@ def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None
     def count(first: int, last: int) -> None:
         count_words_in_topics(bounds[first], bounds[last], *tokens, words_in_topic)
 
-    draw = draw_from_all_topics if base.shape[1] <= MANY_SLOTS else draw_group_topics_first
-    draw(task, base)
+    if globals_.effects is not None:
+        effects.draw_word_topics(task, MANY_SLOTS)
+    elif base.shape[1] <= MANY_SLOTS:
+        draw_from_all_topics(task, base)
+    else:
+        draw_group_topics_first(task, base)
     threads.map(len(bounds) - 1, count)
     return {"words_in_topic": words_in_topic}
 

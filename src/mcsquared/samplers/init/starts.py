@@ -25,6 +25,7 @@ from mcsquared.samplers.init.assignments import (
 )
 from mcsquared.samplers.init.extend_start import StartExtension, groups_to_start_with
 from mcsquared.samplers.init.mixture import cluster_whole_groups
+from mcsquared.samplers.steps.effects import start_effects
 from mcsquared.samplers.types import Key
 from mcsquared.state import NO_BOUNDS, Bounds, State
 
@@ -136,6 +137,7 @@ def start_blocked(
     elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
     state = blocked_state(groups, priors, clusters, topics, rng)
+    state.effects = start_effects(priors, len(state.topic_weights))
     if sample is None:
         return state
     if isinstance(observations, DiskObservations):

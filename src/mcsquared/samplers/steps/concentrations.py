@@ -43,6 +43,8 @@ def _resample(sweep: Sweep, eta_from_weights: bool = False) -> None:
     customers, rng = state.tables.sum(axis=1, dtype=np.int64), key.generator(Step.V)
     state.v = resample_concentration(state.v, priors.v, customers, tables.sum(axis=1), rng)
     tables_of_topic = tables.sum(axis=0, dtype=np.int64)
+    if sweep.effect_tables is not None:
+        tables_of_topic += sweep.effect_tables.sum(axis=0, dtype=np.int64)
     resample_root(state, tables_of_topic, priors, key, eta_from_weights)
     n_groups, n_clusters = [sweep.observations.n_groups], [state.n_clusters]
     rng = key.generator(Step.ALPHA)
@@ -52,7 +54,7 @@ def _resample(sweep: Sweep, eta_from_weights: bool = False) -> None:
 def resample_lam(sweep: Sweep) -> None:
     """Draw λ given the number of group tables."""
     state, rng = sweep.state, sweep.key.generator(Step.LAM)
-    n_tables, lengths = int(state.tables.sum(dtype=np.int64)), sweep.observations.layout.lengths
+    n_tables, lengths = state.n_group_tables, sweep.observations.layout.lengths
     state.lam = resample_given_lengths(state.lam, sweep.priors.lam, *lengths, n_tables, rng)
 
 

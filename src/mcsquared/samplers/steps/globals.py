@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.python_families import is_integrated
 from mcsquared.samplers.steps.contexts import draw_contexts
+from mcsquared.samplers.steps.effects import draw_effects
 from mcsquared.samplers.steps.psi import begin_psi, scale_psi
 from mcsquared.samplers.steps.weights import draw_weights, scale_shares
 from mcsquared.samplers.types import Globals, Sweep, Weights
@@ -26,7 +27,8 @@ def draw_on_host(sweep: Sweep) -> Globals:
     finish_content = begin_content(sweep)
     weights = draw_weights(sweep)
     contexts = draw_contexts(sweep)
-    return Globals(sweep.key, lam, weights, contexts, *finish_content(weights, lam))
+    effects = draw_effects(sweep, weights.topic_weights)
+    return Globals(sweep.key, lam, weights, contexts, *finish_content(weights, lam), effects)
 
 
 def begin_content(sweep: Sweep) -> Callable[[Weights, float], tuple[Any, Any]]:

@@ -27,6 +27,9 @@ def update_counts(state: State, sums: Sums) -> None:
         state.set_topics_in_cluster(sums.topics_in_cluster)
     if sums.tables_in_cluster is not None:
         state.tables_in_cluster = sums.tables_in_cluster
+    if sums.tables_of_values is not None:
+        assert state.effects is not None
+        state.effects.tables = sums.tables_of_values
     if sums.words_in_topic is not None:
         counts.words_in_topic = sums.words_in_topic
     if sums.topic_statistics is not None:

@@ -12,11 +12,14 @@ Where groups vary around their cluster (λ finite) the third line is
       + Σ_j [ ln Γ(λ) − ln Γ(λ + N_j) + Σ_m (ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km)) ]
       + Σ_k log Dir(τ_k; v ε)
 
+and with effects b_j replaces τ_k, and Σ log Dir(τ_s; v_c ε) over their values is added.
+
 Base measures of the data are left out: they do not depend on the assignments.
 """
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +72,21 @@ def record_varying_log_joint(sweep: Sweep) -> None:
         constant = sum_log_rising_factorials(state.lam, *observations.layout.lengths)
         terms.append(float(sweep.sums.topic_log_likelihood.sum()) - constant)
         terms.append(_log_dirichlet(log_weights, state.v * weights))
+        terms.append(_log_effects(sweep, active, weights))
         terms.append(_log_root(weights[:-1], log_unused, state.eta))
     state.log_joint = sum(terms, sweep.log_density())
+
+
+def _log_effects(sweep: Sweep, active: NDArray[np.bool_], weights: Floats) -> float:
+    """Return the log-density of the topic weights of all values of effects; ``weights`` is ε."""
+    effects, drawn, total = sweep.state.effects, sweep.globals.effects, 0.0
+    if effects is None or drawn is None:
+        return total
+    for v, (first, last) in zip(effects.v, pairwise(sweep.priors.effect_offsets), strict=True):
+        rows = drawn.log_shares[first:last]
+        parts = np.column_stack([rows[:, active], _log_sums(rows[:, ~active])])
+        total += _log_dirichlet(parts, float(v) * weights)
+    return total
 
 
 def record_log_joint(sweep: Sweep) -> None:

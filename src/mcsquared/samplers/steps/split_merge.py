@@ -20,6 +20,11 @@ split-merge Markov chain Monte Carlo procedure for the Dirichlet process mixture
 others are divided by a coin of unknown bias, so that their merges depend on the marginal likelihood
 alone, which removes clusters that no launch would find again.
 
+If contexts act on topics, their rows τ_s and ω are given as well. The base measure of group j is
+b_j = w_j0 τ(S) + rest_j then, O has the tables that come from the cluster, and λb_j replaces λτ(S)
+in p(n_j). The tables of values change with those of clusters, and only their sums are known, so at
+the end τ_k and then the tables of all groups are drawn anew.
+
 Pairs of a round have no cluster in common. The groups of a pair's clusters stay together, so pairs
 do not depend on each other, and all of them are proposed at once, by sums over groups.
 """
@@ -44,9 +49,11 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import divisions
 from mcsquared.samplers.content.divisions import GroupDivision, Sets, summed_chunks
+from mcsquared.samplers.content.effects import TablesGiven, redraw_tables
 from mcsquared.samplers.init.assignments import round_up_to_lanes
+from mcsquared.samplers.steps.effects import draw_rows_of_clusters, draw_rows_of_effects
 from mcsquared.samplers.steps.groups import update_counts
-from mcsquared.samplers.types import Key, Sums, Sweep, add_sums
+from mcsquared.samplers.types import EffectDraw, Key, Sums, Sweep, add_sums
 
 FIRST_SWEEPS, PERIOD = 60, 5  # every sweep at first, then fewer: most proposals are rejected
 N_ROUNDS = 1
@@ -66,13 +73,22 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     now = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
     if math.isinf(state.lam) or not now or sweep.observations.n_groups < 2:
         return
+    # Rows of effects are redrawn given their tables, and stay fixed during the moves.
+    last_key = sweep.key._replace(chain=sweep.key.chain + ROUND_CHAIN * (N_ROUNDS + 1))
+    effects = draw_rows_of_effects(state, sweep.priors, last_key)
     sweep.backend.map_groups(divisions.begin, len(state.topic_weights))
     for number in range(N_ROUNDS):
         chain = sweep.key.chain + ROUND_CHAIN * (number + 1)
-        Round(sweep, sweep.key._replace(chain=chain)).run()
+        Round(sweep, sweep.key._replace(chain=chain), effects).run()
     slots = state.counts.topics_in_cluster.shape
     update_counts(state, Sums(**add_sums(sweep.backend.map_groups(divisions.end, slots))))
     sweep.backend.load_clusters(state)
+    if effects is not None:
+        given = TablesGiven(state.lam, draw_rows_of_clusters(state, last_key), effects, last_key)
+        found = add_sums(sweep.backend.map_groups(redraw_tables, given))
+        state.tables_in_cluster = found["tables_in_cluster"]
+        assert state.effects is not None
+        state.effects.tables = found["tables_of_values"]
 
 
 class Round:
@@ -82,13 +98,15 @@ class Round:
     ----------
     key : Key
         Key of the random numbers of this round.
+    effects : EffectDraw, optional
+        Topic weights of the values of effects.
     """
 
     pairs: Pairs
     clusters: Int32s  # (n_pairs, 2): clusters of the anchors
 
-    def __init__(self, sweep: Sweep, key: Key) -> None:
-        self.sweep, self.key = sweep, key
+    def __init__(self, sweep: Sweep, key: Key, effects: EffectDraw | None = None) -> None:
+        self.sweep, self.key, self.effects = sweep, key, effects
         state = sweep.state
         active = state.counts.tokens_in_topic > 0
         # Topics with tokens have a prior weight, however small.
@@ -104,7 +122,7 @@ class Round:
         shares = self.shares_of_sets(sums)
         is_split = self.pairs.is_split
         is_new = np.concatenate([np.repeat(is_split, 2), ~is_split])
-        sets = Sets(shares, is_new, self.sweep.state.lam, self.key)
+        sets = Sets(shares, is_new, self.sweep.state.lam, self.key, self.effects)
         drawn = self.sum_groups(divisions.draw_tables, sets)
         tables = np.where(is_new[:, None], drawn["tables"], self.current_tables())
         log_weight = self.log_weights(tables, shares, drawn["log_likelihood"] / FIXED_POINT)
@@ -183,8 +201,9 @@ class Round:
     def divide(self, launch: Launch, mode: int, attempt: int) -> dict[str, Any]:
         """Divide the groups of every pair; return the sums of both sides."""
         state = self.sweep.state
-        contexts = (state.category_shapes, self.statistics)
-        division = GroupDivision(mode, attempt, self.pairs, launch, *contexts, state.lam, self.key)
+        contexts, given = (state.category_shapes, self.statistics), (state.lam, self.key)
+        parts = (mode, attempt, self.pairs, launch)
+        division = GroupDivision(*parts, *contexts, *given, self.effects)
         return summed_chunks(self.sum_groups(divisions.divide, division))
 
     def estimate(self, sums: dict[str, Any]) -> Launch:
@@ -221,7 +240,7 @@ class Round:
         shares = self.mean_shares(with_unions(sums["tables"]) / FIXED_POINT)
         rest = max(state.v - float(self.prior.sum()), 0.0)
         for _ in range(NEWTON_STEPS):
-            sets = Sets(shares, nothing, state.lam, self.key)
+            sets = Sets(shares, nothing, state.lam, self.key, self.effects)
             moments = self.sum_groups(divisions.table_moments, sets)
             means, variances = moments["means"] / FIXED_POINT, moments["variances"] / FIXED_POINT
             target = self.mean_shares(means)

@@ -25,15 +25,17 @@ def draw_tables(
     concentration: NDArray[np.float64],
     key: Key,
     threads: ThreadPool = SINGLE_THREAD,
+    first_row: int = 0,
 ) -> NDArray[np.int32]:
     """Draw CRT(customers, concentration) exactly: int32 (n_restaurants, n_dishes).
 
-    ``customers`` has the same shape; ``concentration`` is (n_dishes,).
+    ``customers`` has the same shape; ``concentration`` is (n_dishes,). ``first_row`` is the index
+    of the first restaurant among the random numbers.
     """
     customers = np.ascontiguousarray(customers, np.int32)
     concentration = np.ascontiguousarray(concentration, np.float64)
 
     def draw(first: int, last: int) -> NDArray[np.int32]:
-        return draw_table_counts(customers[first:last], concentration, key, first)
+        return draw_table_counts(customers[first:last], concentration, key, first_row + first)
 
     return np.concatenate(threads.map(len(customers), draw))

@@ -98,6 +98,8 @@ def is_possible(sweep: Sweep) -> bool:
     observations = sweep.observations
     has_kernel = observations.n_words > 0 or observations.content_kernel >= 0
     has_labels = sweep.backend.collects_labels and sweep.globals.groups_vary
+    if sweep.state.effects is not None:  # the base measures of a cluster's groups differ
+        return False
     return has_labels and has_kernel and observations.n_tokens > 0
 
 

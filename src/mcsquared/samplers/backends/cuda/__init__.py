@@ -42,7 +42,9 @@ def missing_gpu() -> str | None:
 
 
 def check_families(observations: Observations) -> None:
-    """Raise an error for families that cannot be used on a GPU."""
+    """Raise an error for families, and contexts that act on topics, which require a CPU."""
+    if observations.parents is not None:
+        raise InputError("effects require device='cpu', got device='cuda'")
     content = observations.python_content
     if content is not None and not content.family.has_natural_parameters:
         raise InputError(

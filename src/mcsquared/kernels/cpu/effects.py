@@ -1,0 +1,326 @@
+"""Groups whose topic weights follow their cluster and the values of their contexts (λ finite).
+
+    θ_j ~ DP(λ, b_j),   b_j  =  w_j0 τ_{z_j} + Σ_s w_js τ_s        s: values of the group's effects
+
+A group's base measure λ b_j replaces the row λ τ_k in the kernels of tokens. Given the topics of
+the tokens,
+
+    log p(z_j = k)  =  log π_k + contexts + Σ_m ln Γ(λ b_jm(k) + n_jm) − ln Γ(λ b_jm(k))
+
+and the tables o_jm ~ CRT(n_jm, λ b_jm) are divided over the parents in proportion to w_js τ_sm.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import float32
+
+from mcsquared.kernels.caching import njit
+from mcsquared.kernels.cpu.contexts import add_context_scores
+from mcsquared.kernels.cpu.fast_math import log32
+from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms
+from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.kernels.cpu.special import log_rising_factorial, pick
+from mcsquared.kernels.cpu.thresholds import running_sums, search_running_sums
+from mcsquared.kernels.rng import Step, uniform_of
+
+F = np.float32
+CLUSTERS, TOPICS = int(Step.CLUSTERS), int(Step.TOPICS)
+GROUP_TABLES, TABLE_PARENTS = int(Step.GROUP_TABLES), int(Step.TABLE_PARENTS)
+MAX_FAST_BASE = 1024.0  # of λ: beyond it, differences of float32 logarithms are imprecise
+N_FACTORS = 4  # of a rising factorial, multiplied; Stirling's formula has the others
+
+
+class Parents(NamedTuple):
+    """Values of the effects of each group, in CSR layout."""
+
+    start: np.ndarray  # int64 (n_groups + 1,)
+    row: np.ndarray  # int32 (n_entries,): value, numbered over all effects
+    effect: np.ndarray  # int32 (n_entries,): 1, 2, ...; 0 is the cluster
+    share: np.ndarray  # float32 (n_entries,): share of the value in its effect
+    pattern: np.ndarray  # int32 (n_groups,): bit c − 1 is set if the group has effect c
+
+
+class ParentRows(NamedTuple):
+    """Topic weights of the parents, times λ, and the weights of effects."""
+
+    base: np.ndarray  # (cluster slots, topic slots): λ τ_k
+    rows: np.ndarray  # (values, topic slots): λ τ_s
+    weights: np.ndarray  # (n_effects + 1,): ω
+    scales: np.ndarray  # (2^n_effects,): 1 / Σ ω over the parents that a group of the pattern has
+
+
+@njit(cache=True, error_model="numpy")
+def fill_base(j, k, parents, given, out):
+    """Write λ b_j of a group in cluster ``k`` to ``out`` (topic slots,)."""
+    scale = given.scales[parents.pattern[j]]
+    w = given.weights[0] * scale
+    for m in range(out.size):
+        out[m] = w * given.base[k, m]
+    for e in range(parents.start[j], parents.start[j + 1]):
+        w = given.weights[parents.effect[e]] * scale * parents.share[e]
+        row = parents.row[e]
+        for m in range(out.size):
+            out[m] += w * given.rows[row, m]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_bases(chosen, cluster_of_group, parents, given, out):
+    """Write λ b_j of the chosen groups to the rows of ``out`` (n_chosen, topic slots)."""
+    for i in range(chosen.size):
+        fill_base(chosen[i], cluster_of_group[chosen[i]], parents, given, out[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sweep_tokens_of_many_topics(chosen, groups, word, base, factors, key, topic_of_token):
+    """Draw the topics of all tokens of the chosen groups, weighing all topics; for many topics.
+
+    Parameters
+    ----------
+    chosen : int64 (n_chosen,)
+    base : float32 (n_chosen, topic slots)
+        λ b_j of each chosen group.
+    factors : float32 (n_words × topic slots,)
+        ψ_mw up to a common factor.
+    """
+    n_slots = base.shape[1]
+    weights, count = np.empty(n_slots, np.float32), np.zeros(n_slots, np.int64)
+    uniforms = empty_uniforms(groups)
+    sums = np.zeros(n_slots + 3 * N_LANES, np.float32)
+    for c in range(chosen.size):
+        j = chosen[c]
+        first, last = groups.start[j], groups.start[j + 1]
+        fill_group_uniforms(j, groups, key, TOPICS, uniforms)
+        count[:] = 0
+        for i in range(first, last):
+            count[topic_of_token[i]] += 1
+        for m in range(n_slots):
+            weights[m] = float32(count[m]) + base[c, m]
+        for i in range(first, last):
+            old = np.int64(topic_of_token[i])
+            count[old] -= 1
+            weights[old] = float32(count[old]) + base[c, old]
+            offset = np.int64(word[i]) * n_slots
+            total = running_sums(weights, 0, factors, offset, n_slots, sums)
+            drawn = old
+            if total > F(0.0):
+                drawn = search_running_sums(sums, n_slots, uniforms[i - first] * total)
+            count[drawn] += 1
+            weights[drawn] = float32(count[drawn]) + base[c, drawn]
+            topic_of_token[i] = drawn
+
+
+@njit(cache=True, error_model="numpy")
+def add_log_rising(n, weight, of_topic, rest, lam, log_scores):
+    """Add ln Γ(a + n) − ln Γ(a), a = weight × of_topic[k] + rest, to float32 ``log_scores``."""
+    if lam > MAX_FAST_BASE:
+        for k in range(log_scores.size):
+            a = max(float(weight * of_topic[k] + rest), 1e-30)
+            log_scores[k] += float32(log_rising_factorial(a, n))
+    elif n <= N_FACTORS:
+        for k in range(log_scores.size):
+            a = max(weight * of_topic[k] + rest, F(1e-30))
+            product = a
+            product *= a + F(1.0) if n > 1 else F(1.0)
+            product *= a + F(2.0) if n > 2 else F(1.0)
+            product *= a + F(3.0) if n > 3 else F(1.0)
+            log_scores[k] += log32(product)
+    else:
+        n_more = float32(n - N_FACTORS)
+        for k in range(log_scores.size):
+            a = max(weight * of_topic[k] + rest, F(1e-30))
+            product = a * (a + F(1.0)) * (a + F(2.0)) * (a + F(3.0))
+            x, y = a + F(4.0), a + float32(n)
+            one_x, one_y = F(1.0) / x, F(1.0) / y
+            value = n_more * log32(x) + (y - F(0.5)) * log32(y * one_x) - n_more
+            value += one_y * (F(1.0 / 12) - one_y * one_y * F(1.0 / 360))
+            value -= one_x * (F(1.0 / 12) - one_x * one_x * F(1.0 / 360))
+            log_scores[k] += value + log32(product)
+
+
+@njit(cache=True, error_model="numpy")
+def rest_of_topics(j, topics, n_topics, parents, given, rest):
+    """Write the part of λ b_j that does not depend on the cluster, for the group's topics."""
+    scale = given.scales[parents.pattern[j]]
+    for t in range(n_topics):
+        rest[t] = F(0.0)
+    for e in range(parents.start[j], parents.start[j + 1]):
+        w = given.weights[parents.effect[e]] * scale * parents.share[e]
+        row = parents.row[e]
+        for t in range(n_topics):
+            rest[t] += w * given.rows[row, topics[t]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def rest_of_entries(lam, entries, parents, given, weight, rest):
+    """Write λ w_j0 of every group, and λ Σ_s w_js τ_sm of its topics, to ``weight`` and ``rest``.
+
+    Parameters
+    ----------
+    entries : Entries
+        Topics of every group.
+    given : ParentRows
+        Rows without λ; those of clusters are not used.
+    weight : float64 (n_groups,)
+    rest : float64 (n_entries,)
+    """
+    for j in range(weight.size):
+        scale = lam * given.scales[parents.pattern[j]]
+        weight[j] = given.weights[0] * scale
+        for p in range(parents.start[j], parents.start[j + 1]):
+            w = given.weights[parents.effect[p]] * scale * parents.share[p]
+            for e in range(entries.start[j], entries.start[j + 1]):
+                rest[e] += w * given.rows[parents.row[p], entries.column[e]]
+
+
+@njit(cache=True, error_model="numpy")
+def divide_tables(j, z, m, n, uniforms, used, parents, given, in_cluster, of_values):
+    """Assign ``n`` tables of topic ``m`` to the parents of a group, with a random number each."""
+    scale = given.scales[parents.pattern[j]]
+    first, last = parents.start[j], parents.start[j + 1]
+    cluster = given.weights[0] * scale * given.base[z, m]
+    total = cluster
+    for e in range(first, last):
+        total += (
+            given.weights[parents.effect[e]]
+            * scale
+            * parents.share[e]
+            * given.rows[parents.row[e], m]
+        )
+    for i in range(n):
+        left = uniforms[used + i] * total - cluster
+        chosen = -1
+        if left >= F(0.0):
+            for e in range(first, last):
+                w = given.weights[parents.effect[e]] * scale * parents.share[e]
+                part = w * given.rows[parents.row[e], m]
+                if part > F(0.0):
+                    chosen = e  # the last possible one, should rounding pass all of them
+                    left -= part
+                    if left < F(0.0):
+                        break
+        if chosen < 0:
+            in_cluster[m] += 1
+        else:
+            of_values[parents.row[chosen], m] += 1
+
+
+@njit(cache=True, error_model="numpy")
+def count_tables(n, a, uniforms, first):
+    """Draw the number of tables CRT(n, a), with a random number per customer."""
+    opened = 1
+    for i in range(1, n):
+        opened += 1 if uniforms[first + i] * (a + float32(i)) < a else 0
+    return opened
+
+
+@njit(cache=True, error_model="numpy")
+def add_divided_tables(
+    j, z, topics, counts, n_topics, rest, groups, key, uniforms, others, parents, given, tables
+):
+    """Draw the tables of a group, add them to those of its parents; return their number."""
+    in_cluster, of_values, _ = tables
+    w = given.weights[0] * given.scales[parents.pattern[j]]
+    fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)
+    fill_group_uniforms(j, groups, key, TABLE_PARENTS, others)
+    first = total = 0
+    for t in range(n_topics):
+        m = topics[t]
+        n = count_tables(counts[t], w * given.base[z, m] + rest[t], uniforms, first)
+        divide_tables(j, z, m, n, others, total, parents, given, in_cluster[z], of_values)
+        first += counts[t]
+        total += n
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def resample_groups_with_effects(
+    first_chunk,
+    last_chunk,
+    groups,
+    topic_of_token,
+    lam,
+    base_by_topic,
+    parents,
+    given,
+    draws_clusters,
+    log_weights,
+    contexts,
+    key,
+    cluster_of_group,
+    topics_in_cluster,
+    tables,
+    log_likelihood,
+):
+    """Draw the cluster and the tables of each group in some chunks, given its topics.
+
+    Parameters
+    ----------
+    base_by_topic : float32 (topic slots, cluster slots)
+        λ τ_km, transposed.
+    given : ParentRows
+        float32.
+    draws_clusters : bool
+        Whether clusters are drawn; otherwise only tables.
+    log_weights : float64 (cluster slots,)
+        log π_k; −∞ in slots that must not be drawn.
+    topics_in_cluster : int32 (cluster slots, topic slots)
+        Tokens c_km are added to it.
+    tables : tuple
+        Tables are added: int32 (cluster slots, topic slots) of clusters, int32 (values, topic
+        slots) of values, and int64 (2^n_effects,) of all groups with the same effects.
+    log_likelihood : float64 (n_chunks,)
+        Output: Σ_j Σ_m ln Γ(λb_jm + n_jm) − ln Γ(λb_jm) over the groups of each chunk.
+    """
+    n_slots, n_cluster_slots = base_by_topic.shape
+    dense, bags, parameters = contexts
+    scores, log_scores = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
+    statistics = np.empty(dense.stat_start[-1])
+    count, rest = np.zeros(n_slots, np.int64), np.empty(n_slots, np.float32)
+    uniforms, others = empty_uniforms(groups), empty_uniforms(groups)
+    topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
+    for chunk in range(first_chunk, last_chunk):
+        total = 0.0
+        for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
+            for i in range(groups.start[j], groups.start[j + 1]):
+                count[topic_of_token[i]] += 1
+            n_topics = 0
+            for m in range(n_slots):
+                if count[m] > 0:
+                    topics[n_topics] = m
+                    counts[n_topics] = count[m]
+                    count[m] = 0
+                    n_topics += 1
+            rest_of_topics(j, topics, n_topics, parents, given, rest)
+            z = np.int64(cluster_of_group[j])
+            if draws_clusters:
+                w = given.weights[0] * given.scales[parents.pattern[j]]
+                log_scores[:] = F(0.0)
+                for t in range(n_topics):
+                    add_log_rising(counts[t], w, base_by_topic[topics[t]], rest[t], lam, log_scores)
+                for k in range(n_cluster_slots):
+                    scores[k] = log_weights[k] + log_scores[k]
+                add_context_scores(j, dense, bags, parameters, statistics, scores)
+                u = uniform_of(key, CLUSTERS, groups.first_group + j, 0)
+                z = pick(scores, n_cluster_slots, u)
+                cluster_of_group[j] = z
+                total += log_scores[z]
+            n_tables = add_divided_tables(
+                j,
+                z,
+                topics,
+                counts,
+                n_topics,
+                rest,
+                groups,
+                key,
+                uniforms,
+                others,
+                parents,
+                given,
+                tables,
+            )
+            tables[2][parents.pattern[j]] += n_tables
+            for t in range(n_topics):
+                topics_in_cluster[z, topics[t]] += counts[t]
+        log_likelihood[chunk] = total

@@ -1,0 +1,161 @@
+"""Effects: contexts whose values shift the topic weights of their groups.
+
+    θ_j ~ DP(λ, b_j),   b_j  =  ω_0 τ_{z_j} + Σ_c ω_c τ^(c)_{x_jc},   τ^(c)_value ~ DP(v_c, ε)
+
+Every effect has a number of values: categories, the items of a bag, or bins of a number or date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.arrays import Floats
+from mcsquared.errors import InputError
+from mcsquared.families.dirichlet import count_matrix
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Column
+
+MAX_EFFECTS = 10  # the sets of effects that a group has are the bits of an index
+MAX_VALUES = 2**19  # of all effects, because of the indices of random numbers
+MAX_BINS = 20
+MIN_GROUPS_PER_BIN = 10
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The values of a context that acts on topics.
+
+    Parameters
+    ----------
+    n_values : int
+        Categories, items, or bins.
+    edges : tuple of float, optional
+        Numbers and dates only: bin i has the values from ``edges[i - 1]`` to below ``edges[i]``.
+        The first and the last bin are open. Dates are days since 1970-01-01.
+    """
+
+    n_values: int
+    edges: tuple[float, ...] | None = None
+
+    @classmethod
+    def for_column(cls, column: Column) -> Effect:
+        """Return the effect of a column; bins of numbers and dates are chosen from the data."""
+        if column.kind == "vector":
+            raise InputError(
+                f"effects must be categories, bags, booleans, numbers or dates, got {column.name!r}"
+                " (vectors)"
+            )
+        if column.categories is not None:
+            return cls(column.width)
+        if column.kind == "boolean":
+            return cls(2)
+        edges = bin_edges(column.observations())
+        return cls(len(edges) + 1, edges)
+
+    def shares(self, column: Column) -> sparse.csr_matrix:
+        """Return the share of each value in each group: float64 (n_groups, n_values).
+
+        The shares of a group sum to 1; a group without the context has none.
+        """
+        if column.kind == "bag":
+            items = sparse.csr_matrix(column.values, dtype=np.float64)
+            totals = np.asarray(items.sum(axis=1)).ravel()
+            return sparse.csr_matrix(sparse.diags(1.0 / np.maximum(totals, 1.0)) @ items)
+        groups = np.flatnonzero(column.observed)
+        codes = self.codes(column)[groups]
+        shape = (len(column), self.n_values)
+        return sparse.csr_matrix(count_matrix(groups, codes, shape), dtype=np.float64)
+
+    def fits(self, column: Column) -> bool:
+        """Return whether a column has these values."""
+        if column.categories is None and column.kind != "boolean":
+            return self.edges is not None and column.kind != "vector"
+        return self.edges is None and self.n_values == (column.width if column.n_categories else 2)
+
+    def codes(self, column: Column) -> NDArray[np.int64]:
+        """Return the value of each group that has one: int64 (n_groups,); not for bags."""
+        if self.edges is None:
+            return np.nan_to_num(column.values, nan=-1.0).astype(np.int64)
+        return np.searchsorted(np.array(self.edges), column.values, side="right")
+
+    def labels(self, column: Column) -> NDArray[np.object_]:
+        """Return the values in the form shown to users: object (n_values,)."""
+        if self.edges is None:
+            names: Any = [False, True] if column.categories is None else column.categories
+            return np.array(list(names), dtype=object)
+        shown = [_shown(value) for value in column.display(np.array(self.edges))]
+        if not shown:
+            return np.array(["all"], dtype=object)
+        between = [f"{low} to {high}" for low, high in pairwise(shown)]
+        return np.array([f"below {shown[0]}", *between, f"{shown[-1]} and above"], dtype=object)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON data from which `from_json` creates an equal object."""
+        edges = None if self.edges is None else list(self.edges)
+        return {"n_values": self.n_values, "edges": edges}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Effect:
+        """Read the result of `to_json`; raise `InputError` for invalid values."""
+        edges = data["edges"] if data["edges"] is None else tuple(map(float, data["edges"]))
+        n_values = data["n_values"]
+        is_valid = isinstance(n_values, int) and 0 < n_values <= MAX_VALUES
+        if edges is not None:
+            ordered = bool(np.isfinite(edges).all() and (np.diff(edges) > 0).all())
+            is_valid = is_valid and ordered and n_values == len(edges) + 1
+        if not is_valid:
+            raise InputError(f"an effect is not valid: {data!r:.80}")
+        return cls(n_values, edges)
+
+
+def bin_edges(values: Floats) -> tuple[float, ...]:
+    """Return edges between bins of about equally many values; equal values share a bin.
+
+    There are at most `MAX_BINS` bins, and about `MIN_GROUPS_PER_BIN` values or more in each.
+    """
+    n_bins = int(np.clip(len(values) // MIN_GROUPS_PER_BIN, 1, MAX_BINS))
+    if n_bins == 1:
+        return ()
+    levels = np.arange(1, n_bins) / n_bins
+    edges = np.unique(np.quantile(values, levels, method="higher"))
+    return tuple(edges[edges > values.min()].tolist())
+
+
+def effects_for(columns: Mapping[str, Column], names: object) -> dict[str, Effect]:
+    """Return the effects of the named columns, which must be contexts of the model."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError(f"effects must be a list of names of contexts, got {names!r:.60}")
+    found: dict[str, Effect] = {}
+    for name in names:
+        if name not in columns:
+            known = ", ".join(map(repr, columns)) or "none"
+            raise InputError(f"effects must name contexts of the model ({known}), got {name!r:.60}")
+        if name in found:
+            raise InputError(f"effects must be distinct, got {name!r} twice")
+        found[name] = Effect.for_column(columns[name])
+    return found
+
+
+def check_effects(effects: Mapping[str, Effect], groups_vary: bool) -> None:
+    """Raise `InputError` if the model cannot have these effects."""
+    if effects and not groups_vary:
+        raise InputError("effects require a finite lam, got effects with lam=inf")
+    if len(effects) > MAX_EFFECTS:
+        raise InputError(f"effects must be at most {MAX_EFFECTS} contexts, got {len(effects)}")
+    n_values = sum(effect.n_values for effect in effects.values())
+    if n_values > MAX_VALUES:
+        raise InputError(f"effects must have <= {MAX_VALUES} values in all, got {n_values}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[D]"))
+    return f"{float(value):.10g}"

@@ -1,0 +1,58 @@
+"""The values of each group's effects, in the layout that kernels read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from mcsquared.arrays import Integers
+from mcsquared.corpus.content import entries_of_rows
+from mcsquared.errors import InputError
+from mcsquared.kernels.cpu.effects import Parents
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Corpus
+    from mcsquared.model.priors import Priors
+
+
+def observe_parents(corpus: Corpus, priors: Priors) -> Parents | None:
+    """Return the values of the effects of all groups; None without effects."""
+    if not priors.effects:
+        return None
+    if not priors.content.can_sample:
+        raise InputError(
+            "effects require a content family with sample_parameters and log_likelihood, got "
+            f"{type(priors.content).__name__}"
+        )
+    columns = {name: corpus.contexts[name] for name in priors.effects} | priors.columns(corpus)
+    shares, effects, pattern = [], [], np.zeros(corpus.n_groups, np.int32)
+    for number, (name, effect) in enumerate(priors.effects.items()):
+        found = effect.shares(columns[name])
+        pattern |= (np.diff(found.indptr) > 0).astype(np.int32) << number
+        shares.append(found)
+        effects += [number + 1] * effect.n_values
+    joined = sparse.hstack(shares, format="csr")
+    joined.sort_indices()
+    return Parents(
+        start=joined.indptr.astype(np.int64),
+        row=joined.indices.astype(np.int32),
+        effect=np.array(effects, np.int32)[joined.indices],
+        share=joined.data.astype(np.float32),
+        pattern=pattern,
+    )
+
+
+def take_parents(parents: Parents | None, groups: Integers) -> Parents | None:
+    """Return the values of selected groups."""
+    if parents is None:
+        return None
+    chosen, start = entries_of_rows(parents.start, groups)
+    return Parents(
+        start=start,
+        row=parents.row[chosen],
+        effect=parents.effect[chosen],
+        share=parents.share[chosen],
+        pattern=parents.pattern[groups],
+    )

@@ -1,0 +1,199 @@
+"""Groups with their own base measures λ b_j: contexts act on topics, λ finite.
+
+The kernels of tokens take a row of topic weights per cluster. Here they are called for few groups
+at a time, with the rows of these groups in place of those of their clusters.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.arrays import Float32s, Floats, Int64s
+from mcsquared.kernels.cpu.contexts import ContextParameters, GivenContexts
+from mcsquared.kernels.cpu.effects import (
+    ParentRows,
+    Parents,
+    fill_bases,
+    resample_groups_with_effects,
+    sweep_tokens_of_many_topics,
+)
+from mcsquared.kernels.cpu.groups import Groups
+from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.kernels.cpu.varying_tokens import sweep_tokens
+from mcsquared.kernels.cpu.vector_tokens import VectorTokens, draw_vector_topics
+from mcsquared.observations import Observations
+from mcsquared.samplers.content.python_families import GroupOrder
+from mcsquared.samplers.steps.effects import scales_of_patterns
+from mcsquared.samplers.steps.weights import as_float32
+from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.types import EffectDraw, Globals, GroupTask, Key, Labels
+
+MAX_GROUPS = 2048  # whose base measures are in memory at a time, per thread
+
+
+def parents_of(task: GroupTask) -> Parents:
+    """Return the values of the effects of every group."""
+    assert task.observations.parents is not None
+    return task.observations.parents
+
+
+def single_rows(globals_: Globals) -> ParentRows:
+    """Return λ τ of all parents, and the weights of effects, as float32."""
+    assert globals_.effects is not None
+    return rows_given(globals_.lam, globals_.weights.log_shares, globals_.effects)
+
+
+def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> ParentRows:
+    """Return λ τ of all parents, and the weights of effects, as float32."""
+    weights = effects.weights
+    return ParentRows(
+        base=as_float32(lam * np.exp(log_shares)),
+        rows=as_float32(lam * np.exp(effects.log_shares)),
+        weights=weights.astype(np.float32),
+        scales=scales_of_patterns(weights).astype(np.float32),
+    )
+
+
+def double_rows(globals_: Globals) -> ParentRows:
+    """Return τ of all parents, without λ, and the weights of effects, as float64."""
+    assert globals_.effects is not None
+    weights = globals_.effects.weights
+    return ParentRows(
+        base=np.exp(globals_.weights.log_shares),
+        rows=np.exp(globals_.effects.log_shares),
+        weights=weights,
+        scales=scales_of_patterns(weights),
+    )
+
+
+def draw_word_topics(task: GroupTask, max_slots: int) -> None:
+    """Draw the topics of all words; ``max_slots`` is the largest number of the fast kernel."""
+    observations, labels, globals_, threads = task
+    layout, parents, given = observations.layout, parents_of(task), single_rows(globals_)
+    n_slots, psi = given.base.shape[1], globals_.content.reshape(-1)
+    blocks, rows = (0,) * (n_slots // N_LANES), np.zeros(observations.n_groups, np.int32)
+    tokens = (observations.groups, observations.word)
+
+    def sweep(chosen: Int64s, base: Float32s) -> None:
+        fill_bases(chosen, labels.cluster_of_group, parents, given, base)
+        if n_slots > max_slots:
+            found = (base, psi, globals_.key, labels.topic_of_token)
+            sweep_tokens_of_many_topics(chosen, *tokens, *found)
+            return
+        rows[chosen] = np.arange(len(chosen))
+        part, weights = np.array([0, len(chosen)]), (base, psi, blocks)
+        sweep_tokens(0, 1, part, chosen, *tokens, *weights, globals_.key, rows, labels[1])
+
+    def visit(first: int, last: int) -> None:
+        begin, end = layout.order_start[first], layout.order_start[last]
+        size = min(MAX_GROUPS, end - begin)
+        base = np.empty((size, n_slots), np.float32)
+        for start in range(begin, end, size or 1):
+            chosen = layout.order[start : min(start + size, end)]
+            sweep(chosen, base[: len(chosen)])
+
+    threads.map(len(layout.order_start) - 1, visit)
+
+
+def draw_vector_topics_by_chunk(
+    task: GroupTask, tokens: VectorTokens, first: int, last: int
+) -> NDArray[np.float64]:
+    """Draw the topics of tokens that are not words; return their statistics by chunk and topic."""
+    observations, labels, globals_, _ = task
+    parents, given, n_slots = parents_of(task), double_rows(globals_), globals_.slots[1]
+    statistics = np.zeros((last - first, n_slots, observations.n_content_statistics))
+    rows = np.zeros(observations.n_groups, np.int32)
+    for chunk in range(first, last):
+        begin, end = observations.layout.chunk_start[chunk : chunk + 2]
+        chosen = np.arange(begin, end)
+        shares = np.empty((len(chosen), n_slots))
+        fill_bases(chosen, labels.cluster_of_group, parents, given, shares)
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(shares)
+        rows[chosen] = np.arange(len(chosen))
+        topics, out = np.zeros(shares.shape, np.int32), statistics[chunk - first :][:1]
+        weights = (log_shares, globals_.lam, rows, labels.topic_of_token)
+        draw_vector_topics(
+            chunk, chunk + 1, observations.groups, tokens, *weights, topics, out, globals_.key
+        )
+    return statistics
+
+
+def resample_groups(task: GroupTask) -> dict[str, Any]:
+    """Draw z_j and the tables of every group given its topics; return fields of `Sums`."""
+    globals_, order = task.globals, GroupOrder(task)
+    likelihood = np.zeros(len(order.groups.chunk_start) - 1)
+    scores = (globals_.weights.log_cluster_weights, order.contexts)
+    given, parameters = single_rows(globals_), (globals_.lam, globals_.key)
+    sums = sum_groups(task, order, True, given, *parameters, scores, likelihood)
+    return {**sums, "topic_log_likelihood": likelihood}
+
+
+class TablesGiven(NamedTuple):
+    """Parameters given which tables are drawn: λ, log τ of clusters and values, and a key."""
+
+    lam: float
+    log_shares: Floats
+    effects: EffectDraw
+    key: Key
+
+
+class AllAtOnce(NamedTuple):
+    """The order of groups whose clusters are given: all chunks at once."""
+
+    groups: Groups
+    threads: ThreadPool
+
+    def parts(self, first_chunk: int, last_chunk: int) -> Iterator[tuple[int, int]]:
+        """Yield one part."""
+        yield first_chunk, last_chunk
+
+
+def redraw_tables(
+    observations: Observations, labels: Labels, given: TablesGiven, threads: ThreadPool
+) -> tuple[Labels, dict[str, Any]]:
+    """Draw the tables of all groups given their clusters and topics; return sums over groups."""
+    order, natural = AllAtOnce(observations.groups, threads), np.zeros((0, 0))
+    parameters = ContextParameters(natural, np.zeros((0, 0), np.float32), natural)
+    contexts = GivenContexts(observations.dense, observations.bags, parameters)
+    scores = (np.zeros(len(given.log_shares)), contexts)
+    rows = rows_given(given.lam, given.log_shares, given.effects)
+    task = GroupTask(observations, labels, None, threads)  # type: ignore[arg-type]
+    likelihood = np.zeros(len(observations.layout.chunk_start) - 1)
+    return labels, sum_groups(task, order, False, rows, given.lam, given.key, scores, likelihood)
+
+
+def sum_groups(
+    task: GroupTask,
+    order: GroupOrder | AllAtOnce,
+    draws_clusters: bool,
+    given: ParentRows,
+    lam: float,
+    key: Key,
+    scores: tuple[Any, ...],
+    likelihood: Floats,
+) -> dict[str, Any]:
+    """Draw clusters, unless they are given, and tables; return their sums over groups."""
+    labels, parents = task.labels, parents_of(task)
+    tokens = (order.groups, labels.topic_of_token, lam, np.ascontiguousarray(given.base.T))
+    rows = (parents, given, draws_clusters)
+
+    def assign(first: int, last: int) -> tuple[NDArray[Any], ...]:
+        topics, in_cluster = np.zeros((2, *given.base.shape), np.int32)
+        of_values, by_pattern = (
+            np.zeros(given.rows.shape, np.int32),
+            np.zeros(len(given.scales), np.int64),
+        )
+        tables = (in_cluster, of_values, by_pattern)
+        out = (labels.cluster_of_group, topics, tables, likelihood)
+        for part in order.parts(first, last):
+            resample_groups_with_effects(*part, *tokens, *rows, *scores, key, *out)
+        return topics, *tables
+
+    # One share per thread: the tables of values may be large.
+    n_chunks = len(task.observations.layout.chunk_start) - 1
+    parts = order.threads.map(n_chunks, assign, n_parts=1)
+    names = ("topics_in_cluster", "tables_in_cluster", "tables_of_values", "tables_by_pattern")
+    return dict(zip(names, map(sum, zip(*parts, strict=True)), strict=True))

@@ -1,0 +1,141 @@
+"""Contexts that act on topics: topic weights of their values, tables, ω and v_c.
+
+    b_j  =  Σ_s ω_s τ_s / W        over the parents s that group j has, W = Σ ω of these parents
+
+The parents are the cluster and the values of the group's effects. Each of the group's tables comes
+from one of them, so that τ_s ~ Dir(v_c ε + O_s), with O_s the tables of all groups from s. If all
+groups had all effects, ω would be Dir(1 + totals). A group without some of them contributes the
+factor ω_s / W to each of its tables. W^−T is the normaliser of a negative binomial distribution:
+R ~ NegBin(T, W) further tables, all of them from missing parents, restore the Dirichlet.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.arrays import Floats
+from mcsquared.kernels.cpu.gammas import draw_log_shares
+from mcsquared.kernels.rng import Step
+from mcsquared.model.parameters import initial_value
+from mcsquared.model.priors import Priors
+from mcsquared.samplers.steps.concentrations import resample_concentration
+from mcsquared.samplers.steps.tables import draw_tables
+from mcsquared.samplers.steps.weights import MIN_PARALLEL_SHARES
+from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
+from mcsquared.samplers.types import EffectDraw, Key, Sweep
+from mcsquared.state import EffectState, State
+
+FIRST_ROW = 2**19  # of the random numbers of tables: those before it are of clusters
+
+
+def start_effects(priors: Priors, n_topic_slots: int) -> EffectState | None:
+    """Return the initial state of the effects, without tables; None if there are no effects."""
+    if not priors.effects:
+        return None
+    n_effects, n_values = len(priors.effects), priors.effect_offsets[-1]
+    return EffectState(
+        tables=np.zeros((n_values, n_topic_slots), np.int32),
+        weights=np.full(n_effects + 1, 1.0 / (n_effects + 1)),
+        v=np.full(n_effects, initial_value(priors.v)),
+    )
+
+
+def draw_rows(
+    effects: EffectState, priors: Priors, topics: Floats, key: Key, threads: ThreadPool
+) -> EffectDraw:
+    """Draw the log of τ_s ~ Dir(v_c ε + O_s) for every value; ``topics`` is ε."""
+    tables, log_shares = np.ascontiguousarray(effects.tables), np.empty(effects.tables.shape)
+    step = int(Step.EFFECT_SHARES)
+    for v, (first, last) in zip(effects.v, pairwise(priors.effect_offsets), strict=True):
+
+        def draw(start: int, stop: int, prior: Floats = v * topics) -> None:
+            draw_log_shares(start, stop, prior, tables, key, step, log_shares)
+
+        is_small = (last - first) * tables.shape[1] < MIN_PARALLEL_SHARES
+        threads.map(last - first, draw, first, is_small=is_small)
+    return EffectDraw(log_shares, effects.weights.copy())
+
+
+def with_unused_weight(state: State) -> Floats:
+    """Return ε with the weight of all unused topics in the first empty slot."""
+    topics, empty = state.topic_weights.copy(), np.flatnonzero(state.counts.tokens_in_topic == 0)
+    topics[empty[:1]] = np.exp(state.log_unused)
+    return topics
+
+
+def draw_rows_of_effects(state: State, priors: Priors, key: Key) -> EffectDraw | None:
+    """Draw the topic weights of all values, given the current ε; None without effects."""
+    if state.effects is None:
+        return None
+    return draw_rows(state.effects, priors, with_unused_weight(state), key, SINGLE_THREAD)
+
+
+def draw_rows_of_clusters(state: State, key: Key) -> Floats:
+    """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot, given the current ε."""
+    tables = np.ascontiguousarray(state.tables)
+    log_shares, prior = np.empty(tables.shape), state.v * with_unused_weight(state)
+    draw_log_shares(0, len(tables), prior, tables, key, int(Step.TOPIC_SHARES), log_shares)
+    return log_shares
+
+
+def draw_effects(sweep: Sweep, topics: Floats) -> EffectDraw | None:
+    """Draw the topic weights of all values, given ε of the sweep; None without effects."""
+    effects = sweep.state.effects
+    if effects is None:
+        return None
+    return draw_rows(effects, sweep.priors, topics, sweep.key, sweep.threads)
+
+
+def draw_effect_tables(sweep: Sweep) -> None:
+    """Draw CRT(O_sm, v_c ε_m) for every value, given the ε of the globals."""
+    effects = sweep.state.effects
+    if effects is None:
+        return
+    topics, parts = sweep.globals.weights.topic_weights, []
+    for v, (first, last) in zip(effects.v, pairwise(sweep.priors.effect_offsets), strict=True):
+        rows, row = effects.tables[first:last], FIRST_ROW + first
+        parts.append(draw_tables(rows, v * topics, sweep.key, sweep.threads, row))
+    sweep.effect_tables = np.concatenate(parts)
+
+
+def resample_effects(sweep: Sweep) -> None:
+    """Draw v_c of every effect, and ω, given the tables."""
+    effects, tables = sweep.state.effects, sweep.effect_tables
+    if effects is None:
+        return
+    assert tables is not None
+    rng = sweep.key.generator(Step.EFFECTS)
+    totals = [int(sweep.state.tables.sum(dtype=np.int64))]
+    for number, (first, last) in enumerate(pairwise(sweep.priors.effect_offsets)):
+        customers = effects.tables[first:last].sum(axis=1, dtype=np.int64)
+        opened = tables[first:last].sum(axis=1)
+        v = float(effects.v[number])
+        effects.v[number] = resample_concentration(v, sweep.priors.v, customers, opened, rng)
+        totals.append(int(customers.sum()))
+    assert sweep.sums.tables_by_pattern is not None
+    added = draw_missing_tables(effects.weights, sweep.sums.tables_by_pattern, rng)
+    effects.weights = rng.dirichlet(1.0 + np.array(totals) + added)
+
+
+def draw_missing_tables(
+    weights: Floats, tables_by_pattern: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw the tables that missing parents would have had: int64 (n_effects + 1,)."""
+    added = np.zeros(len(weights), np.int64)
+    for pattern in np.flatnonzero(tables_by_pattern):
+        is_missing = np.array([False, *(not pattern >> c & 1 for c in range(len(weights) - 1))])
+        missing = float(weights[is_missing].sum())
+        if missing > 0.0:
+            odds = missing / float(weights[~is_missing].sum())
+            n_added = rng.poisson(rng.gamma(float(tables_by_pattern[pattern])) * odds)
+            chances = np.where(is_missing, weights, 0.0)
+            added += rng.multinomial(n_added, chances / chances.sum())
+    return added
+
+
+def scales_of_patterns(weights: Floats) -> Floats:
+    """Return 1 / Σ ω over the parents of groups with each set of effects: (2^n_effects,)."""
+    n_effects = len(weights) - 1
+    bits = np.arange(2**n_effects)[:, None] >> np.arange(n_effects) & 1
+    return 1.0 / (weights[0] + bits @ weights[1:])

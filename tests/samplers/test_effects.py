@@ -1,0 +1,229 @@
+"""Contexts that act on topics: exactness, reproducibility, counts."""
+
+import copy
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import gammaln
+
+import mcsquared as mc2
+from mcsquared.corpus import Column
+from mcsquared.errors import InputError
+from mcsquared.families import Bag, Categorical, Gaussian
+from mcsquared.kernels.cpu.effects import add_log_rising
+from mcsquared.model.effects import Effect
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
+from mcsquared.observations import observe
+from mcsquared.samplers.backends.cuda import check_families
+from mcsquared.samplers.backends.sharded import ShardedBackend
+from mcsquared.samplers.content import words as word_content
+from mcsquared.samplers.steps import split_merge
+from mcsquared.samplers.sweep import BLOCKED
+from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.types import Key
+from tests.oracles.counts import differences, recount
+from tests.samplers import test_shards as corpora
+from tests.statistics.agreement import compare_twice, is_exact
+from tests.statistics.corpora import Integrated, tiny, words
+from tests.test_chain import assert_same_draws
+
+GAMMA = Gamma(2.0, 1.0)
+KIND = np.array(["a", "b", None, "a"], object)
+
+
+def one_effect(**options):
+    """A category that acts on words; one group lacks it."""
+    return tiny(
+        words([0, 1], [0], [0, 2], n_words=3),
+        Categorical(0.5),
+        {"kind": KIND[:3]},
+        {"kind": Categorical(0.7)},
+        effects=["kind"],
+        **options,
+    )
+
+
+def two_effects(**options):
+    """A category and a bag of up to two items; groups lack one of them or both."""
+    tags = sparse.csr_matrix([[1, 1], [0, 1], [0, 0], [0, 2]])
+    return tiny(
+        words([0, 1], [0], [1], [0], n_words=2),
+        Categorical(0.5),
+        {"kind": np.array(["a", "b", None, None], object), "tags": tags},
+        {"kind": Categorical(0.7), "tags": Bag(0.6)},
+        effects=["kind", "tags"],
+        **options,
+    )
+
+
+def numbers_as_content(**options):
+    """Numbers as content."""
+    values = [np.array([[-1.0], [0.9]]), np.array([[1.1]]), np.array([[1.0], [3.0]])]
+    return tiny(
+        values,
+        Gaussian(mean=0.2, strength=0.4, shape=1.2, rate=0.6),
+        {"kind": np.array(["a", "b", "b"], object)},
+        {"kind": Categorical(0.7)},
+        effects=["kind"],
+        **options,
+    )
+
+
+TINY = {
+    "one effect": lambda: one_effect(lam=1.5),
+    "one effect, sampled": lambda: one_effect(lam=Gamma(2.0, 1.0), v=Gamma(2.0, 1.0)),
+    "two effects": lambda: two_effects(lam=2.0),
+    "numbers": lambda: numbers_as_content(lam=Gamma(2.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_chains_with_effects_draw_from_the_exact_posterior(name):
+    found, _ = compare_twice(TINY[name](), 2500, BLOCKED)
+    assert is_exact(found, allowance=0.01, n_errors=4), found
+
+
+def test_splits_and_merges_with_effects_draw_from_the_exact_posterior(monkeypatch):
+    monkeypatch.setattr(split_merge, "PERIOD", 1)
+    found, _ = compare_twice(TINY["two effects"](), 2500, BLOCKED)
+    assert is_exact(found, allowance=0.01, n_errors=4), found
+
+
+CONTENTS = {"words": corpora.words, "points": corpora.points}
+EFFECTS = ["kind", "tags", "year"]
+
+
+def given(name, lam=GAMMA):
+    corpus = CONTENTS[name]()
+    priors = Priors.for_corpus(corpus, effects=EFFECTS, lam=lam)
+    return observe(corpus, priors), priors
+
+
+def assert_same(state, other):
+    np.testing.assert_array_equal(state.cluster_of_group, other.cluster_of_group)
+    np.testing.assert_array_equal(state.topic_of_token, other.topic_of_token)
+    np.testing.assert_array_equal(state.tables, other.tables)
+    for name in ("tables", "weights", "v"):
+        np.testing.assert_array_equal(getattr(state.effects, name), getattr(other.effects, name))
+    for name in ("lam", "alpha", "v", "eta", "log_joint"):
+        assert getattr(state, name) == getattr(other, name)
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_threads_and_shards_change_nothing_in_what_is_drawn(name):
+    parts = given(name)
+    alone = BLOCKED.start(*parts, 3, 0, "random", 5, 8)
+    threaded, in_shards = copy.deepcopy(alone), copy.deepcopy(alone)
+    backend = ShardedBackend(*parts, 3)
+    backend.load_labels(in_shards, Key(3, 0, 0))
+    with ThreadPool(2) as threads:
+        for _ in range(5):
+            BLOCKED.sweep(alone, *parts, 3, 0)
+            BLOCKED.sweep(threaded, *parts, 3, 0, threads=threads)
+            BLOCKED.sweep(in_shards, *parts, 3, 0, backend=backend)
+    backend.save_labels(in_shards)
+    assert_same(threaded, alone)
+    assert_same(in_shards, alone)
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_counts_are_those_of_the_labels_and_tables_are_those_of_the_groups(name):
+    parts = given(name)
+    state = BLOCKED.start(*parts, 1, 0, "random", 5, 8)
+    for _ in range(6):
+        BLOCKED.sweep(state, *parts, 1, 0)
+        assert differences(state.counts, recount(state, parts[0])) == []
+        tables = state.tables.sum(axis=0) + state.effects.tables.sum(axis=0)
+        group = np.repeat(np.arange(parts[0].n_groups), np.diff(parts[0].group_start))
+        pairs = np.unique(np.stack([group, state.topic_of_token]), axis=1)
+        least = np.bincount(pairs[1], minlength=len(tables))
+        assert (least <= tables).all()
+        assert (tables <= state.counts.tokens_in_topic).all()
+        assert state.effects.weights.sum() == pytest.approx(1.0)
+        assert (state.tables <= state.counts.topics_in_cluster).all()
+
+
+def test_many_topics_are_drawn_from_the_same_distribution(monkeypatch):
+    """The kernel for more topics than registers hold visits all of them, too."""
+    monkeypatch.setattr(word_content, "MANY_SLOTS", 0)
+    found, _ = compare_twice(TINY["one effect"](), 2500, BLOCKED)
+    assert is_exact(found, allowance=0.02, n_errors=4), found
+
+
+@pytest.mark.parametrize("lam", [3.0, 5000.0])
+def test_the_scores_of_clusters_are_rising_factorials(lam):
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(16, 0.3)).astype(np.float32)
+    for n in (1, 2, 3, 4, 5, 9, 40, 700):
+        found, rest = np.zeros(16, np.float32), np.float32(0.01 * lam)
+        add_log_rising(n, np.float32(0.6), np.float32(lam) * shares, rest, lam, found)
+        a = 0.6 * lam * shares.astype(float) + 0.01 * lam
+        np.testing.assert_allclose(found, gammaln(a + n) - gammaln(a), rtol=1e-5, atol=2e-5)
+
+
+def model(**options):
+    options = {"n_sweeps": 24, "burn_in": 8, "thin": 4, "random_state": 2} | options
+    return mc2.MC2(effects=EFFECTS, progress=False, **options)
+
+
+def test_a_resumed_run_has_the_draws_of_a_whole_one(tmp_path):
+    corpus = corpora.words()
+    whole = model().fit(corpus).posterior_
+    path = tmp_path / "run.checkpoint"
+    stop = model(checkpoint=path, checkpoint_every=1e-6, callbacks=[lambda info: info.sweep == 13])
+    stop.fit(corpus)
+    assert_same_draws(whole, model(checkpoint=path).fit(corpus).posterior_)
+
+
+def test_a_model_file_contains_the_effects(tmp_path):
+    fitted = model().fit(corpora.points())
+    fitted.save(tmp_path / "model.mc2")
+    loaded = mc2.MC2.load(tmp_path / "model.mc2")
+    assert loaded.effects == tuple(EFFECTS)
+    assert loaded.posterior_.priors == fitted.posterior_.priors
+    for draw, other in zip(loaded.posterior_.parameters, fitted.posterior_.parameters, strict=True):
+        assert (draw.effects.tables != other.effects.tables).nnz == 0
+        np.testing.assert_array_equal(draw.effects.weights, other.effects.weights)
+        np.testing.assert_array_equal(draw.effects.v, other.effects.v)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"effects": ["kinds"]}, r"effects must name contexts of the model .*, got 'kinds'"),
+        ({"effects": "kind"}, "effects must be a list of names of contexts, got 'kind'"),
+        ({"effects": ["kind"], "lam": np.inf}, "effects require a finite lam"),
+        ({"effects": ["kind"], "contexts": {"year": "auto"}}, r"model \('year'\), got 'kind'"),
+        ({"effects": ["kind", "kind"]}, "effects must be distinct, got 'kind' twice"),
+    ],
+)
+def test_invalid_effects_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        mc2.MC2(n_sweeps=2, **options).fit(corpora.words())
+
+
+def test_content_whose_parameters_are_integrated_out_has_no_effects():
+    corpus = mc2.Corpus([np.ones((2, 1))] * 3, {"kind": ["a", "b", "a"]})
+    with pytest.raises(InputError, match="effects require a content family with sample_parameters"):
+        mc2.MC2(content=Integrated(1.2, 0.4), effects=["kind"], n_sweeps=2).fit(corpus)
+
+
+def test_a_gpu_has_no_effects():
+    with pytest.raises(InputError, match="effects require device='cpu'"):
+        check_families(given("words")[0])
+
+
+def test_numbers_have_bins_of_about_equally_many_values():
+    values = np.concatenate([np.arange(100.0), np.full(100, 50.0), [np.nan]])
+    column = Column("x", "number", values)
+    effect = Effect.for_column(column)
+    sizes = np.asarray(effect.shares(column).sum(axis=0)).ravel()
+    assert effect.n_values == len(sizes)
+    assert sizes.sum() == 200  # not the missing one
+    assert sizes.min() >= 5
+    labels = effect.labels(column)
+    assert labels[0] == f"below {effect.edges[0]:g}"
+    assert labels[-1] == f"{effect.edges[-1]:g} and above"
+    assert Effect.from_json(effect.to_json()) == effect
