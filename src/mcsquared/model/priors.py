@@ -64,6 +64,8 @@ class Priors:
     True
     >>> mc2.Priors.from_dict(priors.to_dict()) == priors
     True
+    >>> mc2.Priors.for_corpus(corpus, lam=5, effects=["year"]).effect_offsets
+    [0, 1]
     """
 
     content: ConjugateFamily
