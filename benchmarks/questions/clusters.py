@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from statistics import mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MISSING = (0, 25, 50, 75, 100)  # per cent of the images
 SLACK = 0.02  # NMI that missing tags may cost relative to content alone
 ALONE = "content alone"
+MGCTM = "MGCTM"  # with as many clusters as there are scenes
 
 
 def run(settings: Settings) -> Result:
@@ -63,7 +64,8 @@ def run(settings: Settings) -> Result:
         notes=[
             f"Means of {settings.scene_seeds} seeds, {settings.scene_sweeps} sweeps, default "
             f"priors; `labels_` of {scenes.corpus.n_groups:,} images. The images with missing "
-            "tags are chosen at random for each seed; content alone uses no tags at all.",
+            "tags are chosen at random for each seed; content alone uses no tags at all. "
+            f"{MGCTM} is given the number of scenes; it runs a third of the sweeps.",
         ],
     )
 
@@ -75,6 +77,7 @@ def _cases() -> list[tuple[str, str]]:
         (engines.FINITE, ALONE),
         (engines.INFINITE, f"{MISSING[0]}% missing"),
         (engines.INFINITE, ALONE),
+        (MGCTM, ALONE),
     ]
 
 
@@ -85,29 +88,38 @@ def _fit(
     from mcsquared import evaluation
 
     scenes = scenes_for(settings)
-    corpus = scenes.corpus
-    contexts: dict[str, str] = {}
+    corpus, truth = scenes.corpus, scenes.labels["label"]
     if what != ALONE:
         corpus = without_tags(corpus, int(what.split("%")[0]) / 100, seed)
-        contexts = {"tags": "bag"}
-    model = engines.estimator(
-        engines.ENGINES[engine],
-        contexts=contexts,
-        n_sweeps=settings.scene_sweeps,
-        burn_in=settings.scene_sweeps // 3,
-        random_state=seed,
-    )
+    if engine == MGCTM:
+        model = _mgctm(len(np.unique(truth)), seed, settings)
+    else:
+        model = engines.estimator(
+            engines.ENGINES[engine],
+            contexts={} if what == ALONE else {"tags": "bag"},
+            n_sweeps=settings.scene_sweeps,
+            burn_in=settings.scene_sweeps // 3,
+            random_state=seed,
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         seconds = cpu_seconds(lambda: model.fit(corpus))
-    truth, labels = scenes.labels["label"], model.labels_
+    labels = model.labels_
+    n_topics = len(model.draws_[-1].model.tokens_in_topic) if engine == MGCTM else model.n_topics_
     return (
         float(evaluation.nmi(truth, labels)),
         float(evaluation.purity(truth, labels)),
         model.n_clusters_,
-        model.n_topics_,
+        n_topics,
         seconds,
     )
+
+
+def _mgctm(n_clusters: int, seed: int, settings: Settings) -> Any:
+    from mcsquared import baselines
+
+    n_sweeps = max(settings.scene_sweeps // 3, 2)
+    return baselines.MGCTM(n_clusters, n_sweeps=n_sweeps, burn_in=n_sweeps // 3, random_state=seed)
 
 
 def without_tags(corpus: Corpus, share: float, seed: int) -> Corpus:

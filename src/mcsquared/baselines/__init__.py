@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcsquared.baselines.dmr import DMR
     from mcsquared.baselines.hdp import HDP
     from mcsquared.baselines.lda import LDA
+    from mcsquared.baselines.mgctm import MGCTM
     from mcsquared.baselines.nptot import NPTOT
     from mcsquared.baselines.special_cases import DPMixture, NestedDP
 
@@ -24,6 +25,7 @@ __all__ = [
     "DMR",
     "HDP",
     "LDA",
+    "MGCTM",
     "NMF",
     "NPTOT",
     "AffinityPropagation",
@@ -34,7 +36,7 @@ __all__ = [
     "symmetric_kl",
 ]
 
-_MODULES = {name: name.lower() for name in ("DMR", "HDP", "LDA", "NPTOT")}
+_MODULES = {name: name.lower() for name in ("DMR", "HDP", "LDA", "MGCTM", "NPTOT")}
 _MODULES |= dict.fromkeys(("DPMixture", "NestedDP"), "special_cases")
 
 
