@@ -20,7 +20,7 @@ states which one was used:
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,6 +224,8 @@ def with_log_prior(
             log_context = np.zeros((corpus.n_groups, parameters.n_clusters + 1))
             if given_contexts:
                 log_context = log_context_given_cluster(posterior, draw, corpus)
+        if not given_contexts:
+            parameters = replace(parameters, effects=None)
         yield parameters, log_cluster_prior(parameters, log_context)
 
 
@@ -260,8 +262,11 @@ def _select_tokens(corpus: Corpus, group: Int64s, mask: NDArray[np.bool_]) -> Co
         ones = np.ones(len(word), np.int32)
         counts = sparse.csr_matrix((ones, word, start), shape=content.counts.shape)
         counts.sum_duplicates()
-        return Corpus(Words(counts, content.vocabulary))
-    return Corpus(Vectors(start, content.values[mask]))
+        part = Corpus(Words(counts, content.vocabulary))
+    else:
+        part = Corpus(Vectors(start, content.values[mask]))
+    part.contexts = corpus.contexts
+    return part
 
 
 def whole_group_method(posterior: Posterior) -> str:

@@ -94,7 +94,7 @@ class Effect:
         shown = [_shown(value) for value in column.display(np.array(self.edges))]
         if not shown:
             return np.array(["all"], dtype=object)
-        between = [f"{low} to {high}" for low, high in pairwise(shown)]
+        between = [f"{low} to below {high}" for low, high in pairwise(shown)]
         return np.array([f"below {shown[0]}", *between, f"{shown[-1]} and above"], dtype=object)
 
     def to_json(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from mcsquared.posterior.content import ClusterContent, cluster_content
 from mcsquared.posterior.contexts import context_table, topic_given_context
 from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.effects import ContextEffects
 from mcsquared.posterior.hierarchy import Hierarchy, hierarchy
 from mcsquared.posterior.membership import unsettled_table
 from mcsquared.posterior.names import cluster_names, topic_names
@@ -38,7 +39,7 @@ TEXT_OPTIONS = "text_options"  # key of `Posterior.source`
 
 
 @dataclass(eq=False, repr=False)
-class Posterior(RepresentativeTopics, ContextRelevance):
+class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects):
     """Kept draws of a fit, summarised by one partition and one set of topics.
 
     In all tables, clusters are those of the consensus, by decreasing size. Topics are those of the

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from mcsquared.arrays import Floats
 from mcsquared.checks import check_integer
@@ -13,10 +15,18 @@ from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.traits import Predictive
-from mcsquared.posterior import Posterior
+from mcsquared.model.effects import Effect
+from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.posterior.contexts import context_of
+from mcsquared.prediction.fold_in import Iterations, predict_values_of_groups
 from mcsquared.prediction.groups import align, known_and_new_probabilities, log_cluster_joint
-from mcsquared.prediction.likelihood import column_statistics, row_blocks
+from mcsquared.prediction.likelihood import (
+    column_statistics,
+    log_cluster_prior,
+    log_context_given_cluster,
+    row_blocks,
+    safe_log,
+)
 from mcsquared.prediction.parameters import parameters_of_draws
 
 if TYPE_CHECKING:
@@ -27,6 +37,8 @@ BATCH_GROUPS = 20_000  # limits the array of cluster probabilities over all draw
 DEFAULT_TOP = 10
 QUANTILE_LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
 MAX_GRID_POINTS = 4001
+MAX_POINTS = 100  # training values that represent a bin of an effect
+EFFECT_ITERATIONS = Iterations(n_burn_in=10, n_kept=10)  # in each draw; every draw has a chain
 
 
 def context_distribution(
@@ -36,7 +48,9 @@ def context_distribution(
 
         p(x | j)  =  mean over draws of Σ_k p(z_j = k | content and other contexts of j) p(x | k)
 
-    The context itself is not used, even if the corpus has it.
+    The context itself is not used, even if the corpus has it. A context that acts on topics is
+    sampled with the topics, see `mcsquared.prediction.effects`; numbers and dates then have the
+    distribution of the training values in each bin.
 
     Parameters
     ----------
@@ -66,6 +80,9 @@ def context_distribution(
     frames = []
     for first in range(0, corpus.n_groups, BATCH_GROUPS):
         batch = corpus[np.arange(first, min(first + BATCH_GROUPS, corpus.n_groups))]
+        if name in posterior.priors.effects:
+            frames.append(_frame_of_effect(posterior, batch, name, top or DEFAULT_TOP))
+            continue
         weights, statistics = _mixture(posterior, batch, name)
         if outcomes is None:
             joined = np.vstack(statistics)
@@ -76,6 +93,85 @@ def context_distribution(
         probability = np.exp(_log_outcomes(posterior, name, outcomes, statistics))[: len(values)]
         frames.append(_rank(weights, probability, values, batch.group_names, top or DEFAULT_TOP))
     return pd.concat(frames, ignore_index=True)
+
+
+def _frame_of_effect(posterior: Posterior, corpus: Corpus, name: str, top: int) -> pd.DataFrame:
+    """Return the predictions of a context that acts on topics."""
+    column, effect = posterior.contexts[name], posterior.priors.effects[name]
+    probability = value_probabilities(posterior, corpus, name)
+    if effect.edges is None:
+        one = np.eye(effect.n_values)
+        return _rank(probability, one, effect.labels(column), corpus.group_names, top)
+    return _summarise_bins(probability, column, effect, corpus.group_names)
+
+
+def value_probabilities(posterior: Posterior, corpus: Corpus, name: str) -> Floats:
+    """Return p(x_j = s | content and other contexts of j): float64 (n_groups, n_values).
+
+    The mean over draws, for a context that acts on topics; ``corpus`` must be aligned.
+    """
+    total: Floats = np.zeros((corpus.n_groups, posterior.priors.effects[name].n_values))
+    drawn = parameters_of_draws(posterior)
+    for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
+        if weight == 0.0:
+            continue
+        log_context = log_context_given_cluster(posterior, draw, corpus, leave_out=name)
+        log_prior = log_cluster_prior(parameters, log_context)
+        assert parameters.effects is not None
+        given = replace(parameters, effects=parameters.effects.without(name))
+        log_values = _log_values(posterior, draw, name)
+        cluster = np.minimum(np.arange(log_prior.shape[1]), parameters.n_clusters)
+        parts = (log_prior, log_values[cluster], EFFECT_ITERATIONS)
+        total += weight * np.exp(predict_values_of_groups(corpus, given, *parts))
+    return total / total.sum(axis=1, keepdims=True)
+
+
+def _log_values(posterior: Posterior, draw: ParameterDraw, name: str) -> Floats:
+    """Return log F(s | k) in the clusters of a draw and a new one: (n_clusters + 1, n_values)."""
+    effect, column = posterior.priors.effects[name], posterior.contexts[name]
+    family = posterior.priors.context_given(name, draw.category_shapes)
+    labels = posterior.cluster_of_group[draw.index]
+    statistics = column_statistics(column, family, labels, draw.n_clusters)
+    if effect.edges is None:
+        return log_softmax(family.log_predictive(family.outcomes(), statistics).T, axis=1)
+    components = family.predictive(statistics)[0]
+    edges = np.array(effect.edges)
+    below = components.distribution.cdf(np.ceil(edges) - 1.0 if components.discrete else edges)
+    below = np.broadcast_to(below, (len(statistics), len(edges)))
+    ends = np.zeros((len(statistics), 1))
+    chances = np.diff(np.hstack([ends, below, ends + 1.0]), axis=1)
+    return log_softmax(safe_log(chances), axis=1)
+
+
+def _summarise_bins(
+    probability: Floats, column: Column, effect: Effect, names: NDArray[Any]
+) -> pd.DataFrame:
+    """Summarise probabilities of bins, with the training values in each bin: mean, sd, interval."""
+    import pandas as pd
+
+    groups = np.flatnonzero(column.observed)
+    codes, values = effect.codes(column)[groups], column.values[groups]
+    points, of_point = [], []
+    for code in range(effect.n_values):
+        inside = values[codes == code]
+        levels = (np.arange(min(len(inside), MAX_POINTS)) + 0.5) / min(len(inside), MAX_POINTS)
+        points.append(np.quantile(inside, levels, method="nearest"))
+        of_point += [code] * len(levels)
+    grid = np.concatenate(points)
+    share = 1.0 / np.bincount(of_point, minlength=effect.n_values)
+    centre = grid.mean()
+    table = np.empty((4, len(probability)))
+    for block in row_blocks(len(probability), len(grid)):
+        weights = (probability[block] * share)[:, of_point]
+        mean = weights @ (grid - centre)
+        sd = np.sqrt(np.maximum(weights @ (grid - centre) ** 2 - mean**2, 0.0))
+        cumulative = np.cumsum(weights, axis=1)
+        bounds = [np.argmax(cumulative >= level, axis=1) for level in (0.05, 0.95 - 1e-9)]
+        table[:, block] = mean + centre, sd, grid[bounds[0]], grid[bounds[1]]
+    mean, sd, lower, upper = table
+    shown = {"mean": column.display(mean), "sd": sd}
+    shown |= {"lower": column.display(lower), "upper": column.display(upper)}
+    return pd.DataFrame({"group": names, **shown})
 
 
 def _log_outcomes(

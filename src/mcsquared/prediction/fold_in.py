@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from mcsquared.kernels.cpu.group_state import (
 )
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.left_to_right import left_to_right
+from mcsquared.kernels.cpu.predicted_values import ValueRows, ValueWeights, predict_values
 from mcsquared.prediction.likelihood import TokenBatch, log_mixture, token_batches
 from mcsquared.prediction.parameters import ModelParameters
 
@@ -63,11 +65,14 @@ def fold_in_groups(
     ``log_prior`` is the result of `log_cluster_prior`.
     """
     log_shares, lam = parameters.log_topic_given_cluster, parameters.lam
+    weights, rest = _parts_of_base(corpus, parameters)
     log_cluster = np.empty((corpus.n_groups, len(log_shares)))
     topics = np.empty((corpus.n_groups, log_shares.shape[1]))
     for groups, sampler in _samplers(corpus, parameters, log_prior):
         log_cluster[groups], counts = sampler.fold_in(parameters.key[0], iterations)
         shared = np.exp(log_cluster[groups]) @ np.exp(log_shares)
+        if rest is not None:
+            shared = weights[groups, None] * shared + rest[groups]
         # This form does not overflow for a huge λ.
         scale = (1.0 / (lam + sampler.sizes))[:, None]
         topics[groups] = counts[:, : log_shares.shape[1]] * scale + shared * (lam * scale)
@@ -98,16 +103,77 @@ def estimate_log_probability(
     return result
 
 
+def predict_values_of_groups(
+    corpus: Corpus,
+    parameters: ModelParameters,
+    log_prior: Floats,
+    log_values: Floats,
+    iterations: Iterations,
+) -> Floats:
+    """Return log p(x_j = s | j) of the effect to be predicted: float64 (n_groups, n_values).
+
+    ``log_values`` are log F(s | k), float64 (n_clusters + n_new, n_values), normalised.
+    """
+    effects = parameters.effects
+    assert effects is not None
+    assert effects.predicted is not None
+    scale, shares = effects.shares_of_parents(corpus, with_predicted=True)
+    clusters = _exp(_pad(parameters.log_topic_given_cluster))
+    shown = _exp(_pad(effects.log_shares))
+    values = np.ascontiguousarray(shown[effects.rows_of(effects.predicted)])
+    single = [np.ascontiguousarray(rows.T, np.float32) for rows in (clusters, values)]
+    rows, result = ValueRows(clusters, values, *single), np.empty((corpus.n_groups, len(values)))
+    scale = parameters.lam * scale
+    for groups, sampler in _samplers(corpus, replace(parameters, effects=None), log_prior):
+        weights = ValueWeights(
+            scale[groups] * effects.weights[0],
+            scale[groups] * effects.weight_of(effects.predicted),
+            parameters.lam * (shares[groups] @ shown),
+        )
+        key = parameters.key[0]
+        result[groups] = sampler.predict_values(key, iterations, rows, weights, log_values)
+    return result
+
+
+def _parts_of_base(corpus: Corpus, parameters: ModelParameters) -> tuple[Floats, Floats | None]:
+    """Return w_j0 (n_groups,), and rest_j (n_groups, topics), which is None without effects."""
+    if parameters.effects is None:
+        return np.ones(corpus.n_groups), None
+    scale, shares = parameters.effects.shares_of_parents(corpus)
+    return scale * parameters.effects.weights[0], shares @ np.exp(parameters.effects.log_shares)
+
+
+def _cluster_bases(log_shares: Floats, lam: float) -> ClusterBases:
+    log_base = _pad(log_shares + np.log(lam))
+    return ClusterBases(_exp(log_base), log_base, gammaln(1.0 + np.exp(log_base)))
+
+
 def _samplers(
     corpus: Corpus, parameters: ModelParameters, log_prior: Floats
 ) -> Iterator[tuple[slice, _BatchSampler]]:
-    log_base = _pad(parameters.log_topic_given_cluster + np.log(parameters.lam))
-    log_gamma_plus_one = gammaln(1.0 + np.exp(log_base))
-    clusters = ClusterBases(_exp(log_base), log_base, log_gamma_plus_one)
+    if parameters.effects is not None:
+        yield from _samplers_of_groups(corpus, parameters, log_prior)
+        return
+    clusters = _cluster_bases(parameters.log_topic_given_cluster, parameters.lam)
     keys = _keys(corpus, parameters.key[1])
     for batch in token_batches(corpus, parameters):
         prior = np.ascontiguousarray(log_prior[batch.groups])
         yield batch.groups, _BatchSampler(batch, parameters, clusters, prior, keys[batch.groups])
+
+
+def _samplers_of_groups(
+    corpus: Corpus, parameters: ModelParameters, log_prior: Floats
+) -> Iterator[tuple[slice, _BatchSampler]]:
+    """Yield a sampler per group: with effects, every group has base measures of its own."""
+    weights, rest = _parts_of_base(corpus, parameters)
+    shares, plain = np.exp(parameters.log_topic_given_cluster), replace(parameters, effects=None)
+    assert rest is not None
+    for j in range(corpus.n_groups):
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(weights[j] * shares + rest[j])
+        given, group = replace(plain, log_topic_given_cluster=log_shares), slice(j, j + 1)
+        for _, sampler in _samplers(corpus[[j]], given, log_prior[group]):
+            yield group, sampler
 
 
 class _BatchSampler:
@@ -155,6 +221,26 @@ class _BatchSampler:
 
         self._run_threads(run, self.log_start, seed)
         return log_cluster, topics
+
+    def predict_values(
+        self,
+        seed: int,
+        iterations: Iterations,
+        rows: ValueRows,
+        weights: ValueWeights,
+        log_values: Floats,
+    ) -> Floats:
+        """Return log p(x_j = s | j) of each group."""
+        result = np.empty((len(self.log_prior), len(rows.values)))
+        joint_moves = self.sizes <= max(JOINT_MOVE_TOKENS, 2.0 * self._lam)
+
+        def run(part: slice, groups: PredictedGroups) -> None:
+            parts = ValueWeights(*(array[part] for array in weights))
+            given = (self._tokens, self._lam, rows, parts, log_values, joint_moves[part])
+            predict_values(groups, *given, *iterations, result[part])
+
+        self._run_threads(run, self.log_start, seed)
+        return result
 
     def left_to_right(
         self, seed: int, log_proposal: Floats, n_particles: int, n_moves: int

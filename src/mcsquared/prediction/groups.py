@@ -14,6 +14,7 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.posterior.consensus import share_of_consensus
+from mcsquared.prediction.effects import mean_effect_rows
 from mcsquared.prediction.fold_in import fold_in_groups
 from mcsquared.prediction.likelihood import (
     log_cluster_prior,
@@ -99,6 +100,8 @@ def log_cluster_joint(
     """Return log p(z_j = k | j) up to a constant per group: (n_groups, n_clusters + n_new)."""
     log_context = log_context_given_cluster(posterior, draw, corpus, leave_out)
     log_prior = log_cluster_prior(parameters, log_context)
+    if parameters.effects is not None:
+        parameters = replace(parameters, effects=parameters.effects.without(leave_out))
     if math.isinf(parameters.lam):
         return log_prior + log_group_given_cluster(corpus, parameters)
     return fold_in_groups(corpus, parameters, log_prior).log_cluster
@@ -131,7 +134,8 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
         new = draw_log_dirichlet(np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1)), rng)
         log_shares = np.vstack([safe_log(topic_given_cluster), new])
         means = with_mean_content(parameters, as_dense(draw.content_statistics), words)
-        means = replace(means, log_topic_given_cluster=log_shares)
+        rows = mean_effect_rows(posterior.priors, draw)
+        means = replace(means, log_topic_given_cluster=log_shares, effects=rows)
         log_context = log_context_given_cluster(posterior, draw, corpus)
         log_prior = log_cluster_prior(means, log_context)
         return fold_in_groups(corpus, means, log_prior).topics[:, posterior.topic_order]

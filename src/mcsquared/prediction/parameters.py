@@ -28,6 +28,7 @@ from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense, log_standard_gamma
 from mcsquared.posterior import ParameterDraw, Posterior
+from mcsquared.prediction.effects import EffectRows, draw_effect_rows
 
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
@@ -61,6 +62,7 @@ class ModelParameters:
     key: tuple[int, int] = (0, 0)  # key of the random numbers for sampling groups, below 2³²
     integrated: bool = False  # ψ integrated out: content_parameters are the topics' statistics
     log_topic_evidence: Floats | None = None  # per topic, added to the log-likelihood of each word
+    effects: EffectRows | None = None  # of contexts that act on topics
 
     @property
     def n_new(self) -> int:
@@ -92,7 +94,7 @@ def draw_parameters(
     weight[:n_clusters] = groups_in_cluster(posterior, draw) * (n_groups / posterior.n_groups)
 
     family = posterior.priors.content
-    # Random numbers are drawn in this order: τ, ψ, key.
+    # Random numbers are drawn in this order: τ, ψ, key, τ of effects.
     return ModelParameters(
         log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
         log_topic_given_cluster=draw_log_dirichlet(shape, rng),
@@ -105,6 +107,7 @@ def draw_parameters(
         lam=draw.lam,
         key=draw_key(rng),
         integrated=not family.can_sample,
+        effects=draw_effect_rows(posterior.priors, draw, unused, rng),
     )
 
 

@@ -1,0 +1,166 @@
+"""Values of a context that acts on topics, sampled with the clusters and topics of new groups.
+
+    p(l_ji = m | ·)  ∝  (n_jm + λ b_jm) ψ_m(w_ji),       b_j  =  w_0 τ_{z_j} + w_c τ_{x_j} + rest_j
+    p(z_j = k | ·)   ∝  π_k F(x_j | k) DM(n_j; λ b_j)
+    p(x_j = s | ·)   ∝  F(s | z_j) DM(n_j; λ b_j)
+
+The result is the mean of the last line over the iterations.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import float32
+
+from mcsquared.kernels.caching import njit
+from mcsquared.kernels.cpu.effects import add_log_rising
+from mcsquared.kernels.cpu.fold_in import add_probabilities, fill_sequentially, resample_topics
+from mcsquared.kernels.cpu.group_state import ClusterBases, draw_cluster, empty_state
+from mcsquared.kernels.rng import BLOCK, uniform
+
+F = np.float32
+# Steps of random numbers; `mcsquared.kernels.cpu.fold_in` has those from 0 to 5.
+START, CLUSTER, PROPOSAL, ACCEPTANCE = 0, 2, 3, 5
+START_VALUE, VALUE, PROPOSED_VALUE = 6, 7, 8
+
+
+class ValueRows(NamedTuple):
+    """Topic weights of clusters and of the values to be predicted, float64 (n, n_slots).
+
+    And the same transposed, float32 (n_slots, n).
+    """
+
+    clusters: np.ndarray
+    values: np.ndarray
+    clusters_by_topic: np.ndarray
+    values_by_topic: np.ndarray
+
+
+class ValueWeights(NamedTuple):
+    """Weights of the parents of each group, times λ."""
+
+    cluster: np.ndarray  # float64 (n_groups,)
+    value: np.ndarray  # float64 (n_groups,)
+    rest: np.ndarray  # float64 (n_groups, n_slots): λ rest_j
+
+
+@njit(cache=True, error_model="numpy")
+def set_base(state, j, k, x, rows, weights, bases):
+    """Set the base measure of group ``j`` in cluster ``k`` with value ``x``."""
+    for m in range(state.weights.size):
+        base = weights.cluster[j] * rows.clusters[k, m] + weights.value[j] * rows.values[x, m]
+        base += weights.rest[j, m]
+        bases.base[0, m] = base
+        bases.log_base[0, m] = math.log(base) if base > 0.0 else -math.inf
+        state.weights[m] = state.counts[m] + base
+
+
+@njit(cache=True, error_model="numpy")
+def score_row(state, j, lam, weight, by_topic, other_weight, other_row, rest, scores):
+    """Write the log-likelihood of the topics with each row of ``by_topic`` as a parent."""
+    scores[:] = F(0.0)
+    for m in range(state.counts.size):
+        n = int(state.counts[m])
+        if n > 0:
+            fixed = float32(other_weight * other_row[m] + rest[m])
+            add_log_rising(n, float32(weight), by_topic[m], fixed, lam, scores)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def predict_values(
+    groups, tokens, lam, rows, weights, log_values, joint_moves, n_burn_in, n_kept, log_value
+):
+    """Sample cluster, value and topics of groups; average the probabilities of the values.
+
+    Parameters
+    ----------
+    groups : PredictedGroups
+        ``log_prior`` without the context to be predicted.
+    rows : ValueRows
+    weights : ValueWeights
+    log_values : float64 (n_clusters, n_values)
+        log F(s | k), normalised over the values.
+    joint_moves : bool (n_groups,)
+        Whether cluster, value and topics are also proposed jointly, as in `fold_in`.
+    log_value : float64 (n_groups, n_values)
+        Output: log of the mean of p(x_j = s | z_j, topics of the tokens).
+    """
+    group_start, row_of_token, log_prior, log_proposal, key_of_group, seed = groups
+    (n_clusters, n_slots), n_values = rows.clusters.shape, len(rows.values)
+    longest = np.diff(group_start).max() if group_start.size > 1 else 0
+    state, spare = empty_state(longest, n_slots), empty_state(longest, n_slots)
+    bases = ClusterBases(np.empty((1, n_slots)), np.empty((1, n_slots)), np.empty((1, n_slots)))
+    others = ClusterBases(np.empty((1, n_slots)), np.empty((1, n_slots)), np.empty((1, n_slots)))
+    uniforms = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
+    no_counts, in_cluster = np.empty(0), np.empty(n_clusters)
+    in_value, scratch = np.empty(n_values), np.empty(max(n_clusters, n_values))
+    of_clusters, of_values = np.empty(n_clusters, np.float32), np.empty(n_values, np.float32)
+    for j in range(group_start.size - 1):
+        tokens_of_group = row_of_token[group_start[j] : group_start[j + 1]]
+        group_key, rest = key_of_group[j], weights.rest[j]
+        log_value[j] = -math.inf
+        u = uniform(seed, group_key, 0, START, 0, 0)
+        k = draw_cluster(log_proposal[j], scratch[:n_clusters], u)
+        u = uniform(seed, group_key, 0, START_VALUE, 0, 0)
+        x = draw_cluster(log_values[k], scratch[:n_values], u)
+        set_base(state, j, k, x, rows, weights, bases)
+        key = (seed, group_key, 0)
+        fill_sequentially(state, 0, bases, tokens, tokens_of_group, True, uniforms, key)
+        for iteration in range(1, n_burn_in + n_kept + 1):
+            key = (seed, group_key, iteration)
+            if joint_moves[j]:
+                u = uniform(seed, group_key, iteration, PROPOSAL, 0, 0)
+                k_new = draw_cluster(log_proposal[j], scratch[:n_clusters], u)
+                u = uniform(seed, group_key, iteration, PROPOSED_VALUE, 0, 0)
+                x_new = draw_cluster(log_values[k_new], scratch[:n_values], u)
+                set_base(spare, j, k_new, x_new, rows, weights, others)
+                gain = log_prior[j, k_new] - log_proposal[j, k_new]
+                gain -= log_prior[j, k] - log_proposal[j, k]
+                gain += fill_sequentially(
+                    spare, 0, others, tokens, tokens_of_group, True, uniforms, key
+                )
+                gain -= fill_sequentially(
+                    state, 0, bases, tokens, tokens_of_group, False, uniforms, key
+                )
+                if math.log(uniform(seed, group_key, iteration, ACCEPTANCE, 0, 0)) < gain:
+                    k, x = k_new, x_new
+                    state.topic[: tokens_of_group.size] = spare.topic[: tokens_of_group.size]
+                    state.counts[:] = spare.counts
+                    set_base(state, j, k, x, rows, weights, bases)
+            resample_topics(state, 0, bases, tokens, tokens_of_group, uniforms, key, no_counts)
+            score_row(
+                state,
+                j,
+                lam,
+                weights.cluster[j],
+                rows.clusters_by_topic,
+                weights.value[j],
+                rows.values[x],
+                rest,
+                of_clusters,
+            )
+            for other in range(n_clusters):
+                in_cluster[other] = log_prior[j, other] + log_values[other, x] + of_clusters[other]
+            u = uniform(seed, group_key, iteration, CLUSTER, 0, 0)
+            k = draw_cluster(in_cluster, scratch[:n_clusters], u)
+            score_row(
+                state,
+                j,
+                lam,
+                weights.value[j],
+                rows.values_by_topic,
+                weights.cluster[j],
+                rows.clusters[k],
+                rest,
+                of_values,
+            )
+            for other in range(n_values):
+                in_value[other] = log_values[k, other] + of_values[other]
+            if iteration > n_burn_in:
+                add_probabilities(in_value, log_value[j])
+            x = draw_cluster(
+                in_value, scratch[:n_values], uniform(seed, group_key, iteration, VALUE, 0, 0)
+            )
+            set_base(state, j, k, x, rows, weights, bases)
+        log_value[j] -= math.log(n_kept)

@@ -1,0 +1,131 @@
+"""How much the values of a context raise or lower topics, if the context acts on topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.arrays import Floats
+from mcsquared.errors import InputError
+from mcsquared.posterior.draws import ParameterDraw
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mcsquared.posterior.posterior import Posterior
+
+LEVELS = (0.05, 0.95)
+N_SAMPLES = 200  # of the topic weights of a value, in all draws together
+BLOCK_SIZE = 1 << 24  # entries of the largest array: 128 MB
+STREAM = 6  # of random numbers; `mcsquared.prediction.parameters` has the others
+
+
+class ContextEffects:
+    """Effects of contexts on topics; a base class of `Posterior`."""
+
+    def effects(self, name: str) -> pd.DataFrame:
+        """Return how much a context raises or lowers topics: value, topic, effect, low, high.
+
+        Only for contexts in ``effects`` of the model. The effect of a value is the difference it
+        makes to the expected topic shares of a group, compared with the average over the values:
+        0.02 means two percentage points more. ``low`` and ``high`` are the bounds of a 90% interval
+        over the draws.
+
+        Examples
+        --------
+        >>> acting = mc2.MC2(n_sweeps=20, effects=["position"], random_state=0, progress=False)
+        >>> acting.fit(corpus).posterior_.effects("position").columns.tolist()
+        ['value', 'topic', 'effect', 'low', 'high']
+        """
+        return effect_table(cast("Posterior", self), name)
+
+
+class EffectSummary(NamedTuple):
+    """Effects of values with 90% intervals, each (n_values, n_topics)."""
+
+    values: NDArray[np.object_]
+    effect: Floats
+    low: Floats
+    high: Floats
+
+
+def effect_table(posterior: Posterior, name: str) -> pd.DataFrame:
+    """Return one row per value and topic; see `ContextEffects.effects`."""
+    import pandas as pd
+
+    found = effects_of(posterior, name)
+    n_values, n_topics = found.effect.shape
+    return pd.DataFrame(
+        {
+            "value": np.repeat(found.values, n_topics),
+            "topic": np.tile(np.arange(n_topics), n_values),
+            "effect": found.effect.ravel(),
+            "low": found.low.ravel(),
+            "high": found.high.ravel(),
+        }
+    )
+
+
+def effects_of(posterior: Posterior, name: str) -> EffectSummary:
+    """Return the effects of a context on the topics shown in tables."""
+    effects = posterior.priors.effects
+    if name not in effects:
+        names = ", ".join(map(repr, effects)) or "none"
+        raise InputError(f"name must be one of the effects of this model ({names}), got {name!r}")
+    n_values, n_topics = effects[name].n_values, posterior.n_shown_topics
+    result = np.zeros((3, n_values, n_topics))
+    block = max(BLOCK_SIZE // max(N_SAMPLES * n_topics, 1), 1)
+    rng = np.random.default_rng(np.random.SeedSequence(posterior.seed, spawn_key=(STREAM,)))
+    for first in range(0, n_values, block):
+        rows = slice(first, min(first + block, n_values))
+        samples = np.concatenate(list(_samples(posterior, name, rows, rng)))
+        samples.sort(axis=0)  # NaN, of topics without a counterpart in a draw, come last
+        n_samples = len(samples) - np.isnan(samples[:, 0]).sum(axis=0)
+        last, topics = np.maximum(n_samples - 1, 0), np.arange(n_topics)
+        result[0, rows] = np.nansum(samples, axis=0) / np.maximum(n_samples, 1)
+        for part, level in enumerate(LEVELS, start=1):
+            index = np.round(level * last).astype(np.int64)
+            result[part, rows] = np.nan_to_num(samples[index, :, topics].T)
+    return EffectSummary(effects[name].labels(posterior.contexts[name]), *result)
+
+
+def _samples(
+    posterior: Posterior, name: str, rows: slice, rng: np.random.Generator
+) -> Iterator[Floats]:
+    """Yield samples of the effects of some values: (n_samples, n_values, n_topics)."""
+    n_topics, weights = posterior.n_shown_topics, posterior.parameter_weights
+    drawn = zip(posterior.parameters, posterior.topic_alignment, strict=True)
+    for weight, (draw, topic) in zip(weights, drawn, strict=True):
+        n_samples = round(N_SAMPLES * weight / weights.sum())
+        if weight == 0.0 or n_samples == 0:
+            continue
+        shape, average, share = _rows_of(posterior, draw, name)
+        gammas = rng.standard_gamma(
+            np.maximum(shape[rows], 1e-300), (n_samples, *shape[rows].shape)
+        )
+        shares = gammas / np.maximum(gammas.sum(axis=2, keepdims=True), 1e-300)
+        found = share * (shares[:, :, :-1] - average[:-1])
+        result = np.full((*found.shape[:2], n_topics), np.nan)
+        chosen = np.flatnonzero((topic >= 0) & (topic < n_topics))
+        result[:, :, topic[chosen]] = found[:, :, chosen]
+        yield result
+
+
+def _rows_of(posterior: Posterior, draw: ParameterDraw, name: str) -> tuple[Floats, Floats, float]:
+    """Return the Dirichlet shapes of an effect's values, their average topic shares, and ω.
+
+    Shapes (n_values, n_topics + 1) and (n_topics + 1,); the last column has all unused topics.
+    """
+    assert draw.effects is not None
+    priors = posterior.priors
+    number, offsets = list(priors.effects).index(name), priors.effect_offsets
+    tables = draw.effects.tables[offsets[number] : offsets[number + 1]].toarray()
+    topics = np.append(draw.topic_weights, draw.unused_weight)
+    shape = float(draw.effects.v[number]) * topics + np.pad(tables, ((0, 0), (0, 1)))
+    means = shape / np.maximum(shape.sum(axis=1, keepdims=True), 1e-300)
+    n_groups = np.asarray(priors.effects[name].shares(posterior.contexts[name]).sum(axis=0)).ravel()
+    average = n_groups @ means / max(float(n_groups.sum()), 1e-300)
+    return shape, average, float(draw.effects.weights[number + 1])
