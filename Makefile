@@ -10,7 +10,7 @@ WORKERS ?= 2
 CHECKED := src tests .ci $(wildcard benchmarks docs/*.py examples experiments)
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup locked lock image demo test coverage golden lint format docs calibrate fuzz bench reproduce fresh clean
+.PHONY: help setup locked lock image demo test coverage golden lint format docs notebooks install calibrate fuzz bench reproduce fresh clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,7 +87,15 @@ $(DOCS_READY): $(READY)
 
 docs: $(DOCS_READY)  ## build the documentation in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python docs/notebooks.py build/site/notebooks
 	@echo "Open build/site/index.html, or run $(BIN)/mkdocs serve to use the search"
+
+notebooks: $(DOCS_READY)  ## write the examples as notebooks to build/notebooks, and run them
+	$(BIN)/python docs/notebooks.py build/notebooks
+	$(BIN)/python -m nbconvert --to notebook --execute --inplace build/notebooks/*.ipynb
+
+install:  ## build the sdist and the wheel, and use them in empty environments; CASES="base plot ..."
+	$(PYTHON) .ci/test_install.py $(CASES)
 
 calibrate: $(READY)  ## run the long exactness tests of the samplers
 	$(PYTEST) -m calibrate $(TESTS)

@@ -35,6 +35,10 @@ def _named(link: re.Match[str]) -> str:
 
 
 def _code(link: re.Match[str]) -> str:
-    """Return the code of an example with its name as the title."""
-    code = (ROOT / link[1]).read_text(encoding="utf-8")
-    return f'```python title="{link[1]}"\n{code}```'
+    """Return the code of an example with its name as the title, and a link to its notebook."""
+    path = ROOT / link[1]
+    code, name = path.read_text(encoding="utf-8"), f"{path.stem}.ipynb"
+    # HTML, because `make docs` writes the notebooks after the pages.
+    return (
+        f'```python title="{link[1]}"\n{code}```\n\n<a href="notebooks/{name}" download>{name}</a>'
+    )

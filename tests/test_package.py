@@ -117,6 +117,17 @@ def test_version_is_the_same_everywhere():
     assert importlib.metadata.version("mcsquared") == mcsquared.__version__
 
 
+def test_ci_installs_the_base_package_and_every_extra_for_users():
+    spec = importlib.util.spec_from_file_location("test_install", ROOT / ".ci" / "test_install.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = set(project["optional-dependencies"]) - {"docs", "dev"}
+    assert set(script.CASES) == {"base", "sdist"} | extras
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert f"case: [{', '.join(script.CASES)}]" in workflow
+
+
 def test_all_includes_every_extra_that_needs_no_gpu():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]

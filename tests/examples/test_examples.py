@@ -1,12 +1,16 @@
 """Every example runs without data, writes a figure and a report, and is in the gallery."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from docs import notebooks
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -42,6 +46,20 @@ def test_gallery_includes_the_example_and_its_figure(name):
     assert f"\n[`examples/{name}.py`](../examples/{name}.py)\n" in gallery
     assert f"(images/{name}.png)" in gallery
     assert (ROOT / "docs" / "images" / f"{name}.png").stat().st_size < LARGEST
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=NAMES)
+def test_notebook_has_the_code_of_the_example_and_runs_it(path):
+    """CI runs the notebooks in Jupyter: `make notebooks`."""
+    cells = notebooks.notebook(path)["cells"]
+    *code, call = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    module = ast.parse(path.read_text(encoding="utf-8"))
+    statements = ast.parse("\n\n".join(code)).body
+    assert [ast.dump(part) for part in statements] == [ast.dump(part) for part in module.body[1:-1]]
+    default = re.search(r'\["(\w+\.png)", "(\d+)"\]', path.read_text(encoding="utf-8"))
+    assert call == f"main(Path({default[1]!r}), {default[2]})"
+    assert cells[0]["source"].startswith("# ")
+    assert len({cell["id"] for cell in cells}) == len(cells)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=NAMES)
