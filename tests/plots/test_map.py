@@ -10,7 +10,7 @@ from scipy import sparse
 import mcsquared as mc2
 from mcsquared import plots
 from mcsquared.plots.clusters import embed, group_features
-from mcsquared.posterior.membership import membership
+from mcsquared.posterior.membership import group_confidence
 from tests.posterior.models import make_posterior
 
 
@@ -45,7 +45,7 @@ def test_groups_of_a_cluster_are_closer_than_others(clear, drawn):
 
 
 def test_uncertain_groups_are_pale(clear, drawn):
-    firmness = membership(clear)
+    firmness = group_confidence(clear)
     for cluster, points in enumerate(drawn.collections):
         alpha = points.get_alpha()
         np.testing.assert_allclose(alpha, 0.25 + 0.75 * firmness[clear.labels == cluster])

@@ -6,7 +6,7 @@ import pytest
 from mcsquared.posterior.consensus import consensus, expected_loss
 from mcsquared.posterior.membership import (
     cluster_stability,
-    membership,
+    group_confidence,
     membership_probabilities,
     settle,
 )
@@ -57,8 +57,8 @@ def test_a_group_that_is_alone_in_half_of_the_draws_has_half_the_stability():
     draws[:6, 39] = 2
     posterior = with_draws(draws)
     assert posterior.labels[39] == 2
-    assert membership(posterior)[39] == pytest.approx(0.6)
-    assert cluster_stability(posterior, membership(posterior))[2] == pytest.approx(0.6)
+    assert group_confidence(posterior)[39] == pytest.approx(0.6)
+    assert cluster_stability(posterior, group_confidence(posterior))[2] == pytest.approx(0.6)
     assert 39 not in set(posterior.unsettled()["group"])
 
 

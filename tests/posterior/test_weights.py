@@ -9,7 +9,7 @@ from mcsquared.errors import InputError, ModelFileError
 from mcsquared.evaluation.log_likelihood import log_completion, log_exact, log_left_to_right
 from mcsquared.evaluation.perplexity import perplexity, split_halves, with_log_prior
 from mcsquared.plots.clusters import group_features
-from mcsquared.posterior.membership import memberships
+from mcsquared.posterior.membership import likely_clusters
 from mcsquared.posterior.weights import draws_by_weight, weights_of_draws
 from mcsquared.prediction.contexts import context_distribution
 from mcsquared.prediction.groups import align, cluster_probabilities
@@ -55,7 +55,7 @@ def results(posterior, corpus):
         "features": (group_features(posterior) @ group_features(posterior).T).toarray(),
         "components": posterior.components,
     }
-    found |= {f"membership {i}": part for i, part in enumerate(memberships(posterior))}
+    found |= {f"likely clusters {i}": part for i, part in enumerate(likely_clusters(posterior))}
     found["predict"], found["new"] = cluster_probabilities(posterior, corpus)
     for name in ("year", "place"):
         table = context_distribution(posterior, corpus, name)

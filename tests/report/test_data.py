@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcsquared.errors import InputError
-from mcsquared.posterior.membership import membership, memberships
+from mcsquared.posterior.membership import group_confidence, likely_clusters
 from mcsquared.posterior.names import TopicWords
 from mcsquared.report import render, report_data, write_report
 from mcsquared.report.content import image_shape_of
@@ -26,7 +26,7 @@ def test_groups_have_the_clusters_of_the_consensus_and_their_confidence(made):
     posterior, data = made
     np.testing.assert_array_equal(unpacked(data["groups"]["cluster"]), posterior.labels)
     found = unpacked(data["groups"]["confidence"]) / 255
-    np.testing.assert_allclose(found, membership(posterior), atol=0.003)
+    np.testing.assert_allclose(found, group_confidence(posterior), atol=0.003)
 
 
 def test_topic_shares_of_clusters_are_within_their_range_over_draws(made):
@@ -78,11 +78,11 @@ def test_topic_shares_in_each_bin_of_a_number_sum_to_one():
 
 def test_the_first_choice_of_most_groups_is_their_cluster():
     posterior, _, _ = make_posterior(n_groups=60, noise=0.2)
-    membership = memberships(posterior)
-    assert (membership.share.sum(axis=1) > 0.9).all()
-    first = membership.choice[:, 0]
+    likely = likely_clusters(posterior)
+    assert (likely.share.sum(axis=1) > 0.9).all()
+    first = likely.choice[:, 0]
     assert (first == posterior.labels).mean() > 0.9
-    second = membership.second_choice(posterior.labels)
+    second = likely.second_choice(posterior.labels)
     assert not (second == posterior.labels).any()
 
 

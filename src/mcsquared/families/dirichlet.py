@@ -66,7 +66,7 @@ class Dirichlet(ConjugateFamily):
 
     @property
     def initial_shape(self) -> float:
-        """The shape of every category with which a chain starts."""
+        """The initial shape of every category in a chain."""
         return DEFAULT_CONCENTRATION if self.is_learned else float(self.shapes)
 
     @property

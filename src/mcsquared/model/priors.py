@@ -153,7 +153,7 @@ class Priors:
     def context_given(self, name: str, shapes: Floats | None) -> ConjugateFamily:
         """Return the family of a context, given the shapes of all categories in a draw.
 
-        Without them, the shapes are those with which chains start.
+        Without them, the shapes are the initial ones of a chain.
         """
         family = self.contexts[name]
         if not isinstance(family, Dirichlet) or not family.is_learned:

@@ -24,7 +24,7 @@ from mcsquared.plots.canvas import (
 )
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.consensus import contingency, evenly_spaced
-from mcsquared.posterior.membership import membership
+from mcsquared.posterior.membership import group_confidence
 from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import topic_given_group
 
@@ -259,7 +259,7 @@ def cluster_map(
         groups = np.sort(rng.choice(n_groups, max_groups, replace=False))
     points = embed(group_features(posterior, shares)[groups], method, random_state)
     ax = axes_for(ax, 6.4, 5.4)
-    opacity = 0.25 + 0.75 * membership(posterior)[groups]
+    opacity = 0.25 + 0.75 * group_confidence(posterior)[groups]
     labels = posterior.labels[groups]
     size = float(np.clip(9000 / len(groups), 8, 50))
     for cluster in np.unique(labels):

@@ -2,12 +2,11 @@
 
 Chains have converged if R-hat and the effective sample size are acceptable for every scalar that
 does not depend on the numbering of clusters and topics (`diagnostics`), and the partitions of the
-chains agree. Partitions are compared by R-hat
-of the co-clustering indicators: the draws of a half chain are points in the space of all pairs of
-groups, in which the squared distance between two partitions is the number of pairs that they
-disagree on (each unordered pair is counted twice). Variances within and between half chains are
-those of these points, summed over all pairs, so that labels do not matter and uncertain partitions
-are not mistaken for disagreement.
+chains agree. Partitions are compared by R-hat of the co-clustering indicators: the draws of a half
+chain are points in the space of all pairs of groups, in which the squared distance between two
+partitions is the number of pairs that they disagree on (each unordered pair is counted twice).
+Variances within and between half chains are those of these points, summed over all pairs, so that
+labels do not matter and uncertain partitions are not mistaken for disagreement.
 """
 
 from __future__ import annotations

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-MIN_SETTLED = 0.5  # probability or strength of membership from which a group is settled
+MIN_SETTLED = 0.5  # probability or confidence from which a group is settled
 N_CANDIDATES = 5  # clusters listed with an unsettled group
-N_CHOICES = 3  # most probable clusters of a group in `memberships`
+N_CHOICES = 3  # most probable clusters of a group in `likely_clusters`
 _MIN_CANDIDATE = 0.01
 _MAX_ROUNDS = 20
 
 
-class Membership(NamedTuple):
+class LikelyClusters(NamedTuple):
     """The most probable clusters of each group."""
 
-    confidence: Floats  # see `membership`, (n_groups,)
+    confidence: Floats  # see `group_confidence`, (n_groups,)
     choice: Int64s  # clusters by decreasing probability, (n_groups, N_CHOICES); -1: none
     share: Floats  # probability of each of them, (n_groups, N_CHOICES)
 
@@ -86,7 +86,7 @@ def _move_unsettled(labels: Int32s, draws: Int32s) -> Int32s:
     for _ in range(_MAX_ROUNDS):
         probability = membership_probabilities(draws, labels)
         own = np.take_along_axis(probability, labels[:, None], axis=1).ravel()
-        unsettled = is_unsettled(probability, strengths(draws, labels))
+        unsettled = is_unsettled(probability, confidence_of_labels(draws, labels))
         moved = unsettled & (own < probability.max(axis=1) - 1e-12)
         if not moved.any():
             break
@@ -96,13 +96,15 @@ def _move_unsettled(labels: Int32s, draws: Int32s) -> Int32s:
     return numbered_by_size(labels)
 
 
-def membership(posterior: Posterior) -> Floats:
-    """Return the strength of each group's membership in its cluster; see `strengths`."""
-    return strengths(posterior.cluster_of_group, posterior.labels, posterior.draw_weights)
+def group_confidence(posterior: Posterior) -> Floats:
+    """Return the confidence in each group's cluster; see `confidence_of_labels`."""
+    return confidence_of_labels(
+        posterior.cluster_of_group, posterior.labels, posterior.draw_weights
+    )
 
 
-def strengths(draws: Int32s, labels: Int32s, weights: Floats | None = None) -> Floats:
-    """Return the strength of each group's membership in its cluster: float64 (n_groups,).
+def confidence_of_labels(draws: Int32s, labels: Int32s, weights: Floats | None = None) -> Floats:
+    """Return the confidence in the cluster of each group: float64 (n_groups,).
 
     It is the mean probability that the group shares a cluster with another group of its cluster.
     For the only group of a cluster, it is the probability that it shares its cluster with none.
@@ -117,12 +119,12 @@ def strengths(draws: Int32s, labels: Int32s, weights: Floats | None = None) -> F
     return total / (np.maximum(others, 1) * len(draws))
 
 
-def cluster_stability(posterior: Posterior, strength: Floats) -> Floats:
-    """Return the mean `membership` of each cluster's groups, given that of all groups."""
-    return np.bincount(posterior.labels, weights=strength) / np.bincount(posterior.labels)
+def cluster_stability(posterior: Posterior, confidence: Floats) -> Floats:
+    """Return the mean confidence of each cluster's groups, given that of all groups."""
+    return np.bincount(posterior.labels, weights=confidence) / np.bincount(posterior.labels)
 
 
-def memberships(posterior: Posterior) -> Membership:
+def likely_clusters(posterior: Posterior) -> LikelyClusters:
     """Return the most probable clusters of each group, and its confidence."""
     choice = np.full((posterior.n_groups, N_CHOICES), -1, np.int64)
     share = np.zeros((posterior.n_groups, N_CHOICES))
@@ -131,23 +133,25 @@ def memberships(posterior: Posterior) -> Membership:
     highest = np.take_along_axis(probability, best, axis=1)
     choice[:, : best.shape[1]] = np.where(highest > 0, best, -1)
     share[:, : best.shape[1]] = highest
-    return Membership(membership(posterior), choice, share)
+    return LikelyClusters(group_confidence(posterior), choice, share)
 
 
-def is_unsettled(probability: Floats, strength: Floats) -> Bools:
+def is_unsettled(probability: Floats, confidence: Floats) -> Bools:
     """Return whether no cluster has half of a group's probability: bool (n_groups,).
 
     A group that shares its cluster with the same groups in half of the draws is settled, although
     some draws may join its cluster with others.
     """
-    return (probability.max(axis=1) < MIN_SETTLED) & (strength < MIN_SETTLED)
+    return (probability.max(axis=1) < MIN_SETTLED) & (confidence < MIN_SETTLED)
 
 
 def unsettled_table(posterior: Posterior) -> pd.DataFrame:
     """Return one row per unsettled group and candidate; see `Posterior.unsettled`."""
     import pandas as pd
 
-    groups = np.flatnonzero(is_unsettled(posterior.cluster_probability, membership(posterior)))
+    groups = np.flatnonzero(
+        is_unsettled(posterior.cluster_probability, group_confidence(posterior))
+    )
     probability = posterior.cluster_probability[groups]
     order = np.argsort(-probability, axis=1, kind="stable")[:, :N_CANDIDATES]
     highest = np.take_along_axis(probability, order, axis=1)

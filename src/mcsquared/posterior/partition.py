@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.posterior.consensus import CoClustering, Loss, consensus
 from mcsquared.posterior.membership import (
+    confidence_of_labels,
     is_unsettled,
     membership_probabilities,
     settle,
-    strengths,
 )
 from mcsquared.posterior.weights import WeightedDraws
 
@@ -75,7 +75,7 @@ class ConsensusPartition(WeightedDraws):
             return labels
         draws, weights = self.cluster_of_group, self.draw_weights
         probability = membership_probabilities(draws, labels, weights)
-        unsettled = is_unsettled(probability, strengths(draws, labels, weights))
+        unsettled = is_unsettled(probability, confidence_of_labels(draws, labels, weights))
         return np.where(unsettled, np.int32(-1), labels)
 
     def coclustering(self, groups: ArrayLike | None = None) -> CoClustering:

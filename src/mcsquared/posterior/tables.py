@@ -14,7 +14,7 @@ from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.posterior.consensus import contingency
 from mcsquared.posterior.contexts import context_of, context_statistics
-from mcsquared.posterior.membership import cluster_stability, membership
+from mcsquared.posterior.membership import cluster_stability, group_confidence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,7 @@ def cluster_table(posterior: Posterior, names: list[str]) -> pd.DataFrame:
         "n_groups": sizes,
         "n_tokens": posterior.tokens_of_cluster,
         "share": sizes / posterior.n_groups,
-        "stability": cluster_stability(posterior, membership(posterior)),
+        "stability": cluster_stability(posterior, group_confidence(posterior)),
         "topics": list(map(_main_topics, posterior.token_shares)),
     }
     for name in posterior.priors.contexts:
@@ -117,7 +117,7 @@ def representative_groups(
     if cluster is not None:
         _check_id("cluster", cluster, posterior.n_clusters)
         candidates = np.flatnonzero(posterior.labels == cluster)
-        score = membership(posterior)[candidates]
+        score = group_confidence(posterior)[candidates]
     else:
         _check_id("topic", topic, posterior.n_topics)
         candidates = np.arange(posterior.n_groups)

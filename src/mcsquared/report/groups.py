@@ -14,7 +14,7 @@ from mcsquared.markup import shorten
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.content import vector_likelihood
-from mcsquared.posterior.membership import Membership
+from mcsquared.posterior.membership import LikelyClusters
 from mcsquared.posterior.tables import topic_given_group
 from mcsquared.prediction.groups import align
 from mcsquared.report.layout import Discs, place_groups, topic_map
@@ -49,7 +49,7 @@ def typical_groups(scores: Floats | Float32s, tokens: Int64s, limit: int) -> Typ
 
 def group_data(
     posterior: Posterior,
-    membership: Membership,
+    likely: LikelyClusters,
     discs: Discs,
     groups: Int64s,
     shares: Floats | Float32s,
@@ -61,8 +61,8 @@ def group_data(
     or taken from their clusters.
     """
     labels, tokens = posterior.labels.astype(np.int64), posterior.tokens_per_group
-    other = membership.second_choice(posterior.labels)
-    points = place_groups(discs, labels, membership.confidence, other, np.log1p(tokens))
+    other = likely.second_choice(posterior.labels)
+    points = place_groups(discs, labels, likely.confidence, other, np.log1p(tokens))
     limit = _MAX_NAME_OF_MANY if len(groups) > _MANY_GROUPS else _MAX_NAME_LENGTH
     top = _largest_columns(shares[groups, : posterior.n_shown_topics], N_TOPICS_OF_GROUP)
     data: dict[str, Any] = {
@@ -70,9 +70,9 @@ def group_data(
         "numbers": pack(groups) if len(groups) < posterior.n_groups else None,
         "names": [shorten(name, limit) for name in posterior.group_names[groups]],
         "cluster": pack(labels[groups]),
-        "confidence": pack_shares(membership.confidence[groups]),
-        "choice": pack(membership.choice[groups] + 1),
-        "choice_share": pack_shares(membership.share[groups]),
+        "confidence": pack_shares(likely.confidence[groups]),
+        "choice": pack(likely.choice[groups] + 1),
+        "choice_share": pack_shares(likely.share[groups]),
         "tokens": pack(tokens[groups]),
         "topic": pack(top),
         "topic_share": pack_shares(np.take_along_axis(shares[groups], top, axis=1)),

@@ -75,7 +75,7 @@ def checks(
 ) -> list[dict[str, str]]:
     """Return the checks of a run: level ("good", "watch", "bad"), title and text of each.
 
-    ``confidence`` is the membership of each group in its cluster, ``diagnostics`` the result of
+    ``confidence`` is that in the cluster of each group, ``diagnostics`` the result of
     `diagnostic_data`.
     """
     convergence = _check_convergence(posterior, diagnostics)

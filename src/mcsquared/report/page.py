@@ -20,7 +20,7 @@ from mcsquared.corpus import Corpus, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.membership import cluster_stability, memberships
+from mcsquared.posterior.membership import cluster_stability, likely_clusters
 from mcsquared.posterior.names import TopicWords
 from mcsquared.posterior.posterior import posterior_of
 from mcsquared.prediction.groups import align
@@ -187,17 +187,17 @@ def report_data(
     content = content_data(posterior, image_shape, dimension_names)
     has_images = content["image"] is not None
     words = None if posterior.vocabulary is None else TopicWords(posterior)
-    membership, shares = memberships(posterior), topic_shares(posterior)
+    likely, shares = likely_clusters(posterior), topic_shares(posterior)
     sizes = np.bincount(posterior.labels)
     discs = cluster_discs(np.sqrt(shares.share), sizes)
-    score = membership.confidence
+    score = likely.confidence
     if corpus is not None:
         # Σ √(p q) of the topic shares p of a group and q of its cluster.
         roots = np.sqrt(topics_of_group), np.sqrt(shares.share[posterior.labels])
         score = score * np.einsum("nm,nm->n", *roots).astype(np.float64)
     clusters = cluster_data(posterior, shares, words, has_images, dimension_names) | {
         "typical": _typical_of_clusters(posterior, groups, score),
-        "stability": pack_shares(cluster_stability(posterior, membership.confidence)),
+        "stability": pack_shares(cluster_stability(posterior, likely.confidence)),
         "colour": pack(disc_colours(discs)),
         "centre": np.round(discs.centre, 3).tolist(),
         "radius": np.round(discs.radius, 3).tolist(),
@@ -209,13 +209,11 @@ def report_data(
         "title": title,
         "content": content,
         "facts": key_figures(posterior, content["unit"]),
-        "checks": checks(posterior, membership.confidence, diagnostics),
+        "checks": checks(posterior, likely.confidence, diagnostics),
         "model": model_sentences(posterior),
         "notes": [shorten(note, 400) for note in posterior.notes],
         "gaps": _limitations(posterior, corpus, groups),
-        "groups": group_data(
-            posterior, membership, discs, groups, topics_of_group, corpus is not None
-        ),
+        "groups": group_data(posterior, likely, discs, groups, topics_of_group, corpus is not None),
         "clusters": clusters,
         "topics": topic_data(posterior, shares, words, has_images, dimension_names)
         | {"typical": typical},
