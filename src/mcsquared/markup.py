@@ -30,6 +30,11 @@ def shorten(text: Any, limit: int) -> str:
     return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
 
 
+def plural(n: int, noun: str) -> str:
+    """Return a number with its noun: "1 cluster", "2 clusters"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 class Html(str):
     """HTML whose text has already been escaped."""
 

@@ -18,7 +18,7 @@ from mcsquared import MC2
 from mcsquared.callbacks import StopWhenFlat
 from mcsquared.cli.fit import checkpoint_path, print_result
 from mcsquared.errors import ModelFileError
-from mcsquared.posterior.exports import plural
+from mcsquared.markup import plural
 from tests.cli.commands import fit_command, invoke, papers, rejected
 
 MC2_COMMAND = [sys.executable, "-c", "from mcsquared.cli import main; main()"]

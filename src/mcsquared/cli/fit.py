@@ -14,9 +14,9 @@ from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, sto
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
+from mcsquared.markup import plural
 from mcsquared.model.parameters import LAM, Concentration
 from mcsquared.posterior.convergence import CONVERGED, NOT_CONVERGED
-from mcsquared.posterior.exports import plural
 from mcsquared.storage import check_target
 
 N_PRINTED_TOPICS = 10

@@ -24,7 +24,7 @@ from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, input_errors
 from mcsquared.estimator import MC2
 from mcsquared.families.registry import family_for_kind
-from mcsquared.posterior.exports import plural
+from mcsquared.markup import plural
 from mcsquared.prediction.groups import align
 from mcsquared.storage import write_text
 

@@ -7,7 +7,7 @@ from scipy import sparse
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
-from mcsquared.posterior.tables import CoDocuments, coherence, count_pairs
+from mcsquared.posterior.tables import coherence, count_pairs
 
 
 def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> Int32s:
@@ -78,8 +78,7 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> Floats:
     check_integer("n_groups", n_groups, 1)
     if together.max(initial=0) > n_groups or together.min(initial=0) < 0:
         raise InputError(f"codocuments must be between 0 and n_groups ({n_groups})")
-    words = np.zeros(together.shape[:2], np.int32)
-    return coherence(CoDocuments(words, together), n_groups, together.shape[1])
+    return coherence(together, n_groups)
 
 
 def diversity(top_words: ArrayLike) -> float:

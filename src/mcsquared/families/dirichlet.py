@@ -241,11 +241,7 @@ class Bag(Dirichlet):
     Parameters
     ----------
     concentration : float, "learned" or Gamma, optional
-        A number c: the prior is Dir(c, ..., c), worth c occurrences of each category. "learned":
-        the prior is Dir(g b); b has a uniform prior, log g a uniform one between g = 0.1 and 10⁶,
-        and both are resampled, so that a context unrelated to the clusters does not affect
-        them. A `Gamma` is a prior of g, with b learned as well. None: learned for contexts if
-        groups vary around their cluster (a finite ``lam``); 0.05 for words, otherwise 0.1.
+        As in `Categorical`; a number is worth as many occurrences of each category.
     size : int, optional
         The number of categories. None: the number of columns of the data.
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int64s
-from mcsquared.checks import check_integer
+from mcsquared.checks import check_choice, check_integer
 from mcsquared.errors import InputError, import_optional
 from mcsquared.plots.canvas import (
     COLOURS,
@@ -249,9 +249,7 @@ def cluster_map(
     >>> ax = mc2.plots.cluster_map(model, method="tsne")
     """
     posterior = posterior_of(model)
-    if method not in EMBEDDINGS:
-        methods = ", ".join(map(repr, EMBEDDINGS))
-        raise InputError(f"method must be one of {methods}, got {method!r}")
+    check_choice("method", method, EMBEDDINGS)
     n_groups, max_groups = posterior.n_groups, check_integer("max_groups", max_groups, 1)
     groups = np.arange(n_groups)
     if n_groups > max_groups:

@@ -10,6 +10,7 @@ import numpy as np
 from mcsquared.arrays import Floats
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
+from mcsquared.markup import plural
 from mcsquared.plots.canvas import (
     COLOURS,
     GREY,
@@ -21,7 +22,6 @@ from mcsquared.plots.canvas import (
     topic_labels,
 )
 from mcsquared.posterior.contexts import context_display
-from mcsquared.posterior.exports import plural
 from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import token_share_of_topic, top_words
 

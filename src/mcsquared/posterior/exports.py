@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcsquared.errors import InputError, import_optional
-from mcsquared.markup import Html, bar, card, details, paragraph, paragraphs, table
+from mcsquared.markup import Html, bar, card, details, paragraph, paragraphs, plural, table
 from mcsquared.posterior.diagnostics import SCALARS, chains_of
 
 if TYPE_CHECKING:
@@ -88,11 +88,6 @@ def _lines(posterior: Posterior) -> list[str]:
     draws = f"{plural(posterior.n_draws, 'draw')} from {plural(n_chains, 'chain')}"
     contexts = ", ".join(posterior.priors.contexts) or "none"
     return [sizes, f"{draws}, {len(posterior.parameters)} with topics; contexts: {contexts}"]
-
-
-def plural(n: int, noun: str) -> str:
-    """Return a number with its noun: "1 cluster", "2 clusters"."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _topics(posterior: Posterior) -> Html:

@@ -54,7 +54,8 @@ def topic_table(posterior: Posterior, n_words: int, names: list[str]) -> pd.Data
             for row, listed in zip(words, occurs, strict=True)
         ]
         n_top, n_groups = words.shape[1], posterior.n_groups
-        frame["coherence"] = np.nan if pairs is None else coherence(pairs, n_groups, n_top)
+        together = None if pairs is None else pairs.counts[:, :n_top, :n_top]
+        frame["coherence"] = np.nan if together is None else coherence(together, n_groups)
         counts = np.bincount(words.ravel(), minlength=1)
         frame["diversity"] = (counts[words] == 1).mean(axis=1) if words.size else np.nan
         frame.attrs["diversity"] = float((counts > 0).sum() / words.size) if words.size else np.nan
@@ -215,15 +216,12 @@ def count_pairs(counts: sparse.csr_matrix, words: Int32s) -> CoDocuments:
     return CoDocuments(words, together)
 
 
-def coherence(pairs: CoDocuments, n_groups: int, n_words: int) -> Floats:
-    """Return the mean normalised pointwise mutual information of each topic's top words.
+def coherence(counts: NDArray[Any], n_groups: int) -> Floats:
+    """Return the mean NPMI of each topic's top words; see `mcsquared.evaluation.npmi_coherence`.
 
-        NPMI(a, b) = log[ p(a, b) / (p(a) p(b)) ] / −log p(a, b)
-
-    with p the share of groups; −1 for words that never co-occur, 0 for words that are in all
-    groups. NaN with fewer than two words.
+    ``counts`` are those of `CoDocuments`. Words that are in all groups have an NPMI of 0.
     """
-    together = pairs.counts[:, :n_words, :n_words] / n_groups
+    together = counts / n_groups
     first, second = np.triu_indices(together.shape[1], k=1)
     if len(first) == 0:
         return np.full(len(together), np.nan)

@@ -8,12 +8,11 @@ import numpy as np
 
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.gamma import Gamma
-from mcsquared.markup import shorten
+from mcsquared.markup import plural, shorten
 from mcsquared.model.parameters import DECLARED
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior, convergence_summary
 from mcsquared.posterior.diagnostics import SCALARS
-from mcsquared.posterior.exports import plural
 
 Check = tuple[str, str, str]  # level ("good", "watch" or "bad"), title and text
 
@@ -27,7 +26,7 @@ _GOOD_SAMPLE_SIZE, _BAD_SAMPLE_SIZE = 200.0, 50.0
 _MIN_CONFIDENCE = 0.8
 _MAX_UNSETTLED = 0.05  # share of the groups
 _MAX_POINTS = 800  # points of a trace per chain
-_RELEVANT, _IRRELEVANT = 0.1, 0.05  # shares of the entropy of clusters that a context tells
+_RELEVANT, _IRRELEVANT = 0.1, 0.05  # shares of the entropy of clusters that a context explains
 # Truncation note of a fit; its wording differs between versions.
 _TRUNCATION = re.compile(
     r"chain (\d+) \D*truncation \D*(\d+) clusters and (\d+) topics\D+(\d+) and (\d+)\D*"

@@ -24,6 +24,7 @@ from mcsquared.corpus.sources.words import (
     vectorizer_arguments,
 )
 from mcsquared.errors import InputError, input_errors
+from mcsquared.markup import plural
 
 _MANY_TEXTS = 100  # above this, a word that occurs in a single text is often a misprint
 
@@ -248,9 +249,10 @@ class WordsBuilder:
         dropped_words = int((~kept).sum())
         dropped_tokens = int(self._word_frequency.sum() - word_frequency.sum())
         if dropped_words and self._vocabulary is not None:
+            were = "was" if dropped_words == 1 else "were"
             notes.append(
-                f"{dropped_words} words outside the vocabulary were dropped "
-                f"({dropped_tokens} tokens)"
+                f"{plural(dropped_words, 'word')} outside the vocabulary {were} dropped "
+                f"({plural(dropped_tokens, 'token')})"
             )
         rows, lengths, document_frequency = self._recode(new_code, len(vocabulary))
         counts = (word_frequency, document_frequency, dropped_words, dropped_tokens)
