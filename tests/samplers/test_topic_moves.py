@@ -80,6 +80,22 @@ def test_splits_find_the_topics_that_a_start_with_two_lacks(data):
     assert sweep(data, 30, BLOCKED.without(move_topics)).n_topics < N_TOPICS
 
 
+@pytest.mark.parametrize("kind", ["flat", "words"])
+def test_word_moves_join_topics_that_share_groups_but_not_words(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    corpus = Corpus(rng.multinomial(30, np.full(12, 1 / 12), 100))
+    priors = Priors.for_corpus(corpus, Categorical(0.1), {}, alpha=1.0, v=2.0, eta=1.0, lam=3.0)
+    observations = observe(corpus, priors)
+    state = BLOCKED.start(observations, priors, 0, 0, "random", 1, 2)
+    state.topic_of_token = (observations.word % 2).astype(state.topic_of_token.dtype)
+    slots = state.counts.topics_in_cluster.shape
+    state.counts = count(observations, state.cluster_of_group, state.topic_of_token, *slots)
+    monkeypatch.setattr(topic_moves, "KINDS", [topic_moves.Kind(kind, 0.9, 5)])
+    for _ in range(15):
+        BLOCKED.sweep(state, observations, priors, 0, 0)
+    assert (state.n_topics == 1) == (kind == "words")
+
+
 def test_counts_equal_a_recount_after_every_move(data, monkeypatch):
     observations, _ = data
     n_accepted = []

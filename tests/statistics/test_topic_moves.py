@@ -11,7 +11,7 @@ from mcsquared.samplers.steps.concentrations import resample_concentrations
 from mcsquared.samplers.steps.globals import draw_globals
 from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.tables import draw_cluster_tables
-from mcsquared.samplers.steps.topic_moves import KINDS, TopicMoves, move_topics
+from mcsquared.samplers.steps.topic_moves import KINDS, Kind, TopicMoves, move_topics
 from mcsquared.samplers.sweep import BLOCKED, Sampler
 from mcsquared.samplers.types import Sums
 from tests.statistics.agreement import (
@@ -79,6 +79,15 @@ def compare_given_clusters(tiny, n_sweeps, seed):
 @pytest.mark.parametrize(("lam", "name"), CASES[:3])
 def test_moves_alone_agree_with_enumeration(lam, name):
     labels, numbers = compare_given_clusters(make(name, lam), 2000, seed=3)
+    assert labels.total_variation < 0.03 + 2 * labels.expected
+    assert numbers.largest_z < 4
+
+
+@pytest.mark.parametrize(("lam", "name"), CASES[:2])
+def test_word_moves_alone_agree_with_enumeration(lam, name, monkeypatch):
+    kinds = [Kind("words", merge_share=0.5, n_trials=6)]
+    monkeypatch.setattr(topic_moves, "KINDS", kinds)
+    labels, numbers = compare_given_clusters(make(name, lam), 2000, seed=4)
     assert labels.total_variation < 0.03 + 2 * labels.expected
     assert numbers.largest_z < 4
 

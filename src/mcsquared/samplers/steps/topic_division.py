@@ -19,6 +19,14 @@ A *fitted* launch has two topics fitted by mean field, from the tokens of two ra
 their expected tables O* and T*. A *flat* launch uses no data: u is uniform, r_k is drawn from its
 prior, and the sides of tokens from Pólya urns. The first line of log R is then 0, and the last line
 is log η − log u (1 − u).
+
+A division *by word* draws the sides of the tokens first, from a Pólya urn for each word, and then u
+and r_k given the divided tokens: T* and O* are their expected tables. The first line of log R is
+
+    Σ_j log [B(λ τ_m r + n_ja, λ τ_m (1 − r) + n_jb) / B(λ τ_m r, λ τ_m (1 − r))]
+  − Σ_w log [B(c + n_aw, c + n_bw) / B(c, c)]
+
+where B is the beta function: the density of the sides in the groups, over that of the proposal.
 """
 
 from __future__ import annotations
@@ -28,7 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
+from scipy.special import betaln, digamma
 
 from mcsquared.arrays import Floats
 from mcsquared.kernels.cpu.topic_moves import FIXED_POINT, TopicTokens, divide_tokens, refine_shares
@@ -40,6 +48,7 @@ TOLERANCE = 0.01  # mean change of a token's share at which a fit ends
 SEGMENT = 512  # tokens of a group that are divided jointly
 SMALL_TOPIC = 20_000  # tokens; smaller topics are divided in the calling thread
 SMALLEST = 1e-280
+WORD_URN = 0.05  # c: the smaller it is, the more often all tokens of a word take the same side
 
 
 class Topic(NamedTuple):
@@ -98,9 +107,49 @@ def fitted_launch(sweep: Sweep, topic: Topic, rng: np.random.Generator) -> Launc
         parts /= parts.sum(axis=0)
         if changed < TOLERANCE * n_tokens:
             break
-    prior = np.maximum(v_weight * weight, SMALLEST)[:, None]
+    return Launch(likelihood, tables, _root_tables(v_weight * weight, tables), SEGMENT)
+
+
+def _root_tables(prior: Floats, tables: Floats) -> Floats:
+    """Return T* given v ε of both topics (2,) and O* (2, cluster slots): approximately expected."""
+    prior = np.maximum(prior, SMALLEST)[:, None]
     root = np.minimum(tables, np.maximum(prior * np.log1p(tables / prior), 1.0)).sum(axis=1)
-    return Launch(likelihood, tables, np.maximum(root, 0.5), SEGMENT)
+    return np.maximum(root, 0.5)
+
+
+def divide_by_word(topic: Topic, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Draw the side of every token from an urn for each word: 1 for the second topic."""
+    column = topic.tokens.column
+    share = rng.beta(WORD_URN, WORD_URN, int(column.max()) + 1)
+    return (rng.random(len(column)) < share[column]).astype(np.uint8)
+
+
+def _cell_counts(tokens: TopicTokens, in_b: NDArray[np.uint8]) -> Floats:
+    """Return the tokens of both topics in each group that has some: (2, n_cells)."""
+    second = np.add.reduceat(in_b, tokens.start[:-1], dtype=np.float64)
+    return np.stack([np.diff(tokens.start) - second, second])
+
+
+def launch_for_division(sweep: Sweep, topic: Topic, in_b: NDArray[np.uint8]) -> Launch:
+    """Return the launch of u and r_k given divided tokens."""
+    cells = _cell_counts(topic.tokens, in_b)
+    weight = (cells.sum(axis=1) + 1.0) / (cells.sum() + 2.0)
+    base = divided_base(sweep, topic.log_share, weight[:, None])[:, topic.tokens.cluster]
+    expected = np.clip(base * (digamma(base + cells) - digamma(base)), cells > 0, cells)
+    n_clusters = len(topic.log_share)
+    tables = np.stack([np.bincount(topic.tokens.cluster, side, n_clusters) for side in expected])
+    v_weight = sweep.state.v * math.exp(topic.log_weight)
+    return Launch(np.ones((2, 1)), tables, _root_tables(v_weight * weight, tables), segment=1)
+
+
+def log_ratio_of_words(sweep: Sweep, topic: Topic, division: Division, statistics: Floats) -> float:
+    """Return the first line of log R of a division by word, given the words of both topics."""
+    base = divided_base(sweep, topic.log_share, np.exp(division.log_parts))
+    base, cells = base[:, topic.tokens.cluster], _cell_counts(topic.tokens, division.in_b)
+    of_groups = betaln(*(base + cells)) - betaln(*base)
+    words = statistics[:, statistics.any(axis=0)]
+    of_words = betaln(*(WORD_URN + words)) - betaln(WORD_URN, WORD_URN)
+    return float(of_groups.sum() - of_words.sum())
 
 
 def _refine(

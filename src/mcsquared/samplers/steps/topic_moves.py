@@ -6,10 +6,11 @@ or two are merged. The moves are Metropolis-Hastings steps given (z, ε, τ), wi
 of both topics integrated out; these tables are drawn anew when a move is accepted.
 `mcsquared.samplers.steps.topic_division` has the ratio R of a division; a merge has its inverse.
 
-*Fitted* moves split a topic that is a blend. Topics with the same words are not merged by them,
-because a fit does not find the arbitrary division of their tokens. *Flat* moves do that: the ratio
-of a flat merge depends on the word counts of both topics only. The reverse of a move is a move of
-the same kind.
+*Fitted* moves split a topic that is a blend. They rarely merge topics, because a fit does not find
+an arbitrary division of the tokens. *Flat* moves merge topics with the same words: the ratio of a
+flat merge depends on the word counts of both topics only. *Word* moves divide the words of a topic
+and merge topics that have different words but occur in the same groups. The reverse of a move is a
+move of the same kind.
 
 The probabilities of choosing a split or a merge, and of choosing its topics, enter the acceptance
 probability. The number of trials depends on the sweep only: if it depended on the number of topics,
@@ -40,11 +41,14 @@ from mcsquared.samplers.steps.topic_division import (
     Launch,
     Topic,
     divide,
+    divide_by_word,
     divided_base,
     draw_weights,
     fitted_launch,
     flat_launch,
+    launch_for_division,
     log_ratio_of_weights,
+    log_ratio_of_words,
 )
 from mcsquared.samplers.types import Sweep
 
@@ -59,19 +63,20 @@ class Kind(NamedTuple):
 
     Attributes
     ----------
-    is_flat : bool
+    name : str
+        "fitted", "flat" or "words".
     merge_share : float
         Share of the trials that are merges.
     n_trials : int
         Number of trials in a sweep with moves.
     """
 
-    is_flat: bool
+    name: str
     merge_share: float
     n_trials: int
 
 
-KINDS = (Kind(False, 0.1, 3), Kind(True, 0.95, 3))
+KINDS = (Kind("fitted", 0.1, 3), Kind("flat", 0.95, 3), Kind("words", 0.9, 3))
 
 
 def move_topics(sweep: Sweep) -> None:
@@ -82,7 +87,7 @@ def move_topics(sweep: Sweep) -> None:
         return
     sweep.backend.save_labels(state)
     moves = TopicMoves(sweep)
-    kinds = [kind for kind in KINDS for _ in range(kind.n_trials)]
+    kinds = [kind for kind in kinds_for(sweep) for _ in range(kind.n_trials)]
     for trial, kind in enumerate(kinds):
         if moves.rng.random() < kind.merge_share:
             moves.try_merge(kind, trial)
@@ -91,6 +96,11 @@ def move_topics(sweep: Sweep) -> None:
     if moves.n_accepted:
         moves.save_weights()
         sweep.backend.load_labels(state, sweep.key)
+
+
+def kinds_for(sweep: Sweep) -> list[Kind]:
+    """Return the kinds of moves for the content: only words can be divided by word."""
+    return [kind for kind in KINDS if sweep.observations.n_words or kind.name != "words"]
 
 
 def is_possible(sweep: Sweep) -> bool:
@@ -133,13 +143,13 @@ class TopicMoves:
         pair = [m, int(np.flatnonzero(sizes == 0)[0])]
         is_m = self.state.topic_of_token == m
         topic = self.topic(is_m, float(self.log_topics[m]), self.log_shares[:, m].copy())
-        launch = self.launch(kind, topic)
-        division = draw_weights(self.sweep, topic, launch, self.rng)
-        log_ratio = divide(self.sweep, topic, launch, division, trial, draw=True)
+        launch, division, log_ratio = self.divide(kind, topic, trial)
         in_b = division.in_b == 1
         if in_b.all() or not in_b.any():
             return
         statistics = np.stack([topic.content.statistics(1.0 * side) for side in (~in_b, in_b)])
+        if kind.name == "words":
+            log_ratio = log_ratio_of_words(self.sweep, topic, division, statistics)
         log_ratio += self.log_ratio_of_content(statistics)
         log_ratio += log_ratio_of_weights(self.sweep, topic.log_weight, launch, division)
         log_ratio -= self.log_choice_of_split(kind, len(in_b), len(topics))
@@ -147,7 +157,7 @@ class TopicMoves:
         if not log_u < log_ratio:
             return
         self.set_content(pair, division, statistics)
-        if not log_u < log_ratio + self.log_choice_of_partner(m)[pair[1]]:
+        if not log_u < log_ratio + self.log_choice_of_partner(kind, m)[pair[1]]:
             self.set_content(pair, division, statistics, as_one=True)
             return
         self.state.topic_of_token[topic.tokens.token[in_b]] = pair[1]
@@ -162,7 +172,7 @@ class TopicMoves:
         if len(topics) == 1:
             return
         a = int(topics[self.rng.integers(len(topics))])
-        log_choice = self.log_choice_of_partner(a)
+        log_choice = self.log_choice_of_partner(kind, a)
         b = _pick(np.exp(log_choice), self.rng)
         pair, statistics = [a, b], self.content_of([a, b])
         log_weight = float(np.logaddexp(*self.log_topics[pair]))
@@ -172,7 +182,7 @@ class TopicMoves:
         log_ratio = self.log_ratio_of_content(statistics) + log_choice[b]
         log_ratio -= self.log_choice_of_split(kind, int(sizes[pair].sum()), len(topics) - 1)
         log_u = math.log(1.0 - self.rng.random())
-        if kind.is_flat:
+        if kind.name == "flat":
             launch = flat_launch(0, len(log_share))
             log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
             if not log_u < -log_ratio:
@@ -180,9 +190,13 @@ class TopicMoves:
         topic = self.topic((labels == a) | (labels == b), log_weight, log_share)
         in_b = (labels[topic.tokens.token] == b).view(np.uint8)
         division = division._replace(in_b=in_b)
-        if not kind.is_flat:
+        if kind.name == "fitted":
             launch = fitted_launch(self.sweep, topic, self.rng)
             log_ratio += divide(self.sweep, topic, launch, division, trial, draw=False)
+        elif kind.name == "words":
+            launch = launch_for_division(self.sweep, topic, in_b)
+            log_ratio += log_ratio_of_words(self.sweep, topic, division, statistics)
+        if kind.name != "flat":
             log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
             if not log_u < -log_ratio:
                 return
@@ -200,12 +214,20 @@ class TopicMoves:
         tokens = TopicTokens(token, content.column, start, group, cluster)
         return Topic(tokens, content, log_weight, log_share)
 
-    def launch(self, kind: Kind, topic: Topic) -> Launch:
-        """Return the launch of a split."""
-        if kind.is_flat:
+    def divide(self, kind: Kind, topic: Topic, trial: int) -> tuple[Launch, Division, float]:
+        """Draw a division; return its launch and, except for words, the first line of log R."""
+        if kind.name == "words":
+            in_b = divide_by_word(topic, self.rng)
+            launch = launch_for_division(self.sweep, topic, in_b)
+            division = draw_weights(self.sweep, topic, launch, self.rng)
+            return launch, division._replace(in_b=in_b), 0.0
+        if kind.name == "flat":
             n_columns = int(topic.tokens.column.max()) + 1
-            return flat_launch(n_columns, len(topic.log_share))
-        return fitted_launch(self.sweep, topic, self.rng)
+            launch = flat_launch(n_columns, len(topic.log_share))
+        else:
+            launch = fitted_launch(self.sweep, topic, self.rng)
+        division = draw_weights(self.sweep, topic, launch, self.rng)
+        return launch, division, divide(self.sweep, topic, launch, division, trial, draw=True)
 
     def chances(self, sizes: NDArray[np.int64], n_topics: int) -> Floats:
         """Return the probability that a topic of each size is the one to split."""
@@ -220,15 +242,15 @@ class TopicMoves:
         split = (1.0 - kind.merge_share) * self.chances(np.array([n_tokens]), n_topics)[0]
         return math.log(split / (kind.merge_share / (n_topics + 1)))
 
-    def log_choice_of_partner(self, m: int) -> Floats:
+    def log_choice_of_partner(self, kind: Kind, m: int) -> Floats:
         """Return the log-probability of each slot to be merged with ``m``; −∞ if not occupied.
 
-        Topics with similar words are more probable; of vectors, all are alike.
+        Topics with similar words are more probable. Of vectors and in word moves all are alike.
         """
         sizes = self.counts.tokens_in_topic
         others, weights = sizes > 0, np.ones(len(sizes))
         others[m] = False
-        if self.sweep.observations.n_words:
+        if self.sweep.observations.n_words and kind.name != "words":
             overlap_with_topics(self.counts.words_in_topic, m, weights)
             cosine = weights / np.sqrt(np.maximum(sizes * sizes[m], 1))
             weights = np.maximum(cosine, 1e-6) ** SHARPNESS
