@@ -54,6 +54,7 @@ from mcsquared.samplers.types import Sweep
 
 SWEEPS_BEFORE_MOVES = 30  # in which the initial topics, blends of others, separate
 FIRST_SWEEPS, PERIOD = 100, 5  # moves in each of the first 100 sweeps, then in every fifth one
+SMALL_CORPUS = 20_000  # tokens; smaller corpora have moves in every sweep
 NO_TOKENS = np.zeros(0, np.uint8)
 SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
 
@@ -82,7 +83,8 @@ KINDS = (Kind("fitted", 0.1, 3), Kind("flat", 0.95, 3), Kind("words", 0.9, 3))
 def move_topics(sweep: Sweep) -> None:
     """Try to split or merge some topics, if the backend can collect the labels of tokens."""
     state = sweep.state
-    is_due = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
+    is_small = sweep.observations.n_tokens <= SMALL_CORPUS
+    is_due = is_small or state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
     if state.sweep <= SWEEPS_BEFORE_MOVES or not is_due or not is_possible(sweep):
         return
     sweep.backend.save_labels(state)
